@@ -1,5 +1,5 @@
-// `npm run bench:raft [-- --kills 20] [--seconds 3] [--only core|load|log|snapshot]`: what consensus costs, with real segment logs and syncs. Three processes on the
-// loopback interface, plain TCP. Prints markdown to stdout and what it is doing to stderr.
+// `npm run bench:raft [-- --kills 20] [--seconds 3] [--only core|load|log|snapshot]`: measures consensus with real segment logs and syncs,
+// in three processes on the loopback interface over plain TCP. Prints Markdown to stdout and its progress to stderr.
 import { loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -35,7 +35,7 @@ const remarks: string[] = [
 ];
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 setTimeout(() => {
-  console.error('The bench gives up: something that it waits for does not happen.');
+  console.error('The bench gave up: a condition that it waits for did not occur.');
   process.exit(1);
 }, deadlineMs).unref();
 
@@ -48,13 +48,13 @@ const questions: Readonly<Record<string, () => Promise<void>>> = {
       await measureTransfers(cluster);
       await measureFailover(cluster);
     }),
-  // A log that forgets nothing, so that a member may be far behind.
+  // A log without compaction, so that a member may be far behind.
   log: () =>
     withCluster({ limits: { compactAfterEntries: 10 ** 7, compactAfterBytes: 2 ** 40 } }, async (cluster) => {
       await measureMemory(cluster);
       await measureCatchUp(cluster);
     }),
-  // A log that is forgotten at once, so that a member that was away needs the whole state.
+  // A log that is compacted at once, so that a member that was away needs the whole state.
   snapshot: async () => {
     for (const bytes of [entryBytes, 4096]) {
       const limits = { compactAfterEntries: 10, keepTrailingEntries: 10 };
@@ -62,7 +62,7 @@ const questions: Readonly<Record<string, () => Promise<void>>> = {
     }
   },
 };
-await withCluster({}, async () => undefined); // leaves compiled what the members that are measured load (decision 71)
+await withCluster({}, async () => undefined); // fills the compile cache for the measured members (decision 71)
 for (const [name, measure] of Object.entries(questions)) if (name === (values.only ?? name)) await measure();
 console.log(report('Consensus', rows, remarks, loadBefore));
 
@@ -83,7 +83,7 @@ function add(measure: string, result: string, must: string, good: string): void 
   console.error(`${measure}: ${result}`);
 }
 
-/** The run's rate; whatever was not answered well is said. */
+/** Returns the rate of the run; prints the answers that were not successful. */
 function rate({ done, failed, ms }: LoadRun): string {
   return `${whole((1000 * done) / ms)}/s${failed > 0 ? ` (${whole(failed)} failed)` : ''}`;
 }
@@ -140,12 +140,12 @@ async function measureTransfers(cluster: Cluster): Promise<void> {
   add(`planned transfer to the first write on the new leader, ${transfers} times`, spread(tookMs), '< 150 ms', '');
 }
 
-/** Kills leaders that 16 clients write to. */
+/** Kills leaders while 16 clients write to them. */
 async function measureFailover(cluster: Cluster): Promise<void> {
   const tookMs: number[] = [];
   let restartedMs = Number.NEGATIVE_INFINITY;
   for (let kill = 0; kill < kills; kill++) {
-    // A member that has just started votes for nobody for a while; the next leader is not to be killed within it.
+    // A member that has just started does not vote for a while; do not kill the next leader within that time.
     await delay(Math.max(0, restartedMs + 1.2 * driverLimits.electionMs - performance.now()));
     const { member, term } = (await cluster.settled()).lead;
     member.ask('write', { ...load(16, 60_000), entryBytes }).catch(() => undefined); // ends with the process
@@ -206,14 +206,15 @@ async function measureCatchUp(cluster: Cluster): Promise<void> {
     const megabytes = (entries * bytes) / 10 ** 6;
     add(
       `catch-up by log, ${whole(entries)} entries of ${bytes} bytes`,
-      `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; ${whole(wholeMs)} ms from the start of the process)`,
+      `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; ` +
+        `${whole(wholeMs)} ms from the start of the process)`,
       '20 MB/s',
       '60 MB/s',
     );
   }
 }
 
-/** A member that has nothing is brought the state of a leader. */
+/** Sends the state of a leader to an empty member. */
 async function measureSnapshot(cluster: Cluster, bytes: number): Promise<void> {
   const { lead } = await cluster.settled();
   const [away, ...stay] = cluster.members.filter(({ id }) => id !== lead.member.id);
@@ -227,7 +228,8 @@ async function measureSnapshot(cluster: Cluster, bytes: number): Promise<void> {
   const megabytes = (count * bytes) / 10 ** 6;
   add(
     `catch-up by snapshot, ${whole(count)} records of ${bytes} bytes`,
-    `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; the stream had ${oneDecimal(streamed / 10 ** 6)} MB)`,
+    `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; ` +
+      `the stream had ${oneDecimal(streamed / 10 ** 6)} MB)`,
     '30 MB/s',
     '50 MB/s',
   );

@@ -1,13 +1,13 @@
-// `npm run chaos:kills [-- --kills 20] [--clients 12]`: kills the active node of three real processes under concurrent writes, again and
-// again, and says how long it took until another node acknowledged a write. Everything acknowledged is looked for at the end.
+// `npm run chaos:kills [-- --kills 20] [--clients 12]`: repeatedly kills the active node of three real processes under concurrent writes
+// and reports how long it took until another node acknowledged a write. At the end it checks every acknowledged write.
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { driverLimits } from '@transitd/raft-core';
 import { percentile } from '../bench/raft/percentile.ts';
-import { LiveCluster } from '../test/cluster/live-cluster.ts';
-import type { LiveNode } from '../test/cluster/live-node.ts';
-import { losses } from '../test/cluster/survivors.ts';
-import { Workload } from '../test/cluster/workload.ts';
+import { LiveCluster } from '../test/cluster/harness/live-cluster.ts';
+import type { LiveNode } from '../test/cluster/harness/live-node.ts';
+import { losses } from '../test/cluster/harness/survivors.ts';
+import { Workload } from '../test/cluster/harness/workload.ts';
 
 const { values } = parseArgs({
   options: { kills: { type: 'string', default: '20' }, clients: { type: 'string', default: '12' } },
@@ -38,7 +38,7 @@ async function run(): Promise<number> {
   let restartedMs = Number.NEGATIVE_INFINITY;
   for (let kill = 1; kill <= kills; kill++) {
     const leader = await rarelyKilledLeader(killsOf);
-    // A node that has just started votes for nobody for a while; the next active one is not to be killed within it.
+    // A node that has just started does not vote for a while; do not kill the next active node within that time.
     await delay(Math.max(0, restartedMs + 1.2 * driverLimits.electionMs - performance.now()));
     await workload.nextWrite([leader]);
     const gone = leader.kill();
@@ -49,7 +49,8 @@ async function run(): Promise<number> {
     const next = await cluster.leader(cluster.others(leader));
     const activeMs = Date.parse((await next.ask('GET', 'sys/leader')).string('active_time')) - killedAt;
     console.log(
-      `kill ${kill}: ${leader.name}; ${next.name} active after ${whole(activeMs)}, first write through ${node.name} after ${whole(doneMs - killedMs)}`,
+      `kill ${kill}: ${leader.name}; ${next.name} active after ${whole(activeMs)}, ` +
+        `first write through ${node.name} after ${whole(doneMs - killedMs)}`,
     );
     killsOf.set(leader, (killsOf.get(leader) ?? 0) + 1);
     await gone;
@@ -63,7 +64,7 @@ async function run(): Promise<number> {
   return report({ tookMs, found, workload, killsOf });
 }
 
-/** The active node, handed on a few times if need be, so that every node is killed in its turn. */
+/** Returns the active node, after step-downs if needed, so that each node is killed in turn. */
 async function rarelyKilledLeader(killsOf: ReadonlyMap<LiveNode, number>): Promise<LiveNode> {
   const fewest = Math.min(...killsOf.values());
   let leader = await cluster.settled();
@@ -81,19 +82,19 @@ interface Run {
   readonly killsOf: ReadonlyMap<LiveNode, number>;
 }
 
-/** Prints what happened; the exit code. */
+/** Prints the results. Returns the exit code. */
 function report({ tookMs, found, workload, killsOf }: Run): number {
   const { acknowledged, history } = workload;
   const median = percentile(tookMs, 50);
   const longest = Math.max(...tookMs);
-  console.log(`\nWhat clients were told in between:\n${workload.troublesText}\n`);
+  console.log(`\nErrors that clients got:\n${workload.troublesText}\n`);
   console.log(`${acknowledged} writes acknowledged, ${history.size} calls in ${history.keys.length} histories`);
   console.log(`killed: ${[...killsOf].map(([{ name }, count]) => `${name} ${count}`).join(', ')}`);
   console.log(
     `failover: p50 ${whole(median)} (limit ${whole(medianMaxMs)}), max ${whole(longest)} (limit ${whole(longestMaxMs)})`,
   );
   console.log(
-    found.length === 0 ? 'nothing acknowledged is lost, every history is linearizable' : `${found.length} faults, see above`,
+    found.length === 0 ? 'no acknowledged write is lost, every history is linearizable' : `${found.length} faults, see above`,
   );
   return found.length === 0 && median <= medianMaxMs && longest <= longestMaxMs ? 0 : 1;
 }

@@ -1,6 +1,6 @@
-// `npm run chaos [-- --minutes 2] [--seed 1] [--size 3] [--clients 8]`: real processes under load suffer faults of processes, links,
-// disks and clocks, drawn from the seed, for that long. Every acknowledged write is looked for on every node, the history of every key
-// is checked for linearizability, and revoked tokens must work nowhere. Exit code 1 when anything was lost, stale or unexplained.
+// `npm run chaos [-- --minutes 2] [--seed 1] [--size 3] [--clients 8]`: injects faults of processes, links, disks and clocks, drawn from
+// the seed, into real processes under load. It checks every acknowledged write on every node, the linearizability of every key's
+// history, and that revoked tokens work nowhere. Exit code 1 if something is lost, stale or unexplained.
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { percentile } from '../bench/raft/percentile.ts';
@@ -8,11 +8,11 @@ import { Clocks } from '../test/chaos/clock-faults.ts';
 import { detachAll, diskFaults } from '../test/chaos/disk-faults.ts';
 import { type Round, schedule } from '../test/chaos/schedule.ts';
 import { TokenWorkload } from '../test/chaos/token-workload.ts';
-import { linkFaults, processFaults } from '../test/cluster/faults.ts';
-import { LiveCluster } from '../test/cluster/live-cluster.ts';
-import type { LiveNode } from '../test/cluster/live-node.ts';
-import { losses } from '../test/cluster/survivors.ts';
-import { Workload } from '../test/cluster/workload.ts';
+import { linkFaults, processFaults } from '../test/cluster/harness/faults.ts';
+import { LiveCluster } from '../test/cluster/harness/live-cluster.ts';
+import type { LiveNode } from '../test/cluster/harness/live-node.ts';
+import { losses } from '../test/cluster/harness/survivors.ts';
+import { Workload } from '../test/cluster/harness/workload.ts';
 
 const { values } = parseArgs({
   options: {
@@ -28,13 +28,13 @@ const [minutes, seed, size, clients] = [values.minutes, values.seed, values.size
   number,
   number,
 ];
-/** A checker's work grows faster than the history: after this long everything is checked, and new keys are used. */
+/** The work of the checkers grows faster than the history: after this time the run checks everything and uses new keys. */
 const epochMs = 60_000;
 const whole = (ms: number): string => `${Math.round(ms)} ms`;
 
-/** What the run has found so far. */
+/** Results so far. */
 const found: string[] = [];
-/** How long the first write took through the nodes that were not struck, by fault. */
+/** Time until the first write through a node without a fault, by fault. */
 const tookMs = new Map<string, number[]>();
 const totals = { rounds: 0, faults: 0, acknowledged: 0, calls: 0, histories: 0, ciphertexts: 0 };
 const troubles: string[] = [];
@@ -52,7 +52,7 @@ try {
 } finally {
   await end();
 }
-// Node 24 may spin for ever when it frees sockets that were reset while they shut down, as the link proxies do: exit without that.
+// Node 24 may spin forever when it frees sockets that were reset while they shut down, as the link proxies do: exit without that.
 process.exit();
 
 async function end(): Promise<void> {
@@ -88,7 +88,7 @@ async function run(): Promise<number> {
   return report(tokens);
 }
 
-/** One round: the faults strike, clients must be served again, the faults are mended, and the cluster settles. */
+/** One round: inject the faults, wait until clients are served again, remove the faults, wait until the cluster is healthy. */
 async function play(round: Round, workload: Workload): Promise<void> {
   const leader = await cluster.settled();
   const standbys = [...cluster.others(leader)];
@@ -114,15 +114,15 @@ async function play(round: Round, workload: Workload): Promise<void> {
   await Promise.all(struck.map(({ fault, victim }) => fault.mend(cluster, victim)));
   const mendedMs = performance.now();
   await cluster.settled();
-  console.log(`${totals.rounds}: ${what}${served}, settled ${whole(performance.now() - mendedMs)} after the mend`);
+  console.log(`${totals.rounds}: ${what}${served}, healthy ${whole(performance.now() - mendedMs)} after the end of the faults`);
 }
 
-/** Prints what happened; the exit code. */
+/** Prints the results. Returns the exit code. */
 function report(tokens: TokenWorkload): number {
   console.log('\n| fault | rounds | first write, p50 | longest |\n|---|---|---|---|');
   for (const [name, took] of [...tookMs].toSorted(([a], [b]) => a.localeCompare(b)))
     console.log(`| ${name} | ${took.length} | ${whole(percentile(took, 50))} | ${whole(Math.max(...took))} |`);
-  console.log(`\nRefusals and unknown outcomes that clients met:\n${merged(troubles)}\n`);
+  console.log(`\nRefusals and unknown outcomes that clients got:\n${merged(troubles)}\n`);
   const { rounds, faults, acknowledged, calls, histories, ciphertexts } = totals;
   console.log(`seed ${seed}, ${size} nodes, ${minutes} minutes: ${faults} faults in ${rounds} rounds`);
   console.log(
@@ -130,7 +130,7 @@ function report(tokens: TokenWorkload): number {
   );
   console.log(`${tokens.created} tokens created, ${tokens.revoked} revoked, ${tokens.uses} uses`);
   for (const line of found) console.log(`FOUND: ${line}`);
-  // A fault of ours, answered with 500: no history is wrong by it, and the line says where to look.
+  // A 500 is a bug of the service. No history is wrong because of it, so print the line that says where to look.
   for (const { name, log } of cluster.nodes)
     for (const line of log.split('\n').filter((text) => text.includes('"internal error"')))
       console.log(`LOGGED by ${name}: ${line}`);

@@ -1,5 +1,5 @@
-// `npm run cluster [-- --data-dir .transitd] [--port 8200]`: three nodes in one terminal, initialised, unsealed and joined by themselves.
-// NOT FOR PRODUCTION: seal key and root token lie beside the data. A second run goes on with the data of the first.
+// `npm run cluster [-- --data-dir .transitd] [--port 8200]`: three nodes in one terminal that initialize, unseal and join by themselves.
+// NOT FOR PRODUCTION: the seal key and the root token are stored beside the data. A second run continues with the same data.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -46,9 +46,10 @@ try {
   await stop(1);
 }
 
-/** Folders, the seal key and the nodes' configurations. @throws when a part of an earlier run is gone */
+/** Creates folders, seal key and configurations of the nodes. @throws if a part of an earlier run is missing */
 function prepare(): void {
-  if (!Number.isInteger(firstPort) || firstPort < 1 || firstPort > 65_000) throw new Error('--port is no port below 65000');
+  if (!Number.isInteger(firstPort) || firstPort < 1 || firstPort > 65_000)
+    throw new Error('--port is not a port number below 65000');
   const isFirstRun = !existsSync(data);
   mkdirSync(secrets, { recursive: true, mode: 0o700 });
   mkdirSync(data, { recursive: true, mode: 0o700 });
@@ -65,7 +66,7 @@ function prepare(): void {
       cluster_addr: `127.0.0.1:${port + 1}`,
       listeners: [{ address: `127.0.0.1:${port}`, tls_disable: true }],
       seal: { type: 'static', key_id: 'dev', key_file: sealKeyFile },
-      // The first one founds the cluster; the others ask whoever is there to take them in.
+      // The first node creates the cluster; the others try all nodes until one admits them.
       ...(index > 0 && { retry_join: nodes.filter((node) => node.name !== name).map((node) => node.address) }),
       log: { format: 'pretty', level: 'info' },
     };
@@ -77,7 +78,7 @@ function configOf(name: string): string {
   return join(secrets, `${name}.json`);
 }
 
-/** In a process group of its own: Ctrl-C in the terminal is ours to pass on, once. */
+/** Starts it in its own process group: this process passes Ctrl-C on, once. */
 function start(node: DevNode): void {
   const command = [join(root, 'packages/server/transitd.mjs'), 'server', '--config', configOf(node.name)];
   const child = spawn(process.execPath, ['--disable-sigusr1', '--max-semi-space-size=8', ...command], {
@@ -95,13 +96,13 @@ function start(node: DevNode): void {
   });
 }
 
-/** Initialises the first node if nobody has done so; the root token. */
+/** Initializes the first node unless it is initialized. Returns the root token. */
 async function found(): Promise<string> {
   const address = nodes[0]?.address ?? '';
   const code = await answers(address, 200, 429, 473, 474, 501);
   if (code !== 501) {
     if (existsSync(tokenFile)) return readFileSync(tokenFile, 'utf8').trim();
-    throw new Error(`${tokenFile} is missing: write the root token into it, or remove ${data} and ${secrets} and start anew`);
+    throw new Error(`${tokenFile} is missing: write the root token into it, or remove ${data} and ${secrets} and start again`);
   }
   const body = JSON.stringify({ recovery_shares: 1, recovery_threshold: 1 });
   const response = await fetch(`${address}/v1/sys/init`, { method: 'PUT', body });
@@ -112,7 +113,7 @@ async function found(): Promise<string> {
   return root_token;
 }
 
-/** Waits until health answers one of these codes, for as long as nobody stops us. */
+/** Waits until health answers one of these codes, or until this process is stopped. */
 async function answers(address: string, ...codes: readonly number[]): Promise<number> {
   while (!stopping) {
     const code = await fetch(`${address}/v1/sys/health`).then(
@@ -129,8 +130,8 @@ function welcome(rootToken: string): void {
   const curl = `curl -s -H "X-Service-Token: ${rootToken}"`;
   const [first, second] = nodes.map(({ address }) => address);
   process.stdout.write(`
-Three nodes are running, initialised, unsealed and joined by themselves: NOT FOR PRODUCTION.
-Their seal key and root token lie in ${secrets}: who reads this folder has every key.
+Three nodes are running. They initialized, unsealed and joined by themselves: NOT FOR PRODUCTION.
+Their seal key and root token are in ${secrets}: whoever can read this folder has every key.
 
   addresses   ${nodes.map(({ name, address }) => `${name} ${address}`).join('   ')}
   root token  ${rootToken}

@@ -1,5 +1,5 @@
-// `npm run e2e`: the container tests, on the engine that DOCKER_HOST or the default socket names. Without an engine, or without what the
-// images are made from, it says so and fails; `scripts/engine.sh npm run e2e` brings an engine along.
+// `npm run e2e`: the container tests, on the engine of DOCKER_HOST or the default socket. Without an engine, or without the programs for
+// the images, it fails with a message; `scripts/engine.sh npm run e2e` starts an engine for it.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { missing } from '../test/e2e/needs.ts';
@@ -8,7 +8,7 @@ import { conclude, Tally } from './tally.ts';
 const root = join(import.meta.dirname, '..');
 const mocha = join(root, 'node_modules/.bin/mocha');
 
-/** Whether the suite ran to its end and nothing failed. */
+/** Whether the suite ran to its end without a failure. */
 function run(env: NodeJS.ProcessEnv): boolean {
   const lacks = missing();
   for (const lack of lacks) console.error(`e2e: ${lack}`);

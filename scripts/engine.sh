@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command with a container engine of its own, and ends that engine whatever the command does:
+# Starts a container engine, runs a command with it, and always stops the engine:
 #   scripts/engine.sh npm run e2e
-# For a machine on which no engine runs, as root. Its files and its socket lie in one temporary folder.
+# For machines without a running engine, as root. Its files and its socket are in one temporary folder.
 set -euo pipefail
 
 folder=$(mktemp -d /tmp/transitd-engine-XXXXXX)
@@ -12,7 +12,7 @@ stop() {
     kill -TERM "$engine" 2>/dev/null || true
     wait "$engine" 2>/dev/null || true
   fi
-  # What a killed container leaves mounted would keep the folder busy.
+  # Mounts of a killed container would keep the folder busy.
   awk -v folder="$folder/" 'index($2, folder) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do
     umount -l "$mounted" || true
   done

@@ -1,5 +1,5 @@
-// How long health waits, and how long the event loop stands still, while a flood of pipelined requests is served: prints the figures.
-//   node scripts/flood-delay.ts [connections] [requests of each]
+// Prints how long sys/health waits, and how long the event loop is blocked, during a flood of pipelined requests.
+//   node scripts/flood-delay.ts [connections] [requests on each]
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -47,7 +47,8 @@ for (const path of [
   const sorted = waits.sort((a, b) => a - b);
   const at = (part: number): string => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0).toFixed(1);
   console.log(
-    `${path.padEnd(32)} ${answered} answers in ${(performance.now() - begun).toFixed(0)} ms; health ms: p50 ${at(0.5)}, max ${at(1)} of ${waits.length}; loop lag max ${(Number(lag) * 1000).toFixed(0)} ms`,
+    `${path.padEnd(32)} ${answered} answers in ${(performance.now() - begun).toFixed(0)} ms; ` +
+      `health ms: p50 ${at(0.5)}, max ${at(1)} of ${waits.length}; loop lag max ${(Number(lag) * 1000).toFixed(0)} ms`,
   );
   for (const socket of sockets) socket.destroy();
 }

@@ -1,5 +1,5 @@
-// Installs what a fresh clone lacks, then lets npm go on. Runs on the machine's own Node (20.19 or newer), so plain
-// JavaScript and no dependencies. The stamp makes the second run cost nothing.
+// Installs missing dependencies after a fresh clone, then lets npm continue. Runs on the machine's Node (20.19 or newer), so it is plain
+// JavaScript without dependencies. A stamp file makes the second run instant.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 process.chdir(root);
 
-/** SHA-256 of `node_modules/node/bin/node` per platform: the npm package fetches it outside the lock file. */
+/** SHA-256 of `node_modules/node/bin/node` for each platform: the npm package downloads it outside the lock file. */
 const nodeHashes = JSON.parse(readFileSync('scripts/node-hashes.json', 'utf8'));
 
 const stamp = 'node_modules/.installed';
@@ -30,15 +30,15 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
   const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
   const run = (...args) => spawnSync(npm[0], [...npm.slice(1), ...args], { stdio: ['ignore', 2, 2] }).status === 0;
   console.error('installing dependencies (npm ci) …');
-  // Every version of npm runs no script of a package this way; `allowScripts` in package.json says the same to those that know it.
+  // Makes every npm version ignore package scripts; `allowScripts` in package.json does so only in newer versions.
   if (!run('ci', '--ignore-scripts')) fail('npm ci failed');
-  // The one exception fetches the Node binary, whose hash is checked below.
+  // The one exception downloads the Node binary, whose hash is checked below.
   if (!run('rebuild', 'node', '--ignore-scripts=false')) fail('npm rebuild node failed');
   verifyNode();
   writeFileSync(stamp, wanted);
 }
 
-/** Refuses a Node binary that is not the one this repository was tested with. */
+/** Refuses a Node binary other than the tested one. */
 function verifyNode() {
   const binary = `node_modules/node/bin/node${process.platform === 'win32' ? '.exe' : ''}`;
   if (!existsSync(binary)) fail(`${binary} is missing: npm was told not to run the install script of the package "node"`);
@@ -46,7 +46,8 @@ function verifyNode() {
   const expected = nodeHashes[`${process.platform}-${process.arch}`];
   if (expected === undefined) {
     console.error(
-      `install: no known hash of the Node binary for ${process.platform}-${process.arch}; add ${hash} to scripts/node-hashes.json after checking it`,
+      `install: no known hash of the Node binary for ${process.platform}-${process.arch}; ` +
+        `add ${hash} to scripts/node-hashes.json after checking it`,
     );
   } else if (hash !== expected) {
     fail(`the Node binary has the SHA-256 ${hash}, expected ${expected}`);

@@ -1,10 +1,10 @@
 // `npm run sim:exhaustive [-- --depth 14] [--nodes 3] [--terms 2] [--entries 3] [--passes 4] [--states N] [--names]`: plays all orders of
-// messages, passing time and proposals in a small cluster, from a fresh one and from one with a leader; prints how many states there were.
-// States that differ by the names of the nodes alone count as one, unless `--names` tells them apart.
+// messages, passing time and proposals in a small cluster, once from a fresh start and once with a leader; prints the number of states.
+// States that differ only by the names of the nodes count as one, unless `--names` is given.
 import { parseArgs } from 'node:util';
 import { explore } from '../packages/raft-core/src/sim/exhaustive/explore.ts';
 import { SmallCluster } from '../packages/raft-core/src/sim/exhaustive/small-cluster.ts';
-import { UpToNames } from '../packages/raft-core/src/sim/exhaustive/up-to-names.ts';
+import { UpToRenaming } from '../packages/raft-core/src/sim/exhaustive/up-to-renaming.ts';
 
 const { values } = parseArgs({
   options: {
@@ -18,26 +18,24 @@ const { values } = parseArgs({
   },
 });
 const [nodes, termMax, proposalsMax] = [Number(values.nodes), Number(values.terms), Number(values.entries)];
-console.log('| begins with | every order to depth | states | transitions | seconds of processor time | MB at most | failure |');
+console.log('| start | every order to depth | states | transitions | seconds of processor time | MB at most | failure |');
 console.log('| --- | --- | --- | --- | --- | --- | --- |');
 for (const isLed of [false, true]) {
   const before = process.cpuUsage();
   const cluster = new SmallCluster({ nodes, termMax, proposalsMax, passesMax: Number(values.passes), isLed });
-  const upToNames = new UpToNames(cluster);
-  const { states, transitions, depth, byDepth, failure } = explore(values.names ? cluster : upToNames, {
+  const upToRenaming = new UpToRenaming(cluster);
+  const { states, transitions, depth, byDepth, failure } = explore(values.names ? cluster : upToRenaming, {
     depthMax: Number(values.depth),
     statesMax: Number(values.states),
   });
   const { user, system } = process.cpuUsage(before);
   const seconds = ((user + system) / 1e6).toFixed(1);
   const megabytes = Math.round(process.resourceUsage().maxRSS / 1024);
-  const beginning = isLed ? 'a leader' : 'nobody';
-  console.log(
-    `| ${beginning} | ${depth} | ${states} | ${transitions} | ${seconds} | ${megabytes} | ${failure?.message ?? 'none'} |`,
-  );
+  const start = isLed ? 'with a leader' : 'fresh';
+  console.log(`| ${start} | ${depth} | ${states} | ${transitions} | ${seconds} | ${megabytes} | ${failure?.message ?? 'none'} |`);
   console.error(`new states by depth: ${byDepth.join(' ')}`);
   if (failure === undefined) continue;
   process.exitCode = 1;
-  const ways = values.names ? failure.choices : upToNames.inOneName(failure.choices);
-  for (const way of ways) console.error(cluster.told(way));
+  const path = values.names ? failure.choices : upToRenaming.inOneName(failure.choices);
+  for (const transition of path) console.error(cluster.describe(transition));
 }

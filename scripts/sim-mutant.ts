@@ -1,4 +1,4 @@
-// A copy of a package with one fault in it.
+// A copy of a package with one fault planted in it.
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,31 +6,31 @@ import type { Profile } from '../packages/raft-core/src/sim/cluster/index.ts';
 import { type Folders, ownFolders } from './sim-player.ts';
 import { type Outcome, playSeeds, seedsFrom } from './sim-pool.ts';
 
-/** One fault in one line: `find` occurs once in the file, and `replace` takes its place. */
+/** One fault in one place: `find` occurs once in the file, and `replace` takes its place. */
 export interface Mutant {
   readonly name: string;
-  /** Within `storage-fsm` for the profile `storage`, else within `raft-core`. */
+  /** Within `storage-fsm` for the profile `storage`, otherwise within `raft-core`. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** The profile whose code it is in; `core` unless given. */
+  /** The profile whose code it is in; `core` by default. */
   readonly profile?: Profile;
-  /** Only the faults of the second stream bring it out. */
+  /** Only the faults of the second stream reveal it. */
   readonly extra?: boolean;
 }
 
 const packageOf = ({ profile }: Mutant): keyof Folders => (profile === 'storage' ? 'storage' : 'raftCore');
 
-/** The text of the file with the fault in it. @throws Error when the patch does not fit exactly one place */
+/** Returns the text of the file with the fault in it. @throws Error if the patch does not apply to exactly one place */
 export function mutated(mutant: Mutant): string {
   const { name, file, find, replace } = mutant;
   const text = readFileSync(join(ownFolders[packageOf(mutant)], file), 'utf8');
   const parts = text.split(find);
-  if (parts.length !== 2) throw new Error(`'${name}' fits ${parts.length - 1} places of ${file}`);
+  if (parts.length !== 2) throw new Error(`'${name}': 'find' occurs ${parts.length - 1} times in ${file}, not once`);
   return parts.join(replace);
 }
 
-/** The packages, one of them a copy with the fault in it; the caller removes `folder`. */
+/** Copies the package and plants the fault in the copy; the caller removes `folder`. */
 export function copyWith(mutant: Mutant): { readonly folder: string; readonly folders: Folders } {
   const text = mutated(mutant);
   const own = ownFolders[packageOf(mutant)];
@@ -47,7 +47,7 @@ export interface Catch {
   readonly played: number;
 }
 
-/** Plays seeds on the copy until one fails; undefined when none of them does. */
+/** Plays seeds on the copy until one fails; returns undefined if none does. */
 export async function hunt(
   mutant: Mutant,
   { seeds, events, firstSeed = 1, threads }: { seeds: number; events: number; firstSeed?: number; threads?: number },

@@ -1,4 +1,4 @@
-// What plays a simulated run: the workspace's own packages, or copies with a fault in one of them.
+// Plays simulated runs: with the workspace's own packages, or with copies that have a fault in one of them.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { RunResult, SimConfig, TraceLine } from '../packages/raft-core/src/sim/cluster/index.ts';

@@ -1,7 +1,7 @@
 // Plays many seeds of the simulator on all cores.
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { Profile, RunResult, Situation } from '../packages/raft-core/src/sim/cluster/index.ts';
+import type { CoverageEvent, Profile, RunResult } from '../packages/raft-core/src/sim/cluster/index.ts';
 import { type Folders, ownFolders } from './sim-player.ts';
 
 export interface Job {
@@ -15,18 +15,18 @@ export interface Job {
 export interface Outcome extends Omit<RunResult, 'coverage'> {
   readonly profile: Profile;
   readonly extra: boolean;
-  readonly coverage: readonly (readonly [Situation, number])[];
+  readonly coverage: readonly (readonly [CoverageEvent, number])[];
 }
 
 export interface PoolOptions {
   /** The packages to simulate. */
   readonly folders?: Folders;
   readonly threads?: number;
-  /** Jobs handed to a thread at a time. */
+  /** Jobs sent to a thread at a time. */
   readonly batch?: number;
 }
 
-/** Plays the jobs, in no fixed order; `onOutcome` hears of each and may say that it is enough. */
+/** Plays the jobs, in no fixed order; `onOutcome` receives each outcome and may stop the rest. */
 export async function playSeeds(
   jobs: Iterable<Job>,
   onOutcome: (outcome: Outcome) => 'stop' | undefined,
@@ -70,12 +70,13 @@ export function* seedsFrom(first: number, count: number, job: Omit<Job, 'seed'>)
   for (let seed = first; seed < first + count; seed++) yield { ...job, seed };
 }
 
-/** How to play a job once more. */
+/** Returns the command that plays a job again. */
 export const commandOf = ({ seed, profile, events, extra = false }: Job): string =>
   `npm run sim -- --seed ${seed} --profile ${profile} --events ${events}${extra ? ' --extra' : ''}`;
 
-/** @throws Error for a profile that there is none of */
+/** @throws Error for an unknown profile */
 export function profileNamed(name: string): Profile {
-  if (name !== 'core' && name !== 'driver' && name !== 'storage') throw new Error(`there is no profile ${name}`);
+  if (name !== 'core' && name !== 'driver' && name !== 'storage')
+    throw new Error(`unknown profile ${name}: use core, driver or storage`);
   return name;
 }

@@ -1,5 +1,5 @@
-// `npm run sim:shrink -- --seed N [--profile core|driver|storage] [--events N] [--extra] [--name N] [--mutant TEXT]`: makes a failing run as
-// small as it gets and keeps it in test/sim/regressions, where the tests play it for ever. With `--mutant` the run is one that
+// `npm run sim:shrink -- --seed N [--profile core|driver|storage] [--events N] [--extra] [--name N] [--mutant TEXT]`: makes a failing run
+// as small as possible and stores it in test/sim/regressions, where the tests play it from then on. With `--mutant` the run is one that
 // finds that planted fault.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

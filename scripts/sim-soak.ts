@@ -1,8 +1,9 @@
-// `npm run sim:soak [-- --core 100000] [--driver 5000] [--storage 1000] [--frames 10000000] [--minutes 60] [--seed N]`: many
-// seeds of all profiles, half of them with the faults of the second stream, and many damaged frames, until all are done or the time is up; prints a report as markdown.
+// `npm run sim:soak [-- --core 100000] [--driver 5000] [--storage 1000] [--frames 10000000] [--minutes 60] [--seed N]`: plays many seeds of
+// all profiles, half of them with the faults of the second stream, and decodes many damaged frames, until all are done or the time is up;
+// prints a report as markdown.
 import { parseArgs } from 'node:util';
 import { Coverage, type Profile } from '../packages/raft-core/src/sim/cluster/index.ts';
-import { SimRandom } from '../packages/raft-core/src/sim/sim-random.ts';
+import { SimRandom } from '../packages/raft-core/src/sim/fakes/sim-random.ts';
 import { encodeMessage } from '../packages/raft-core/src/wire/message.ts';
 import { sampleMessages } from '../packages/raft-core/test/wire/arbitrary-message.ts';
 import { mutated } from '../packages/raft-core/test/wire/mutated-frame.ts';
@@ -30,7 +31,7 @@ for (const profile of ['storage', 'driver', 'core'] as const) {
   for (const extra of [false, true]) await soak({ profile, extra, count: Number(values[profile]) / 2 });
 }
 console.log(`\nDamaged frames decoded: ${decodeDamaged(Number(values.frames))}.\n`);
-for (const [situation, count] of coverage.counts()) console.log(`- ${situation}: ${count}`);
+for (const [event, count] of coverage.counts()) console.log(`- ${event}: ${count}`);
 const missing = coverage.missing();
 if (missing.length > 0) console.log(`\nNever met: ${missing.join(', ')}.`);
 if (failures > 0 || missing.length > 0) process.exitCode = 1;
@@ -50,7 +51,8 @@ async function soak({ profile, extra, count }: { profile: Profile; extra: boolea
   failures += failed.length;
   const rate = (1000 * events) / (performance.now() - startedMs);
   console.log(
-    `| ${profile}${extra ? ', extra faults' : ''} | ${firstSeed} | ${seeds} | ${events} | ${rate.toFixed(0)} | ${undecided} | ${failed.length} |`,
+    `| ${profile}${extra ? ', extra faults' : ''} | ${firstSeed} | ${seeds} | ${events} | ${rate.toFixed(0)} ` +
+      `| ${undecided} | ${failed.length} |`,
   );
   for (const line of failed.slice(0, 20)) console.error(line);
 }

@@ -1,4 +1,4 @@
-// One thread of the simulator's pool: takes seeds, plays each to its end, answers with what became of it.
+// One thread of the simulator's pool: takes seeds, plays each to its end, and sends the outcome.
 import { parentPort, workerData } from 'node:worker_threads';
 import { playerOn } from './sim-player.ts';
 import type { Job, Outcome } from './sim-pool.ts';

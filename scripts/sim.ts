@@ -1,5 +1,5 @@
-// `npm run sim -- --seed N [--profile core|driver|storage] [--events N] [--trace]`: plays one seed, exactly as it was played before.
-// With `--extra` the faults of the second stream are there too. `--count N` plays that many from there on, on all cores; `--file F` plays a recorded run.
+// `npm run sim -- --seed N [--profile core|driver|storage] [--events N] [--trace]`: plays one seed, always in the same way. `--extra` adds
+// the faults of the second stream, `--count N` plays N seeds from that one on, on all cores, and `--file F` plays a recorded run.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Coverage, formatLine, type SimConfig } from '../packages/raft-core/src/sim/cluster/index.ts';
@@ -55,9 +55,10 @@ async function playMany(): Promise<void> {
   });
   const seconds = (performance.now() - startedMs) / 1000;
   console.log(
-    `${count} seeds, ${played} events in ${seconds.toFixed(1)} s: ${(played / seconds).toFixed(0)} events/s; ${unknown} histories undecided`,
+    `${count} seeds, ${played} events in ${seconds.toFixed(1)} s: ${(played / seconds).toFixed(0)} events/s; ` +
+      `${unknown} histories undecided`,
   );
-  for (const [situation, met] of coverage.counts()) console.log(`${String(met).padStart(9)} ${situation}`);
+  for (const [event, met] of coverage.counts()) console.log(`${String(met).padStart(9)} ${event}`);
   for (const [rule, seeds] of rules)
     console.log(
       `FAILED ${seeds.length}: ${rule}: ${seeds

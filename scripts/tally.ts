@@ -1,4 +1,4 @@
-// What the suites of a run came to: each appends a line to one file (test/reporter.mjs), and the run's last line adds them up.
+// Adds up the results of a run's suites: each suite appends a line to one file (test/reporter.mjs), and the last line is their sum.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,12 +17,12 @@ export class Tally {
     writeFileSync(this.#file, '');
   }
 
-  /** What suites that are to be counted run with. */
+  /** The environment for suites that count. */
   get env(): NodeJS.ProcessEnv {
     return { TEST_TALLY: this.#file };
   }
 
-  /** The sum of what was counted so far. */
+  /** Returns the sum of all counts so far. */
   get counts(): Counts {
     const lines = readFileSync(this.#file, 'utf8')
       .trim()
@@ -39,8 +39,8 @@ export class Tally {
 }
 
 /**
- * Prints the last line and returns the exit code. A suite that died before its end left no count but failed its task, and a run that
- * counted nothing tested nothing: neither must look like a pass.
+ * Prints the last line and returns the exit code. A crashed suite left no count but failed its task, and a run without any count
+ * tested nothing: neither may look like success.
  */
 export function conclude({ passed, failed, pending }: Counts, { ended }: { readonly ended: boolean }): number {
   const died = failed === 0 && !ended ? 1 : 0;

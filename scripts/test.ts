@@ -1,6 +1,6 @@
-// `npm test`: runs every suite of the workspace, one after the other, and prints one last line that counts them all.
-// `-- --attack` adds the attack suite, `-- --chaos` two minutes of faults, `-- --clients` the clients that others wrote (fetched and built
-// first), `-- --e2e` the container tests, on an engine that is started for them.
+// `npm test`: runs every suite of the workspace one after the other, and prints one last line with the sum of all results.
+// `-- --attack` adds the attack suite, `-- --chaos` two minutes of faults, `-- --clients` the third-party clients (downloaded and built
+// first), `-- --e2e` the container tests, on an engine started for them.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { conclude, Tally } from './tally.ts';
@@ -11,7 +11,7 @@ const env = {
   ...process.env,
   ...tally.env,
   TURBO_TELEMETRY_DISABLED: '1',
-  // The tests and what they start are compiled once, as a node is.
+  // Compiles the tests and the programs that they start once, as for a node.
   NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/transitd'),
 };
 const run = (command: string, args: string[]): boolean =>
@@ -21,7 +21,7 @@ const tool = (name: string, args: string[]): boolean => run(join(root, 'node_mod
 const chaosSeed = '1';
 const suites = ['--attack', '--chaos', '--clients', '--e2e'];
 const rest = process.argv.slice(2).filter((arg) => !suites.includes(arg));
-// The linter, the compiler and the rules are suites of one case each: what they refuse, `npm test` refuses.
+// The linter, the compiler and the rules count as suites of one case each: what they refuse, `npm test` refuses.
 const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b']), run(process.execPath, ['scripts/check.ts'])];
 const packages = tool('turbo', [
   'run',
@@ -34,7 +34,7 @@ const packages = tool('turbo', [
 ]);
 const workspace = tool('mocha', ['--config', 'test/.mocharc.json']);
 const attacks = !process.argv.includes('--attack') || tool('mocha', ['--config', 'test/attack/.mocharc.json']);
-// A case of its own, as the checks are.
+// Counts as one case, like the checks.
 if (process.argv.includes('--chaos'))
   checks.push(run(process.execPath, ['scripts/chaos.ts', '--minutes', '2', '--seed', chaosSeed]));
 const clients = !process.argv.includes('--clients') || tool('mocha', ['--config', 'test/clients/.mocharc.json']);

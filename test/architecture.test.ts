@@ -38,11 +38,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The folders of a package, from the inside out: a folder imports only folders before it. Files beside the folders are not restricted. */
-const folderOrders: Readonly<Record<string, readonly string[]>> = {
-  'transit-engine': ['formats', 'algorithms', 'key-pairs', 'managed', 'keys', 'x509', 'transfers', 'operations'],
-};
-
 const sourcesOf = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && statSync(join(folder, name)).isFile())
@@ -88,30 +83,6 @@ describe('architecture', () => {
     };
     for (const name of packages) visit(name, []);
   });
-
-  for (const [name, order] of Object.entries(folderOrders)) {
-    const source = join(packagesFolder, name, 'src');
-    const folderOf = (file: string): string | undefined => /^([^/]+)\//.exec(relative(source, file))?.[1];
-
-    it(`lets the folders of ${name} import only folders further in`, () => {
-      const wrong = imports.filter(({ file, from, specifier }) => {
-        if (from !== name || !specifier.startsWith('.')) return false;
-        const [importing, imported] = [folderOf(file), folderOf(resolve(dirname(file), specifier))];
-        return importing !== undefined && imported !== undefined && order.indexOf(imported) > order.indexOf(importing);
-      });
-      expect(wrong.map(where)).to.deep.equal([]);
-    });
-
-    it(`knows every folder of ${name}, and lets none of them import the files that put the package together`, () => {
-      const folders = readdirSync(source).filter((entry) => statSync(join(source, entry)).isDirectory());
-      expect(folders.toSorted()).to.deep.equal(order.toSorted());
-      const wrong = imports.filter(
-        ({ file, from, specifier }) =>
-          from === name && folderOf(file) !== undefined && /^\.\.\/(index|engine)\.ts$/.test(specifier),
-      );
-      expect(wrong.map(where)).to.deep.equal([]);
-    });
-  }
 
   it('enters a package only through its declared entry', () => {
     const wrong = imports.filter(({ file, from, specifier }) => {

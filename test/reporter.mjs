@@ -1,4 +1,4 @@
-// Mocha's own report, plus the tally that `npm test` adds up over all suites (a suite that dies before its end leaves none).
+// Mocha's report, plus the tally that `npm test` adds up over all suites (a suite that crashes writes none).
 import { appendFileSync } from 'node:fs';
 import mocha from 'mocha';
 

@@ -1,8 +1,8 @@
-// Mocha 12 passes over rejections that nobody handles, which end a node in operation: a test during which one comes up fails.
+// Mocha 12 ignores unhandled rejections, which end a node in production. So a test during which one occurs fails.
 const reasons = [];
 const note = (reason) => reasons.push(reason);
 
-/** Mocha takes every listener off between two files of one process. */
+/** Mocha removes all listeners between two files of one process. */
 const listen = () => process.off('unhandledRejection', note).on('unhandledRejection', note);
 
 function expectNone() {

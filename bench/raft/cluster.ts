@@ -10,7 +10,7 @@ import type { Address, MemberStatus, OrderKind, Orders, Report } from './orders.
 
 const memberIds: readonly NodeId[] = [1, 2, 3];
 
-/** A member that leads, and when this process heard that its first write was committed. */
+/** A leading member, and the time at which this process heard that its first write was committed. */
 export interface Lead {
   readonly member: Member;
   readonly term: Term;
@@ -67,7 +67,7 @@ export class Member {
     await ended;
   }
 
-  /** As a process that is about to end does it. */
+  /** kill -9 without waiting, when this process is about to end. */
   killNow(): void {
     this.#process.kill('SIGKILL');
   }
@@ -75,11 +75,11 @@ export class Member {
 
 export interface ClusterOptions {
   readonly limits?: Partial<DriverLimits>;
-  /** Members keep records, as a server does; else they keep nothing but the log. */
+  /** Whether members keep records as a server does, or only the log. */
   readonly records?: boolean;
 }
 
-/** Three voters with logs in a temporary directory of their own, which goes when the cluster ends. */
+/** Three voters with logs in one temporary directory, which is removed when the cluster ends. */
 export class Cluster {
   readonly #directory = mkdtempSync(join(tmpdir(), 'transitd-bench-raft-'));
   readonly #limits: Partial<DriverLimits>;
@@ -111,14 +111,14 @@ export class Cluster {
     return [...this.#members.values()];
   }
 
-  /** The leader of a term above this one, once its first write is committed. */
+  /** Resolves with the leader of a later term, once its first write is committed. */
   leader({ above = 0 }: { readonly above?: Term } = {}): Promise<Lead> {
     const newest = this.#newest;
     if (newest !== undefined && newest.term > above) return Promise.resolve(newest);
     return new Promise((resolve) => this.#waiting.push({ above, resolve }));
   }
 
-  /** Starts the member anew on the log that it has. */
+  /** Starts the member again on its log. */
   async restart({ id }: Member): Promise<Member> {
     const member = this.#fork(id);
     const address = await member.address;
@@ -127,7 +127,7 @@ export class Cluster {
     return member;
   }
 
-  /** Until the leader has heard from each of these members that it has the whole log. */
+  /** Resolves when the leader has heard from each of these members that it has the whole log. */
   async settled(followers: readonly Member[] = this.members): Promise<{ readonly lead: Lead; readonly status: MemberStatus }> {
     for (;;) {
       const lead = await this.leader();

@@ -4,8 +4,8 @@ const batchEntries = 64;
 const ids = [1, 2, 3];
 
 /**
- * Three cores in one thread, without a driver: batches of 64 entries are proposed to the leader, every message is stepped as it
- * is, every write is durable at once. Answers with the entries that the leader handed out as committed.
+ * Runs three cores in one thread, without a driver: batches of 64 entries are proposed to the leader, every message is delivered at
+ * once, and every write is durable at once. Returns the number of entries that the leader applied.
  */
 export function coreAlone({ ms, entryBytes }: { ms: number; entryBytes: number }): {
   readonly entries: number;
@@ -26,7 +26,7 @@ export function coreAlone({ ms, entryBytes }: { ms: number; entryBytes: number }
 class Trio {
   readonly #cores: ReadonlyMap<number, Raft>;
   readonly leader: Raft;
-  /** Entries that the leader handed out to be applied. */
+  /** Number of entries that the leader passed on to be applied. */
   committed = 0;
   #nowMs = 0;
   #mail: Message[] = [];
@@ -47,7 +47,7 @@ class Trio {
     this.leader = this.#elect();
   }
 
-  /** All that follows from what was proposed, until nothing is left to do. */
+  /** Processes messages and writes until none is left. */
   turn(): void {
     this.#nowMs += 0.2;
     this.#each((core) => core.tick(this.#nowMs));

@@ -13,7 +13,7 @@ export function readIndex<Result>(driver: Driver<Result>, load: Load): Promise<L
   return run(load, (done) => driver.readIndex(({ kind }) => done(kind === 'readable')));
 }
 
-/** A lease read is a plain call, so all clients are served in one turn of the event loop, and then again in the next one. */
+/** A lease read is a synchronous call, so all clients are served in one event-loop turn, and again in the next one. */
 export function leaseRead<Result>(driver: Driver<Result>, { clients, ms, requests }: Load): Promise<LoadRun> {
   return new Promise((resolve) => {
     const startedMs = performance.now();

@@ -1,5 +1,5 @@
-// One member of the bench's cluster, in a process of its own: `member.ts DIRECTORY [records]`. Takes its orders from the process
-// that forked it, and ends with it.
+// One member of the bench's cluster, in its own process: `member.ts DIRECTORY [records]`. It receives orders from the process that
+// forked it, and ends with that process.
 import { flushCompileCache } from 'node:module';
 import { type Clock, Driver } from '@transitd/raft-core';
 import { SegmentLog } from '@transitd/storage-fsm';
@@ -32,7 +32,7 @@ const snapshotTcp = new SnapshotTcp(log.start.nodeId);
 
 const carryOut = holds === 'records' ? memberOf(await records(log, snapshotTcp, fatal)) : memberOf(nothing(log));
 process.on('message', (order: Order) => void obey(order).catch(fatal));
-flushCompileCache(); // for the next one: a member is killed, and writes none when it ends
+flushCompileCache(); // for the next start: a killed member writes no cache
 say({ kind: 'listening', port: await transport.listen(), snapshotPort: await snapshotTcp.listen() });
 
 function memberOf<Result>(state: State<Result>): {
@@ -99,7 +99,7 @@ function memory(): Memory {
   return { residentBytes: rss, usedBytes: heapUsed + external };
 }
 
-/** Looks every few milliseconds. The time begins with the first entry that arrives: what comes before is a start, no catch-up. */
+/** Polls every few milliseconds. The time starts with the first entry that arrives, not with the start of the member. */
 function catchUp<Result>(of: Driver<Result>, target: number): Promise<Orders['catchUp']['answer']> {
   const { lastIndex: from } = log.start;
   return new Promise((resolve) => {

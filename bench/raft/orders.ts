@@ -4,11 +4,11 @@ import type { DriverLimits, DriverStatus, LogIndex, NodeId, PeerStatus, Term, Tr
 export interface Address {
   readonly id: NodeId;
   readonly port: number;
-  /** For those who ask for a snapshot. */
+  /** The port for requests for a snapshot. */
   readonly snapshotPort: number;
 }
 
-/** Closed-loop clients: each asks again as soon as it is answered, until the time or the number of requests is reached. */
+/** Closed-loop clients: each sends its next request when the last one is answered, until the time or the number of requests is reached. */
 export interface Load {
   readonly clients: number;
   readonly ms: number;
@@ -24,7 +24,7 @@ export interface LoadRun {
   readonly p99Ms: number;
 }
 
-/** What the bench asks of a member, and what the member answers. */
+/** The orders of the bench to a member, and the member's answers. */
 export interface Orders {
   start: { ask: { readonly peers: readonly Address[]; readonly limits: Partial<DriverLimits> }; answer: null };
   peer: { ask: Address; answer: null };
@@ -38,7 +38,7 @@ export interface Orders {
   catchUp: { ask: { readonly target: LogIndex }; answer: { readonly entries: number; readonly ms: number } };
   /** Writes so many records of so many bytes each. */
   fill: { ask: { readonly count: number; readonly bytes: number }; answer: null };
-  /** Answered when a snapshot is in force that this member has fetched, with the time since it was asked for and the bytes that came. */
+  /** Answered when a fetched snapshot is in force, with the time since it was requested and the number of bytes. */
   installed: { ask: null; answer: { readonly index: LogIndex; readonly ms: number; readonly bytes: number } };
   stop: { ask: null; answer: null };
 }
@@ -48,21 +48,21 @@ export interface MemberStatus extends DriverStatus {
   readonly peers: readonly PeerStatus[];
 }
 
-/** Of the whole process, after a collection of garbage. */
+/** Of the whole process, after a garbage collection. */
 export interface Memory {
   readonly residentBytes: number;
-  /** On the heap and in buffers beside it. */
+  /** On the heap and in external buffers. */
   readonly usedBytes: number;
 }
 
 export type OrderKind = keyof Orders;
 
-/** One order on its way. */
+/** One order that was sent. */
 export type Order<K extends OrderKind = OrderKind> = {
   [Kind in K]: { readonly kind: Kind; readonly number: number; readonly ask: Orders[Kind]['ask'] };
 }[K];
 
-/** What a member says: the answer to an order, or news. */
+/** A message of a member: the answer to an order, or an event. */
 export type Report =
   | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
   | { readonly kind: 'listening'; readonly port: number; readonly snapshotPort: number }

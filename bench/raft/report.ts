@@ -1,6 +1,6 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 
-/** One row: what was measured, and the figure to reach. */
+/** One row: the measurement, and its target. */
 export interface Row {
   readonly measure: string;
   readonly result: string;
@@ -8,7 +8,7 @@ export interface Row {
   readonly good: string;
 }
 
-/** Markdown: machine and versions, the table, and remarks. */
+/** Returns Markdown: machine and versions, the table, and remarks. */
 export function report(title: string, rows: readonly Row[], remarks: readonly string[], loadBefore: readonly number[]): string {
   const [cpu] = cpus();
   const load = (values: readonly number[]): string => values.map((value) => value.toFixed(1)).join(' / ');
@@ -16,7 +16,8 @@ export function report(title: string, rows: readonly Row[], remarks: readonly st
     `# ${title}`,
     '',
     `- Date: ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`,
-    `- Machine: ${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, ${process.platform} ${process.arch}`,
+    `- Machine: ${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, ` +
+      `${process.platform} ${process.arch}`,
     `- Node ${process.version}`,
     `- Load average (1 / 5 / 15 min): before ${load(loadBefore)}, after ${load(loadavg())}`,
     '',
@@ -28,7 +29,7 @@ export function report(title: string, rows: readonly Row[], remarks: readonly st
   ].join('\n');
 }
 
-/** Thousands apart, no fraction. */
+/** With thousands separators, without a fraction. */
 export const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
 export const oneDecimal = (value: number): string => value.toFixed(1);
 export const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;

@@ -6,17 +6,17 @@ import type { LogIndex, NodeId } from '@transitd/raft-core';
 import type { SnapshotLink } from '@transitd/storage-fsm';
 import type { Address } from './orders.ts';
 
-/** `node u48 | index u48`: who asks, and for what. */
+/** `node u48 | index u48`: the node that asks, and the snapshot that it asks for. */
 const requestBytes = 12;
 
 type Stream = (peer: NodeId, index: LogIndex) => AsyncIterable<Uint8Array>;
 
-/** Snapshots over plain TCP, for the bench only: a connection each, a request one way and the stream the other. */
+/** Snapshots over plain TCP, for the bench only: one connection each, with a request one way and the stream the other. */
 export class SnapshotTcp implements SnapshotLink {
   readonly #self: NodeId;
   readonly #server: Server;
   readonly #ports = new Map<NodeId, number>();
-  /** Bytes of streams that came here. */
+  /** Bytes of streams received here. */
   received = 0;
   #stream: Stream | undefined;
 
@@ -31,7 +31,7 @@ export class SnapshotTcp implements SnapshotLink {
     this.#stream = stream;
   }
 
-  /** Answers with the port that it listens on. */
+  /** Resolves with the port on which it listens. */
   async listen(): Promise<number> {
     await once(this.#server.listen(0, '127.0.0.1'), 'listening');
     const address = this.#server.address();
@@ -64,7 +64,7 @@ export class SnapshotTcp implements SnapshotLink {
 
 async function answer(socket: Socket, stream: Stream | undefined): Promise<void> {
   const [request]: Buffer[] = await once(socket, 'data');
-  if (request?.length !== requestBytes || stream === undefined) throw new Error('there is no answer to this');
+  if (request?.length !== requestBytes || stream === undefined) throw new Error('invalid request for a snapshot');
   const chunks = Readable.from(stream(request.readUIntBE(0, 6), request.readUIntBE(6, 6)), { objectMode: false });
   await pipeline(chunks, socket);
 }

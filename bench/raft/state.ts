@@ -3,14 +3,14 @@ import { type CommitResult, KeyValueMachine, LocalReplica, NodeSnapshots, type S
 import type { Orders } from './orders.ts';
 import type { SnapshotTcp } from './snapshot-tcp.ts';
 
-/** What a member's log is applied to. */
+/** The state machine of a member. */
 export interface State<Result> {
   readonly machine: StateMachine<Result>;
   readonly snapshots: SnapshotTransfer;
-  /** Any write; `done` once it is committed. */
+  /** Commits any write; calls `done` once it is committed. */
   writeOne(driver: Driver<Result>, done: () => void): void;
   fill(driver: Driver<Result>, ask: Orders['fill']['ask']): Promise<null>;
-  /** The next snapshot that is put in force here. */
+  /** Resolves with the next snapshot that is put in force here. */
   installed(): Promise<Orders['installed']['answer']>;
 }
 
@@ -19,7 +19,7 @@ const notHere = (): never => {
   throw new Error('this member keeps no records');
 };
 
-/** Holds nothing, so that the log is all that is measured; what it has forgotten is all that this machine has "stored". */
+/** Stores nothing, so that only the log is measured. It starts at the base of the log, as if the compacted entries were stored. */
 export function nothing(log: SegmentLog): State<void> {
   let applied = log.start.base.index;
   return {
@@ -32,7 +32,7 @@ export function nothing(log: SegmentLog): State<void> {
     },
     snapshots: {
       serve: () => undefined,
-      fetch: notHere, // the bench sees to it that no follower of such a cluster falls behind the log
+      fetch: notHere, // in such a cluster no follower falls behind the log
       install: notHere,
       discard: () => undefined,
     },
@@ -42,7 +42,7 @@ export function nothing(log: SegmentLog): State<void> {
   };
 }
 
-/** The records of a server, as it keeps and sends them. */
+/** The records of a server, stored and sent as there. */
 export async function records(log: SegmentLog, tcp: SnapshotTcp, fatal: (error: Error) => void): Promise<State<CommitResult>> {
   const { base } = log.start;
   const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: base.index, onFailure: fatal });
@@ -57,7 +57,7 @@ export async function records(log: SegmentLog, tcp: SnapshotTcp, fatal: (error: 
     writeOne: (driver, done) => {
       const replica = new LocalReplica({ machine, consensus: driver, diskLow });
       const writes = [{ path: 'bench/lead', value: Buffer.of(1) }];
-      replica.commit({ conditions: [], writes }).then(done, () => undefined); // who led has lost the lead again
+      replica.commit({ conditions: [], writes }).then(done, () => undefined); // the member has lost its leadership
     },
     installed: () => installed.promise,
     fill: async (driver, { count, bytes }) => {
@@ -73,7 +73,7 @@ export async function records(log: SegmentLog, tcp: SnapshotTcp, fatal: (error: 
   };
 }
 
-/** Takes the time of a transfer, from where it is asked for to where it is in force. */
+/** Measures a transfer, from its request to the snapshot in force. */
 class Timed implements SnapshotTransfer {
   readonly #inner: SnapshotTransfer;
   readonly #installed: (index: LogIndex, ms: number) => void;

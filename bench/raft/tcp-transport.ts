@@ -10,7 +10,7 @@ import {
 import type { Address } from './orders.ts';
 
 const lengthBytes = 4;
-/** A peer that takes no more than this off our hands loses messages, as on any slow network. */
+/** A peer with more unsent bytes than this loses messages, as on any slow network. */
 const unsentBytesMax = 8 * 2 ** 20;
 const reconnectMs = 50;
 
@@ -28,7 +28,7 @@ export class TcpTransport implements Transport {
     });
   }
 
-  /** Answers with the port that it listens on. */
+  /** Resolves with the port on which it listens. */
   listen(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject).listen(0, '127.0.0.1', () => {
@@ -38,7 +38,7 @@ export class TcpTransport implements Transport {
     });
   }
 
-  /** From now on that member is there. */
+  /** Tells it the address of another member. */
   locate({ id, port }: Address): void {
     this.#links.get(id)?.close();
     this.#links.set(id, new Link(port, () => this.#receiver?.unreachable(id)));
@@ -53,7 +53,7 @@ export class TcpTransport implements Transport {
   }
 }
 
-/** The way to one peer; connects again and again. */
+/** The connection to one peer; reconnects forever. */
 class Link {
   readonly #port: number;
   readonly #unreachable: () => void;
@@ -99,7 +99,7 @@ class Link {
   }
 }
 
-/** Cuts a stream into its frames: `length u32 | frame`. Each chunk is copied at most once, and only where a frame spans several. */
+/** Splits a stream into frames: `length u32 | frame`. Copies each chunk at most once, and only if a frame spans several. */
 class FrameReader {
   readonly #take: (frame: Uint8Array) => void;
   #chunks: Buffer[] = [];

@@ -1,7 +1,7 @@
-// What makes the cluster of docker-compose.yml run by itself. NOT FOR PRODUCTION: an operator keeps the seal's key and the root
-// token apart, and away from the nodes' disks.
-//   demo.mjs key              makes the seal's key when there is none
-//   demo.mjs init ADDRESS…    initialises the first of these nodes when none of them is, and waits until all of them serve
+// Sets up the cluster of docker-compose.yml without an operator. NOT FOR PRODUCTION: there an operator stores the seal key and the root
+// token in different places, away from the nodes' disks.
+//   demo.mjs key              creates the seal key if it does not exist
+//   demo.mjs init ADDRESS…    initializes the first node if no node is initialized, then waits until all nodes serve
 import { randomBytes } from 'node:crypto';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,7 +10,7 @@ const folder = '/var/lib/transitd';
 const keyFile = `${folder}/seal.key`;
 const tokenFile = `${folder}/root-token`;
 
-/** Whole or not at all, readable by the nodes' user alone. */
+/** Writes the file atomically, readable by the nodes' user only. */
 function writeSecret(file, text) {
   writeFileSync(`${file}.part`, text, { mode: 0o400, flush: true });
   renameSync(`${file}.part`, file);
@@ -29,15 +29,15 @@ const ask = (address, path, init, timeoutMs = 5000) =>
   fetch(`${address}/v1/sys/${path}`, { ...init, signal: AbortSignal.timeout(timeoutMs) });
 
 async function initialize(addresses) {
-  // One that is initialised but does not answer must not be missed: a second cluster beside it would have other keys.
+  // Every node must answer first: initializing beside an initialized node that is down would create a second cluster with other keys.
   const states = await until('every node answers', () =>
     Promise.all(addresses.map(async (address) => (await (await ask(address, 'init')).json()).initialized)),
   );
   if (!states.includes(true)) {
     const body = JSON.stringify({ recovery_shares: 1, recovery_threshold: 1 });
-    // The token is shown this once: a slow machine gets the time that it needs.
+    // The root token is shown only once, so a slow machine gets enough time.
     const answer = await ask(addresses[0], 'init', { method: 'POST', body }, 120_000);
-    if (!answer.ok) throw new Error(`${addresses[0]} was not initialised: ${answer.status} ${await answer.text()}`);
+    if (!answer.ok) throw new Error(`${addresses[0]} was not initialized: ${answer.status} ${await answer.text()}`);
     writeSecret(tokenFile, `${(await answer.json()).root_token}\n`);
   }
   await until('every node serves', async () => {
@@ -52,8 +52,8 @@ if (command === 'key') {
 } else if (command === 'init') {
   await initialize(addresses);
   console.log(`
-${addresses.length} nodes serve. NOT FOR PRODUCTION: they were initialised and unsealed by themselves.
-The seal's key and the root token lie in the volume "demo": who reads it has every key. The token is shown by
+${addresses.length} nodes serve. NOT FOR PRODUCTION: they initialized and unsealed themselves.
+The seal key and the root token are in the volume "demo": whoever can read it has every key. To show the token:
 
   docker compose exec n1 cat /run/demo/root-token
 `);

@@ -1,11 +1,11 @@
-// A node whose wall clock jumps: nothing that was acknowledged is undone when the clock is right again.
+// The wall clock of a node jumps. When it is right again, every acknowledged change still holds.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
-/** libfaketime for processes with threads, where Debian and its kin install it (package `libfaketime`). */
+/** libfaketime for processes with threads, where Debian and its derivatives install it (package `libfaketime`). */
 const fakeTime = ['x86_64-linux-gnu', 'aarch64-linux-gnu']
   .map((machine) => `/usr/lib/${machine}/faketime/libfaketimeMT.so.1`)
   .find((file) => existsSync(file));
@@ -43,7 +43,7 @@ describe('a wall clock that jumps a day ahead', () => {
   const trusted = async (): Promise<string | undefined> =>
     /^svc_core_clock_trusted (\d)$/m.exec((await server.call('GET', 'sys/metrics?format=prometheus')).text)?.[1];
 
-  it('makes no revocation void, and deletes no token that lives', async function () {
+  it('does not undo a revocation and does not delete a live token', async function () {
     this.timeout(processMs);
     const tokens = {
       kept: await made(),
@@ -75,7 +75,7 @@ describe('a wall clock that jumps a day ahead', () => {
       expect(await statusOf(ended), 'stays revoked').to.equal(403);
   });
 
-  it('destroys a secret id for good', async function () {
+  it('does not undo the destruction of a secret id', async function () {
     this.timeout(processMs);
     expect((await server.call('POST', 'sys/auth/machines', { type: 'approle' })).status).to.equal(204);
     expect((await server.call('POST', 'auth/machines/role/web', { secret_id_ttl: '1h' })).status).to.equal(204);
@@ -87,7 +87,7 @@ describe('a wall clock that jumps a day ahead', () => {
     expect((await server.call('POST', 'auth/machines/login', { role_id, secret_id }, null)).status).to.equal(400);
   });
 
-  it('set back by a day, revives no token that has expired', async function () {
+  it('and back by a day does not revive an expired token', async function () {
     this.timeout(processMs);
     const { token } = await made({ ttl: '1s' });
     await until('the token has expired', async () => (await statusOf(token)) === 403);

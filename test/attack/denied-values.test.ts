@@ -1,4 +1,4 @@
-// A denied value stays denied wherever a request puts it: in an item, in the path, under another name, or inside the input.
+// A denied value stays denied wherever a request puts it: in a batch item, in the path, under another name, or inside the input.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { base64, processMs, Workbench } from '../process/live-server.ts';
@@ -18,7 +18,7 @@ describe('a denied value', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it('is denied as SHA-1 inside a DigestInfo, by the path and as a parameter', async function () {
+  it('is refused as SHA-1 inside a DigestInfo, in the path and as a parameter', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     await server.call('POST', 'transit/keys/k', { type: 'rsa-2048' });
@@ -50,7 +50,7 @@ describe('a denied value', () => {
       }
       expect((await server.call('POST', 'transit/sign/k', { ...asIs, input: sha256Info }, token)).status).to.equal(200);
     }
-    // `algorithm` does not choose the hash of a signature: neither way of asking leads to SHA-1.
+    // `algorithm` does not select the hash of a signature, so neither request uses SHA-1.
     const token = await tokenWith(server, `${granted} path "transit/sign/k/sha1" { capabilities = ["deny"] }`);
     const unused = { ...asIs, hash_algorithm: undefined, algorithm: 'none', input: sha1Info };
     expect((await server.call('POST', 'transit/sign/k', unused, token)).status).to.equal(400);
@@ -60,7 +60,7 @@ describe('a denied value', () => {
     expect((await server.call('POST', 'transit/verify/k', verified, token)).at('data.valid')).to.equal(true);
   });
 
-  it('is denied in the items of a batch as beside them, and what is allowed holds there too', async function () {
+  it('is refused in batch items as in the body, and allowed parameters apply to items too', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     await server.call('POST', 'transit/keys/k', {});

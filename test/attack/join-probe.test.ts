@@ -1,17 +1,17 @@
-// Strangers who would have a node call addresses for them, and tell them what it found there.
+// An anonymous caller uses `sys/storage/raft/join` to make a node call addresses and report the result.
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { expect } from 'chai';
-import { scenarioMs, withNodes } from '../cluster/scenario.ts';
-import { until } from '../cluster/until.ts';
+import { scenarioMs, withNodes } from '../cluster/harness/scenario.ts';
+import { until } from '../cluster/harness/until.ts';
 import { startAudited } from '../process/audited-server.ts';
 import { Workbench } from '../process/live-server.ts';
-import { ask } from './callers-at.ts';
+import { ask } from './callers.ts';
 
 const stranger = '127.0.0.66';
 
-describe('a join that a stranger asks for', function () {
+describe('an anonymous join request', function () {
   this.timeout(scenarioMs);
   const bench = new Workbench();
   const servers: Server[] = [];
@@ -29,7 +29,7 @@ describe('a join that a stranger asks for', function () {
   const join = (node: string, address: string, from = stranger) =>
     ask(node, 'POST', 'sys/storage/raft/join', { body: { leader_api_addr: address }, from });
 
-  it('makes a member call nobody, and is audited', async () => {
+  it('does not make a member call anybody, and is audited', async () => {
     const { server, rootToken, auditFile } = await startAudited(bench);
     await until('it serves', async () => (await server.call('GET', 'sys/health', undefined, null)).status === 200);
     const silent = await target(createServer());
@@ -44,7 +44,7 @@ describe('a join that a stranger asks for', function () {
     expect(entries.filter(({ request }) => request?.path === 'sys/storage/raft/join')).to.have.lengthOf(4);
   });
 
-  it('has one answer whatever is found, and a node takes few of them from one address', () =>
+  it('gets the same answer whatever the node finds, and is limited in rate by address', () =>
     withNodes({ size: 2 }, async (cluster) => {
       const node = cluster.node(2).apiAddress;
       const replying = (status: number, body: string) =>

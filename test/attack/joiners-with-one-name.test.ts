@@ -1,14 +1,14 @@
-// Several nodes ask to be let in under one name at the same time.
+// Several nodes join under the same name at the same time.
 import { expect } from 'chai';
-import { LiveCluster } from '../cluster/live-cluster.ts';
+import { LiveCluster } from '../cluster/harness/live-cluster.ts';
 import { processMs } from '../process/live-server.ts';
 
-describe('three nodes that join under one name at once', function () {
+describe('three nodes that join at once under the same name', function () {
   this.timeout(processMs);
   let cluster: LiveCluster | undefined;
   after(() => cluster?.end());
 
-  it('are not all told that they joined: one is a member, the others are refused', async () => {
+  it('are not all admitted: one becomes a member, the others are refused', async () => {
     cluster = await LiveCluster.start({ size: 4, env: (name) => (name === 'n1' ? {} : { TRANSITD_NODE_ID: 'twin' }) });
     const first = cluster.node(1);
     const twins = cluster.others(first);
@@ -19,7 +19,7 @@ describe('three nodes that join under one name at once', function () {
     expect(admitted, JSON.stringify(answers)).to.have.length(1);
     for (const [index, { status, text }] of answers.entries()) {
       if (status === 200) continue;
-      // Anybody may ask a node to join, so the answer does not say why it failed; the log does.
+      // A join request needs no token, so the answer does not say why it failed; the log does.
       expect(status, text).to.equal(503);
       expect(twins[index]?.log).to.contain('the name twin belongs to a member');
     }

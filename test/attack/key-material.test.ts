@@ -1,9 +1,9 @@
-// Attacks by key material and by questions about keys, against a live node.
+// Attacks with weak key material and with misleading fields of key operations, against a live node.
 import { constants, createCipheriv, createPublicKey, generateKeyPairSync, publicEncrypt, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
-/** The members of a JWK (RFC 7518 §6.3). */
+/** Returns the members of a JWK (RFC 7518 §6.3). */
 type Numbers = Readonly<Record<'n' | 'e' | 'd' | 'p' | 'q' | 'dp' | 'dq' | 'qi', string>>;
 
 const big = (base64url: string): bigint => BigInt(`0x${Buffer.from(base64url, 'base64url').toString('hex')}`);
@@ -14,7 +14,7 @@ const text = (number: bigint): string => {
 const jwk = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }) as Numbers;
 const [n, d, p] = [big(jwk.n), big(jwk.d), big(jwk.p)];
 
-/** DER (X.690) of tag, length and content. */
+/** Encodes tag, length and content in DER (X.690). */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   const size = content.length;
@@ -36,7 +36,7 @@ const publicPem = (modulus: bigint): string => {
   return `-----BEGIN PUBLIC KEY-----\n${spki.toString('base64')}\n-----END PUBLIC KEY-----\n`;
 };
 
-/** Material as an import takes it: RSA-OAEP of an AES key, and AES key wrap with padding (RFC 5649). */
+/** Wraps material for an import: RSA-OAEP of an AES key, and AES key wrap with padding (RFC 5649). */
 function wrapped(wrappingPem: string, material: Buffer): string {
   const ephemeral = randomBytes(32);
   const key = createPublicKey(wrappingPem);
@@ -45,7 +45,7 @@ function wrapped(wrappingPem: string, material: Buffer): string {
   return Buffer.concat([outer, cipher.update(material), cipher.final()]).toString('base64');
 }
 
-describe('keys that anybody could factor', function () {
+describe('weak RSA keys', function () {
   this.timeout(processMs);
   const bench = new Workbench();
   let server: LiveServer;
@@ -67,12 +67,12 @@ describe('keys that anybody could factor', function () {
     'a wrong CRT coefficient': { ...jwk, qi: text(big(jwk.qi) ^ 2n) },
     'primes in the wrong places': { ...jwk, p: jwk.q, q: jwk.p },
   };
-  it('are told from a sound one, which is imported', async () => {
+  it('are distinguished from a sound key, which is imported', async () => {
     expect((await imported(jwk, 'transit/keys/good/import')).status).to.equal(204);
   });
 
   for (const [what, key] of Object.entries(degenerate)) {
-    it(`are not imported: ${what}`, async () => {
+    it(`are refused by import: ${what}`, async () => {
       expect((await imported(key)).status).to.equal(400);
       expect((await server.call('GET', 'transit/keys/bad')).status).to.equal(404);
       expect((await imported(key, 'transit/keys/good/import_version')).status).to.equal(400);
@@ -85,13 +85,13 @@ describe('keys that anybody could factor', function () {
     ['a small factor', (n / 131_042n) * 131_042n + 65_521n],
     ['an even number', n - 1n],
   ] as const) {
-    it(`are not imported by their public half: ${what}`, async () => {
+    it(`are refused by import of the public key: ${what}`, async () => {
       const body = { type: 'rsa-2048', public_key: publicPem(modulus) };
       expect((await server.call('POST', 'transit/keys/bad/import', body)).status).to.equal(400);
     });
   }
 
-  it('does not call a valid signature invalid for a field that signing ignores, nor fail on a context that has no use', async () => {
+  it('does not call a valid signature invalid because of a field that signing ignores, nor fail on a context without effect', async () => {
     const input = Buffer.from('a message').toString('base64');
     await server.call('POST', 'transit/keys/s', { type: 'ecdsa-p256' });
     for (const algorithm of ['sha2-256', 'sha2-512', 'sha1', 'md5']) {

@@ -1,9 +1,9 @@
-// Bodies of 32 MB: many at once, announced and never sent, and sent slowly.
+// Bodies of 32 MB: many at once, announced but never sent, and sent slowly.
 import { once } from 'node:events';
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
-import { ask, HeldConnections, head } from './callers-at.ts';
+import { ask, HeldConnections, head } from './callers.ts';
 
 const mib = 1024 * 1024;
 const path = 'transit/hash/sha2-256';
@@ -15,7 +15,7 @@ describe('large bodies', function () {
   const held = new HeldConnections();
   let server: LiveServer;
   let token = '';
-  /** Of the caller at the other address. */
+  /** Token of the caller at the other address. */
   let other = '';
   const large = Buffer.from(JSON.stringify({ input: 'A'.repeat(32 * mib - 16) }));
   before(async () => {
@@ -36,7 +36,7 @@ describe('large bodies', function () {
     );
   };
 
-  it('of 32 MiB all succeed, twelve at once: some wait for others', async () => {
+  it('of 32 MiB all succeed, twelve at once: some wait for memory', async () => {
     expect(large.length).to.be.within(31.9 * mib, 32 * mib);
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, n) => ask(server.url, 'POST', path, { body: large, token: n % 2 === 0 ? token : other })),
@@ -45,7 +45,7 @@ describe('large bodies', function () {
     await until('all room is given back', async () => (await figure('svc_core_body_bytes')) === 0);
   });
 
-  it('that are announced and not sent, or begun and not ended, block nobody', async () => {
+  it('that are announced and not sent, or started and not finished, block no other caller', async () => {
     for (let n = 0; n < 200; n += 1) await held.open(server.url, head(path, 32 * mib, token), stranger);
     const begun = `${head(path, 32 * mib, token)}{"input":"${'A'.repeat(100_000)}`;
     const endless = `${head(path, 'chunked', token)}${`10000\r\n${'A'.repeat(0x10000)}\r\n`.repeat(20)}`;
@@ -58,7 +58,7 @@ describe('large bodies', function () {
     await until('all room is given back', async () => (await figure('svc_core_body_bytes')) === 0);
   });
 
-  it('that arrive slowly end with 408 and the reason', async () => {
+  it('that arrive too slowly get 408 with the reason', async () => {
     const socket = await held.open(server.url, `${head(path, 32 * mib, token)}{"input":"${'A'.repeat(100_000)}`);
     const trickle = setInterval(() => socket.write('A'.repeat(1000)), 100);
     try {

@@ -1,4 +1,4 @@
-// A denial that names a user, a role or a policy holds however a request writes the name.
+// A denial of a user, a role or a policy applies in whatever letters a request writes the name.
 import { expect } from 'chai';
 import { processMs, Workbench } from '../process/live-server.ts';
 import { tokenWith } from '../process/token-with.ts';
@@ -7,7 +7,7 @@ describe('a denied name in other letters', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it('stays denied: no password of the administrator is set, and nobody becomes one', async function () {
+  it("stays denied: the caller can neither set the administrator's password nor become administrator", async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     for (const type of ['userpass', 'approle']) await server.call('POST', `sys/auth/${type}`, { type });

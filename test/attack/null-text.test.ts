@@ -1,4 +1,4 @@
-// Members that hold null where a text belongs: they are read as an empty text, as the peers do, and widen no right.
+// null in the place of a text is read as an empty text, as Vault and OpenBao do, and extends no right.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
@@ -38,11 +38,11 @@ describe('null in the place of a text', () => {
     ['sys/wrapping/unwrap', { token: null }],
     ['sys/wrapping/rewrap', { token: null }],
   ] as const)
-    it(`is refused by ${path}, where an empty text is: ${JSON.stringify(body)}`, async () => {
+    it(`is refused by ${path} where an empty text is: ${JSON.stringify(body)}`, async () => {
       expect((await server.call('POST', path, body)).status).to.equal(400);
     });
 
-  it('is no new role id, and no policy in the place of its older member', async () => {
+  it('does not set a role id, and does not override the older member for policies', async () => {
     expect((await server.call('POST', 'auth/approle/role/web', { role_id: null })).status).to.equal(204);
     const before = (await server.call('GET', 'auth/approle/role/web/role-id')).string('data.role_id');
     expect((await server.call('POST', 'auth/approle/role/web', { role_id: null })).status).to.equal(204);

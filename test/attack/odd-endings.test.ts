@@ -1,13 +1,13 @@
-// Connections that end in the middle of something, by every way there is: nothing of them stays behind.
+// Connections that end in unusual ways release everything that they held.
 import { existsSync, readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 import { figureOf, RawConnections, telemetryOf } from './raw-connections.ts';
 
-describe('connections that end oddly', function () {
+describe('connections that end in unusual ways', function () {
   this.timeout(processMs);
   const bench = new Workbench();
   const connections = new RawConnections();
@@ -17,7 +17,7 @@ describe('connections that end oddly', function () {
 
   before(async () => {
     folder = bench.folder();
-    // What is not let go of ends this process soon: 150 MB of memory in all.
+    // A leak ends this process soon: it may use only 150 MB of memory.
     server = await bench.start({ dataDir: folder, env: { NODE_OPTIONS: '--max-old-space-size=150' } });
     telemetry = await telemetryOf(server);
     await until('it is active', async () => (await server.call('GET', 'sys/health', undefined, null)).status === 200);
@@ -28,8 +28,8 @@ describe('connections that end oddly', function () {
   const figures = async (): Promise<Record<string, number>> => ({
     inFlight: await figureOf(telemetry, 'svc_core_in_flight_requests'),
     bodyBytes: await figureOf(telemetry, 'svc_core_body_bytes'),
-    reads: await figureOf(telemetry, 'svc_core_requests_at_work{kind="reads"}'),
-    changes: await figureOf(telemetry, 'svc_core_requests_at_work{kind="changes"}'),
+    reads: await figureOf(telemetry, 'svc_core_requests_executing{kind="reads"}'),
+    changes: await figureOf(telemetry, 'svc_core_requests_executing{kind="changes"}'),
     waiting: await figureOf(telemetry, 'svc_core_requests_waiting{kind="reads"}'),
     transfers: existsSync(join(folder, 'transfers')) ? readdirSync(join(folder, 'transfers')).length : 0,
   });
@@ -51,20 +51,20 @@ describe('connections that end oddly', function () {
   for (const { ending, sent, next } of [
     { ending: 'CONNECT', sent: () => 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', next: leave },
     { ending: 'CONNECT and a reset', sent: () => 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', next: reset },
-    { ending: 'a request to upgrade', sent: () => head('GET /v1/x', 'Connection: Upgrade\r\nUpgrade: h2c\r\n'), next: leave },
+    { ending: 'an Upgrade request', sent: () => head('GET /v1/x', 'Connection: Upgrade\r\nUpgrade: h2c\r\n'), next: leave },
     { ending: 'the preface of HTTP/2', sent: () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', next: leave },
     { ending: 'garbage', sent: () => '\x16\x03\x01\0\0', next: leave },
     { ending: 'garbage and a reset', sent: () => 'GARBAGE\r\n\r\n', next: reset },
     { ending: 'half a body', sent: () => large().slice(0, 150_000), next: reset },
     {
-      ending: 'a LIST with a CONNECT behind it',
+      ending: 'a LIST followed by CONNECT',
       sent: () => `${head('LIST /v1/transit/keys')}CONNECT x HTTP/1.1\r\n\r\n`,
       next: leave,
     },
-    { ending: 'the end of their side', sent: () => '', next: halfClose },
+    { ending: 'a half-close', sent: () => '', next: halfClose },
     { ending: 'a reset', sent: () => '', next: reset },
   ]) {
-    it(`leave nothing behind when pipelined requests end with ${ending}`, async () => {
+    it(`release everything when pipelined requests end with ${ending}`, async () => {
       await until('nothing is under way', async () => JSON.stringify(await figures()) === JSON.stringify(idle));
       const before = descriptors();
       for (let round = 0; round < 3; round += 1) {
@@ -80,7 +80,7 @@ describe('connections that end oddly', function () {
     });
   }
 
-  it('use up no memory, however many they are', async () => {
+  it('use up no memory, whatever their number', async () => {
     const pipelined = 'GET /v1/transit/keys/k HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000);
     for (let round = 0; round < 60; round += 1) {
       const socket = await connections.open(server.url, `${pipelined}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
@@ -90,7 +90,7 @@ describe('connections that end oddly', function () {
     expect(server.child.exitCode).to.equal(null);
   });
 
-  it('stay no longer than an answer may take, when their caller reads nothing of what CONNECT is told', async () => {
+  it('are closed after the response time limit if the caller does not read the answer to CONNECT', async () => {
     const { hostname, port } = new URL(server.url);
     const open = Array.from({ length: 8 }, () => {
       const socket = connect({ host: hostname, port: Number(port) }).on('error', () => undefined);

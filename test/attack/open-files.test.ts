@@ -1,23 +1,23 @@
-// Callers who only hold connections: they run the node out of nothing that its storage needs.
+// Callers that only hold connections cannot take file descriptors that storage needs.
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 import { figureOf, RawConnections, telemetryOf } from './raw-connections.ts';
 
-/** Runs a command that may open only so many files. */
+/** Runs a command with a limit of open files. */
 const withOpenFiles = (limit: number): readonly string[] => ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
 
-describe('a process that may open few files', function () {
+describe('a process with a low limit of open files', function () {
   this.timeout(processMs);
   const bench = new Workbench();
   const connections = new RawConnections();
   after(() => bench.clean());
   afterEach(() => connections.closeAll());
 
-  /** On a connection of its own, as a newcomer. */
+  /** Sends a request on a new connection. */
   const newcomer = (url: string, path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<number> =>
     new Promise((resolve, reject) => {
       const sent = request(`${url}${path}`, { method, agent: false, headers }, (answer) => {
@@ -33,7 +33,7 @@ describe('a process that may open few files', function () {
 
   for (const port of ['the API', 'the telemetry'] as const) {
     for (const { attack, sent } of attacks) {
-      it(`goes on, writes and answers newcomers with more ${attack} to ${port} than it has files`, async () => {
+      it(`still writes and accepts new connections while ${attack} to ${port} exceed the limit`, async () => {
         const server: LiveServer = await bench.start({ dataDir: bench.folder(), wrapper: withOpenFiles(limit) });
         await server.log(/"openFiles":1000,"configured":4096,"connections":672,.*limits.connections was lowered/);
         const telemetry = await telemetryOf(server);
@@ -56,7 +56,7 @@ describe('a process that may open few files', function () {
     }
   }
 
-  it('ends half-sent requests to the telemetry as the API does', async () => {
+  it('closes half-sent requests to the telemetry listener as the API does', async () => {
     const server = await bench.start({ dataDir: bench.folder() });
     const socket = await connections.open(await telemetryOf(server), 'GET /metrics HTTP/1.1\r\nHost: x\r\nX-Half: ');
     const [answer]: unknown[] = await new Promise((resolve) => socket.once('data', (data) => resolve([data])));
@@ -64,7 +64,7 @@ describe('a process that may open few files', function () {
     await server.stop();
   });
 
-  it('does not start when it would have too few for its peers, and says what to raise', async () => {
+  it('does not start if too few are left for its peers, and says what to raise', async () => {
     const folder = bench.folder();
     const file = join(folder, 'transitd.json');
     const config = {
@@ -77,7 +77,7 @@ describe('a process that may open few files', function () {
     const server = bench.launch({ dataDir: folder, command: ['server', '--config', file], wrapper: withOpenFiles(1024) });
     expect((await server.exited).code).to.equal(1);
     expect(server.stderr).to.match(
-      /may open 1024 files, of which \d+ are kept for storage and peers: raise the limit \(ulimit -n/,
+      /may open 1024 files, and \d+ are reserved for storage and peers: raise the limit \(ulimit -n/,
     );
   });
 });

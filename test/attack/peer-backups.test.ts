@@ -1,4 +1,4 @@
-// Backups of the peers, whose numbers for key types collide: a key comes back as the type that it was, or not at all.
+// Vault and OpenBao use the same numbers for different key types. A restored key has its original type, or is refused.
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import { base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
@@ -7,14 +7,14 @@ const secret = Buffer.alloc(32, 1);
 const other = Buffer.alloc(32, 2);
 const input = base64('a message');
 
-/** A backup with one version. @param members - of the policy, beside the usual */
+/** Returns a backup with one version. @param members - of the policy, in addition to the usual ones */
 function backupOf(type: number, key: Buffer, hmacKey: Buffer, members: object = {}): string {
   const entry = { key: key.toString('base64'), hmac_key: hmacKey.toString('base64'), time: '2025-01-02T03:04:05Z' };
   const policy = { name: 'x', type, latest_version: 1, min_decryption_version: 1, keys: { '1': entry }, ...members };
   return Buffer.from(JSON.stringify({ policy, archived_keys: null })).toString('base64');
 }
 
-describe('backups of the peers', function () {
+describe('key backups of Vault and OpenBao', function () {
   this.timeout(processMs);
   const bench = new Workbench();
   let server: LiveServer;
@@ -27,7 +27,7 @@ describe('backups of the peers', function () {
     ['OpenBao', 10],
     ['Vault', 11],
   ] as const)
-    it(`bring an HMAC key back as one, which ${peer} numbers ${type}`, async () => {
+    it(`restore an HMAC key as such, which ${peer} numbers ${type}`, async () => {
       const path = `transit/restore/hmac-${type}`;
       expect((await server.call('POST', path, { backup: backupOf(type, secret, secret, { key_size: 32 }) })).status).to.equal(
         204,
@@ -41,10 +41,10 @@ describe('backups of the peers', function () {
   for (const [why, backup, says] of [
     ['the xchacha20-poly1305 of OpenBao', backupOf(11, secret, other), /xchacha20-poly1305/],
     ['the number of HMAC keys with the content of a cipher key', backupOf(10, secret, other), /./],
-    ['a type that cannot be told', backupOf(11, secret, Buffer.alloc(0)), /./],
-    ['a later number of Vault in a backup of OpenBao', backupOf(13, secret, other, { soft_deleted: false }), /./],
+    ['an ambiguous type', backupOf(11, secret, Buffer.alloc(0)), /./],
+    ['a later type number of Vault in a backup of OpenBao', backupOf(13, secret, other, { soft_deleted: false }), /./],
   ] as const)
-    it(`are refused, and no key is made, for ${why}`, async () => {
+    it(`are refused, and create no key: ${why}`, async () => {
       const refused = await server.call('POST', 'transit/restore', { backup });
       expect(refused.status, refused.text).to.equal(400);
       expect(refused.text).to.match(says);

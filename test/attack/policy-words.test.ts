@@ -1,8 +1,8 @@
-// Policies as the peers take them: no word of theirs gives more here than there, and none is dropped in silence.
+// Policies with words of Vault and OpenBao: none grants more here than there, and none is dropped silently.
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
-describe('words of a policy', () => {
+describe('words in policies', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
@@ -12,7 +12,7 @@ describe('words of a policy', () => {
     return made.string('auth.client_token');
   };
 
-  it('bound lists, end in time, and are refused or named where they have no effect', async function () {
+  it('limit lists, expire, and are refused or named in a warning if they have no effect', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     for (const name of ['a', 'b', 'c', 'd']) await server.call('POST', `transit/keys/${name}`, {});

@@ -1,18 +1,18 @@
-// Large policies hold up nobody: their work is done in slices, and there is an end to what one token may have.
+// Large policies delay no other caller: their work runs in slices, and the rules of one token are limited.
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
 const rulesOf = (word: string, count = 4900): string =>
   Array.from({ length: count }, (_, n) => `path "+/${word}/+/x${n}" { capabilities = ["read"] }`).join('\n');
 
-describe('policies of many rules', () => {
+describe('policies with many rules', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
   const tokenOf = async (server: LiveServer, policies: readonly string[]): Promise<string> =>
     (await server.call('POST', 'auth/token/create', { policies })).string('auth.client_token');
 
-  /** Answers of the health endpoint that came while `work` was done. */
+  /** Returns the number of answers from sys/health while `work` ran. */
   async function healthDuring(server: LiveServer, work: Promise<unknown>): Promise<number> {
     let done = false;
     let answers = 0;
@@ -28,7 +28,7 @@ describe('policies of many rules', () => {
     return answers;
   }
 
-  it('are written, compiled and asked while others are answered, and a token with too many of them is refused', async function () {
+  it('are written, compiled and evaluated while others are served, and a token with too many rules gets 403', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     const names = ['a', 'b', 'c'];

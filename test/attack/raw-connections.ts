@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { LiveServer } from '../process/live-server.ts';
 
-/** Connections over which a test sends bytes that no HTTP client would; what comes back is read and thrown away unless it is asked for. */
+/** Connections over which a test sends bytes that no HTTP client would send. Input is discarded unless the test reads it. */
 export class RawConnections {
   readonly #sockets = new Set<Socket>();
 
-  /** Resolves when it is connected; a connection that the server ends is no error. */
+  /** Resolves when it is connected; it is no error if the server closes the connection. */
   async open(url: string, sent = ''): Promise<Socket> {
     const { hostname, port } = new URL(url);
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -18,7 +18,7 @@ export class RawConnections {
     return socket;
   }
 
-  /** Those that neither side has ended. */
+  /** The number of connections that neither side has closed. */
   get size(): number {
     return this.#sockets.size;
   }
@@ -28,11 +28,11 @@ export class RawConnections {
   }
 }
 
-/** The address of the page of metrics. */
+/** Returns the address of the metrics page. */
 export const telemetryOf = async (server: LiveServer): Promise<string> =>
   (await server.log(/"telemetry":"(http[^"]+)"/))[1] ?? '';
 
-/** One figure of the page, asked on a connection of its own. */
+/** Returns one metric, requested on its own connection. */
 export async function figureOf(telemetry: string, name: string): Promise<number> {
   const page = await (await fetch(`${telemetry}/metrics`, { headers: { Connection: 'close' } })).text();
   const line = page.split('\n').find((each) => each.startsWith(`${name} `));

@@ -1,4 +1,4 @@
-// One node behind a proxy, with TLS and an audit file: what a caller may pretend, weaken, or put where it does not belong.
+// One node behind a proxy, with TLS and an audit file: forged addresses, weak ciphers, and text in unexpected places.
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 import { expect } from 'chai';
@@ -27,7 +27,7 @@ describe('a node behind a proxy, with TLS and an audit', function () {
   });
   after(() => bench.clean());
 
-  it('counts a caller as one, in whatever form the proxy writes its address', async () => {
+  it('counts a caller as one, whatever form of its address the proxy sends', async () => {
     await call('POST', 'sys/quotas/rate-limit/q', { path: 'transit/', rate: 1, interval: '10m' });
     const statusFrom = async (address: string): Promise<number> => {
       const headers = { 'X-Service-Token': rootToken, 'X-Forwarded-For': address };
@@ -40,7 +40,7 @@ describe('a node behind a proxy, with TLS and an audit', function () {
     await call('DELETE', 'sys/quotas/rate-limit/q');
   });
 
-  it('writes no text of a caller into its audit as the name of a member', async () => {
+  it("does not write a caller's text into the audit as a member name", async () => {
     const [form, member, inner, query] = ['password-as-a-form', 'password-as-a-member', 'password-inside', 'password-in-a-query'];
     const headers = { 'X-Service-Token': rootToken, 'Content-Type': 'application/x-www-form-urlencoded' };
     const sent = await fetch(`${server.url}/v1/transit/keys/a`, { method: 'POST', headers, body: form });
@@ -82,7 +82,7 @@ describe('a node behind a proxy, with TLS and an audit', function () {
       expect(await outcome(suite), suite).to.equal('refused');
   });
 
-  it('answers or names what monitoring of the peers reads, and never with a fault', async () => {
+  it('answers each path that monitoring of Vault and OpenBao reads, or refuses it, never with 500', async () => {
     for (const path of [
       'plugins/catalog',
       'config/state/sanitized',
@@ -96,9 +96,9 @@ describe('a node behind a proxy, with TLS and an audit', function () {
       expect((await call('GET', `sys/${path}`)).status, path).to.equal(404);
   });
 
-  it('goes on after SIGUSR2', async () => {
+  it('keeps running after SIGUSR2', async () => {
     server.child.kill('SIGUSR2');
-    await server.log(/SIGUSR2 has no meaning here and is ignored/);
+    await server.log(/ignored SIGUSR2/);
     expect((await call('POST', 'transit/keys/after', {})).status).to.equal(200);
   });
 });

@@ -1,6 +1,6 @@
-// Floods of small requests that cost much: others are answered between them.
+// Floods of small but expensive requests: other requests are served in between.
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 import { RawConnections, telemetryOf } from './raw-connections.ts';
 
@@ -34,7 +34,7 @@ describe('a flood of pipelined requests', function () {
     { what: 'an RSA key', path: '/v1/transit/keys/rsa', to: 'api' },
     { what: 'unknown paths', path: '/v1/no/such/path', to: 'api' },
   ] as const) {
-    it(`for ${what} lets health, metrics and writes be answered before it is`, async () => {
+    it(`for ${what} lets health, metrics and writes be served before it ends`, async () => {
       const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Service-Token: ${server.rootToken}\r\n\r\n`;
       let answered = 0;
       const flood = async (): Promise<void> => {

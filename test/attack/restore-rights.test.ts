@@ -1,8 +1,8 @@
-// A token that may write where snapshots are put back, but has no right of sudo there.
+// A token with `update` but without `sudo` on the path of a restore.
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
-describe('putting a snapshot back', function () {
+describe('restoring a snapshot', function () {
   this.timeout(processMs);
   const bench = new Workbench();
   let server: LiveServer;
@@ -12,7 +12,7 @@ describe('putting a snapshot back', function () {
   after(() => bench.clean());
 
   for (const path of ['sys/storage/raft/snapshot', 'sys/storage/raft/snapshot-force']) {
-    it(`at ${path} is refused to a token without sudo, whatever it sends`, async () => {
+    it(`at ${path} is refused without sudo, whatever the body`, async () => {
       const policy = `path "${path}" { capabilities = ["create", "update"] }`;
       await server.call('POST', 'sys/policies/acl/operator', { policy });
       const made = await server.call('POST', 'auth/token/create', { policies: ['operator'] });

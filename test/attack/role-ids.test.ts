@@ -1,4 +1,4 @@
-// Guesses of role ids: no answer reveals which role ids exist. packages/access/test/auth/login.test.ts counts the work that each guess takes.
+// A refused login does not reveal whether a role id exists. packages/access/test/auth/login.test.ts counts the work of both cases.
 import { expect } from 'chai';
 import { processMs, Workbench } from '../process/live-server.ts';
 
@@ -6,7 +6,7 @@ describe('a refused login by role id', () => {
   const bench = new Workbench();
   after(() => bench.clean());
 
-  it('gives the same answer for a role that is there and for one that is not', async () => {
+  it('has the same answer for an existing role and for an unknown one', async () => {
     const server = await bench.launch({ dataDir: bench.folder() }).ready();
     expect((await server.call('POST', 'sys/auth/approle', { type: 'approle' })).status).to.equal(204);
     expect((await server.call('POST', 'auth/approle/role/web', {})).status).to.equal(204);

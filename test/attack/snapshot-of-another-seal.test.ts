@@ -1,7 +1,7 @@
-// A snapshot of another cluster is restored by force into one with a static seal, whose key cannot open it.
+// `snapshot-force` with another cluster's snapshot on a cluster with a static seal, whose key cannot open the snapshot.
 import { expect } from 'chai';
-import { LiveCluster } from '../cluster/live-cluster.ts';
-import type { LiveNode } from '../cluster/live-node.ts';
+import { LiveCluster } from '../cluster/harness/live-cluster.ts';
+import type { LiveNode } from '../cluster/harness/live-node.ts';
 import { processMs } from '../process/live-server.ts';
 
 const path = 'sys/storage/raft/snapshot';
@@ -12,13 +12,13 @@ async function take(cluster: LiveCluster, node: LiveNode): Promise<Buffer> {
   return Buffer.from(await response.arrayBuffer());
 }
 
-describe('a snapshot that the seal of the cluster cannot open', function () {
+describe("a snapshot that the cluster's seal cannot open", function () {
   this.timeout(processMs);
   let cluster: LiveCluster | undefined;
   afterEach(() => cluster?.end());
 
   for (const seal of ['static', 'shamir'] as const)
-    it(`(${seal}) is refused by force too, and the cluster serves as before`, async () => {
+    it(`(${seal}) is refused by snapshot-force, and the cluster keeps serving`, async () => {
       const other = await LiveCluster.formed({ size: 1, seal });
       const snapshot = await take(other, other.node(1)).finally(() => other.end());
       cluster = await LiveCluster.formed({ size: 1 });

@@ -1,10 +1,10 @@
-// A PKCS#11 token that is away for a while, under callers who go on asking: it serves again without a restart of the node.
+// A PKCS#11 token is away for a while under load. It serves again without a restart of the node.
 import { randomBytes } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { needsToken, softhsmLibrary, TokenFolder } from '../../packages/pkcs11/test/softhsm.ts';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
 describe('a PKCS#11 token that was away', function () {
@@ -45,7 +45,7 @@ describe('a PKCS#11 token that was away', function () {
     tokens?.remove();
   });
 
-  it('signs again when it is back, and what needs no token is served meanwhile', async () => {
+  it('signs again after its return; requests that do not need it are served meanwhile', async () => {
     expect((await sign()).status).to.equal(200);
     const [here, away] = [join(tokens.path, 'tokens'), join(tokens.path, 'away')];
     for (const calls of [1, 10]) {

@@ -1,4 +1,4 @@
-// Tokens that would get, or keep, rights that nobody gave them.
+// Tokens must not gain or keep rights that nobody granted.
 import { expect } from 'chai';
 import { type Answer, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
@@ -20,7 +20,7 @@ describe('rights of tokens', () => {
     return answer;
   };
 
-  describe('of which the policies are named by blanks', () => {
+  describe('with blank policy names', () => {
     const blanks = [[''], [' '], ['', ' '], ',', ' ', ' , '];
     for (const policies of blanks)
       for (const [path, more] of [
@@ -31,7 +31,7 @@ describe('rights of tokens', () => {
         ['create/blank', {}],
         ['create/blank', { type: 'batch' }],
       ] as const)
-        it(`${JSON.stringify(policies)} at ${path} with ${JSON.stringify(more)} are not those of root`, async () => {
+        it(`${JSON.stringify(policies)} at ${path} with ${JSON.stringify(more)} do not include root`, async () => {
           await write('auth/token/roles/blank', {});
           const answer = await write(`auth/token/${path}`, { policies, ttl: '1h', ...more });
           expect(answer.at('auth.policies')).to.deep.equal('no_default_policy' in more ? [] : ['default']);
@@ -41,7 +41,7 @@ describe('rights of tokens', () => {
 
     for (const field of ['allowed_policies', 'allowed_policies_glob'])
       for (const value of blanks)
-        it(`${JSON.stringify(value)} as ${field} of a role are not those of root`, async () => {
+        it(`${JSON.stringify(value)} as ${field} of a role do not include root`, async () => {
           await write('auth/token/roles/blank-allowed', { [field]: value });
           expect((await write('auth/token/create/blank-allowed', {})).at('auth.policies')).to.deep.equal(['default']);
           expect((await server.call('DELETE', 'auth/token/roles/blank-allowed')).status).to.equal(204);
@@ -64,7 +64,7 @@ describe('rights of tokens', () => {
   describe('that were withdrawn', () => {
     const renew = async (token: string): Promise<number> => (await server.call('POST', 'auth/token/renew', { token })).status;
 
-    it('are not renewed for a user whose policies have changed, nor for one who is gone', async () => {
+    it('are not renewed for a user whose policies changed, or who was deleted', async () => {
       await write('auth/userpass/users/amy', { password: 'p', token_policies: ['admin'], token_period: '1h' });
       const login = await server.call('POST', 'auth/userpass/login/amy', { password: 'p' }, null);
       const token = login.string('auth.client_token');
@@ -82,7 +82,7 @@ describe('rights of tokens', () => {
       expect(await renew(token)).to.equal(400);
     });
 
-    it('are not renewed for a token whose token role is gone', async () => {
+    it('are not renewed for a token whose token role was deleted', async () => {
       await write('auth/token/roles/job', { allowed_policies: ['admin'], token_period: '1h' });
       const token = (await write('auth/token/create/job', {})).string('auth.client_token');
       expect(await renew(token)).to.equal(200);
@@ -91,13 +91,13 @@ describe('rights of tokens', () => {
     });
   });
 
-  it('of a batch token with a number of uses are not given: they could not be counted', async () => {
+  it('of a batch token with a number of uses are refused, because uses cannot be counted', async () => {
     await write('auth/token/roles/few', { allowed_policies: ['default'], token_num_uses: 2 });
     const refused = await server.call('POST', 'auth/token/create/few', { type: 'batch' });
     expect([refused.status, refused.at('errors.0')]).to.deep.equal([400, 'batch tokens cannot have "num_uses" set']);
   });
 
-  it('of a wrapping token do not let it keep itself alive', async () => {
+  it('of a wrapping token do not let it extend its own TTL', async () => {
     const wrapped = await fetch(`${server.url}/v1/sys/wrapping/wrap`, {
       method: 'POST',
       headers: { 'X-Service-Token': server.rootToken, 'X-Service-Wrap-TTL': '60' },
@@ -111,7 +111,7 @@ describe('rights of tokens', () => {
     expect((await server.call('POST', 'sys/wrapping/unwrap', { token }, null)).status, 'that was its use').to.equal(400);
   });
 
-  it('to make an orphan are not needed where the role makes orphans', async () => {
+  it('to create an orphan are not needed if the role creates orphans', async () => {
     await write('auth/token/roles/orphans', { orphan: true });
     await write('sys/policies/acl/maker', {
       policy: 'path "auth/token/create/orphans" { capabilities = ["update"] }',

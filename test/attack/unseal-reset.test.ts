@@ -1,9 +1,9 @@
-// Callers without a share who want a node to stay sealed.
+// Callers without a share try to keep a node sealed.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
-import { ask, Flood } from './callers-at.ts';
+import { ask, Flood } from './callers.ts';
 
 const stranger = '127.0.0.66';
 
@@ -30,7 +30,7 @@ describe('a loop of resets', function () {
   });
   after(() => bench.clean());
 
-  it('does not keep holders from unsealing, in any round, and each one is answered as ignored', async () => {
+  it('does not keep holders from unsealing in any round, and each reset is answered as ignored', async () => {
     const reset = (from: string) => ask(server.url, 'PUT', 'sys/unseal', { body: { reset: true }, from });
     const flood = new Flood(20, () => reset(stranger));
     try {

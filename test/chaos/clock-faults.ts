@@ -1,8 +1,8 @@
-// Faults of a node's clock: the wall clock jumps while the monotonic one goes on, by libfaketime, which reads the offset from a file.
+// Faults of a node's clock: libfaketime moves the wall clock by an offset from a file; the monotonic clock continues.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Fault } from '../cluster/faults.ts';
+import type { Fault } from '../cluster/harness/faults.ts';
 
 const libraries = [
   '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1',
@@ -14,14 +14,14 @@ export class Clocks {
   readonly #folder = mkdtempSync(join(tmpdir(), 'transitd-clocks-'));
   readonly #library: string;
 
-  /** @throws when libfaketime is not installed */
+  /** @throws if libfaketime is not installed */
   constructor() {
     const library = libraries.find((file) => existsSync(file));
     if (library === undefined) throw new Error('libfaketime is not installed: Debian has it in the package libfaketime');
     this.#library = library;
   }
 
-  /** The environment in which this node reads its own offset. */
+  /** Returns the environment that makes this node read its offset file. */
   env(name: string): Record<string, string> {
     this.#set(name, 0);
     return {
@@ -32,7 +32,7 @@ export class Clocks {
     };
   }
 
-  /** Moves the victim's wall clock by this many seconds, and back. */
+  /** Moves the node's wall clock by `seconds`, and back. */
   jump(seconds: number): Fault {
     return {
       what: `has its wall clock moved by ${seconds} s`,

@@ -1,13 +1,13 @@
 // Faults of a node's disk, injected into its system calls by strace while it runs.
-import type { Fault } from '../cluster/faults.ts';
-import type { LiveNode } from '../cluster/live-node.ts';
-import { attachStrace, type Detach } from '../cluster/strace.ts';
+import type { Fault } from '../cluster/harness/faults.ts';
+import type { LiveNode } from '../cluster/harness/live-node.ts';
+import { attachStrace, type Detach } from '../cluster/harness/strace.ts';
 
 /** Exit code of a node whose storage failed. */
 const storageFailed = 74;
 const tracers = new Map<LiveNode, Detach>();
 
-/** @param expression - of strace's `inject=`: the calls, and what happens to them */
+/** @param expression - value of strace's `inject=`: system calls and their fault */
 async function inject(victim: LiveNode, expression: string): Promise<void> {
   const calls = expression.slice(0, expression.indexOf(':'));
   tracers.set(victim, await attachStrace(victim, ['-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${expression}`]));
@@ -19,7 +19,7 @@ async function detach(victim: LiveNode): Promise<void> {
   await end?.();
 }
 
-/** The node must stop by itself, as a node with a failing disk has to; then it starts again on what it has synced. */
+/** Waits until the node has stopped by itself, as it must when its disk fails, then starts it again with its data. */
 async function restartedAfterFailure(victim: LiveNode): Promise<void> {
   const { code, signal } = await victim.server.exited;
   await detach(victim);
@@ -47,7 +47,7 @@ export const diskFaults: readonly Fault[] = [
   failingSync('ENOSPC'),
 ];
 
-/** Ends what is still attached, so that a failed run leaves nothing behind. */
+/** Detaches every strace, so that a failed run leaves no process. */
 export async function detachAll(): Promise<void> {
   await Promise.all([...tracers.keys()].map(detach));
 }

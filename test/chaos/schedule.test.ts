@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { processFaults } from '../cluster/faults.ts';
+import { processFaults } from '../cluster/harness/faults.ts';
 import { type Round, schedule } from './schedule.ts';
 
 const taken = (count: number, seed: number, size: number): Round[] => {
@@ -12,7 +12,7 @@ const taken = (count: number, seed: number, size: number): Round[] => {
 };
 
 describe('the schedule of a chaos run', () => {
-  it('is the same for the same seed, and another one for another seed', () => {
+  it('is the same for the same seed, and differs for another seed', () => {
     expect(taken(50, 1, 5)).to.deep.equal(taken(50, 1, 5));
     expect(taken(50, 1, 5)).not.to.deep.equal(taken(50, 2, 5));
   });
@@ -27,14 +27,14 @@ describe('the schedule of a chaos run', () => {
     });
   }
 
-  it('strikes the active node at most once in a round, and every node in a round of all', () => {
+  it('strikes the active node at most once in a round, and every node in a round against all', () => {
     for (const { kind, strikes } of taken(200, 4, 5)) {
       expect(strikes.filter(({ at }) => at === 'the active node').length).to.be.at.most(1);
       if (kind === 'all') expect(strikes.length).to.equal(5);
     }
   });
 
-  it('plays every fault before it plays one again', () => {
+  it('plays every fault once before it repeats one', () => {
     const played = taken(200, 5, 3)
       .filter(({ kind }) => kind === 'minority')
       .flatMap(({ strikes }) => strikes.map(({ fault }) => fault.what));

@@ -1,18 +1,18 @@
-// Which faults strike which nodes, drawn from a seed: the same seed gives the same schedule on every machine.
+// Draws from a seed which faults strike which nodes. The same seed gives the same schedule on every machine.
 import { SimRandom } from '@transitd/raft-core/sim';
-import type { Fault } from '../cluster/faults.ts';
+import type { Fault } from '../cluster/harness/faults.ts';
 
 export interface Strike {
   readonly fault: Fault;
-  /** Whether the active node is struck, or a standby. */
+  /** Whether the fault strikes the active node or a standby. */
   readonly at: 'the active node' | 'a standby';
 }
 
-/** `minority`: the rest must go on serving. `all`: every node is struck by the one fault, and the cluster has to come back. */
+/** `minority`: the other nodes must keep serving. `all`: the fault strikes every node, and the cluster must recover. */
 export interface Round {
   readonly kind: 'minority' | 'all';
   readonly strikes: readonly Strike[];
-  /** How long the faults last after they have struck. */
+  /** How long the fault lasts. */
   readonly lastMs: number;
 }
 
@@ -28,7 +28,7 @@ const lastMsMax = 5_000;
 const totalChance = 0.08;
 const activeChance = 0.6;
 
-/** Rounds without an end. Each fault comes once, in a random order, before any comes again. */
+/** Yields rounds without end. Each fault comes once, in random order, before any is repeated. */
 export function* schedule({ seed, size, faults, total }: ScheduleOptions): Generator<Round, never> {
   const random = new SimRandom(seed);
   const minority = Math.floor((size - 1) / 2);

@@ -1,11 +1,11 @@
-// Clients that create, use and revoke tokens through any node, while the cluster suffers.
+// Clients that create, use and revoke tokens through any node while faults strike the cluster.
 import { setTimeout as delay } from 'node:timers/promises';
 import { SimRandom } from '@transitd/raft-core/sim';
-import type { LiveCluster } from '../cluster/live-cluster.ts';
-import type { LiveNode } from '../cluster/live-node.ts';
-import { attempt } from '../cluster/outcome.ts';
+import type { LiveCluster } from '../cluster/harness/live-cluster.ts';
+import type { LiveNode } from '../cluster/harness/live-node.ts';
+import { attempt } from '../cluster/harness/outcome.ts';
 
-/** `unknown`: a revocation was asked for and its outcome is not known. */
+/** `unknown`: a revocation was sent and its outcome is not known. */
 type State = 'alive' | 'revoking' | 'revoked' | 'unknown';
 
 interface Token {
@@ -14,16 +14,16 @@ interface Token {
 }
 
 const callMs = 15_000;
-/** Leaves the machine to the nodes. */
+/** Limits the load, so that the nodes get enough CPU. */
 const pauseMs = 25;
 /** Live tokens at a time; the oldest is revoked first. */
 const aliveMax = 24;
 const policy = 'chaos';
 
 /**
- * Two rules are checked on every use. After an acknowledged revocation no node serves the token; and a token whose creation was
- * acknowledged works on every node until a revocation of it begins. Between the begin and the answer of a revocation, and after one
- * whose outcome is unknown, both answers are right.
+ * Every use checks two rules. After an acknowledged revocation no node accepts the token. A token whose creation was acknowledged
+ * works on every node until its revocation starts. Between the start and the answer of a revocation, and after one with an unknown
+ * outcome, both answers are valid.
  */
 export class TokenWorkload {
   readonly violations: string[] = [];
@@ -56,7 +56,7 @@ export class TokenWorkload {
     await this.#clients;
   }
 
-  /** Asks every node about every token once more, when all faults are mended; the violations of the whole run. */
+  /** Uses every token on every node once more after the last fault. Returns the violations of the whole run. */
   async conclude(): Promise<readonly string[]> {
     for (const token of this.#tokens) {
       const served = new Map<string, boolean>();
@@ -119,5 +119,5 @@ export class TokenWorkload {
   }
 }
 
-/** Any request that only needs the token and its policy. */
+/** A request that needs nothing but the token and its policy. */
 const use = { path: 'transit/keys/none' };

@@ -1,4 +1,4 @@
-// The client that Go services, and most tools around the peers, are built upon, in both its lines, unchanged against a live node.
+// The Go clients of Vault and OpenBao, on which Go services and most tools build, unchanged against a live node.
 import { expect } from 'chai';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
 import { build, runProgram } from './go-programs.ts';
@@ -7,7 +7,7 @@ import { startLoneNode } from './lone-node.ts';
 const denied = { errors: ['permission denied'], status: 403 };
 
 const exercises = {
-  'sees health, seal, leader, nodes and sinks, and rotates the barrier’s key': {
+  'reads health, seal status, leader, nodes and audit devices, and rotates the barrier’s key': {
     exercise: 'status',
     outcome: {
       initialized: true,
@@ -23,7 +23,7 @@ const exercises = {
       audit: 0,
     },
   },
-  'enables, shows, tunes, moves and disables mounts': {
+  'enables, reads, tunes, moves and disables mounts': {
     exercise: 'mounts',
     outcome: {
       type: 'transit',
@@ -39,7 +39,7 @@ const exercises = {
       unknown: 400,
     },
   },
-  'writes, reads, lists and removes policies, and asks what a token may': {
+  'writes, reads, lists and deletes policies, and reads the capabilities of a token': {
     exercise: 'policies',
     outcome: {
       read: true,
@@ -52,7 +52,7 @@ const exercises = {
       missing: '',
     },
   },
-  'makes, shows, renews and revokes tokens': {
+  'creates, looks up, renews and revokes tokens': {
     exercise: 'tokens',
     outcome: {
       policies: ['default'],
@@ -70,11 +70,11 @@ const exercises = {
       revoked: [403, 403, 403, 403],
     },
   },
-  'keeps a token alive, and tells one that cannot be': {
+  'keeps a token alive, and reports one that is not renewable': {
     exercise: 'watcher',
     outcome: { lease: 7_200, same: true, fixed: 'secret is not renewable' },
   },
-  'logs in by password, and by a secret id that comes wrapped and works once': {
+  'logs in with a password, and with a wrapped secret id that works once': {
     exercise: 'auth',
     outcome: {
       person: ['clerk', 'default'],
@@ -103,7 +103,7 @@ const exercises = {
       patched: 405,
     },
   },
-  'has answers wrapped, and unwraps each once': {
+  'requests wrapped responses, and unwraps each once': {
     exercise: 'wrapping',
     outcome: {
       ttl: 90,
@@ -118,7 +118,7 @@ const exercises = {
       accessor: true,
     },
   },
-  'tells refusals by their status and text': {
+  'reports errors with their status and text': {
     exercise: 'refusals',
     outcome: {
       unknown: 404,
@@ -130,11 +130,11 @@ const exercises = {
       raw: { errors: ['cannot unmount "sys/"'], status: 400 },
     },
   },
-  'is told to slow down, and does': {
+  'respects a rate limit': {
     exercise: 'limits',
     outcome: { limit: '1', remaining: '0', retry_after: '1', refused: 429, patient: 0, cleared: true },
   },
-  'carries the index of its writes to its reads': {
+  'sends the index of its writes with its reads': {
     exercise: 'index',
     outcome: { told: true, sent: true, resent: true, latest: 2 },
   },
@@ -156,11 +156,11 @@ const exercises = {
       restored: 'hello',
     },
   },
-  'brings keys of its own': {
+  'imports keys': {
     exercise: 'import',
     outcome: { opened_here: ['hello', 'again'], signed: true, latest: 2, imported: true },
   },
-  'sees members, saves a snapshot and goes back to it': {
+  'lists members, saves a snapshot and restores it': {
     exercise: 'raft',
     outcome: {
       archive: ['meta.json', 'state.bin', 'SHA256SUMS', 'SHA256SUMS.sealed'],
@@ -198,13 +198,13 @@ for (const { client, program } of [
     });
     after(() => bench.clean());
 
-    it('initialises, unseals and seals a node, and exchanges its shares', async () => {
+    it('initializes, unseals and seals a node, and changes its shares', async () => {
       const { root_token, ...outcome } = await outcomeOf('init');
       token = String(root_token);
       expect(outcome).to.deep.equal({
         fresh: false,
         shares: [3, 3, 2, 3],
-        progress: [1, 1], // a reset is ignored for a minute after a good share
+        progress: [1, 1], // a reset is ignored for a minute after a valid share
         unsealed: true,
         sealed_again: true,
         while_sealed: 503,

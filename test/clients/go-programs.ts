@@ -1,5 +1,5 @@
-// The clients written in Go: programs of ./go, whose module pins them, and the command of sops. Built once for all test files, without
-// optimisation, because a cold build takes longer than all that the programs do.
+// Builds the Go clients: the programs in ./go, whose go.mod pins them, and the command sops. Once for all test files, and without
+// optimization, because a cold build takes longer than the programs run.
 import { join } from 'node:path';
 import type { Context } from 'mocha';
 import { root } from '../process/live-server.ts';
@@ -8,7 +8,7 @@ import { type Ended, type RunOptions, run } from './run.ts';
 const module = join(import.meta.dirname, 'go');
 const programs = join(root, 'node_modules/.cache/transitd-clients');
 
-/** What stands behind `go build` for each program. */
+/** The package that `go build` builds for each program. */
 const sources = {
   'vault-api': ['./api'],
   'openbao-api': ['-tags=openbao', './api'],
@@ -18,7 +18,7 @@ const sources = {
 } as const;
 export type Program = keyof typeof sources;
 
-/** A build from nothing, its downloads included, on a slow machine. */
+/** Time-out of a first build with its downloads, on a slow machine. */
 export const buildMs = 900_000;
 
 const fast = ['-buildvcs=false', '-gcflags=all=-N -l', '-ldflags=-s -w'];
@@ -27,7 +27,7 @@ const lastLine = ({ stderr }: Ended): string => stderr.trim().split('\n').at(-1)
 
 let toolchain: Promise<string | undefined> | undefined;
 
-/** Why nothing can be built here; undefined when Go and the sources of the clients are there. */
+/** Returns why nothing can be built here; undefined if Go and the sources of the clients are there. */
 async function missing(): Promise<string | undefined> {
   const go = await run('go', ['version']);
   if (go.code !== 0) return 'there is no Go on this machine';
@@ -38,7 +38,7 @@ async function missing(): Promise<string | undefined> {
   return reason;
 }
 
-/** Builds a program, or skips the suite with a line that says why. @throws when it does not compile */
+/** Builds a program, or skips the suite and prints the reason. @throws if it does not compile */
 export async function build(context: Context, program: Program): Promise<void> {
   context.timeout(buildMs);
   toolchain ??= missing();

@@ -1,4 +1,4 @@
-// The client by which cosign and other tools of sigstore sign with transit keys, unchanged against a live node. It takes nothing but
+// The client with which cosign and other sigstore tools sign with transit keys, unchanged against a live node. It accepts only
 // signatures that begin with `vault:`.
 import { expect } from 'chai';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
@@ -23,7 +23,7 @@ describe('github.com/sigstore/sigstore/pkg/signature/kms/hashivault', () => {
     return JSON.parse(stdout);
   };
 
-  it('makes a key, signs, and verifies here and there, on a mount with the prefix vault', async () => {
+  it('creates a key, signs, and verifies locally and remotely, on a mount with the prefix vault', async () => {
     expect(await outcomeOn('signing')).to.deep.equal({ signed: true, here: true, there: true, other: false });
   });
 

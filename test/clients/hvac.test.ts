@@ -1,4 +1,4 @@
-// The client that Python services use, unchanged, against a live node. It comes from the Python registry into a folder of its own.
+// The Python client hvac, unchanged against a live node. It is installed from the Python registry into its own folder.
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Workbench } from '../process/live-server.ts';
@@ -13,7 +13,7 @@ describe('hvac', () => {
   const bench = new Workbench();
   after(() => bench.clean());
 
-  it(`${version} does with a node what services do with it`, async function () {
+  it(`${version} performs the usual operations of services`, async function () {
     this.timeout(600_000);
     const python = await pythonWith([`hvac==${version}`], bench.folder());
     if (python === undefined) return this.skip();

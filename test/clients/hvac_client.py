@@ -1,4 +1,4 @@
-"""Does with hvac what existing services do with it, and prints what came of it as JSON.
+"""Performs the usual operations of services with hvac, and prints the results as JSON.
 
 Usage: hvac_client.py URL, with the token in HVAC_TOKEN, and a secret to plant in HVAC_PLANTED.
 """
@@ -17,7 +17,7 @@ def b64(text):
 
 
 def refusal(call, *args, **kwargs):
-    """The name of the exception by which the client tells a refusal."""
+    """Returns the name of the exception that the client raises."""
     try:
         call(*args, **kwargs)
     except (Forbidden, InvalidPath, InvalidRequest) as error:

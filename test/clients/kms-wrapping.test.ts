@@ -1,4 +1,4 @@
-// The wrapper by which other services keep their own root keys under a transit key, unchanged against a live node.
+// The wrapper with which services protect their own root keys under a transit key, unchanged against a live node.
 import { expect } from 'chai';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
 import { build, runProgram } from './go-programs.ts';
@@ -19,7 +19,7 @@ describe('github.com/hashicorp/go-kms-wrapping/wrappers/transit/v2', () => {
     { mount: 'transit', prefix: 'svc' },
     { mount: 'team/keys', prefix: 'vault' },
   ])
-    it(`takes the version for the id of the key, and opens what it wrapped before a rotation, with the prefix ${prefix}`, async () => {
+    it(`uses the version as key id, and unwraps after a rotation what it wrapped before, with the prefix ${prefix}`, async () => {
       const env = { TRANSITD_ADDR: server.url, TRANSITD_TOKEN: server.rootToken };
       const { code, stdout, stderr } = await runProgram('kms-wrapping', [mount], { env });
       expect(code, stderr).to.equal(0);

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../cluster/free-port.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
 import type { LiveServer, Workbench } from '../process/live-server.ts';
 
 const host = '127.0.0.1';
 
-/** A node as in production, the only one of its cluster so far: not initialised, with a cluster port. */
+/** A node with production settings, alone in its cluster: not initialized, with a cluster port. */
 export async function startLoneNode(bench: Workbench): Promise<LiveServer> {
   const folder = bench.folder();
   const file = join(folder, 'transitd.json');

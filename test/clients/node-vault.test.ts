@@ -1,10 +1,10 @@
-// A client that others wrote, unchanged, against a live node: what it sends and expects is what existing services send and expect.
+// The npm client node-vault, unchanged against a live node: existing services send the same requests.
 import { expect } from 'chai';
 import nodeVault from 'node-vault';
 import { base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 import { planted } from '../process/secret-watch.ts';
 
-/** What lies at `data.keys.1` and the like in an answer. */
+/** Returns the value at a path such as `data.keys.1` in a response. */
 function at(answer: unknown, path: string): unknown {
   let place = answer;
   for (const step of path.split('.')) place = typeof place === 'object' && place !== null ? Reflect.get(place, step) : undefined;
@@ -37,14 +37,14 @@ describe('node-vault', () => {
   });
   after(() => bench.clean());
 
-  it('sees health, initialisation and seal', async () => {
+  it('reads health, initialization and seal status', async () => {
     expect(at(await vault.health(), 'sealed')).to.equal(false);
     expect(await vault.initialized()).to.deep.equal({ initialized: true });
     expect(at(await vault.status(), 'sealed')).to.equal(false);
     expect(at(await vault.read('sys/leader'), 'is_self')).to.equal(true);
   });
 
-  it('makes, reads, lists, rotates and deletes keys', async () => {
+  it('creates, reads, lists, rotates and deletes keys', async () => {
     await vault.transitCreateKey({ name: 'orders', type: 'aes256-gcm96' });
     await vault.write('transit/keys/letters', { type: 'chacha20-poly1305', exportable: true });
     expect(at(await vault.transitListKeys(), 'data.keys')).to.deep.equal(['letters', 'orders']);
@@ -79,7 +79,7 @@ describe('node-vault', () => {
     expect(await refused(half)).to.equal(400);
   });
 
-  it('makes and verifies HMACs, and makes data keys, hashes and random bytes', async () => {
+  it('computes and verifies HMACs, and creates data keys, hashes and random bytes', async () => {
     await vault.write('transit/keys/seals', {});
     const input = base64(planted('signed'));
     const hmac = textAt(await vault.write('transit/hmac/seals', { input }), 'data.hmac');
@@ -96,7 +96,7 @@ describe('node-vault', () => {
     expect(Buffer.from(textAt(await vault.write('transit/random/16', {}), 'data.random_bytes'), 'base64')).to.have.length(16);
   });
 
-  it('writes, reads, lists and removes policies', async () => {
+  it('writes, reads, lists and deletes policies', async () => {
     const rules = 'path "transit/encrypt/orders" { capabilities = ["update"] }';
     await vault.addPolicy({ name: 'writer', rules });
     expect(at(await vault.getPolicy({ name: 'writer' }), 'data.rules')).to.equal(rules);
@@ -108,8 +108,8 @@ describe('node-vault', () => {
     expect(await refused(vault.addPolicy({ name: 'broken', rules: 'path "x" {' }))).to.equal(400);
   });
 
-  it('makes, shows, renews and revokes tokens, and those may what their policies say', async () => {
-    // The client takes over the token of some answers, so that each of these is asked by one of its own.
+  it('creates, looks up, renews and revokes tokens, which have the rights of their policies', async () => {
+    // The client adopts the token of some responses, so each of these requests uses its own client.
     const root = (): nodeVault.client => clientWith(server.rootToken);
     const made = await root().tokenCreate({ policies: ['writer'], ttl: '10m', renewable: true, no_default_policy: false });
     const token = textAt(made, 'auth.client_token');

@@ -1,11 +1,11 @@
-// Programs from the Python registry, each test's in a folder of its own.
+// Installs programs from the Python registry, into one folder for each test.
 import { join } from 'node:path';
 import { run } from './run.ts';
 
 /**
- * A Python that has these packages; undefined, with the reason printed, where it cannot be had: then the test is to skip.
+ * Returns a Python with these packages; undefined, with the reason printed, if it is not available: then skip the test.
  * @param packages - pinned: `hvac==2.4.0`
- * @throws Error with that reason, where `CI` is set
+ * @throws Error with that reason, if `CI` is set
  */
 export async function pythonWith(packages: readonly string[], folder: string): Promise<string | undefined> {
   const environment = join(folder, 'venv');

@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs a command to its end; one that does not exist ends with 127. */
+/** Runs a command to its end; a missing command ends with 127. */
 export function run(command: string, args: readonly string[], { cwd, env = {} }: RunOptions = {}): Promise<Ended> {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,35 +1,35 @@
-// What the document says is held against what a live node does, by a program that makes requests of it: no fault of the server, no
-// status, no content type and no answer that the document does not have.
+// schemathesis generates requests from the OpenAPI document and checks the responses of a live node: no 500, no status, no content
+// type and no body that the document does not describe.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { freePort } from '../cluster/free-port.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
 import { startAudited } from '../process/audited-server.ts';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
 import { pythonWith } from './python.ts';
 import { run } from './run.ts';
 
 const versions = ['schemathesis==4.32.5', 'openapi-spec-validator==0.9.0'];
-/** The same seed asks the same questions; another one, and more of them, for a longer look. */
+/** The same seed generates the same requests. Use another seed and more requests for a longer run. */
 const seed = Number(process.env['SCHEMATHESIS_SEED'] ?? 1);
 const examplesMax = Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? 4);
 
-/** What a run cannot ask of the node that it runs against. */
+/** Operations that would end the run or change the node under test. */
 const leftOut: Readonly<Record<string, string>> = {
   'POST /sys/seal': 'the node is sealed',
-  'POST /sys/step-down': 'there is no active node for a moment',
+  'POST /sys/step-down': 'no node is active for a moment',
   'POST /sys/storage/raft/remove-peer': 'the node may be removed',
-  'POST /sys/remount': 'the keys lie elsewhere',
+  'POST /sys/remount': 'the keys are at another path',
   'DELETE /sys/mounts/{path}': 'the keys are gone',
   'DELETE /sys/auth/{method}': 'the users and roles are gone',
-  'POST /sys/quotas/rate-limit/{name}': 'everything behind it is 429',
-  'POST /auth/token/revoke-self': 'everything behind it is 403',
+  'POST /sys/quotas/rate-limit/{name}': 'every later request gets 429',
+  'POST /auth/token/revoke-self': 'every later request gets 403',
 };
 
-// Weak typing takes more than the schemas say, and names decide what is there: so nothing is said of what must be accepted or refused.
+// Weak typing accepts more than the schemas say, and names decide what exists. So the run does not check what must be accepted or refused.
 const checks = ['not_a_server_error', 'status_code_conformance', 'content_type_conformance', 'response_schema_conformance'];
 
-/** Names that are there, below a tag, and one that is not: so that answers are seen, and not refusals alone. */
+/** For each tag an existing name and a missing one, so that the run sees successes as well as refusals. */
 const names: Readonly<Record<string, readonly string[]>> = {
   transit: ['aes', 'derived', 'rsa', 'ec', 'ed', 'mac', 'nobody'],
   'auth/userpass': ['ada', 'nobody'],
@@ -70,7 +70,7 @@ interface Document {
   readonly components: { readonly schemas: object };
 }
 
-/** Answers have no members but those that are described: clients may live with more, the document must not lack any. */
+/** Responses may have only described members. Clients may accept more, but the document must not omit any. */
 function close(schema: unknown): void {
   if (typeof schema !== 'object' || schema === null) return;
   for (const member of Object.values(schema)) close(member);
@@ -87,7 +87,7 @@ function prepare({ paths, components }: Document): void {
         const known = names[tags[0]];
         const named = ['name', 'role', 'source', 'destination'].includes(parameter.name) && parameter.schema.enum === undefined;
         if (parameter.in === 'path' && named && known !== undefined) parameter.schema = { enum: known };
-        // A status of 500 and above would be what was asked for, and look like a fault.
+        // A status of 500 and above would be the requested one, and look like a bug.
         if (path === '/sys/health' && parameter.schema.maximum !== undefined) parameter.schema.maximum = 499;
       }
     }
@@ -100,11 +100,11 @@ async function documentOf(server: LiveServer, token: string): Promise<string> {
   return answer.text;
 }
 
-describe('the document', () => {
+describe('the OpenAPI document', () => {
   const bench = new Workbench();
   after(() => bench.clean());
 
-  it('is OpenAPI 3.1, and a live node does what it says', async function () {
+  it('is valid OpenAPI 3.1, and a live node behaves as it says', async function () {
     this.timeout(1_200_000);
     const folder = bench.folder();
     const python = await pythonWith(versions, folder);
@@ -131,7 +131,7 @@ describe('the document', () => {
     writeFileSync(join(folder, 'schemathesis.toml'), '[phases.coverage.generation]\nmode = "positive"\n');
 
     console.log(`      seed ${seed}, ${examplesMax} examples at most for each of ${operations.length} operations`);
-    // One request at a time: of two changes of one record at once, one is told to come again (503).
+    // One request at a time: of two concurrent changes of a record, one gets 503 and has to be repeated.
     const { code, stdout, stderr } = await run(
       join(folder, 'venv/bin/schemathesis'),
       [

@@ -1,4 +1,4 @@
-// The command by which teams keep encrypted files in their repositories, with its data keys under transit keys of a live node.
+// sops, which keeps encrypted files in repositories, with data keys under transit keys of a live node.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -30,7 +30,7 @@ describe('sops', () => {
 
   const text = (): string => readFileSync(join(folder, 'secrets.yaml'), 'utf8');
   const keyUri = (mount: string, key: string): string => `${server.url}/v1/${mount}/keys/${key}`;
-  /** Below its own home, so that no token of this machine is found there. */
+  /** With its own home folder, so that it finds no token of this machine. */
   const ask = (args: readonly string[], token = server.rootToken): Promise<Ended> =>
     runProgram('sops', args, { cwd: folder, env: { HOME: folder, VAULT_TOKEN: token } });
   const sops = async (...args: string[]): Promise<string> => {
@@ -46,7 +46,7 @@ describe('sops', () => {
     { mount: 'team/files', prefix: 'vault' },
   ])
     describe(`with ciphertexts that begin with ${prefix}`, () => {
-      it('encrypts a file under a key that is made for it, and decrypts it', async () => {
+      it('encrypts a file under a new key, and decrypts it', async () => {
         await encrypt(mount, 'fresh');
         expect(text())
           .to.match(new RegExp(`enc: ${prefix}:v1:`))
@@ -72,7 +72,7 @@ describe('sops', () => {
         expect(await sops('decrypt', 'secrets.yaml')).to.equal(plain);
       });
 
-      it('puts a file under the keys that the rules of its folder name', async () => {
+      it('encrypts a file under the keys that the rules of its folder name', async () => {
         await encrypt(mount, 'old');
         const rules = `creation_rules:\n  - path_regex: .*\n    hc_vault_transit_uri: ${keyUri(mount, 'new')}\n`;
         writeFileSync(join(folder, '.sops.yaml'), rules);
@@ -81,7 +81,7 @@ describe('sops', () => {
         expect(await sops('decrypt', 'secrets.yaml')).to.equal(plain);
       });
 
-      it('opens a file by either of two keys, and by none whose versions are gone', async () => {
+      it('decrypts a file with either of two keys, and with none whose versions were deleted', async () => {
         const both = `${keyUri(mount, 'first')},${keyUri(mount, 'second')}`;
         await sops('encrypt', '--in-place', '--hc-vault-transit', both, 'secrets.yaml');
         for (const [key, code] of [
@@ -94,7 +94,7 @@ describe('sops', () => {
         }
       });
 
-      it('is refused without a good token, and with one that may not use the key', async () => {
+      it('is refused without a valid token, and with a token that may not use the key', async () => {
         const made = await server.call('POST', 'auth/token/create', { policies: ['reader'] });
         const limited = made.string('auth.client_token');
         await encrypt(mount, 'other');

@@ -1,8 +1,8 @@
-// Which node of a cluster records a request: the one that decides, and no other.
+// In a cluster, only the node that decides a request audits it.
 import { expect } from 'chai';
 import { base64 } from '../process/live-server.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
 
 interface Entry {
   readonly type: string;
@@ -10,7 +10,7 @@ interface Entry {
   readonly request: { readonly path: string; readonly remote_address: string };
 }
 
-/** The entries of one path on this node, in order. */
+/** Returns the audit entries of one path on this node, in order. */
 const entriesOf = (node: LiveNode, path: string): readonly Entry[] =>
   node.server.stdout
     .split('\n')
@@ -18,13 +18,13 @@ const entriesOf = (node: LiveNode, path: string): readonly Entry[] =>
     .map((line): Entry => JSON.parse(line))
     .filter(({ request }) => request.path === path);
 
-/** A standby serves for long after an echo, so that it is this one that decides on a slow machine too. */
+/** A long interval, so that this standby serves the request on a slow machine too. */
 const config = { audit: [{ type: 'stdout', name: 'out' }], cluster_heartbeat_interval: '10s' };
 
 describe('the audit in a cluster', function () {
   this.timeout(scenarioMs);
 
-  it('has the pair of a request on the node that decided, with the name of the one that took it', () =>
+  it('has both entries on the node that decided, with the name of the node that received the request', () =>
     withCluster({ config }, async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
@@ -46,7 +46,7 @@ describe('the audit in a cluster', function () {
       ]);
       expect(shown(leader, 'transit/encrypt/k')).to.deep.equal([]);
 
-      // What a replica would refuse is asked of the active node, which decides and records it.
+      // A request that a standby would refuse goes to the active node, which decides and audits it.
       expect((await cluster.ask(standby, 'GET', 'transit/keys/none')).status).to.equal(404);
       expect(shown(leader, 'transit/keys/none')).to.deep.equal(forwarded);
       expect(shown(standby, 'transit/keys/none')).to.deep.equal([]);

@@ -1,15 +1,15 @@
-// The command against a cluster: joining, members, and what is asked of a standby.
+// The command against a cluster: join, members, requests to a standby.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { expectCode, type Ran, run } from '../process/transitd-command.ts';
-import { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs } from './scenario.ts';
-import { until } from './until.ts';
+import { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
 
-describe('transitd, the command, against a cluster', function () {
+describe('the command transitd, against a cluster', function () {
   this.timeout(scenarioMs);
   let cluster: LiveCluster;
   let home = '';
@@ -28,7 +28,7 @@ describe('transitd, the command, against a cluster', function () {
     return run(args, { env: { HOME: home, TRANSITD_ADDR: address, TRANSITD_TOKEN: cluster.rootToken }, input });
   };
 
-  it('joins a node, shows the members, and works through any of them', async () => {
+  it('joins a node, lists the members, and works through any of them', async () => {
     const [first, second] = [cluster.node(1), cluster.node(2)];
     expectCode(await transitd(second, ['operator', 'raft', 'join', first.apiAddress]), 2, 'the shares come first');
     for (const share of cluster.shares) expectCode(await transitd(second, ['operator', 'unseal', '-'], share), 0);
@@ -54,7 +54,7 @@ describe('transitd, the command, against a cluster', function () {
     expect(expectCode(await transitd(second, ['doctor']), 0).stdout).to.match(/^ok +state +performance standby$/m);
   });
 
-  it('makes a root token through a standby', async () => {
+  it('generates a root token through a standby', async () => {
     const second = cluster.node(2);
     const begun = await transitd(second, ['operator', 'generate-root', '-init', '-format=json']);
     const { nonce, otp } = expectCode(begun, 0).json<{ nonce: string; otp: string }>();
@@ -70,13 +70,13 @@ describe('transitd, the command, against a cluster', function () {
     expect([looked.status, looked.at('data.policies.0')]).to.deep.equal([200, 'root']);
   });
 
-  it('goes on with the next address when a node is sealed or gone', async () => {
+  it('tries the next address if a node is sealed or down', async () => {
     const [first, second] = [cluster.node(1), cluster.node(2)];
     const both = `${second.apiAddress},${first.apiAddress}`;
     expectCode(await transitd(second, ['operator', 'seal']), 0);
     expectCode(await transitd(second, ['key', 'list']), 2);
     expectCode(await transitd(both, ['key', 'list']), 0);
-    expectCode(await transitd(both, ['status']), 2, 'what a node says of itself is asked of the first alone');
+    expectCode(await transitd(both, ['status']), 2, 'commands about one node use only the first address');
     expect(expectCode(await transitd(second, ['doctor']), 1).stdout).to.match(/^fail +state +it is sealed/m);
     expectCode(await transitd(first, ['operator', 'raft', 'remove-peer', 'n2']), 0);
     await second.reaches(530);

@@ -1,9 +1,9 @@
-// What a client may rely on when it talks to one node, to several, or to one that lags.
+// Guarantees for a client that talks to one node, to several nodes, or to a lagging node.
 import { expect } from 'chai';
 import type { Answer } from '../process/live-server.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, sharedCluster } from './scenario.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, sharedCluster } from './harness/scenario.ts';
 
 const rounds = 25;
 const indexHeader = 'X-Service-Index';
@@ -14,7 +14,7 @@ async function ok(answer: Promise<Answer>): Promise<Answer> {
   return told;
 }
 
-/** A token that may do all with keys. */
+/** A token with every right on keys. */
 async function newToken(cluster: LiveCluster, through: LiveNode): Promise<string> {
   const body = { policies: ['keys'], ttl: '1h' };
   return (await ok(cluster.ask(through, 'POST', 'auth/token/create', body))).string('auth.client_token');
@@ -43,7 +43,7 @@ describe('a client', function () {
       expect(await cluster.settled()).to.equal(leader);
     }));
 
-  it('that carries the index reads on every node what it wrote through another one', () =>
+  it('that sends the index reads on every node what it wrote through another one', () =>
     onShared(async (cluster) => {
       await cluster.settled();
       for (const [n, writer] of cluster.nodes.entries()) {
@@ -58,7 +58,7 @@ describe('a client', function () {
       }
     }));
 
-  it('reads through any standby an error just as the active node gives it', () =>
+  it('gets through any standby the same error as from the active node', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       for (const [method, path, body] of [
@@ -75,7 +75,7 @@ describe('a client', function () {
       }
     }));
 
-  it('uses a token on every node as soon as it was made, through whichever node', () =>
+  it('can use a token on every node as soon as it was created, through whichever node', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       await ok(cluster.ask(leader, 'PUT', 'sys/policies/acl/keys', keysPolicy));
@@ -88,11 +88,11 @@ describe('a client', function () {
     }));
 });
 
-describe('what takes rights or keys away', function () {
+describe('a change that takes rights or keys away', function () {
   this.timeout(scenarioMs);
   const onShared = sharedCluster();
 
-  it('is in force on every node the moment it is answered: a revoked token', () =>
+  it('is in force on every node when it is acknowledged: revocation of a token', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       await ok(cluster.ask(leader, 'PUT', 'sys/policies/acl/keys', keysPolicy));
@@ -110,7 +110,7 @@ describe('what takes rights or keys away', function () {
       }
     }));
 
-  it('is in force on every node the moment it is answered: a policy, a rotation, a minimum, a delete', () =>
+  it('is in force on every node when it is acknowledged: policy, rotation, minimum version, deletion', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       await ok(cluster.ask(leader, 'PUT', 'sys/policies/acl/keys', keysPolicy));
@@ -142,7 +142,7 @@ describe('what takes rights or keys away', function () {
       expect(answers.map(({ status }) => status)).to.deep.equal([403, 403, 403]);
     }));
 
-  it('waits for a standby that is cut off until that one serves no more', () =>
+  it('waits for a partitioned standby until that one no longer serves', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);

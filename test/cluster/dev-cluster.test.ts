@@ -1,16 +1,16 @@
-// `npm run cluster`: what someone who tries it meets.
+// `npm run cluster`, as a new user meets it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Answer, nodeBinary, root } from '../process/live-server.ts';
-import { freePort } from './free-port.ts';
-import { isRefusedForNow } from './outcome.ts';
-import { scenarioMs } from './scenario.ts';
-import { until } from './until.ts';
+import { freePort } from './harness/free-port.ts';
+import { isRefusedForNow } from './harness/outcome.ts';
+import { scenarioMs } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
 
-/** Six ports in one go: three times an API port and the one above it, ten apart. */
+/** Reserves six ports: three API ports, ten apart, each with the next port for the cluster. */
 async function freePorts(): Promise<number> {
   return until('a place for six ports', async () => {
     const port = await freePort('127.0.0.1');
@@ -67,14 +67,14 @@ describe('npm run cluster', function () {
     return new Answer(response.status, response.headers, await response.text());
   };
 
-  /** The shipped timing is for machines that never stand still: on others the lead may have to be won again. */
+  /** The default timing assumes machines that never stall; on others leadership may change once more. */
   const served = (port: number, path: string, body: unknown): Promise<Answer> =>
     until(`${port} answers ${path}`, async () => {
       const answer = await ask(port, path, body);
       return !isRefusedForNow(answer) && answer;
     });
 
-  it('starts three nodes that serve, keeps its secrets to its owner, and finds its data again', async () => {
+  it('starts three nodes that serve, keeps its secrets readable by their owner only, and finds its data again', async () => {
     const port = await freePorts();
     await start(port);
     const encrypted = await served(port + 10, 'transit/encrypt/my-key', { plaintext: 'AAAA' });

@@ -1,12 +1,12 @@
-// The active node goes, in every way it can go; what it had acknowledged stays.
+// The active node ends in every possible way; every acknowledged write survives.
 import { expect } from 'chai';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { attempt, type Outcome } from './outcome.ts';
-import { scenarioMs, sharedCluster, withCluster } from './scenario.ts';
-import { expectNothingLost } from './survivors.ts';
-import { until } from './until.ts';
-import { Workload } from './workload.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { attempt, type Outcome } from './harness/outcome.ts';
+import { scenarioMs, sharedCluster, withCluster } from './harness/scenario.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
+import { Workload } from './harness/workload.ts';
 
 let serial = 0;
 /** Creates one more key through this node. */
@@ -18,7 +18,7 @@ const write = (cluster: LiveCluster, node: LiveNode): Promise<Outcome> => {
 const label = (): string => `run${++serial}x`;
 const told = (outcome: Outcome): string => JSON.stringify(outcome);
 
-/** Runs a load through all nodes around a change of leader, and judges it. */
+/** Runs a load through all nodes during a change of leader, and checks its history. */
 async function underLoad(cluster: LiveCluster, change: (leader: LiveNode) => Promise<void>): Promise<void> {
   const workload = await Workload.start(cluster, { label: label() });
   const leader = await cluster.settled();
@@ -34,7 +34,7 @@ describe('another node becomes active', function () {
   const onShared = sharedCluster();
 
   for (const by of ['the active node', 'a standby'] as const) {
-    it(`when a step-down is asked for through ${by}`, () =>
+    it(`after a step-down through ${by}`, () =>
       onShared((cluster) =>
         underLoad(cluster, async (leader) => {
           const through = by === 'a standby' ? cluster.others(leader)[0] : leader;
@@ -46,7 +46,7 @@ describe('another node becomes active', function () {
       ));
   }
 
-  it('and takes every write from the moment at which the step-down is answered, though it served as a standby before', () =>
+  it('and accepts every write from the moment at which the step-down is answered, even if it was a standby before', () =>
     onShared(async (cluster) => {
       for (let handover = 0; handover < 8; handover++) {
         const leader = await cluster.settled();
@@ -62,7 +62,7 @@ describe('another node becomes active', function () {
       }
     }));
 
-  it('when it is killed, and it comes back as a standby', () =>
+  it('when the leader is killed, which returns as a standby', () =>
     onShared((cluster) =>
       underLoad(cluster, async (leader) => {
         await leader.kill();
@@ -72,7 +72,7 @@ describe('another node becomes active', function () {
       }),
     ));
 
-  it('when it is asked to stop: it hands over first and ends with exit code 0', () =>
+  it('when the leader is stopped: it transfers leadership first and exits with 0', () =>
     onShared((cluster) =>
       underLoad(cluster, async (leader) => {
         expect(await leader.stop()).to.deep.equal({ code: 0, signal: null });
@@ -82,14 +82,14 @@ describe('another node becomes active', function () {
       }),
     ));
 
-  it('when it is sealed: it hands over first, answers 503, and goes on voting', () =>
+  it('when the leader is sealed: it transfers leadership first, answers 503, and keeps voting', () =>
     withCluster({ seal: 'shamir' }, async (cluster) => {
       await underLoad(cluster, async (leader) => {
         const answer = await cluster.ask(leader, 'PUT', 'sys/seal');
         expect(answer.status, answer.text).to.equal(204);
         expect((await leader.health())?.code).to.equal(503);
         const next = await cluster.leader(cluster.others(leader));
-        // Sealed, it is half of the quorum that the last unsealed one needs.
+        // Sealed, it is one of the two votes that the last unsealed node needs.
         await next.kill();
         const last = await cluster.leader(cluster.others(leader, next));
         expect((await write(cluster, last)).kind).to.equal('done');
@@ -99,14 +99,14 @@ describe('another node becomes active', function () {
       });
     }));
 
-  it('when it is frozen: what hangs in it is answered 503 by the standby, and it comes back as a standby', () =>
+  it('when the leader is frozen: the standby answers its hanging requests with 503, and it returns as a standby', () =>
     onShared(async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 4, label: label() });
       const leader = await cluster.settled();
       const [through = leader] = cluster.others(leader);
       leader.pause();
       const hanging = write(cluster, through);
-      const asked = write(cluster, leader); // taken by the kernel, read when the process goes on
+      const asked = write(cluster, leader); // received by the kernel, read when the process continues
       await cluster.leader(cluster.others(leader));
       const outcome = await hanging;
       if (outcome.kind === 'refused') expect(outcome.status, told(outcome)).to.equal(503);
@@ -120,7 +120,7 @@ describe('another node becomes active', function () {
       await expectNothingLost(cluster, workload);
     }));
 
-  it('when it is cut off: it accepts nothing more, and what it had accepted is kept', () =>
+  it('when the leader is partitioned: it accepts nothing more, and what it had acknowledged survives', () =>
     onShared(async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 6, label: label() });
       const leader = await cluster.settled();
@@ -130,7 +130,7 @@ describe('another node becomes active', function () {
       const hanging = write(cluster, leader);
       const next = await cluster.leader(others);
       await until('the other side takes writes', async () => (await write(cluster, next)).kind === 'done');
-      // It may not know yet that it leads no more. What it is asked for hangs then, and is not done; afterwards it takes nothing.
+      // It may not know yet that it lost leadership. Then requests hang and have no effect; later it refuses them.
       expect((await write(cluster, leader)).kind, 'once another one leads').not.to.equal('done');
       expect((await hanging).kind, 'the write that hung when it was cut off').not.to.equal('done');
       expect((await leader.reaches(474)).body['standby']).to.equal(true);
@@ -146,7 +146,7 @@ describe('without a quorum', function () {
   this.timeout(scenarioMs);
   const onShared = sharedCluster();
 
-  /** Nothing is served: reads, cryptography and writes are 503, each with the hint to come back. */
+  /** Nothing is served: reads, cryptography and writes get 503 with Retry-After. */
   async function servesNothing(cluster: LiveCluster, node: LiveNode): Promise<void> {
     for (const [method, path, body] of [
       ['GET', 'transit/keys/old', undefined],
@@ -176,7 +176,7 @@ describe('without a quorum', function () {
       expect((await cluster.ask(stays, 'GET', 'transit/keys/old')).status).to.equal(200);
     }));
 
-  it('a leader whose followers are killed steps down; its hanging write is 503, and it accepts none after that', () =>
+  it('a leader whose followers are killed steps down; its hanging write gets 503, and it accepts no more', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       expect((await cluster.ask(leader, 'POST', 'transit/keys/old', {})).status).to.equal(200);

@@ -1,14 +1,14 @@
-// From empty disks to a cluster that serves, and back from a stop of all of it.
+// From empty disks to a serving cluster, and back after a stop of all nodes.
 import { expect } from 'chai';
-import { expectHealthBody } from './health-body.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { expectNothingLost } from './survivors.ts';
-import { Workload } from './workload.ts';
+import { expectHealthBody } from './harness/health-body.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { Workload } from './harness/workload.ts';
 
 const codes = (nodes: readonly LiveNode[]) => Promise.all(nodes.map(async (node) => (await node.health())?.code));
 
-describe('a cluster comes to be', function () {
+describe('a cluster forms', function () {
   this.timeout(scenarioMs);
 
   for (const seal of ['static', 'shamir'] as const) {
@@ -27,7 +27,7 @@ describe('a cluster comes to be', function () {
       }));
   }
 
-  it('with a shamir seal: a node that has asked to join waits sealed or empty for its own shares, and serves nothing', () =>
+  it('with a shamir seal: a joining node stays sealed or empty until it gets its shares, and serves nothing', () =>
     withNodes({ seal: 'shamir', size: 2 }, async (cluster) => {
       const [a, b] = [cluster.node(1), cluster.node(2)];
       await cluster.initialize(a);
@@ -39,14 +39,14 @@ describe('a cluster comes to be', function () {
       await b.reaches(473);
     }));
 
-  it('by itself where retry_join names a node that is founded later', () =>
+  it('by itself if retry_join names a node that is initialized later', () =>
     withNodes({ retryJoin: true }, async (cluster) => {
       expect(await codes(cluster.nodes)).to.deep.equal([501, 501, 501]);
       await cluster.initialize(cluster.node(1));
       expect(await cluster.settled()).to.equal(cluster.node(1));
     }));
 
-  it('does not take a node in whose seal is another one', () =>
+  it('without a node whose seal has another key', () =>
     withNodes({ size: 2, strangersSeal: true }, async (cluster) => {
       const [a, b] = [cluster.node(1), cluster.node(2)];
       await cluster.initialize(a);
@@ -57,7 +57,7 @@ describe('a cluster comes to be', function () {
       expect(await cluster.voters(a)).to.deep.equal(['n1']);
     }));
 
-  it('refuses a second init and a second join, and changes nothing', () =>
+  it('and refuses a second init and a second join without effect', () =>
     withCluster({}, async (cluster) => {
       const [a, b] = [cluster.node(1), cluster.node(2)];
       const init = await b.ask('PUT', 'sys/init', { body: { recovery_shares: 1, recovery_threshold: 1 } });
@@ -69,10 +69,10 @@ describe('a cluster comes to be', function () {
     }));
 });
 
-describe('a cluster comes back from a stop of all its nodes', function () {
+describe('a cluster restarts after a stop of all nodes', function () {
   this.timeout(scenarioMs);
 
-  it('with every acknowledged write, by itself, when its seal is static', () =>
+  it('with every acknowledged write, by itself, if its seal is static', () =>
     withCluster({}, async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 4 });
       await workload.nextWrite(cluster.nodes);
@@ -84,7 +84,7 @@ describe('a cluster comes back from a stop of all its nodes', function () {
       await expectNothingLost(cluster, workload);
     }));
 
-  it('sealed with shamir: sealed nodes keep the quorum, and the first that is unsealed becomes active', () =>
+  it('sealed with shamir: sealed nodes keep the quorum, and the first unsealed node becomes active', () =>
     withCluster({ seal: 'shamir' }, async (cluster) => {
       const key = await cluster.ask(cluster.node(1), 'POST', 'transit/keys/kept', {});
       expect(key.status, key.text).to.equal(200);

@@ -1,28 +1,28 @@
-// The disk of the state hangs on the active node alone, while its log works: it hands over, or refuses writes when there is no heir.
+// Only the state store of the active node hangs, while its log works: it transfers leadership, or refuses writes if nobody can take over.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { attachStrace } from './strace.ts';
-import { until } from './until.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { attachStrace } from './harness/strace.ts';
+import { until } from './harness/until.ts';
 
-/** Longer than a test waits for anything. */
+/** Longer than any wait of a test. */
 const hangS = 300;
-/** A policy of almost the largest size: some dozens of them are as much as may wait for a flush. */
+/** A policy of almost the largest size: some dozens of them fill the limit of unflushed bytes. */
 const policy = `${`# ${'x'.repeat(98)}\n`.repeat(9_000)}path "a" { capabilities = ["read"] }`;
-/** Short, so that a hang soon counts as one. */
+/** Short, so that a hang counts as one soon. */
 const config = { raft: { election_timeout: '1s' } };
 
-/** Files that LevelDB writes first what it is given: every flush of the state syncs one of them. */
+/** Files to which LevelDB writes first: every flush of the state syncs one of them. */
 const stateLogs = ({ dataDir }: LiveNode): string[] =>
   readdirSync(dataDir, { recursive: true, encoding: 'utf8' })
     .filter((name) => /(?:^|\/)state\/\d+\.log$/.test(name))
     .map((name) => join(dataDir, name));
 
-/** Lets every sync of the state of this node hang from now on; what it syncs of its Raft log goes on. */
+/** From now on every sync of this node's state hangs; syncs of its Raft log continue. */
 async function withHangingState(node: LiveNode, task: () => Promise<void>): Promise<void> {
   const files = stateLogs(node).flatMap((file) => ['-P', file]);
   expect(files).not.to.deep.equal([]);
@@ -35,7 +35,7 @@ async function withHangingState(node: LiveNode, task: () => Promise<void>): Prom
   }
 }
 
-/** Writes large policies until the condition holds; the statuses of the answers, 0 for none. */
+/** Writes large policies until the condition holds. Returns the statuses of the answers, 0 for none. */
 async function fillUntil(
   cluster: LiveCluster,
   node: LiveNode,
@@ -61,7 +61,7 @@ const live = traceable ? it : it.skip;
 describe('an active node whose state store hangs', function () {
   this.timeout(scenarioMs);
 
-  live('hands over to a fit voter, and writes go on there', () =>
+  live('transfers leadership to a fit voter, which accepts writes', () =>
     withCluster({ config }, async (cluster) => {
       const leader = await cluster.settled();
       await withHangingState(leader, async () => {
@@ -72,13 +72,13 @@ describe('an active node whose state store hangs', function () {
     }),
   );
 
-  live('stays without an heir, refuses writes with 503, answers reads or refuses them too, and goes on when the store does', () =>
+  live('stays leader without a successor, refuses writes with 503, may refuse reads, and continues when the store does', () =>
     withCluster({ config, size: 1 }, async (cluster) => {
       const leader = await cluster.settled();
       await cluster.ask(leader, 'POST', 'transit/keys/before', {});
       await withHangingState(leader, async () => {
         await fillUntil(cluster, leader, (statuses) => statuses.slice(-3).join(' ') === '503 503 503');
-        // The last write may have been applied before the store counted as hanging: then the newest state is at hand, and reads go on.
+        // If the last write was applied before the store counted as hanging, the newest state is available and reads continue.
         const read = await cluster.ask(leader, 'GET', 'transit/keys/before', undefined, { withinMs: 3_000 });
         expect(read.status, read.text).to.be.oneOf([200, 503]);
         if (read.status === 503) expect(read.text).to.contain('the state store of this node is not finishing its writes');

@@ -1,13 +1,13 @@
-// Every code of health that a cluster can have, produced by a real one, with its whole body.
+// Every health code that a cluster can have, produced by a real cluster, with its whole body.
 import { expect } from 'chai';
-import { expectHealthBody } from './health-body.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { until } from './until.ts';
+import { expectHealthBody } from './harness/health-body.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
 
 describe('health of a real cluster', function () {
   this.timeout(scenarioMs);
 
-  it('501 before init, 503 sealed, 200 active, 473 serving standby, 474 cut off, 530 removed', () =>
+  it('501 before init, 503 sealed, 200 active, 473 performance standby, 474 cut off, 530 removed', () =>
     withNodes({ seal: 'shamir' }, async (cluster) => {
       for (const node of cluster.nodes) expectHealthBody(await node.reaches(501));
       const [a, b, c] = [cluster.node(1), cluster.node(2), cluster.node(3)];
@@ -25,7 +25,7 @@ describe('health of a real cluster', function () {
       expect(cutOff.body['last_request_forwarding_heartbeat_ms'], 'twice the interval has passed').to.be.at.least(2000);
       cluster.heal();
       await b.reaches(473);
-      // Until the healed link carries Raft's messages again, a removal is refused: no majority of those that would be left is heard.
+      // Until the healed link carries Raft messages again, the removal is refused, because no majority of the others is heard.
       await until('n3 is removed', async () => {
         const { status } = await cluster.ask(a, 'POST', 'sys/storage/raft/remove-peer', { server_id: c.name });
         return status === 204;
@@ -33,7 +33,7 @@ describe('health of a real cluster', function () {
       expectHealthBody(await c.reaches(530));
     }));
 
-  it('429 for a standby that is configured to forward everything, and what it forwards is answered', () =>
+  it('429 for a standby that is configured to forward everything, and its forwarded requests succeed', () =>
     withNodes({ config: { performance_standby: false } }, async (cluster) => {
       const [a, b, c] = [cluster.node(1), cluster.node(2), cluster.node(3)];
       await cluster.initialize(a);
@@ -49,7 +49,7 @@ describe('health of a real cluster', function () {
       expect((await cluster.ask(b, 'GET', 'transit/keys/k')).status).to.equal(503);
     }));
 
-  it('takes overrides in each state, and HEAD answers as GET does', () =>
+  it('supports overrides in each state, and answers HEAD as GET', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
@@ -61,7 +61,7 @@ describe('health of a real cluster', function () {
         { node: standby, query: '?standbyok=true', code: 473 },
         { node: standby, query: '?perfstandbyok=maybe', code: 400 },
       ]) {
-        // A standby whose echo was late is another kind of standby for a moment.
+        // A standby whose heartbeat was late has another code for a moment.
         await until(`${node.name}${query} is ${code}`, async () => (await node.health(query))?.code === code);
         await until(`HEAD too`, async () => (await node.ask('HEAD', `sys/health${query}`)).status === code);
       }

@@ -1,12 +1,12 @@
-// Where a request counts that one node takes and another does.
+// Limits count a forwarded request on the node that executes it.
 import { expect } from 'chai';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
 
 describe('the limits of nodes in a cluster', function () {
   this.timeout(scenarioMs);
 
-  it('count a request where it is worked on, and hand the refusal on to its caller', () =>
+  it('count a request where it is executed, and return the refusal to its caller', () =>
     withCluster({ config: { limits: { changes: 1, waiting: 0 } } }, async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);

@@ -1,22 +1,22 @@
-// Nodes leave, come back, are replaced, and are brought up to date.
+// Nodes leave, return, are replaced, and catch up.
 import { execFileSync } from 'node:child_process';
 import { renameSync, rmSync } from 'node:fs';
 import { expect } from 'chai';
-import { damageLog, generationsIn } from './disk-damage.ts';
-import { expectHealthBody } from './health-body.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { caughtUp, expectNothingLost } from './survivors.ts';
-import { until } from './until.ts';
-import { Workload } from './workload.ts';
+import { damageLog, generationsIn } from './harness/disk-damage.ts';
+import { expectHealthBody } from './harness/health-body.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { caughtUp, expectNothingLost } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
+import { Workload } from './harness/workload.ts';
 
 async function remove(cluster: LiveCluster, node: LiveNode, through: LiveNode): Promise<void> {
   const answer = await cluster.ask(through, 'POST', 'sys/storage/raft/remove-peer', { server_id: node.name });
   expect(answer.status, answer.text).to.equal(204);
 }
 
-/** 530, sealed, and nothing on it brings it back. */
+/** 530 and sealed, and nothing on the node brings it back. */
 async function isOut(cluster: LiveCluster, node: LiveNode, member: LiveNode): Promise<void> {
   expectHealthBody(await node.reaches(530));
   for (const [method, path] of [
@@ -41,7 +41,7 @@ describe('a node that is removed', function () {
   this.timeout(scenarioMs);
 
   for (const through of ['the active node', 'another standby', 'itself'] as const) {
-    it(`while it runs, through ${through}: 530, sealed, and it stays out with its old data`, () =>
+    it(`while it runs, through ${through}: reports 530, is sealed, and cannot return with its data`, () =>
       withCluster({}, async (cluster) => {
         const leader = await cluster.settled();
         const [gone = leader, stays = leader] = cluster.others(leader);
@@ -52,7 +52,7 @@ describe('a node that is removed', function () {
         expect((await cluster.ask(stays, 'POST', 'transit/keys/after', {})).status).to.equal(200);
         await gone.restart();
         await isOut(cluster, gone, leader);
-        // It knows by itself, not because somebody tells it again.
+        // It knows it by itself, without being told again.
         await gone.stop();
         cluster.isolate(gone, 'cut');
         await gone.start();
@@ -62,7 +62,7 @@ describe('a node that is removed', function () {
       }));
   }
 
-  it('while it is down: a peer tells it when it comes back', () =>
+  it('while it is down: learns it from a peer when it returns', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [gone = leader, stays = leader] = cluster.others(leader);
@@ -74,7 +74,7 @@ describe('a node that is removed', function () {
       expect(await cluster.settled([leader, stays])).to.equal(leader);
     }));
 
-  it('is the active one itself: another becomes active, and the old one is 530', () =>
+  it('while it is active: another becomes active, and it reports 530', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const others = cluster.others(leader);
@@ -84,7 +84,7 @@ describe('a node that is removed', function () {
       await cluster.settled(others);
     }));
 
-  it('is not believed to be removed by a node that merely cannot hear it', () =>
+  it('is not assumed by a node that only cannot reach it', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [away = leader] = cluster.others(leader);
@@ -97,10 +97,10 @@ describe('a node that is removed', function () {
     }));
 });
 
-describe('a majority of the members finds a leader', function () {
+describe('a majority of the members elects a leader', function () {
   this.timeout(scenarioMs);
 
-  it('though one of them has begun to remove the other, and nobody else ever heard of that', () =>
+  it('although one of them has started to remove the other, and no other node knows of it', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [gone = leader, dies = leader] = cluster.others(leader);
@@ -114,7 +114,7 @@ describe('a majority of the members finds a leader', function () {
       await abandoned;
     }));
 
-  it('though one of them was away while the other joined and a third was removed', () =>
+  it('although one of them was away while the other joined and a third was removed', () =>
     withNodes({ size: 4 }, async (cluster) => {
       const [first, second, away, last] = [cluster.node(1), cluster.node(2), cluster.node(3), cluster.node(4)];
       await cluster.initialize(first);
@@ -142,7 +142,7 @@ describe('a majority of the members finds a leader', function () {
 describe('a node that is replaced', function () {
   this.timeout(scenarioMs);
 
-  it('by one with an empty disk: it joins under its name once the old one is removed, and has everything', () =>
+  it('by an empty one: it joins under the same name after the removal, and has everything', () =>
     withCluster({}, async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 4 });
       const leader = await cluster.settled();
@@ -159,7 +159,7 @@ describe('a node that is replaced', function () {
       await expectNothingLost(cluster, workload);
     }));
 
-  it('because its log is damaged: it says so in one sentence, ends with exit code 74, and is replaced', () =>
+  it('because its log is damaged: it reports that in one sentence, exits with 74, and is replaced', () =>
     withCluster({}, async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 4 });
       const leader = await cluster.settled();
@@ -172,7 +172,7 @@ describe('a node that is replaced', function () {
       await isReplaced(cluster, { hurt, leader, workload });
     }));
 
-  it('because its disk was set back to an earlier state: the others hear it no more, it says so, ends with exit code 74, and is replaced', () =>
+  it('because its disk was set back: the others refuse it, it reports that, exits with 74, and is replaced', () =>
     withCluster({}, async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 4 });
       const leader = await cluster.settled();
@@ -189,9 +189,9 @@ describe('a node that is replaced', function () {
       renameSync(earlier, hurt.dataDir);
       expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
       expect(lastWords(hurt)).to.match(
-        /^node \d+ knows a later run of this node: .*\.$|^The log ends at entry \d+ but entry \d+ was acknowledged .*\.$/,
+        /^node \d+ knows a later incarnation of this node: .*\.$|^The log ends at entry \d+ but entry \d+ was acknowledged .*\.$/,
       );
-      // Its next start raises the number of its run to one that was not met yet.
+      // Its next start raises its incarnation to a number that the others have not met yet.
       expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
       await isReplaced(cluster, { hurt, leader, workload });
     }));
@@ -210,7 +210,7 @@ async function isReplaced(
   await expectNothingLost(cluster, workload);
 }
 
-/** What a node that ended said last of why. */
+/** Returns the reason that an ended node logged last. */
 function lastWords({ server }: LiveNode): string {
   const line = server.stderr.split('\n').find((text) => text.includes('"level":60'));
   return String(JSON.parse(line ?? '{}').reason);
@@ -219,13 +219,13 @@ function lastWords({ server }: LiveNode): string {
 describe('a node that was away for long', function () {
   this.timeout(scenarioMs);
 
-  it('gets a snapshot when the log that it misses is gone, and has everything that was acknowledged', () =>
+  it('gets a snapshot if the log that it misses was compacted, and has every acknowledged write', () =>
     withCluster({ config: { raft: { snapshot_threshold: 200, trailing_logs: 50 } } }, async (cluster) => {
       const leader = await cluster.settled();
       const [away = leader, stays = leader] = cluster.others(leader);
       await away.kill();
       expect(generationsIn(away.dataDir)).to.deep.equal(['generation-1']);
-      // For one that it heard of a moment ago the leader keeps the log.
+      // The leader keeps the log for a node that it heard of recently.
       await until('the leader takes the node for dead', async () => {
         const state = await cluster.ask(leader, 'GET', 'sys/storage/raft/autopilot/state');
         return state.at(`data.servers.${away.name}.node_status`) === 'failed';
@@ -244,7 +244,7 @@ describe('a node that was away for long', function () {
       await until('a new copy is in the place of the old one', () => !generationsIn(away.dataDir).includes('generation-1'));
       for (let i = 0; i < 1000; i += 7)
         expect((await cluster.ask(away, 'GET', `transit/keys/key-${i}`)).status, `key-${i}`).to.equal(200);
-      // It votes and leads as any other.
+      // It votes and leads like any other.
       await leader.kill();
       const next = await cluster.leader([away, stays]);
       expect((await cluster.ask(next, 'POST', 'transit/keys/later', {})).status).to.equal(200);
@@ -285,7 +285,7 @@ describe('a voter that was away while all members that it knew were replaced', f
       await cluster.settled([away, ...later]);
       expect((await cluster.ask(away, 'GET', 'transit/keys/while-away')).status).to.equal(200);
       expect(away.log).to.contain('a signed membership list names members that the log of this node does not hold yet');
-      // It counts again: without it no two of the three would be left.
+      // Its vote counts: without it only one of the three would be left.
       await leader.kill();
       const [stays = leader] = later.filter((node) => node !== leader);
       await cluster.settled([away, stays]);

@@ -1,10 +1,10 @@
-// Mounts change through any node, and are what they became on every node when the change is answered.
+// Mounts can be changed through any node, and a change is in force on every node when it is acknowledged.
 import { expect } from 'chai';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
 
-// What is refused for want of an active node that answers is asked again: a loaded machine may be too slow for a connection to it.
+// Repeats a request that was refused because no active node answered: a loaded machine may be too slow for a connection to it.
 const plaintext = Buffer.from('fox').toString('base64');
 
 async function statuses(cluster: LiveCluster, path: string, body: object): Promise<number[]> {
@@ -12,7 +12,7 @@ async function statuses(cluster: LiveCluster, path: string, body: object): Promi
   return answers.map(({ status }) => status);
 }
 
-/** What each node says for itself: a list is answered from its own records. */
+/** Returns the mounts from each node's own records. */
 async function mountsOf(cluster: LiveCluster): Promise<string[][]> {
   const answers = await Promise.all(cluster.nodes.map((node) => cluster.askWhenLed(node, 'GET', 'sys/mounts')));
   return answers.map((answer) => Object.keys(Object(answer.at('data'))).toSorted());
@@ -21,7 +21,7 @@ async function mountsOf(cluster: LiveCluster): Promise<string[][]> {
 describe('the mounts of a cluster', function () {
   this.timeout(scenarioMs);
 
-  it('are the same on every node as soon as a change is answered, and after a change of leader', () =>
+  it('are the same on every node when a change is acknowledged, and after a change of leader', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [one = leader, other = leader] = cluster.others(leader);

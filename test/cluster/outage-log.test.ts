@@ -1,9 +1,9 @@
-// An outage can be reconstructed from the logs of the nodes alone.
+// The logs of the nodes are enough to reconstruct an outage.
 import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';
-import { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { until } from './until.ts';
+import { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { until } from './harness/until.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -25,7 +25,7 @@ describe('the logs of the nodes', function () {
   let cluster: LiveCluster | undefined;
   after(() => cluster?.end());
 
-  it('tell who led in which term, who was cut off and why, and when it was over', async () => {
+  it('show the leader of each term, who was partitioned and why, and when it ended', async () => {
     cluster = await LiveCluster.formed({ config: { raft: { election_timeout: '3s' } } });
     const leader = await cluster.settled();
     const [second, third] = cluster.others(leader) as [LiveNode, LiveNode];

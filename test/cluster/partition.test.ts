@@ -1,19 +1,19 @@
-// Links that fail alone, one way, or late. Whoever cannot reach the active node says so and serves nothing.
+// Single links fail, in one direction, or are slow. A node that cannot reach the active node says so and serves nothing.
 import { expect } from 'chai';
-import type { LinkMode } from './link-proxy.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { attempt } from './outcome.ts';
-import { scenarioMs, sharedCluster, withCluster } from './scenario.ts';
-import { expectNothingLost } from './survivors.ts';
-import { until } from './until.ts';
-import { Workload } from './workload.ts';
+import type { LinkMode } from './harness/link-proxy.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { attempt } from './harness/outcome.ts';
+import { scenarioMs, sharedCluster, withCluster } from './harness/scenario.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
+import { Workload } from './harness/workload.ts';
 
 let serial = 0;
-/** The key of the test that runs. */
+/** The key of the current test. */
 const key = (): string => `rotating-${serial}`;
 
-/** The version with which this node encrypts at present; undefined when it does not. */
+/** Returns the version with which this node encrypts now; undefined if it does not. */
 async function versionAt(cluster: LiveCluster, node: LiveNode): Promise<number | undefined> {
   const outcome = await attempt(cluster.ask(node, 'POST', `transit/encrypt/${key()}`, { plaintext: 'AAAA' }));
   if (outcome.kind === 'done') return Number(outcome.answer.at('data.key_version'));
@@ -21,20 +21,20 @@ async function versionAt(cluster: LiveCluster, node: LiveNode): Promise<number |
   return undefined;
 }
 
-/** Rotates through the active node; the new version. */
+/** Rotates through the active node and returns the new version. */
 async function rotate(cluster: LiveCluster, leader: LiveNode): Promise<number> {
   const answer = await cluster.ask(leader, 'POST', `transit/keys/${key()}/rotate`, {});
   expect(answer.status, answer.text).to.equal(200);
   return Number(answer.at('data.latest_version'));
 }
 
-/** How often this node has begun to ask for votes, by its own count: what it may disturb the others by. */
+/** Returns how often this node has started to ask for votes, by its own metric: that is how it could disturb the others. */
 async function campaigns(cluster: LiveCluster, node: LiveNode): Promise<number> {
   const { text } = await cluster.ask(node, 'GET', 'sys/metrics?format=prometheus');
   return Number(/^svc_raft_state_candidate (\d+)$/m.exec(text)?.[1]);
 }
 
-/** Until this node, which hears nobody, has asked for votes more often than before. */
+/** Waits until this partitioned node has asked for votes more often than before. */
 const hasCampaigned = (cluster: LiveCluster, node: LiveNode, before: number): Promise<true> =>
   until(`${node.name} asks for votes`, async () => (await campaigns(cluster, node)) > before, { explain: () => node.tail() });
 
@@ -53,12 +53,12 @@ const withRotatingKey =
       await task(cluster, leader, standby);
     });
 
-describe('a standby that is cut off', function () {
+describe('a partitioned standby', function () {
   this.timeout(scenarioMs);
   const onShared = withRotatingKey(sharedCluster());
 
   for (const mode of ['cut', 'blackhole', 'hold'] as const satisfies readonly LinkMode[]) {
-    it(`serves nothing from before an acknowledged change, is 474, and heals (${mode})`, () =>
+    it(`serves nothing older than an acknowledged change, reports 474, and recovers (${mode})`, () =>
       onShared(async (cluster, leader, standby) => {
         expect(await versionAt(cluster, standby)).to.equal(2);
         const before = await campaigns(cluster, standby);
@@ -70,7 +70,7 @@ describe('a standby that is cut off', function () {
         const last = await rotate(cluster, leader);
         await hasCampaigned(cluster, standby, before);
         cluster.heal();
-        // What was on its way all the time may arrive now; it must not vouch for anything.
+        // Delayed bytes may arrive now; they must not make the node fresh.
         for (;;) {
           const [code, version] = [(await standby.health())?.code, await versionAt(cluster, standby)];
           expect(version).to.be.oneOf([undefined, last]);
@@ -80,25 +80,25 @@ describe('a standby that is cut off', function () {
       }));
   }
 
-  it('answers the same in health and in what it serves, whenever it is asked', () =>
+  it('always serves exactly when its health says so', () =>
     onShared(async (cluster, leader, standby) => {
       cluster.isolate(standby);
       for (let code: number | undefined = 473; code !== 474; code = (await standby.health())?.code) {
         expect(code).to.be.oneOf([473, 429]);
         await versionAt(cluster, standby);
       }
-      // Nothing can have come since: 474 holds, and so does the refusal.
+      // No heartbeat can have been answered since: 474 and the refusal are stable.
       expect(await versionAt(cluster, standby)).to.equal(undefined);
       expect(await cluster.leader(cluster.others(standby))).to.equal(leader);
       cluster.heal();
     }));
 });
 
-describe('a bad link: bytes are lost one way', function () {
+describe('a link that loses bytes in one direction', function () {
   this.timeout(scenarioMs);
   const onShared = withRotatingKey(sharedCluster());
 
-  it('from the active node to one standby: that one is 474 and does not disturb the others', () =>
+  it('from the active node to one standby: the standby reports 474 and does not disturb the others', () =>
     onShared(async (cluster, leader, standby) => {
       const before = await campaigns(cluster, standby);
       cluster.loseOneWay(leader, standby);
@@ -110,7 +110,7 @@ describe('a bad link: bytes are lost one way', function () {
       expect(await cluster.settled()).to.equal(leader);
     }));
 
-  it('from one standby to the active node: that one is 474 and does not disturb the others', () =>
+  it('from one standby to the active node: the standby reports 474 and does not disturb the others', () =>
     onShared(async (cluster, leader, standby) => {
       cluster.loseOneWay(standby, leader);
       await standby.reaches(474);
@@ -130,7 +130,7 @@ describe('a bad link: bytes are lost one way', function () {
       lose: (cluster: LiveCluster, a: LiveNode, b: LiveNode) => cluster.loseOneWay(b, a),
     },
   ]) {
-    it(`${way}: another one becomes active, and nothing acknowledged is lost`, () =>
+    it(`${way}: another node becomes active, and no acknowledged write is lost`, () =>
       withCluster({}, async (cluster) => {
         const workload = await Workload.start(cluster, { clients: 4 });
         const leader = await cluster.settled();
@@ -147,7 +147,7 @@ describe('a bad link: bytes are lost one way', function () {
       }));
   }
 
-  it('between two standbys: nobody notices', () =>
+  it('between two standbys: has no effect', () =>
     onShared(async (cluster, leader, standby) => {
       const [other = standby] = cluster.others(leader, standby);
       cluster.link(standby, other, 'blackhole');
@@ -158,7 +158,7 @@ describe('a bad link: bytes are lost one way', function () {
       cluster.heal();
     }));
 
-  it('or all are late: health tells it, and the standby behind it serves what was acknowledged', () =>
+  it('or slow links everywhere: health shows it, and the standby serves every acknowledged write', () =>
     onShared(async (cluster, leader, standby) => {
       cluster.isolate(standby, { delayMs: 150 });
       const newest = await rotate(cluster, leader);

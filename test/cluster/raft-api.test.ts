@@ -1,10 +1,10 @@
-// What an operator asks and changes about the members, through every kind of node.
+// Operators read and change the membership through every kind of node.
 import { expect } from 'chai';
 import type { Answer } from '../process/live-server.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { until } from './until.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
 
 const raft = 'sys/storage/raft';
 
@@ -38,7 +38,7 @@ const change = (cluster: LiveCluster, through: LiveNode, what: string, server_id
 describe('the members of a cluster', function () {
   this.timeout(scenarioMs);
 
-  it('are told by every node, and nobody is told to lead when nobody can', () =>
+  it('are listed by every node, and no node is shown as leader if there is none', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       for (const node of cluster.nodes) {
@@ -57,7 +57,7 @@ describe('the members of a cluster', function () {
       expect(await serversOn(cluster, last)).to.have.length(3);
     }));
 
-  it('are removed, demoted and promoted by name or id; what cannot be is refused with the reason', () =>
+  it('are removed, demoted and promoted by name or id; an impossible change is refused with the reason', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [b = leader, c = leader] = cluster.others(leader);
@@ -103,12 +103,12 @@ describe('the members of a cluster', function () {
       expect((await cluster.ask(leader, 'POST', 'transit/keys/alone', {})).status).to.equal(200);
     }));
 
-  it('serve nothing any more when their removal is answered', () =>
+  it('serve nothing any longer when their removal is acknowledged', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [gone = leader] = cluster.others(leader);
       await cluster.ask(leader, 'POST', 'transit/keys/k', {});
-      // It hears of nothing, but its last echo was answered a moment ago.
+      // It is partitioned, but its last heartbeat was answered a moment ago.
       cluster.isolate(gone);
       expect((await change(cluster, leader, 'remove-peer', gone.name)).status).to.equal(204);
       const answer = await cluster.ask(gone, 'GET', 'transit/keys/k');
@@ -116,7 +116,7 @@ describe('the members of a cluster', function () {
     }));
 
   for (const by of ['itself', 'the standby that takes over', 'another standby'] as const) {
-    it(`lose the active one when it is demoted or removed through ${by}: another leads first`, () =>
+    it(`lose the active node when it is demoted or removed through ${by}: another one leads first`, () =>
       withCluster({}, async (cluster) => {
         let leader = await cluster.settled();
         let through = by === 'itself' ? leader : (cluster.others(leader)[by === 'another standby' ? 1 : 0] ?? leader);
@@ -139,7 +139,7 @@ describe('the members of a cluster', function () {
 describe('the state of a cluster', function () {
   this.timeout(scenarioMs);
 
-  it('is told as autopilot does, and follows what the members do', () =>
+  it('is reported as by autopilot, and follows changes of the members', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [b = leader, c = leader] = cluster.others(leader);
@@ -170,7 +170,7 @@ describe('the state of a cluster', function () {
       expect((await state(leader)).at('data.healthy')).to.equal(false);
     }));
 
-  it('keeps its settings, on every node, and refuses those that could cost the quorum', () =>
+  it('has settings that are the same on every node, and refuses settings that could cost the quorum', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [b = leader, c = leader] = cluster.others(leader);
@@ -201,7 +201,7 @@ describe('the state of a cluster', function () {
       expect((await cluster.ask(b, 'POST', path, { min_quorum: 1 })).status, 'beside what is stored').to.equal(400);
     }));
 
-  it('is told as ha-status and leader do, and a step-down through any node moves the lead', () =>
+  it('is reported by ha-status and leader, and a step-down through any node transfers leadership', () =>
     withCluster({}, async (cluster) => {
       let leader = await cluster.settled();
       for (const by of [0, 1, 2]) {

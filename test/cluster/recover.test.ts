@@ -1,17 +1,17 @@
-// A majority of the disks is gone for good: what was acknowledged is brought into a new cluster from a disk that is left.
+// A majority of the disks is lost: a remaining disk brings the acknowledged writes into a new cluster.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { Answer } from '../process/live-server.ts';
 import { expectCode, type Ran, run } from '../process/transitd-command.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { caughtUp } from './survivors.ts';
-import { until } from './until.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { caughtUp } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
 
-/** What callers were told was done. */
+/** Writes that were acknowledged. */
 interface Acknowledged {
   readonly ciphertexts: readonly { readonly key: string; readonly ciphertext: string; readonly plaintext: string }[];
   readonly token: string;
@@ -62,7 +62,7 @@ describe('a cluster that lost the majority of its disks', function () {
     { seal: 'shamir', size: 3 },
     { seal: 'static', size: 1 },
   ] as const)
-    it(`goes on as a new one of ${size} with everything acknowledged, from the disk that is left, ${seal} seal`, () =>
+    it(`continues as a new one of ${size} with every acknowledged write, from the remaining disk, ${seal} seal`, () =>
       withCluster({ seal }, async (old) => {
         const survivor = old.node(3);
         const acknowledged = await write(old, await old.leader());
@@ -80,7 +80,7 @@ describe('a cluster that lost the majority of its disks', function () {
         const told = expectCode(await recover(), 0).json();
         expect(told).to.include({ node: 'n3' });
         expect(told['last_index']).to.be.at.least(applied);
-        // Neither the first look nor the one that succeeded keeps the disk from a start.
+        // Neither the failed attempt nor the successful one prevents a later start from this disk.
         await survivor.start();
         await survivor.stop();
 
@@ -101,7 +101,7 @@ describe('a cluster that lost the majority of its disks', function () {
           if (seal === 'shamir') await young.unseal(founder, old.shares);
           await founder.reaches(200);
           const isWritten = (): boolean => founder.log.includes("the cluster's authority was written");
-          if (size > 1) await until('others can join', isWritten); // one that nobody can join has no authority
+          if (size > 1) await until('others can join', isWritten); // a cluster that nobody can join has no authority
           await expectAll(founder, old.rootToken, acknowledged);
           const { rootToken } = old;
           expect((await founder.ask('POST', 'transit/keys/later', { token: rootToken, body: {} })).status).to.equal(200);

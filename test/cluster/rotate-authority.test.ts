@@ -1,13 +1,13 @@
-// The authority that signs the nodes' certificates is rotated while the cluster serves.
+// Rotates the authority that signs the nodes' certificates while the cluster serves.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { expectNothingLost } from './survivors.ts';
-import { until } from './until.ts';
-import { Workload } from './workload.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
+import { Workload } from './harness/workload.ts';
 
 interface Rotation {
   readonly phase: string;
@@ -83,7 +83,7 @@ describe("the cluster's authority is rotated", function () {
       expect(authorityOn(lost)).to.equal(authorityOn(active));
     }));
 
-  it('waits for a member that is away before the new one signs anything, and goes on when it is back', () =>
+  it('only after every member trusts the new one: it waits for an absent member, and continues when that is back', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [away = leader, other = leader] = cluster.others(leader);
@@ -96,7 +96,7 @@ describe("the cluster's authority is rotated", function () {
       expect([phase, waits_for]).to.deep.equal(['announced', [away.name]]);
       const again = await cluster.ask(other, 'POST', 'sys/storage/raft/authority/rotate', {});
       expect([again.status, again.text]).to.satisfy(
-        ([status, text]: [number, string]) => status === 400 && /under way/.test(text),
+        ([status, text]: [number, string]) => status === 400 && /in progress/.test(text),
       );
       await away.start();
       await reaches(cluster, other, 'none');
@@ -104,7 +104,7 @@ describe("the cluster's authority is rotated", function () {
       await cluster.settled();
     }));
 
-  it('and stays what it is when a snapshot from before is restored: its key is at hand, and a node joins', () =>
+  it('and stays when an older snapshot is restored: its key is available, and a node can join', () =>
     withNodes({}, async (cluster) => {
       const [leader, standby, late] = [cluster.node(1), cluster.node(2), cluster.node(3)];
       await cluster.initialize(leader);

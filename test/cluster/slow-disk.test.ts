@@ -1,17 +1,17 @@
-// The disk of the active node alone is slow: what a quorum has on its disks is answered all the same.
+// Only the disk of the active node is slow: writes are acknowledged when a quorum of the others has them on disk.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { attachStrace } from './strace.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { attachStrace } from './harness/strace.ts';
 
-/** Less than the election timeout of these clusters: a leader whose write hangs for that long steps down. */
+/** Shorter than the election timeout of these clusters: a leader whose write hangs for that long steps down. */
 const syncMs = 3_500;
 
-/** Delays every sync of the log of this node from now on. `ended` says how many of them have ended. */
+/** Delays every sync of this node's log from now on. `ended` returns how many of them have ended. */
 async function withSlowSyncs(node: LiveNode, task: (ended: () => number) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-strace-'));
   const trace = join(folder, 'trace');
@@ -28,10 +28,10 @@ async function withSlowSyncs(node: LiveNode, task: (ended: () => number) => Prom
 
 const traceable = spawnSync('strace', ['-V']).status === 0 || process.env['CI'] !== undefined;
 
-describe('an active node whose disk alone is slow', function () {
+describe('an active node with a slow disk', function () {
   this.timeout(scenarioMs);
 
-  (traceable ? it : it.skip)('answers writes before its own syncs of them have ended, and loses none of them', () =>
+  (traceable ? it : it.skip)('acknowledges writes before its own syncs of them have ended, and loses none', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const names = ['a', 'b', 'c', 'd'];

@@ -1,11 +1,11 @@
-// Backups of a whole cluster and putting them back, through every kind of node.
+// Backup and restore of a whole cluster through every kind of node.
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { Answer } from '../process/live-server.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { until } from './until.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
 
 const path = 'sys/storage/raft/snapshot';
 
@@ -48,7 +48,7 @@ describe('a snapshot of a cluster', function () {
   this.timeout(scenarioMs);
 
   for (const through of ['the active node', 'a standby'] as const) {
-    it(`taken and restored through ${through} brings back the state on every node, and says what that means`, () =>
+    it(`taken and restored through ${through} brings back the state on every node, with a warning`, () =>
       withNodes({}, async (cluster) => {
         const [leader, standby, late] = [cluster.node(1), cluster.node(2), cluster.node(3)];
         await cluster.initialize(leader);
@@ -75,7 +75,7 @@ describe('a snapshot of a cluster', function () {
           expect(await keyStatus(cluster, one, 'later'), one.name).to.equal(404);
           await decrypts(cluster, one, 'kept', ciphertext);
         }
-        // What is written from then on is there, and so is what a later snapshot holds, whose keyring is another one.
+        // Later writes succeed, and a later snapshot with another keyring contains them.
         expect((await cluster.ask(node, 'POST', 'transit/keys/after', {})).status).to.equal(200);
         expect((await send(node, newer, { token: cluster.rootToken })).status).to.equal(200);
         for (const one of nodes) {
@@ -86,14 +86,14 @@ describe('a snapshot of a cluster', function () {
         await cluster.ask(node, 'POST', 'transit/keys/last', {});
         await encrypt(cluster, leader, 'last');
 
-        // The authority of the cluster was kept: another node is certified and joins.
+        // The authority of the cluster is unchanged: another node gets a certificate and joins.
         await cluster.join(late, standby);
         await cluster.settled();
         expect(await keyStatus(cluster, late, 'last')).to.equal(200);
       }));
   }
 
-  it('that is none is refused before anything changes, and so is who may not restore one', () =>
+  it('is refused before anything changes if it is not a snapshot or the caller may not restore one', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       await cluster.ask(leader, 'POST', 'transit/keys/k', {});
@@ -144,7 +144,7 @@ describe('a snapshot of a cluster', function () {
         expect(forced.text).to.match(/every node is sealed/);
         for (const node of [taker, second]) await node.reaches(503);
         const unseal = (node: LiveNode): Promise<void> => cluster.unseal(node, other.shares);
-        // Another node becomes active: the one that took the restore still has to bring the authority under the new keys.
+        // Another node becomes active: the node that took the restore still has to write the authority under the new keys.
         await unseal(second);
         await second.reaches(200);
         await unseal(taker);

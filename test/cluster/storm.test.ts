@@ -1,9 +1,9 @@
-// Faults of every kind, one after the other, under load; then everything that was acknowledged is looked for on every node.
+// Every kind of fault, one after the other, under load. At the end every node must have every acknowledged write.
 import { expect } from 'chai';
-import { linkFaults, processFaults } from './faults.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { expectNothingLost } from './survivors.ts';
-import { Workload } from './workload.ts';
+import { linkFaults, processFaults } from './harness/faults.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { Workload } from './harness/workload.ts';
 
 const faults = [...processFaults, ...linkFaults];
 /** Shorter than in other tests: an election that nobody asked for does no harm here, and the storm waits for one after each fault. */
@@ -13,7 +13,7 @@ describe('a storm of faults', function () {
   this.timeout(2 * scenarioMs);
 
   for (const who of ['the active node', 'a standby'] as const) {
-    it(`at ${who} loses nothing that was acknowledged, and leaves histories that one order explains`, () =>
+    it(`at ${who} loses no acknowledged write, and leaves linearizable histories`, () =>
       withCluster({ config }, async (cluster) => {
         const workload = await Workload.start(cluster, { clients: 6, seed: 7 });
         for (const { strike, mend } of faults) {

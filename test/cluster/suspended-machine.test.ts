@@ -1,22 +1,22 @@
-// What a node answers after its machine was suspended in such a way that the monotonic clock stood still.
+// A machine was suspended while its monotonic clock stood still. What does the node answer when it resumes?
 import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';
-import { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { StandingClock } from './standing-clock.ts';
-import { until } from './until.ts';
+import { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { StoppedClock } from './harness/stopped-clock.ts';
+import { until } from './harness/until.ts';
 
-/** Sent while the node is suspended, so that it finds them when it resumes. */
+/** Sent while the node is suspended, so that it reads them when it resumes. */
 const requests = 40;
 const withinMs = 20_000;
 
 describe('a node whose machine was suspended', function () {
   this.timeout(processMs);
-  let clock: StandingClock;
+  let clock: StoppedClock;
   let cluster: LiveCluster | undefined;
 
   before(() => {
-    clock = new StandingClock();
+    clock = new StoppedClock();
   });
   afterEach(() => cluster?.end());
   after(() => clock.remove());
@@ -29,7 +29,7 @@ describe('a node whose machine was suspended', function () {
     return cluster;
   };
 
-  /** Status codes of requests by a token that is revoked while this node is suspended, with nothing reaching it that would say so. */
+  /** Returns the statuses of requests with a token that is revoked while this partitioned node is suspended. */
   async function codesAfter(on: LiveCluster, node: LiveNode, revoker: () => Promise<LiveNode>): Promise<readonly number[]> {
     const made = await on.askWhenLed(node, 'POST', 'auth/token/create', { policies: ['default'] });
     const token = made.string('auth.client_token');
@@ -54,13 +54,13 @@ describe('a node whose machine was suspended', function () {
     return codes;
   }
 
-  it('answers as a standby no request by a token that was revoked meanwhile', async () => {
+  it('answers as a standby no request with a token that was revoked meanwhile', async () => {
     const on = await formed('n2');
     const codes = await codesAfter(on, on.node(2), () => on.leader(on.others(on.node(2))));
     expect(codes.filter((status) => status === 200)).to.deep.equal([]);
   });
 
-  it('answers as the active node, which another one has replaced, no request by a token that was revoked meanwhile', async () => {
+  it('answers as the replaced active node no request with a token that was revoked meanwhile', async () => {
     const on = await formed('n1');
     expect((await on.settled()).name).to.equal('n1');
     const codes = await codesAfter(on, on.node(1), () => on.leader(on.others(on.node(1))));
@@ -73,7 +73,7 @@ describe('a cluster without leader leases', function () {
   let cluster: LiveCluster | undefined;
   after(() => cluster?.end());
 
-  it('serves, each read after the active node has asked a quorum', async () => {
+  it('serves reads after the active node has asked a quorum for each', async () => {
     cluster = await LiveCluster.formed({ config: { raft: { lease: 0 } } });
     const leader = await cluster.settled();
     for (const node of cluster.nodes) {
@@ -81,7 +81,7 @@ describe('a cluster without leader leases', function () {
       expect((await cluster.ask(node, 'POST', name, {})).status).to.be.within(200, 204);
       expect((await cluster.ask(node, 'GET', name)).status).to.equal(200);
     }
-    // Nothing but a lease would let it answer while nobody hears it.
+    // Only a lease could let it answer while it is partitioned.
     cluster.isolate(leader, 'blackhole');
     const alone = await cluster.ask(leader, 'GET', `transit/keys/of-${leader.name}`).then(({ status }) => status);
     expect(alone).to.equal(503);

@@ -1,5 +1,5 @@
-// Runs the conformance cases against a server of their own, and holds the outcome against the list of cases that wait for a
-// later release. A listed case that passes is as wrong as an unlisted one that fails: the list only shrinks.
+// Runs the conformance cases against a fresh server and compares the outcome with the list of cases for later releases.
+// A listed case that passes is an error too, so the list only shrinks.
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ interface Outcome {
   readonly detail: string;
 }
 
-/** What the runners print for one case: those of the transit suite have a name, those of the system suite an id. */
+/** Output of the runners for one case: the transit suite has names, the system suite has ids. */
 interface RunnerResult {
   readonly id?: string;
   readonly area: string;
@@ -26,7 +26,7 @@ interface RunnerResult {
 
 const folder = import.meta.dirname;
 
-/** Case id → why it waits. */
+/** Case id → reason why it is not passed yet. */
 export function waiting(suite: Suite): ReadonlyMap<string, string> {
   const groups: unknown = JSON.parse(readFileSync(join(folder, 'waiting.json'), 'utf8'));
   const rows = new Map<string, string>();
@@ -35,7 +35,7 @@ export function waiting(suite: Suite): ReadonlyMap<string, string> {
   return rows;
 }
 
-/** Plaintexts of the cases, long enough to be known anywhere. */
+/** Plaintexts of the cases, long enough to be recognized in any output. */
 export function plaintextsOf(suite: Suite): readonly string[] {
   const cases = join(folder, suite, 'cases');
   const texts = readdirSync(cases).map((name) => readFileSync(join(cases, name), 'utf8'));
@@ -44,7 +44,7 @@ export function plaintextsOf(suite: Suite): readonly string[] {
   ];
 }
 
-/** Every case of the suite (or those that the arguments select) against the server at `url`, which writes its audit to `auditFile`. */
+/** Runs every case of the suite (or those selected by the arguments) against the server at `url`, which audits to `auditFile`. */
 export async function runSuite(
   suite: Suite,
   { url, token, auditFile, args = [] }: { url: string; token: string; auditFile: string; args?: readonly string[] },

@@ -1,4 +1,4 @@
-// Which metrics the files below deploy/ name.
+// Collects the metric names that the alert rules and the dashboard use.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -20,10 +20,10 @@ const dashboardQueries = (): readonly string[] =>
     targets.map(({ expr }) => expr),
   );
 
-/** Names that the rules make. */
+/** Returns the names of the recording rules. */
 export const recorded = (): readonly string[] => rules().flatMap(({ record }) => record ?? []);
 
-/** Every name of a metric in the queries of rules and dashboard, without those that Prometheus itself makes. */
+/** Returns every metric name in the queries of rules and dashboard, except those that Prometheus itself provides. */
 export function named(): readonly string[] {
   const queries = [...rules().map(({ expr }) => expr), ...dashboardQueries()];
   const bare = queries.map((query) => query.replace(/"[^"]*"/g, '""').replace(/\{[^}]*\}|\[[^\]]*\]|\bby\s*\([^)]*\)/g, ''));

@@ -1,13 +1,13 @@
-// A rule or a panel about a metric that no node has would stay silent for ever.
+// An alert or a panel on a metric that no node exports would never fire or show anything.
 import { expect } from 'chai';
 import { base64, processMs, Workbench } from '../process/live-server.ts';
 import { named, recorded } from './metric-names.ts';
 
-describe('the metrics of rules and dashboard', () => {
+describe('metrics in alert rules and dashboard', () => {
   const bench = new Workbench();
   after(() => bench.clean());
 
-  it('are found in their queries', () => {
+  it('are extracted from the queries', () => {
     expect(named()).to.include.members([
       'svc_core_active',
       'svc_raft_storage_stats_term',
@@ -17,7 +17,7 @@ describe('the metrics of rules and dashboard', () => {
     expect(named().filter((name) => !/^(svc_|transitd:|haproxy_|process_|nodejs_)/.test(name))).to.deep.equal([]);
   });
 
-  it('are recorded by a rule, or shown by a live node that was used; HAProxy shows its own', async function () {
+  it('are recorded by a rule or exported by a live node, except those of HAProxy', async function () {
     this.timeout(processMs);
     const server = bench.launch({ dataDir: bench.folder(), env: { TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' } });
     await server.ready();

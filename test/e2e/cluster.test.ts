@@ -1,6 +1,6 @@
-// The service as its image runs it: three containers on one network, and what happens to them.
+// Three nodes of the image on one network, through the faults of containers.
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { base64 } from '../process/live-server.ts';
 import { ContainerCluster } from './container-cluster.ts';
 import type { NodeContainer } from './node-container.ts';
@@ -29,19 +29,19 @@ describe('three nodes in containers', () => {
     return writers;
   }
 
-  /** All three serve, have everything that was acknowledged, and open what was encrypted before. */
+  /** Expects that all three nodes serve, list every acknowledged key, and decrypt the first ciphertext. */
   async function expectWhole(written: Writers): Promise<void> {
     await written.stop();
     await cluster.settled();
     for (const node of cluster.nodes) {
-      // A standby that is fresh by its own account may be one write behind for as long as an echo.
+      // A fresh standby may be one write behind for one heartbeat.
       await until(`${node.name} has every acknowledged key`, async () => (await written.missingOn(node)).length === 0);
       const opened = await cluster.ask(node, 'POST', 'transit/decrypt/before', { ciphertext });
       expect(opened.at('data.plaintext'), `${node.name}: ${opened.text}`).to.equal(plaintext);
     }
   }
 
-  it('run as a user without rights on a file system that cannot be written', async () => {
+  it('run as a user without rights on a read-only file system', async () => {
     const [node] = cluster.nodes;
     const script = `
       const fs = require('node:fs');
@@ -51,8 +51,11 @@ describe('three nodes in containers', () => {
       const compiled = fs.readdirSync(cache).map((name) => [cache, name].join('/'));
       console.log(JSON.stringify({
         uid: process.getuid(), gid: process.getgid(), capabilities: /CapEff:\\s*(\\w+)/.exec(status)[1],
-        program: writes('/opt/transitd/packages/server/transitd.mjs'), root: writes('/new'), data: fs.statSync('/var/lib/transitd/data').mode.toString(8),
-        compiled: compiled.map((folder) => ({ forUid: folder.split('-').at(-1), owner: fs.statSync(folder).uid, files: fs.readdirSync(folder).length > 500 })),
+        program: writes('/opt/transitd/packages/server/transitd.mjs'), root: writes('/new'),
+        data: fs.statSync('/var/lib/transitd/data').mode.toString(8),
+        compiled: compiled.map((folder) => ({
+          forUid: folder.split('-').at(-1), owner: fs.statSync(folder).uid, files: fs.readdirSync(folder).length > 500,
+        })),
       }))`;
     const { output } = (await node?.exec(['node', '-e', script])) ?? {};
     expect(JSON.parse(output ?? '')).to.deep.equal({
@@ -66,12 +69,12 @@ describe('three nodes in containers', () => {
     });
   });
 
-  it('are healthy to the engine, active and standby alike', async () => {
+  it('are healthy to the container engine, active node and standbys alike', async () => {
     for (const node of cluster.nodes)
       await until(`${node.name} is healthy`, async () => (await node.engineHealth()) === 'healthy');
   });
 
-  it('take writes through every node, each at once readable through every other', async () => {
+  it('accept writes through every node, readable at once through every other', async () => {
     for (const writer of cluster.nodes) {
       const name = `through-${writer.name}`;
       expect((await cluster.ask(writer, 'POST', `transit/keys/${name}`, {})).status).to.equal(200);
@@ -85,7 +88,7 @@ describe('three nodes in containers', () => {
     }
   });
 
-  it('go on when the leader is killed, and take it back with its data', async () => {
+  it('keep serving when the leader is killed, and admit it again with its data', async () => {
     const leader = await cluster.settled();
     const written = startWriters();
     await written.more(50);
@@ -97,7 +100,7 @@ describe('three nodes in containers', () => {
     await expectWhole(written);
   });
 
-  it('change the leader when it is asked to stop, and it ends with 0', async () => {
+  it('elect another leader when the leader is stopped, which exits with 0', async () => {
     const leader = await cluster.settled();
     const written = startWriters();
     await written.more(20);
@@ -109,7 +112,7 @@ describe('three nodes in containers', () => {
     await expectWhole(written);
   });
 
-  it('go on when the leader is paused; resumed, it stands by and has what it missed', async () => {
+  it('keep serving when the leader is paused; resumed, it is a standby and has every write', async () => {
     const leader = await cluster.settled();
     const written = startWriters();
     await written.more(20);
@@ -122,7 +125,7 @@ describe('three nodes in containers', () => {
     await expectWhole(written);
   });
 
-  it('go on when the leader is cut off, which says so; healed, it stands by and has what it missed', async () => {
+  it('keep serving when the leader is partitioned, which reports it; healed, it is a standby and has every write', async () => {
     const leader = await cluster.settled();
     const written = startWriters();
     await written.more(20);
@@ -155,7 +158,7 @@ describe('three nodes in containers', () => {
     { who: 'a standby', pick: (leader: NodeContainer) => cluster.others(leader)[0] },
     { who: 'the leader', pick: (leader: NodeContainer) => leader },
   ]) {
-    it(`take an empty node in the place of ${who}, which fetches everything`, async () => {
+    it(`accept an empty node that replaces ${who}, and replicate everything to it`, async () => {
       const gone = pick(await cluster.settled());
       if (gone === undefined) throw new Error('no node');
       const written = startWriters();

@@ -1,10 +1,10 @@
-// Three nodes in containers on a network of their own, that found and join their cluster by themselves.
+// Three nodes in containers on their own network, which form a cluster by themselves.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Network, type StartedNetwork } from 'testcontainers';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import type { Answer } from '../process/live-server.ts';
 import { NodeContainer } from './node-container.ts';
 
@@ -24,7 +24,7 @@ export class ContainerCluster {
   /** Resolves when all of them serve. */
   static async start(): Promise<ContainerCluster> {
     const secrets = mkdtempSync(join(tmpdir(), 'transitd-e2e-'));
-    // The node's user is another than ours.
+    // The container's user differs from the test's.
     chmodSync(secrets, 0o755);
     writeFileSync(join(secrets, 'seal.key'), randomBytes(32).toString('hex'), { mode: 0o444 });
     const cluster = new ContainerCluster(await new Network().start(), secrets);
@@ -34,7 +34,7 @@ export class ContainerCluster {
       await cluster.settled();
       return cluster;
     } catch (error) {
-      await cluster.end().catch(() => undefined); // the first error tells more
+      await cluster.end().catch(() => undefined); // the first error is the useful one
       throw error;
     }
   }
@@ -47,12 +47,12 @@ export class ContainerCluster {
     return this.#nodes.filter((node) => !nodes.includes(node));
   }
 
-  /** With the root token. */
+  /** Sends a request with the root token. */
   ask(node: NodeContainer, method: string, path: string, body?: unknown): Promise<Answer> {
     return node.ask(method, path, { token: this.#rootToken, ...(body !== undefined && { body }) });
   }
 
-  /** The active node, once these are voters and all others of them serve as standbys. */
+  /** Resolves with the active node when these nodes are the voters and all other ones serve as standbys. */
   settled(nodes: readonly NodeContainer[] = this.#nodes): Promise<NodeContainer> {
     let last: unknown;
     const expected = [200, ...nodes.slice(1).map(() => 473)];
@@ -71,13 +71,13 @@ export class ContainerCluster {
     );
   }
 
-  /** Names of the voters, as this node knows them. */
+  /** Returns the names of the voters, as this node knows them. */
   async voters(node: NodeContainer): Promise<readonly string[]> {
     const servers: unknown = (await this.ask(node, 'GET', 'sys/storage/raft/configuration')).at('data.config.servers');
     return Array.isArray(servers) ? servers.filter(({ voter }) => voter === true).map(({ node_id }) => String(node_id)) : [];
   }
 
-  /** A node of the same name with an empty volume takes the place of this one. */
+  /** Replaces this node by one with the same name and an empty volume. */
   async replace(node: NodeContainer): Promise<NodeContainer> {
     await node.remove();
     const fresh = await this.#start(node.name);

@@ -1,14 +1,14 @@
-// docker-compose.yml as its reader meets it: through HAProxy, watched by Prometheus, with a leader that is killed.
+// The demonstration of docker-compose.yml: through HAProxy, monitored by Prometheus, with a killed leader.
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import { attempt } from '../cluster/outcome.ts';
-import { until } from '../cluster/until.ts';
+import { attempt } from '../cluster/harness/outcome.ts';
+import { until } from '../cluster/harness/until.ts';
 import { named } from '../deploy/metric-names.ts';
 import { base64 } from '../process/live-server.ts';
 import { Demo, type NodeName, nodes } from './demo.ts';
 
 const plaintext = base64('through HAProxy');
-/** Within which a write is taken again after a leader was killed. */
+/** Time within which writes must succeed again after the leader was killed. */
 const writableAgainMs = 2000;
 
 interface Sample {
@@ -25,13 +25,13 @@ describe('the demonstration of docker-compose.yml', () => {
   });
   after(() => demo?.end());
 
-  /** What Prometheus finds. */
+  /** Returns the result of a Prometheus query. */
   async function query(text: string): Promise<readonly Sample[]> {
     const response = await fetch(`${demo.url('prometheus')}/api/v1/query?query=${encodeURIComponent(text)}`);
     return ((await response.json()) as { data: { result: readonly Sample[] } }).data.result;
   }
 
-  it('initialises and unseals itself, and says loudly that it is not for production', async () => {
+  it('initializes and unseals itself, and says that it is not for production', async () => {
     const said = await demo.compose('logs', '--no-color', 'init');
     expect(said).to.match(/3 nodes serve\. NOT FOR PRODUCTION/);
     expect(said).to.include('/run/demo/root-token').and.not.to.include(demo.rootToken);
@@ -40,7 +40,7 @@ describe('the demonstration of docker-compose.yml', () => {
     expect((listed.at('data.config.servers') as { node_id: string }[]).map(({ node_id }) => node_id)).to.have.members([...nodes]);
   });
 
-  it('answers from every node that serves at one front end, and from the active node alone at the other', async () => {
+  it('answers from every serving node at one front end, and from the active node only at the other', async () => {
     const seen = async (way: 'any' | 'leader'): Promise<Set<number>> => {
       const answers = await Promise.all(Array.from({ length: 12 }, () => demo.ask(way, 'GET', 'sys/health')));
       return new Set(answers.map(({ status }) => status));
@@ -50,7 +50,7 @@ describe('the demonstration of docker-compose.yml', () => {
     expect(await seen('leader')).to.deep.equal(new Set([200]));
   });
 
-  it('is scraped: three nodes and HAProxy, with every metric that rules and dashboard name', async () => {
+  it('is scraped: three nodes and HAProxy, with every metric in rules and dashboard', async () => {
     expect((await demo.ask('any', 'POST', 'transit/encrypt/scraped', { plaintext })).status).to.equal(200);
     await until('Prometheus has scraped all of them', async () => (await query('up == 1')).length === 4);
     for (const name of named()) await until(`Prometheus has ${name}`, async () => (await query(name)).length > 0);
@@ -63,7 +63,7 @@ describe('the demonstration of docker-compose.yml', () => {
     await until('nothing is wrong', quiet, { explain });
   });
 
-  it('keeps encrypting when the leader is killed, and takes writes again', async () => {
+  it('keeps encrypting when the leader is killed, and accepts writes again', async () => {
     expect((await demo.ask('any', 'POST', 'transit/keys/orders', {})).status).to.equal(200);
     const ciphertexts: string[] = [];
     const failures: string[] = [];
@@ -75,7 +75,7 @@ describe('the demonstration of docker-compose.yml', () => {
         else failures.push(`${outcome.kind}: ${outcome.text}`);
       }
     });
-    /** Until a write is taken. */
+    /** Resolves when a write succeeds. */
     const write = async (way: 'any' | 'leader', name: string): Promise<void> => {
       while ((await attempt(demo.ask(way, 'POST', `transit/keys/${name}`, {}))).kind !== 'done') await delay(10);
     };
@@ -102,7 +102,7 @@ describe('the demonstration of docker-compose.yml', () => {
     expect(results.filter((result) => result.plaintext !== plaintext)).to.deep.equal([]);
   });
 
-  it('raises an alert for the node that was killed, and takes it back when the node is there again', async () => {
+  it('fires an alert for the killed node, and resolves it when the node is back', async () => {
     const down = `ALERTS{alertname="TransitdNodeDown", alertstate="firing"}`;
     const firing = await until(
       'the alert fires',

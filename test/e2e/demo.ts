@@ -1,9 +1,9 @@
-// The demonstration of docker-compose.yml, started and stopped as its reader would, on ports that are free here.
+// Starts and stops the demonstration of docker-compose.yml as a user would, on free ports.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePort } from '../cluster/free-port.ts';
-import { until } from '../cluster/until.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
+import { until } from '../cluster/harness/until.ts';
 import { Answer } from '../process/live-server.ts';
 import { images } from './images.ts';
 import { compose } from './needs.ts';
@@ -14,7 +14,7 @@ const run = promisify(execFile);
 export const nodes = ['n1', 'n2', 'n3'] as const;
 export type NodeName = (typeof nodes)[number];
 
-/** Ways in, by what they are called in docker-compose.yml. */
+/** Front ends, by the variables of docker-compose.yml for their ports. */
 const ports = {
   any: 'DEMO_PORT',
   leader: 'DEMO_LEADER_PORT',
@@ -36,7 +36,7 @@ export class Demo {
     for (const [way, variable] of Object.entries(ports)) this.#env[variable] = String(found[way as Way]);
   }
 
-  /** Resolves when the demonstration says that it is ready. */
+  /** Resolves when the demonstration reports that it is ready. */
   static async start(): Promise<Demo> {
     const [any = 0, leader = 0, haproxy = 0, prometheus = 0] = await Promise.all([1, 2, 3, 4].map(() => freePort('127.0.0.1')));
     const demo = new Demo({ any, leader, haproxy, prometheus });
@@ -45,7 +45,7 @@ export class Demo {
       demo.#rootToken = (await demo.compose('exec', '-T', 'n1', 'cat', '/run/demo/root-token')).trim();
       return demo;
     } catch (error) {
-      await demo.end().catch(() => undefined); // the first error tells more
+      await demo.end().catch(() => undefined); // the first error is the useful one
       throw error;
     }
   }
@@ -54,7 +54,7 @@ export class Demo {
     return this.#rootToken;
   }
 
-  /** Starts what does not run; resolves with what the demonstration says when every node serves. */
+  /** Starts what is not running. Resolves with the output of `init` when every node serves. */
   async up(): Promise<string> {
     await this.compose('up', '--detach', '--no-build');
     const init = await this.container('init');
@@ -64,11 +64,11 @@ export class Demo {
     );
     const said = await this.compose('logs', '--no-color', 'init');
     const code = await this.docker('inspect', '--format', '{{.State.ExitCode}}', init);
-    if (code !== '0') throw new Error(`the demonstration was not initialised, exit code ${code}:\n${said}`);
+    if (code !== '0') throw new Error(`the demonstration was not initialized, exit code ${code}:\n${said}`);
     return said;
   }
 
-  /** What a command of compose writes. @throws with what it says when it fails */
+  /** Returns the output of a compose command. @throws with its error output */
   async compose(...args: string[]): Promise<string> {
     const [program = '', ...first] = compose ?? [];
     return (await run(program, [...first, '--project-name', this.#project, ...args], { cwd: root, env: this.#env })).stdout;
@@ -78,7 +78,7 @@ export class Demo {
     return (await run('docker', args, { env: this.#env })).stdout.trim();
   }
 
-  /** Id of a service's container, running or not. */
+  /** Returns the id of a service's container, running or not. */
   async container(service: string): Promise<string> {
     const labels = [`com.docker.compose.project=${this.#project}`, `com.docker.compose.service=${service}`];
     return this.docker('ps', '--all', '--quiet', ...labels.flatMap((label) => ['--filter', `label=${label}`]));
@@ -88,7 +88,7 @@ export class Demo {
     return `http://127.0.0.1:${this.#ports[way]}`;
   }
 
-  /** With the root token, through HAProxy. @throws when the connection breaks */
+  /** Sends a request with the root token through HAProxy. @throws if the connection breaks */
   async ask(way: 'any' | 'leader', method: string, path: string, body?: unknown): Promise<Answer> {
     const response = await fetch(`${this.url(way)}/v1/${path}`, {
       method,
@@ -99,7 +99,7 @@ export class Demo {
     return new Answer(response.status, response.headers, await response.text());
   }
 
-  /** The node that is active, by its name. */
+  /** Returns the name of the active node. */
   async leader(): Promise<NodeName> {
     const found = await until('one node leads', async () => {
       const answer = await this.ask('leader', 'GET', 'sys/leader').catch(() => undefined);

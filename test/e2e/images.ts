@@ -1,5 +1,5 @@
-// Every image of the container tests, made from what lies on this machine: no registry is asked. The image under test is built by the
-// Dockerfile of the repository; its base and the images of HAProxy and Prometheus stand in for the public ones.
+// Builds every image of the container tests from this machine's files, without a registry. The Dockerfile builds the image under test;
+// its base and the images of HAProxy and Prometheus replace the public ones.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ export interface Images {
 
 let made: Images | undefined;
 
-/** Made once a run. */
+/** Built once in a run. */
 export function images(): Images {
   made ??= {
     transitd: transitd(),
@@ -34,7 +34,7 @@ export function images(): Images {
   return made;
 }
 
-/** The image under test. */
+/** Returns the image under test. */
 function transitd(): string {
   const base = standIn({
     name: 'transitd-e2e-base',
@@ -60,7 +60,7 @@ function transitd(): string {
   return 'transitd-e2e';
 }
 
-/** The sources, of which .dockerignore lets through what the image needs, and the production tree as the lock file tells it. */
+/** The build context: the sources that .dockerignore admits, and the production packages of the lock file. */
 function buildContext(): string[] {
   const lock: { packages: Record<string, { dev?: true }> } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const installed = Object.entries(lock.packages).filter(([path, { dev }]) => path.startsWith('node_modules/') && dev !== true);
@@ -70,14 +70,14 @@ function buildContext(): string[] {
 
 interface StandIn {
   readonly name: string;
-  /** Path in the image → path here. Their libraries come along. */
+  /** Path in the image → path here. Linked libraries are added. */
   readonly programs: Readonly<Record<string, string>>;
-  /** Files and folders that lie at the same path in the image. */
+  /** Files and folders that have the same path in the image. */
   readonly files?: readonly string[];
   readonly changes: readonly string[];
 }
 
-/** An image of these programs and of nothing else but what they are linked to. */
+/** Builds an image that has only these programs and their libraries. */
 function standIn({ name, programs, files = [], changes }: StandIn): string {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-image-'));
   try {
@@ -97,7 +97,7 @@ function standIn({ name, programs, files = [], changes }: StandIn): string {
   return name;
 }
 
-/** What the dynamic linker would load, itself included. */
+/** Returns the libraries that the dynamic linker would load, and the linker itself. */
 function librariesOf(program: string): string[] {
   const listed = execFileSync('ldd', [program], { encoding: 'utf8' });
   return [...listed.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path);

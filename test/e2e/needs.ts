@@ -1,12 +1,12 @@
-// What the container tests cannot do without.
+// Requirements of the container tests.
 import { execFileSync } from 'node:child_process';
 
-/** Run like `docker compose`: the plugin, or the older program of its own; undefined when there is neither. */
+/** The command for `docker compose`: the plugin, or docker-compose; undefined if neither is installed. */
 export const compose: readonly string[] | undefined = [['docker', 'compose'], ['docker-compose']].find(
   ([program = '', ...args]) => works(program, [...args, 'version']),
 );
 
-/** What this machine lacks, a sentence each. */
+/** Missing requirements, one sentence each. */
 export function missing(): string[] {
   const lacks: string[] = [];
   if (process.platform !== 'linux') lacks.push('the images are made from programs of this machine, which must run Linux');

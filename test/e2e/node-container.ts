@@ -1,4 +1,4 @@
-// One node in a container of its own, as an operator would run it: read-only, no capabilities, its data in a volume.
+// One node in its own container, with production settings: read-only, no capabilities, data in a volume.
 import { join } from 'node:path';
 import {
   GenericContainer,
@@ -7,13 +7,13 @@ import {
   type StartedTestContainer,
   Wait,
 } from 'testcontainers';
-import { patienceMs, until } from '../cluster/until.ts';
+import { patienceMs, until } from '../cluster/harness/until.ts';
 import { Answer } from '../process/live-server.ts';
 import { images } from './images.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Testcontainers has no words for this. */
+/** Options that testcontainers does not offer. */
 class ReadOnlyContainer extends GenericContainer {
   constructor(image: string) {
     super(image);
@@ -39,7 +39,7 @@ export class NodeContainer {
     this.#container = container;
   }
 
-  /** With an empty volume. Resolves as soon as it listens. */
+  /** Creates a node with an empty volume. Resolves when it listens. */
   static async start(options: NodeOptions): Promise<NodeContainer> {
     const { name, network, secrets } = options;
     const container = await new ReadOnlyContainer(images().transitd)
@@ -61,7 +61,7 @@ export class NodeContainer {
     return new NodeContainer(options, container);
   }
 
-  /** Asks it from outside. @throws when it does not answer, as one that is stopped, paused or cut off does not */
+  /** Sends a request from outside. @throws if there is no answer: the node is stopped, paused or partitioned */
   async ask(
     method: string,
     path: string,
@@ -76,7 +76,7 @@ export class NodeContainer {
     return new Answer(response.status, response.headers, await response.text());
   }
 
-  /** What it says of itself, asked inside the container: cut off from the network too. @returns exit code and output */
+  /** Runs `transitd healthcheck` inside the container, which works for a partitioned node too. @returns exit code and output */
   async healthcheck(): Promise<{ readonly code: number; readonly text: string }> {
     const { exitCode, output } = await this.exec(['node', '/opt/transitd/packages/server/transitd.mjs', 'healthcheck']);
     return { code: exitCode, text: output };
@@ -86,7 +86,7 @@ export class NodeContainer {
     return this.#container.exec(command);
   }
 
-  /** The code of `sys/health`; undefined when there is no answer. */
+  /** Returns the status of `sys/health`; undefined without an answer. */
   async health(): Promise<number | undefined> {
     return (await this.ask('GET', 'sys/health').catch(() => undefined))?.status;
   }
@@ -103,7 +103,7 @@ export class NodeContainer {
     );
   }
 
-  /** By the health check of the image: `starting`, `healthy` or `unhealthy`. */
+  /** Returns the state of the image's health check: `starting`, `healthy` or `unhealthy`. */
   async engineHealth(): Promise<string | undefined> {
     return (await (await this.#handle()).inspect()).State.Health?.Status;
   }
@@ -112,17 +112,17 @@ export class NodeContainer {
     await (await this.#handle()).kill({ signal });
   }
 
-  /** Resolves with the exit code when it has ended. */
+  /** Resolves with the exit code when the container has ended. */
   async ended(): Promise<number> {
     return (await (await this.#handle()).wait()).StatusCode;
   }
 
-  /** With the volume that it had. */
+  /** Starts it again with the same volume. */
   async startAgain(): Promise<void> {
     await (await this.#handle()).start();
   }
 
-  /** The kernel does not freeze a process that waits for the disk at that moment: the engine is asked until it could. */
+  /** The kernel does not freeze a process that waits for its disk, so this retries until it succeeds. */
   async pause(): Promise<void> {
     const container = await this.#handle();
     let refusal: unknown;
@@ -154,7 +154,7 @@ export class NodeContainer {
     await network.getById(this.#network.getId()).connect({ Container: this.#container.getId(), EndpointConfig });
   }
 
-  /** With its volume. */
+  /** Removes the container with its volume. */
   async remove(): Promise<void> {
     await this.#container.stop({ timeout: patienceMs });
   }
@@ -164,7 +164,7 @@ export class NodeContainer {
     return container.getById(this.#container.getId());
   }
 
-  /** A container has another address after each start; on Linux the bridge is reached from here. */
+  /** A container gets another address at each start; on Linux the bridge is reachable from here. */
   async #address(): Promise<string> {
     const { NetworkSettings } = await (await this.#handle()).inspect();
     const address = NetworkSettings.Networks[this.#network.getName()]?.IPAddress;

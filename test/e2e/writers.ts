@@ -1,11 +1,11 @@
-// Clients that make keys through any node while something happens to one of them.
+// Clients that create keys through any node during a fault.
 import { setTimeout as delay } from 'node:timers/promises';
-import { attempt } from '../cluster/outcome.ts';
-import { until } from '../cluster/until.ts';
+import { attempt } from '../cluster/harness/outcome.ts';
+import { until } from '../cluster/harness/until.ts';
 import type { ContainerCluster } from './container-cluster.ts';
 import type { NodeContainer } from './node-container.ts';
 
-/** After a refusal. */
+/** Pause after a refusal. */
 const pauseMs = 20;
 
 export class Writers {
@@ -15,13 +15,13 @@ export class Writers {
   readonly #clients: readonly Promise<void>[];
   #stopping = false;
 
-  /** A client for each node. */
+  /** Starts one client for each node. */
   constructor(cluster: ContainerCluster) {
     this.#cluster = cluster;
     this.#clients = cluster.nodes.map((node) => this.#client(node));
   }
 
-  /** Until so many more writes were acknowledged. */
+  /** Resolves after `count` more acknowledged writes. */
   async more(count: number): Promise<void> {
     const wanted = this.acknowledged.length + count;
     await until(`${wanted} writes are acknowledged`, () => this.acknowledged.length >= wanted);
@@ -33,7 +33,7 @@ export class Writers {
     await Promise.all(this.#clients);
   }
 
-  /** Names of acknowledged keys that this node does not list. */
+  /** Returns acknowledged keys that this node does not list. */
   async missingOn(node: NodeContainer): Promise<readonly string[]> {
     const listed: unknown = (await this.#cluster.ask(node, 'GET', 'transit/keys?list=true')).at('data.keys');
     const names = new Set(Array.isArray(listed) ? listed : []);

@@ -1,6 +1,6 @@
 import type { HostileCase } from './case.ts';
 
-/** Not standard base64 with padding (RFC 4648 §4); many decoders, Node's among them, take all of it silently. */
+/** Not standard base64 with padding (RFC 4648 §4), although many decoders, Node's among them, accept it silently. */
 const refused: readonly (readonly [text: string, because: string])[] = [
   ['A', 'one character'],
   ['AA', 'padding missing'],
@@ -11,15 +11,15 @@ const refused: readonly (readonly [text: string, because: string])[] = [
   ['====', 'a group of padding'],
   ['A===', 'three characters of padding'],
   ['AA=', 'half of the padding'],
-  ['AAAA=', 'padding behind a whole group'],
-  ['AAAA====', 'a group of padding behind a whole one'],
+  ['AAAA=', 'padding after a complete group'],
+  ['AAAA====', 'a group of padding after a complete group'],
   ['AA==AA==', 'two texts'],
-  ['AA==AAAA', 'text behind the padding'],
-  ['AAA=A', 'a character behind the padding'],
-  ['=AAA', 'padding in front'],
+  ['AA==AAAA', 'text after the padding'],
+  ['AAA=A', 'a character after the padding'],
+  ['=AAA', 'leading padding'],
   ['A=AA', 'padding inside'],
   ['AA AA', 'a blank'],
-  [' AAAA', 'a blank in front'],
+  [' AAAA', 'a leading blank'],
   ['AAAA ', 'a blank at the end'],
   ['AA\tAA', 'a tab'],
   ['AA\vAA', 'a vertical tab'],
@@ -33,34 +33,34 @@ const refused: readonly (readonly [text: string, because: string])[] = [
   ['AA%3D%3D', 'percent-encoded'],
   ['AA\\u003d', 'an escape escaped'],
   ['ÄÄÄÄ', 'letters beyond ASCII'],
-  ['ＡＡＡＡ', 'letters of full width'],
+  ['ＡＡＡＡ', 'full-width letters'],
   ['AA\u2028AA', 'a line separator'],
   ['\ufeffAAAA', 'a byte order mark'],
   ['AAA\u0141', 'a letter whose low byte is A'],
   ['🔑🔑', 'emoji'],
   ['='.repeat(10_000), 'ten thousand characters of padding'],
-  [`${'A'.repeat(100_000)}!`, 'the mistake at the far end'],
+  [`${'A'.repeat(100_000)}!`, 'an error at the very end'],
 ];
 
-/** Odd, and base64 all the same: CR and LF are skipped wherever they stand, as RFC 2045 wraps lines. */
+/** Unusual but valid base64: CR and LF are ignored anywhere, as RFC 2045 wraps lines. */
 const accepted: readonly (readonly [text: string, because: string])[] = [
   ['', 'nothing'],
-  ['AAAA', 'a whole group'],
+  ['AAAA', 'a complete group'],
   ['AA==', 'one byte'],
   ['AAA=', 'two bytes'],
   ['+/+/', 'the two characters of the standard alphabet'],
   ['AA==\n', 'a line feed at the end'],
   ['\nAAAA', 'a line feed in front'],
-  ['A\nA\r\nA\rA', 'line ends anywhere'],
+  ['A\nA\r\nA\rA', 'line ends inside the text'],
   ['AA=\r\n=', 'a line end inside the padding'],
   ['\r\n', 'nothing but a line end'],
-  ['AB==', 'bits behind the last byte that do not count'],
+  ['AB==', 'unused bits after the last byte'],
 ];
 
 interface Place {
   readonly target: string;
   readonly field: string;
-  /** What must be there beside the field. */
+  /** Other fields that the request needs. */
   readonly rest?: Readonly<Record<string, unknown>>;
   readonly says: RegExp;
 }
@@ -86,7 +86,7 @@ const places: readonly Place[] = [
   { target: 'restore/unmade', field: 'backup', says: /./ },
 ];
 
-/** Fields in which nothing, or what is good base64, is still no good value. */
+/** Fields for which an empty text, or valid base64, is still an invalid value. */
 const strings: readonly (readonly [target: string, body: (text: string) => Readonly<Record<string, unknown>>, says: RegExp])[] = [
   ['decrypt/k', (text) => ({ ciphertext: `svc:v1:${text}` }), /could not decode base64|invalid ciphertext/],
   ['rewrap/k', (text) => ({ ciphertext: `svc:v1:${text}` }), /could not decode base64|invalid ciphertext/],

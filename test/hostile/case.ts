@@ -1,30 +1,30 @@
-/** A request that no well-meaning client sends, and the one right answer to it. */
+/** A malformed or malicious request and its only correct answer. */
 export interface HostileCase {
   readonly method: string;
-  /** Request target exactly as it stands in the request line, no byte of it repaired. */
+  /** Request target exactly as it is sent in the request line. */
   readonly target: string;
-  /** Bytes as they are; anything else goes as JSON. `«ciphertext»` and the like in its text stand for what the node made before (see `Made`). */
+  /** Bytes are sent as they are, anything else as JSON. `«ciphertext»` and the like stand for values created before (see `Made`). */
   readonly body?: unknown;
-  /** Beside Host, Connection, the token and Content-Length, which a case does without by `head`. */
+  /** Headers in addition to Host, Connection, the token and Content-Length; a case with `head` replaces all of them. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
-  /** `root` unless given. */
+  /** Default: `root`. */
   readonly token?: 'root' | 'limited' | 'none';
-  /** The whole request as bytes, where even the request line or the framing is odd; method, target and body only name the case then. */
+  /** The whole request as bytes, if even its request line or framing is malformed; method, target and body then only name the case. */
   readonly raw?: string | Buffer;
-  /** `closed`: the connection ends without an answer, which is right where no answer can be understood. */
+  /** `closed`: the connection ends without an answer, which is correct if no answer could be understood. */
   readonly status: number | 'closed';
-  /** Statuses of what follows on the same connection, in order. */
+  /** Statuses of the following responses on the same connection, in order. */
   readonly followedBy?: readonly number[];
-  /** When the caller ends its side, as one that goes away does; otherwise it waits for the server to close. */
+  /** When the caller closes its side. Default: it waits until the server closes. */
   readonly ends?: 'at once' | 'when answered';
-  /** What the body of the answer must hold. */
+  /** Text that the body of the response must contain. */
   readonly says?: RegExp;
   readonly because: string;
-  /** A key that exists afterwards; every other request must leave no key behind. */
+  /** A key that exists afterwards; no other request may create a key. */
   readonly makes?: string;
 }
 
-/** What the node has made before the cases run; their bodies name it as `«ciphertext»`. */
+/** Values created before the cases run; bodies refer to them as `«ciphertext»`. */
 export interface Made {
   readonly ciphertext: string;
   readonly derived: string;
@@ -35,8 +35,11 @@ export interface Made {
   readonly limited: string;
 }
 
-/** The conversion of a field refused. */
+/** The error of a field that cannot be converted. */
 export const notConverted = (field: string): RegExp => new RegExp(`error converting input for field \\\\?"${field}\\\\?"`);
 
-/** Names that lead to something inherited where an object is taken for a map. */
+/** Names of inherited properties, which are dangerous if an object is used as a map. */
 export const inheritedNames = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'valueOf'] as const;
+
+/** A POST to a path below `/v1/`, with its body and its status; `because` names the case, `says` matches the response. */
+export type Row = readonly [request: string, body: unknown, status: number, because: string, says?: RegExp];

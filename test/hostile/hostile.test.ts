@@ -1,4 +1,4 @@
-// What no well-meaning client sends: each request has one right answer, none is a fault of ours, and the node serves on.
+// Malformed and malicious requests: each gets its one correct answer, none gets a 500, and the node keeps serving.
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 import { access } from './access.ts';
@@ -40,7 +40,7 @@ async function prepare(server: LiveServer): Promise<Made> {
 
 const placeholder = /«(\w+)»/g;
 
-/** The bytes of a case's request. */
+/** Returns the bytes of a case's request. */
 function bytesOf({ method, target, body, headers: more = [], token = 'root', raw }: HostileCase, made: Made): Buffer {
   const fill = (text: string): string => text.replace(placeholder, (_, name: keyof Made) => made[name]);
   if (raw !== undefined) return typeof raw === 'string' ? Buffer.from(fill(raw), 'latin1') : raw;
@@ -58,7 +58,7 @@ function bytesOf({ method, target, body, headers: more = [], token = 'root', raw
   return content === undefined ? head : Buffer.concat([head, content]);
 }
 
-/** What is wrong with the answers, or nothing. */
+/** Returns the difference from the expected answers, or undefined. */
 function complaint({ method, status, followedBy = [], says }: HostileCase, answers: readonly RawAnswer[]): string | undefined {
   const [first] = answers;
   const got = answers.map((answer) => answer.status).join(', ') || 'closed';
@@ -69,7 +69,7 @@ function complaint({ method, status, followedBy = [], says }: HostileCase, answe
   return method === 'HEAD' ? undefined : formComplaint(first);
 }
 
-/** Every answer has one of three forms, and no answer shows a caller's token. */
+/** Every response has one of three forms, and no response contains a caller's token. */
 function formComplaint({ status, headers: sent, body }: RawAnswer): string | undefined {
   if (sent.get('cache-control') !== 'no-store') return 'an answer that may be stored';
   if (body === '') return status === 204 ? undefined : `${status} without a body`;
@@ -82,7 +82,7 @@ function formComplaint({ status, headers: sent, body }: RawAnswer): string | und
   }
   if (typeof parsed !== 'object' || parsed === null) return `no object: ${body.slice(0, 100)}`;
   if (status < 400) return 'errors' in parsed ? 'errors in a success' : undefined;
-  if ('data' in parsed && 'request_id' in parsed) return undefined; // a batch tells of each item
+  if ('data' in parsed && 'request_id' in parsed) return undefined; // a batch reports each item
   const { errors, ...others } = parsed as { errors?: unknown };
   const texts = Array.isArray(errors) && errors.every((text) => typeof text === 'string');
   return texts && Object.keys(others).length === 0 ? undefined : `no refusal: ${body.slice(0, 100)}`;
@@ -115,7 +115,7 @@ describe('hostile input', () => {
   };
 
   for (const [name, cases] of Object.entries(tables)) {
-    it(`gets its answer: ${cases.length} ${name}`, async function () {
+    it(`gets the expected answer: ${cases.length} ${name}`, async function () {
       this.timeout(processMs);
       const url = new URL(server.url);
       const wrong: string[] = [];
@@ -130,7 +130,7 @@ describe('hostile input', () => {
     });
   }
 
-  it('leaves no key behind but those that were asked for in earnest', async () => {
+  it('creates no keys except those of valid requests', async () => {
     const expected = [
       ...Object.keys(setUpKeys),
       ...Object.values(tables).flatMap((cases) => cases.flatMap(({ makes = [] }) => makes)),
@@ -138,7 +138,7 @@ describe('hostile input', () => {
     expect((await server.call('LIST', 'transit/keys')).at('data.keys')).to.deep.equal(expected.toSorted());
   });
 
-  it('leaves the node serving, with no fault in its log and no token', async () => {
+  it('leaves the node serving, without an error or a token in its log', async () => {
     const decrypted = await server.call('POST', 'transit/decrypt/k', { ciphertext: made.ciphertext });
     expect([decrypted.status, decrypted.at('data.plaintext')]).to.deep.equal([200, 'AAAA']);
     expect((await server.call('GET', 'sys/health')).status).to.equal(200);

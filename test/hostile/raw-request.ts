@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** One answer as it came over the wire; `body` has the length that its head announced. */
+/** One response as it was received; `body` has the length that its head announced. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
@@ -8,19 +8,19 @@ export interface RawAnswer {
 }
 
 export interface ExchangeOptions {
-  /** When the sending side ends; never, unless given. */
+  /** When the sending side closes; default: never. */
   readonly ends?: 'at once' | 'when answered' | undefined;
-  /** The request is HEAD: its answer has no content, whatever length it names. */
+  /** The request is HEAD: its response has no content, whatever its length header says. */
   readonly head?: boolean;
   readonly deadlineMs?: number;
 }
 
-/** Shorter than what the server gives a body: it must not be that which ends a connection. */
+/** Shorter than the server's time limit for a body, which must not be what closes the connection. */
 const deadlineMsMax = 25_000;
 
 /**
- * Sends bytes that nobody repairs and reads until the server closes.
- * @throws Error when it does not close within `deadlineMs`, or when what came are no answers of HTTP
+ * Sends bytes unchanged and reads until the server closes the connection.
+ * @throws Error if it does not close within `deadlineMs`, or if the received bytes are not HTTP responses
  */
 export function exchange(
   url: URL,
@@ -36,7 +36,7 @@ export function exchange(
       if (ends === 'when answered') socket.end();
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      // The server may close while bytes that it does not want are still on their way.
+      // The server may close the connection while it still receives bytes that it does not want.
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error);
     });
     socket.on('close', () => {

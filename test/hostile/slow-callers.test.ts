@@ -1,11 +1,11 @@
-// Callers that hold on to what they have: connections that say nothing, heads and bodies that never end, work that takes long.
+// Callers that hold resources: silent connections, unfinished heads and bodies, and expensive work.
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
 
 describe('slow callers', () => {
@@ -45,11 +45,11 @@ describe('slow callers', () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     sockets.push(socket);
-    socket.on('error', () => undefined); // it may be cut
+    socket.on('error', () => undefined); // the server may close it
     await once(socket, 'connect');
     socket.write(sent);
   };
-  /** On a connection of its own: one that is kept idle is among those that room is made of, perhaps while it is used again. */
+  /** Uses a new connection: an idle one could be closed to make room while it is used again. */
   const newcomer = async (method: string, path: string, body?: object): Promise<number | undefined> => {
     const sent = request(`${server.url}/v1/${path}`, { method, agent: false, headers: { 'X-Service-Token': token } });
     sent.end(body && JSON.stringify(body));
@@ -69,7 +69,7 @@ describe('slow callers', () => {
   const head = (path: string, length: number, more = ''): string =>
     `POST /v1/${path} HTTP/1.1\r\nHost: x\r\n${more}Content-Length: ${length}\r\n\r\n`;
 
-  it('keep nobody out, however many connections they open', async function () {
+  it('do not keep others out, however many connections they open', async function () {
     this.timeout(60_000);
     const tokenLine = `X-Service-Token: ${token}\r\n`;
     for (const sent of [
@@ -87,13 +87,13 @@ describe('slow callers', () => {
       expect(await newcomer('POST', `transit/keys/k${n}`, {})).to.equal(200);
     }
     expect(await figure('svc_core_connections')).to.be.at.most(limits.connections);
-    expect(await figure('svc_core_connections_cut')).to.be.at.least(72 - limits.connections);
+    expect(await figure('svc_core_connections_evicted')).to.be.at.least(72 - limits.connections);
   });
 
-  it('that have work done find others refused with Retry-After, and health, metrics and changes as ever', async function () {
+  it('that request much work get 503 with Retry-After, while health, metrics and changes are served', async function () {
     this.timeout(120_000);
     const batch = server.call('POST', 'transit/sign/slow', { batch_input: Array(1_500).fill({ input: 'AAAA' }) }, token);
-    await until('it works on the batch', async () => (await figure('svc_core_requests_at_work{kind="reads"}')) === 1);
+    await until('it works on the batch', async () => (await figure('svc_core_requests_executing{kind="reads"}')) === 1);
     const refused = await server.call('POST', 'transit/encrypt/k', { plaintext: 'AAAA' }, token);
     expect([refused.status, refused.headers.get('retry-after'), refused.text]).to.deep.equal([
       503,

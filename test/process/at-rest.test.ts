@@ -1,4 +1,4 @@
-// What lies on disk tells nothing: a planted key and a planted plaintext are nowhere in the data directory.
+// Nothing on disk reveals a secret: a planted key and a planted plaintext are nowhere in the data directory.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -14,7 +14,7 @@ describe('data at rest', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it('finds a secret in every shape when it is there', () => {
+  it('finds a secret in every encoding if it is there', () => {
     const secret = Buffer.from('a secret of some length, planted');
     for (const before of ['', 'x', 'xy', 'xyz']) {
       const line = Buffer.from(`${before}${secret.toString('latin1')}tail`);
@@ -24,7 +24,7 @@ describe('data at rest', () => {
     }
   });
 
-  it('holds no token, no plaintext and no seal key in any file, and keeps folders and files to their owner', async function () {
+  it('contains no token, plaintext or seal key in any file, and only the owner can access folders and files', async function () {
     this.timeout(processMs);
     const dataDir = bench.folder();
     const server = await bench.start({ dataDir });

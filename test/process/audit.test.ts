@@ -1,4 +1,4 @@
-// The audit of a real process: its files, what happens without them, and the check of their chain.
+// The audit of a real process: its files, refusals without a working device, and the check of the hash chain.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ describe('the audit of a node', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it('goes on in a new file on SIGHUP, and the chain over both is whole', async function () {
+  it('continues in a new file on SIGHUP, and the chain over both files is intact', async function () {
     this.timeout(processMs);
     const { server, rootToken, auditFile } = await startAudited(bench);
     await server.call('POST', 'transit/keys/a', {}, rootToken);
@@ -30,21 +30,21 @@ describe('the audit of a node', () => {
     writeFileSync(moved, text.replace('"operation":"update"', '"operation":"delete"'));
     const broken = verify(moved, auditFile);
     expect(broken.status).to.equal(2);
-    expect(broken.stdout).to.match(/^broken at .*audit\.log\.1:2: it does not name the line before it$/m);
+    expect(broken.stdout).to.match(/^broken at .*audit\.log\.1:2: "prev" is not the hash of the previous line$/m);
     expect(verify(join(dirname(moved), 'none'))).to.deep.include({ status: 1 });
   });
 
-  it('refuses what cannot be recorded, health goes on, and a sink that works again needs no restart', async function () {
+  it('refuses requests that cannot be recorded, answers health, and needs no restart when a device works again', async function () {
     this.timeout(processMs);
     const { server, rootToken, auditFile } = await startAudited(bench);
     const folder = dirname(auditFile);
     const aside = `${folder}-aside`;
     const call = (method: string, path: string, body?: unknown) => server.call(method, path, body, rootToken);
-    // In the place of the folder lies a file: nothing can be opened below it, whoever tries.
+    // A file replaces the folder, so that nobody can open a file below it.
     renameSync(folder, aside);
     writeFileSync(folder, '');
     server.child.kill('SIGHUP');
-    await server.log(/takes no entries/);
+    await server.log(/cannot write entries/);
     for (const name of ['a', 'b', 'c']) expect((await call('POST', `transit/keys/${name}`, {})).status).to.equal(503);
     expect((await server.call('GET', 'sys/health', undefined, null)).status).to.equal(200);
     expect((await server.call('PUT', 'auth/token/create', {}, null)).status, 'a refusal is audited too').to.equal(503);
@@ -53,15 +53,15 @@ describe('the audit of a node', () => {
     mkdirSync(folder);
     renameSync(join(aside, 'audit.log'), auditFile);
     expect((await call('GET', 'transit/keys/a')).status, 'nothing was done').to.equal(404);
-    await server.log(/takes entries again/);
+    await server.log(/writes entries again/);
     const metrics = (await call('GET', 'sys/metrics?format=prometheus')).text;
     expect(metrics).to.match(/^svc_audit_log_request_failure\{device="conformance"\} 4$/m);
-    expect(server.stderr.match(/takes no entries/g), 'told once').to.have.length(1);
+    expect(server.stderr.match(/cannot write entries/g), 'told once').to.have.length(1);
     expect((await server.stop()).code).to.equal(0);
     expect(verify(auditFile).status).to.equal(0);
   });
 
-  it('goes on with one sink of two', async function () {
+  it('continues with one device of two', async function () {
     this.timeout(processMs);
     const folder = bench.folder();
     const [first, second] = [join(folder, 'one/a.log'), join(folder, 'two/b.log')];
@@ -73,13 +73,13 @@ describe('the audit of a node', () => {
     renameSync(dirname(first), join(folder, 'aside'));
     writeFileSync(dirname(first), '');
     server.child.kill('SIGHUP');
-    await server.log(/"sink":"one".*takes no entries/);
+    await server.log(/"device":"one".*cannot write entries/);
     expect((await server.call('POST', 'transit/keys/a', {}, rootToken)).status).to.equal(200);
     expect((await server.stop()).code).to.equal(0);
     expect(readFileSync(second, 'utf8').trim().split('\n')).to.have.length(2);
   });
 
-  it('goes to the standard output', async function () {
+  it('writes to standard output', async function () {
     this.timeout(processMs);
     const { server, rootToken } = await startAudited(bench, { sinks: [{ type: 'stdout', name: 'out' }] });
     await server.call('POST', 'transit/keys/a', {}, rootToken);
@@ -91,7 +91,7 @@ describe('the audit of a node', () => {
     expect(types).to.deep.equal(['request', 'response']);
   });
 
-  it('starts no node whose sink cannot be opened', async function () {
+  it('does not start a node if a device cannot be opened', async function () {
     this.timeout(processMs);
     const folder = bench.folder();
     writeFileSync(join(folder, 'file'), '');
@@ -100,6 +100,6 @@ describe('the audit of a node', () => {
       () => '',
       (reason: Error) => reason.message,
     );
-    expect(error).to.match(/transitd: audit: the sink main cannot be opened: (ENOTDIR|EEXIST)/);
+    expect(error).to.match(/transitd: audit: device main cannot be opened: (ENOTDIR|EEXIST)/);
   });
 });

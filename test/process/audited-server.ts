@@ -1,4 +1,4 @@
-// A node with a configuration file, initialised by its API, whose requests are recorded in a file.
+// A node with a configuration file and an audit file, initialized by its API.
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,11 @@ export interface AuditedServer {
   readonly auditFile: string;
 }
 
-/** @param sinks - instead of the one file; @param settings - of the configuration, beside or instead of the usual; @param folder - where everything of the node lies, to start it again */
+/**
+ * @param sinks - replace the one file
+ * @param settings - override the configuration
+ * @param folder - holds everything of the node, to start it again
+ */
 export async function startAudited(
   bench: Workbench,
   {

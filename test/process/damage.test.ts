@@ -1,4 +1,4 @@
-// What the disk changed behind our back is found when a node starts, and said in one sentence; nothing is served from it.
+// A node finds a changed disk when it starts, reports it in one sentence, and serves nothing from it.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -16,7 +16,7 @@ function flip(file: string, at: number): void {
   writeFileSync(file, bytes);
 }
 
-/** Where the file holds something: a flipped zero behind the end of a log is no damage to anything. */
+/** Returns the length of the used part: a changed zero after the end of a log damages nothing. */
 function usedBytes(file: string): number {
   const bytes = readFileSync(file);
   let end = bytes.length;
@@ -28,7 +28,7 @@ describe('a damaged data directory', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it('is refused with exit code 74 and one sentence, or opens with every key; never anything between', async function () {
+  it('is refused with exit code 74 and one sentence, or opens with every key, and nothing in between', async function () {
     this.timeout(4 * processMs);
     const sound = bench.folder();
     const first = await bench.start({ dataDir: sound });
@@ -60,7 +60,7 @@ describe('a damaged data directory', () => {
       const server = bench.launch({ dataDir });
       const outcome = await Promise.race([server.exited, server.ready()]);
       if (outcome === server) {
-        // Not damage: a spare copy was hit, or the log brought the records back. Then everything is there.
+        // No damage: the change hit a spare copy, or the log restored the records. Then everything is there.
         const read = await server.call('LIST', 'transit/keys');
         expect(read.status === 200 && read.at('data.keys'), `${what}: ${read.text}`).to.deep.equal(['a', 'b', 'c']);
         expect((await server.call('POST', 'transit/decrypt/b', { ciphertext })).at('data.plaintext'), what).to.equal(plaintext);

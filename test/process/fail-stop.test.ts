@@ -1,4 +1,4 @@
-// The first storage error ends the process with exit 74; nothing is acknowledged after it, and nothing acknowledged is lost.
+// The first storage error ends the process with exit code 74. Nothing is acknowledged after it, and no acknowledged write is lost.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,12 +7,12 @@ import { type LiveServer, processMs, Workbench } from './live-server.ts';
 
 interface Load {
   readonly acknowledged: string[];
-  /** Statuses in the order of the answers. */
+  /** Statuses in the order of the responses. */
   readonly statuses: number[];
   readonly refusals: string[];
 }
 
-/** Writes one key after the other until the server is gone. */
+/** Writes one key after the other until the server has ended. */
 async function writeUntilGone(server: LiveServer, name: string): Promise<Load> {
   const token = server.rootToken;
   const load: Load = { acknowledged: [], statuses: [], refusals: [] };
@@ -62,7 +62,7 @@ describe('fail-stop', () => {
     'state.before_flush',
     'state.after_flush',
   ]) {
-    it(`ends with 74 on an error at ${failpoint} and keeps what was acknowledged`, async function () {
+    it(`exits with 74 on an error at ${failpoint} and keeps every acknowledged write`, async function () {
       this.timeout(processMs);
       const dataDir = bench.folder();
       await (await bench.start({ dataDir })).stop();
@@ -72,13 +72,13 @@ describe('fail-stop', () => {
     });
   }
 
-  it('ends with 74 when files may not grow any more (ulimit -f)', async function () {
+  it('exits with 74 if files may not grow any further (ulimit -f)', async function () {
     this.timeout(processMs);
     const dataDir = bench.folder();
     await (await bench.start({ dataDir })).stop();
-    // 512-byte blocks: room for a start, not for many megabytes of log. Node ignores SIGXFSZ, so writes fail with EFBIG.
+    // 512-byte blocks: enough for a start, but not for many megabytes of log. Node ignores SIGXFSZ, so writes fail with EFBIG.
     const limited = await bench.start({ dataDir, wrapper: ['sh', '-c', 'ulimit -f 9000; exec "$@"', 'sh'] });
-    // Most of the room is taken by few large writes, and the rest by those that are looked for afterwards.
+    // A few large writes use most of the space; the others use the rest, and the test looks for those later.
     const policy = `path "a" { capabilities = ["read"] } # ${'x'.repeat(900_000)}`;
     for (const name of ['a', 'b', 'c', 'd'])
       expect((await limited.call('PUT', `sys/policies/acl/${name}`, { policy })).status).to.equal(204);
@@ -87,10 +87,10 @@ describe('fail-stop', () => {
     await expectAllThere(await bench.start({ dataDir }), acknowledged);
   });
 
-  // A small file system of its own takes root to mount; on a machine of CI that is always there.
+  // Mounting a small file system needs root, which CI always has.
   const mountable = process.getuid?.() === 0 || process.env['CI'] !== undefined;
   (mountable ? it : it.skip)(
-    'refuses writes below the disk reserve, and ends with 74 when the file system is full all the same',
+    'refuses writes below the disk reserve, and exits with 74 if the file system becomes full nevertheless',
     async function () {
       this.timeout(processMs);
       const mountPoint = join(bench.folder(), 'disk');
@@ -109,7 +109,7 @@ describe('fail-stop', () => {
         await expectAllThere(again, acknowledged);
         await again.stop();
 
-        // 5 % of 24 MiB is the smaller reserve: with all but half a MiB taken, it is touched.
+        // The smaller reserve is 5 % of 24 MiB; with half a MiB free, the node is below it.
         const { bavail, bsize } = statfsSync(mountPoint);
         const leave = 512 * 1024;
         execFileSync('sh', ['-c', `head -c ${bavail * bsize - leave} /dev/zero > ${mountPoint}/filler`]);

@@ -1,4 +1,4 @@
-// Data directories that earlier versions made: this one opens them, and everything in them still works.
+// This version opens data directories of earlier versions, and everything in them still works.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,12 +13,12 @@ describe('a data directory of an earlier version', () => {
   const bench = new Workbench();
   after(() => bench.clean());
 
-  it('is kept for at least one version', () => {
+  it('exists for at least one version', () => {
     expect(versions).to.include('0.1.0');
   });
 
   for (const version of versions)
-    it(`of ${version} opens: keys, signatures, logins and tokens are in force, also after one more restart`, async function () {
+    it(`of ${version} opens: keys, signatures, logins and tokens are valid, also after another restart`, async function () {
       this.timeout(processMs);
       const dataDir = bench.folder();
       const unpacked = spawnSync('tar', ['-C', dataDir, '--strip-components=1', '-xzf', join(folder, `${version}.tar.gz`)]);

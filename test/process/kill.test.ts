@@ -1,4 +1,4 @@
-// No acknowledged write is lost by kill -9, at any moment.
+// kill -9 at any moment loses no acknowledged write.
 import { expect } from 'chai';
 import { base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 import { planted } from './secret-watch.ts';
@@ -10,15 +10,15 @@ describe('kill -9 under load', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it(`keeps every acknowledged write through ${kills} kills at random moments`, async function () {
+  it(`keeps every acknowledged write over ${kills} kills at random moments`, async function () {
     this.timeout(4 * processMs);
     const dataDir = bench.folder();
-    /** Key name → newest version whose rotation was answered. */
+    /** Key name → newest version whose rotation was acknowledged. */
     const acknowledged = new Map<string, number>();
     const ciphertexts: { key: string; ciphertext: string; plaintext: string }[] = [];
     let serial = 0;
 
-    /** Creates, rotates and encrypts until the server dies; notes only what was answered. */
+    /** Creates, rotates and encrypts until the server dies; records only acknowledged results. */
     const write = async (server: LiveServer, token: string): Promise<void> => {
       for (;;) {
         serial += 1;
@@ -31,7 +31,7 @@ describe('kill -9 under load', () => {
           if (encrypted.status === 200) ciphertexts.push({ key, ciphertext: encrypted.string('data.ciphertext'), plaintext });
           if ((await server.call('POST', `transit/keys/${key}/rotate`, {}, token)).status === 200) acknowledged.set(key, 2);
         } catch {
-          return; // the connection died with the server
+          return; // the connection ended with the server
         }
       }
     };
@@ -41,7 +41,7 @@ describe('kill -9 under load', () => {
       const token = server.rootToken;
       const before = acknowledged.size;
       const load = Promise.all(Array.from({ length: writers }, () => write(server, token)));
-      // The moment varies with the amount of work done, not with a clock: after 1 to 60 further acknowledged keys.
+      // The moment depends on the work done, not on a clock: after 1 to 60 more acknowledged keys.
       const target = before + 1 + ((kill * 37) % 60);
       while (acknowledged.size < target) await new Promise((resolve) => setImmediate(resolve));
       await server.stop('SIGKILL');

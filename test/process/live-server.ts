@@ -1,16 +1,16 @@
-// A real transitd process for tests: its own data directory, a free port, ended by its id.
+// A real transitd process for tests: with its own data directory, on a free port, stopped by its process id.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SecretWatch } from './secret-watch.ts';
-import { auditFilesOf, configurationOf, sealKeyOf } from './written-out.ts';
+import { auditFilesOf, configurationOf, sealKeyOf } from './server-output.ts';
 
 export const root = join(import.meta.dirname, '../..');
 export const nodeBinary = join(root, 'node_modules/.bin/node');
 export const entry = join(root, 'packages/server/transitd.mjs');
 
-/** For a test that starts processes. Generous: who takes this long has failed, not been slow. */
+/** Time-out of tests that start processes. It is generous: a test that takes this long has failed. */
 export const processMs = 300_000;
 
 export class Answer {
@@ -24,7 +24,7 @@ export class Answer {
     this.text = text;
   }
 
-  /** What lies at `data.keys.1` and the like in the JSON body; nothing when there is no such place. */
+  /** Returns the value at a path such as `data.keys.1` in the JSON body, or undefined. */
   at(path: string): unknown {
     let place: unknown = JSON.parse(this.text);
     for (const step of path.split('.'))
@@ -32,7 +32,7 @@ export class Answer {
     return place;
   }
 
-  /** The string at that place. @throws when there is none */
+  /** Returns the string at that path. @throws if there is none */
   string(path: string): string {
     const value = this.at(path);
     if (typeof value !== 'string') throw new Error(`no string at ${path} in ${this.status} ${this.text}`);
@@ -46,22 +46,22 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Command that runs the server, e.g. `['strace', '-f', …]` or `['sh', '-c', 'ulimit -f 100; exec "$@"', 'sh']`. */
   readonly wrapper?: readonly string[];
-  /** Arguments of `transitd`; a dev node on a free loopback port unless given. */
+  /** Arguments of `transitd`; default: a dev node on a free loopback port. */
   readonly command?: readonly string[];
-  /** Shared where several processes know the same secrets. */
+  /** Shared by processes that know the same secrets. */
   readonly secrets?: SecretWatch;
 }
 
-/** A page that is there without a token, and when the node is sealed. */
+/** A page that needs no token and is served while the node is sealed. */
 const telemetry = { TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' };
-/** What a dev node tells whoever has started it: the one place where a token is shown on purpose. */
-const welcome = /\ntransitd is running, [\s\S]*?paste it here…"}'\n/;
+/** The welcome of a dev node: the only place that shows a token on purpose. */
+const welcome = /\ntransitd is running in dev mode, [\s\S]*?paste the ciphertext here…"}'\n/;
 const metricsMs = 2_000;
 
 export class LiveServer {
   readonly child: ChildProcess;
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  /** What may stand nowhere in what this server writes. */
+  /** Secrets that must not appear in anything this server writes. */
   readonly secrets: SecretWatch;
   readonly #dataDir: string;
   readonly #command: readonly string[];
@@ -114,7 +114,7 @@ export class LiveServer {
     for (const waiter of this.#waiters.splice(0)) waiter();
   }
 
-  /** Waits for text in the log; fails at once when the process ends before. */
+  /** Waits for text in the log; fails at once if the process ends before. */
   async log(pattern: RegExp): Promise<RegExpExecArray> {
     for (;;) {
       const match = pattern.exec(this.#stderr);
@@ -144,7 +144,7 @@ export class LiveServer {
     return new Answer(response.status, response.headers, text);
   }
 
-  /** Ends it with a signal. @throws when it has told a secret */
+  /** Ends it with a signal. @throws if it has written a secret */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     if (signal === 'SIGTERM') await this.keepMetrics();
     this.child.kill(signal);
@@ -153,7 +153,7 @@ export class LiveServer {
     return ended;
   }
 
-  /** Keeps the page of its metrics as it is now, as far as it can be had. */
+  /** Keeps a copy of its metrics page, if it can be read. */
   async keepMetrics(): Promise<void> {
     const address = /"telemetry":"(http[^"]+)"/.exec(this.#stderr)?.[1];
     if (address === undefined || this.child.exitCode !== null || this.child.signalCode !== null) return;
@@ -161,7 +161,7 @@ export class LiveServer {
     this.#metrics += await page.catch(() => '');
   }
 
-  /** @throws when a secret of this server stands in its log, its audit or its metrics */
+  /** @throws if its log, its audit or its metrics contain a secret of this server */
   assertDiscreet(): void {
     const configuration = configurationOf(this.#command);
     const sealKey = sealKeyOf(configuration, this.#env);
@@ -179,11 +179,11 @@ export class LiveServer {
       ...this.secrets.findings('the metrics', this.#metrics),
       ...auditFilesOf(configuration).flatMap((file) => this.secrets.findings(file, readFileSync(file))),
     ];
-    if (found.length > 0) throw new Error(`a secret was told:\n${found.join('\n')}`);
+    if (found.length > 0) throw new Error(`a secret was written:\n${found.join('\n')}`);
   }
 }
 
-/** Servers and folders of one test file; `clean` ends and removes whatever is left. */
+/** Servers and folders of one test file; `clean` stops and removes the remaining ones. */
 export class Workbench {
   readonly #servers: LiveServer[] = [];
   readonly #folders: string[] = [];

@@ -1,4 +1,4 @@
-// Logins, batch tokens and wrapped answers over a crash: what was answered stays so, and nothing that is shown once lies on disk.
+// Logins, batch tokens and wrapped responses over a crash: acknowledged changes hold, and no one-time secret is on disk.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -8,7 +8,7 @@ describe('logins', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it('survive a crash with all that was spent, revoked and disabled before, and leave no secret on disk', async function () {
+  it('survive a crash with every acknowledged use, revocation and disabling, and leave no secret on disk', async function () {
     this.timeout(processMs);
     const dataDir = bench.folder();
     let server: LiveServer = await bench.start({ dataDir });

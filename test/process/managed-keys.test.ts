@@ -1,4 +1,4 @@
-// Keys in a PKCS#11 token on a live node: registered, used, taken away; over HTTP, with SoftHSM.
+// Keys in a PKCS#11 token on a live node, over HTTP, with SoftHSM: registration, use, removal.
 import { constants, createPublicKey, randomBytes, verify } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ describe('managed keys on a live node', function () {
     server.call(method, path, body, token);
   const serves = async (): Promise<void> => {
     while ((await call('GET', 'sys/health', undefined)).status !== 200) {
-      // the static seal opens by itself
+      // the static seal unseals the node
     }
   };
   const register = (name: string, more: object = {}): Promise<Answer> =>
@@ -137,7 +137,7 @@ describe('managed keys on a live node', function () {
     });
   }
 
-  it('encrypt and decrypt, with a vector of their own or of the caller', async () => {
+  it("encrypt and decrypt, with a random nonce or the caller's", async () => {
     expect((await register('aes', { mechanism: 'CKM_AES_GCM', key_bits: 256 })).status).to.equal(204);
     expect((await call('POST', 'transit/keys/aes', { type: 'managed_key', managed_key_name: 'aes' })).status).to.equal(200);
     for (const more of [{}, { nonce: base64('twelve bytes') }, { associated_data: base64('bound') }]) {
@@ -158,7 +158,7 @@ describe('managed keys on a live node', function () {
     ]);
   });
 
-  it('rotate to the one that is named', async () => {
+  it('rotate to the named key', async () => {
     for (const name of ['first', 'second']) await register(name);
     await call('POST', 'transit/keys/rotated', { type: 'managed_key', managed_key_name: 'first' });
     const signature = (await call('POST', 'transit/sign/rotated', { input })).string('data.signature');
@@ -173,7 +173,7 @@ describe('managed keys on a live node', function () {
     expect((await call('POST', 'transit/verify/rotated', { input, signature })).at('data.valid')).to.equal(true);
   });
 
-  it('say what is wrong with them', async () => {
+  it('report what is wrong with them', async () => {
     await register('pin', { pin: 'another-pin' });
     await register('absent', { allow_generate_key: false });
     await register('elsewhere', { token_label: 'nowhere' });
@@ -195,7 +195,7 @@ describe('managed keys on a live node', function () {
     ]);
   });
 
-  it('are used by mounts only where they may be', async () => {
+  it('are used only by mounts that allow them', async () => {
     await register('private', { any_mount: false });
     const answer = await call('POST', 'transit/keys/p', { type: 'managed_key', managed_key_name: 'private' });
     expect(errorOf(answer)).to.deep.equal([400, 'managed key private not found']);
@@ -210,7 +210,7 @@ describe('managed keys on a live node', function () {
     expect((await call('POST', 'transit/sign/lent', { input })).status, 'deleted').to.equal(400);
   });
 
-  it('need rights of their own', async () => {
+  it('need their own rights', async () => {
     await call('POST', 'sys/policies/acl/reader', { policy: 'path "sys/managed-keys/pkcs11/*" { capabilities = ["read"] }' });
     const token = (await call('POST', 'auth/token/create', { policies: ['reader'] })).string('auth.client_token');
     await register('guarded');
@@ -225,7 +225,7 @@ describe('managed keys on a live node', function () {
     }
   });
 
-  it('are there after a restart, and their PIN stands in clear nowhere', async () => {
+  it('survive a restart, and their PIN is nowhere in clear', async () => {
     await register('kept');
     await call('POST', 'transit/keys/kept', { type: 'managed_key', managed_key_name: 'kept' });
     const signature = (await call('POST', 'transit/sign/kept', { input })).string('data.signature');

@@ -1,4 +1,4 @@
-// A node as an operator runs it: a configuration file, a Shamir seal, signals, and the answers to what goes wrong.
+// A node as an operator runs it: a configuration file, a Shamir seal, signals, and errors.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -25,7 +25,7 @@ describe('operating a node', () => {
   const health = async (server: LiveServer, query = ''): Promise<number> =>
     (await server.call('GET', `sys/health${query}`, undefined, null)).status;
 
-  it('goes from uninitialised over sealed to active, by shares that are each checked at once', async function () {
+  it('goes from uninitialized to sealed to active, checking each share at once', async function () {
     this.timeout(processMs);
     const { file } = configured();
     const server = await launch(file).ready();
@@ -55,7 +55,7 @@ describe('operating a node', () => {
     const made = both.filter(({ status }) => status === 200);
     expect(made).to.have.length(1);
     const [init] = made;
-    if (init === undefined) throw new Error('no initialisation');
+    if (init === undefined) throw new Error('no response to sys/init');
     const keys = init.at('keys') as string[];
     const root = init.string('root_token');
     expect(await health(server)).to.equal(503);
@@ -88,7 +88,7 @@ describe('operating a node', () => {
     expect((await unseal(again, keys[0])).at('sealed')).to.equal(false);
     expect((await again.call('POST', 'transit/decrypt/a', { ciphertext }, root)).at('data.plaintext')).to.equal(plaintext);
 
-    // New shares; the old ones open nothing any more.
+    // New shares; the old ones no longer unseal it.
     expect((await again.call('PUT', 'sys/rotate/root/init', { secret_shares: 1, secret_threshold: 1 }, root)).status).to.equal(
       200,
     );
@@ -102,7 +102,7 @@ describe('operating a node', () => {
     expect((await again.call('POST', 'transit/decrypt/a', { ciphertext }, root)).at('data.plaintext')).to.equal(plaintext);
   });
 
-  it('unseals itself by a static key, follows a change of that key, and stays sealed without the right one', async function () {
+  it('unseals itself with a static key, accepts a change of that key, and stays sealed without the right one', async function () {
     this.timeout(processMs);
     const folder = bench.folder();
     const [oldKey, newKey] = [join(folder, 'old'), join(folder, 'new')];
@@ -139,22 +139,22 @@ describe('operating a node', () => {
   });
 
   for (const { what, config, args, env, says } of [
-    { what: 'an unknown key', config: 'colour: red\n', says: /colour/ },
+    { what: 'an unknown key', config: 'color: red\n', says: /color/ },
     {
-      what: 'a seal key that is not there',
+      what: 'a missing seal key',
       config: 'seal: { type: static, key_id: a, key_file: /nowhere/key }\n',
       says: /cannot be read/,
     },
     { what: 'no configuration at all', args: ['server'], says: /--config FILE/ },
-    { what: 'both kinds of start', args: ['server', '--dev', '--config', 'x'], says: /not both/ },
+    { what: 'both --dev and --config', args: ['server', '--dev', '--config', 'x'], says: /not both/ },
     { what: 'a dev node on a public address', args: ['server', '--dev', '--listen', '0.0.0.0:0'], says: /loopback only/ },
     {
-      what: 'a data directory that is none',
+      what: 'an invalid data directory',
       args: ['server', '--dev', '--data-dir', '/dev/null/x', '--listen', '127.0.0.1:0'],
       says: /cannot be used: ENOTDIR/,
     },
     {
-      what: 'TLS files that are no PEM',
+      what: 'TLS files that are not PEM',
       config: 'telemetry: {}\n',
       env: {
         TRANSITD_LISTEN_TLS_CERT_FILE: join(root, 'package.json'),
@@ -166,7 +166,7 @@ describe('operating a node', () => {
     { what: 'a misspelt failpoint', config: '', env: { TRANSITD_FAILPOINTS: 'bogus' }, says: /unknown failpoint/ },
     { what: 'an unknown command', args: ['fly'], says: /unknown command/ },
   ] as { what: string; config?: string; args?: string[]; env?: Record<string, string>; says: RegExp }[]) {
-    it(`says in a sentence why it does not start, with exit code 1: ${what}`, async function () {
+    it(`reports in one sentence, with exit code 1, why it does not start: ${what}`, async function () {
       this.timeout(processMs);
       const server = args === undefined ? launch(configured(config).file, env) : bench.launch({ dataDir: '', command: args });
       expect((await server.exited).code, server.stderr).to.equal(1);
@@ -189,7 +189,7 @@ describe('operating a node', () => {
     expect(await health(first)).to.equal(503);
   });
 
-  it('finishes what is in flight when it is asked to stop, and loses none of it', async function () {
+  it('finishes requests in flight when it is stopped, and loses none', async function () {
     this.timeout(processMs);
     const dataDir = bench.folder();
     const server = await bench.start({ dataDir });
@@ -218,7 +218,7 @@ describe('operating a node', () => {
     expect(acknowledged.filter((name) => !names.includes(name))).to.deep.equal([]);
   });
 
-  it('serves scrapers on the telemetry listener, sealed too, and nothing else there', async function () {
+  it('serves metrics and health on the telemetry listener, also while sealed, and nothing else', async function () {
     this.timeout(processMs);
     const { file } = configured('telemetry: { address: "127.0.0.1:0" }\n');
     const server = launch(file);
@@ -233,7 +233,7 @@ describe('operating a node', () => {
     expect((await fetch(`${address}/metrics`, { method: 'POST' })).status).to.equal(405);
   });
 
-  it('speaks TLS, and takes a new certificate and log level on SIGHUP without a restart', async function () {
+  it('uses TLS, and reloads the certificate and the log level on SIGHUP without a restart', async function () {
     this.timeout(processMs);
     const folder = bench.folder();
     const certificate = (name: string): void => {
@@ -274,7 +274,8 @@ describe('operating a node', () => {
     mkdirSync(join(folder, 'data'), { mode: 0o700 });
     const file = join(folder, 'transitd.yaml');
     const config = (level: string): string =>
-      `node_id: n1\ndata_dir: ${folder}/data\nlog: { level: ${level} }\nlisteners:\n  - address: "127.0.0.1:0"\n    tls: { cert_file: ${folder}/tls.crt, key_file: ${folder}/tls.key }\n`;
+      `node_id: n1\ndata_dir: ${folder}/data\nlog: { level: ${level} }\nlisteners:\n` +
+      `  - address: "127.0.0.1:0"\n    tls: { cert_file: ${folder}/tls.crt, key_file: ${folder}/tls.key }\n`;
     writeFileSync(file, config('info'));
     const server = bench.launch({ dataDir: '', command: ['server', '--config', file], env: { TRANSITD_LOG_LEVEL: 'info' } });
     await server.ready();

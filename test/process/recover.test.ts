@@ -1,4 +1,4 @@
-// `transitd operator recover` on the data directory of one node: what it refuses, what it writes, and that the node starts again.
+// `transitd operator recover` on the data directory of one node: its refusals, its output, and the next start of the node.
 import {
   chmodSync,
   existsSync,
@@ -13,14 +13,14 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { damageLog, generationsIn } from '../cluster/disk-damage.ts';
+import { damageLog, generationsIn } from '../cluster/harness/disk-damage.ts';
 import { base64, processMs, Workbench } from './live-server.ts';
 import { expectCode, type Ran, run } from './transitd-command.ts';
 
 const recover = (dataDir: string, out: string, ...more: string[]): Promise<Ran> =>
   run(['operator', 'recover', '--data-dir', dataDir, '--out', out, ...more]);
 
-/** A failure is told in one line. */
+/** A failure is one line. */
 function expectSentence(ran: Ran, code: number, pattern: RegExp): void {
   expectCode(ran, code);
   expect(ran.stderr)
@@ -47,12 +47,12 @@ describe('transitd operator recover', function () {
   });
   afterEach(() => bench.clean());
 
-  /** Nothing was written but what the node itself writes. */
+  /** The directory contains only the files of the node itself. */
   const expectNothingWritten = (): void => {
     expect(readdirSync(home).filter((name) => name.startsWith('recovered'))).to.deep.equal([]);
   };
 
-  it('writes a whole snapshot that only its owner can read, says what it is of, and the node starts as ever', async () => {
+  it('writes a complete snapshot that only its owner can read, describes it, and the node starts as before', async () => {
     const told = expectCode(await recover(dataDir, out, '--format', 'json'), 0);
     const found = told.json<Record<string, number | string | null>>();
     expect(found, 'of what it read').not.to.have.property('known_missing');
@@ -76,7 +76,7 @@ describe('transitd operator recover', function () {
     await server.stop();
   });
 
-  it('is refused while a node runs there', async () => {
+  it('is refused while a node runs on the directory', async () => {
     const server = await bench.start({ dataDir: home });
     expectSentence(await recover(dataDir, out), 1, /in use by another process: stop the node first$/m);
     expectSentence(await recover(dataDir, out, '--without-log'), 1, /in use by another process/);
@@ -84,15 +84,15 @@ describe('transitd operator recover', function () {
     expectNothingWritten();
   });
 
-  it('never writes over a file, whole or begun', async () => {
+  it('never overwrites a file, complete or partial', async () => {
     for (const name of [out, `${out}.part`]) {
       writeFileSync(name, 'mine');
-      expectSentence(await recover(dataDir, out), 1, name === out ? /is there already/ : /part is left of an earlier attempt/);
+      expectSentence(await recover(dataDir, out), 1, name === out ? /already exists/ : /part exists: delete it/);
       expect(readFileSync(name, 'utf8')).to.equal('mine');
       rmSync(name);
     }
     symlinkSync(join(home, 'nowhere'), out);
-    expectSentence(await recover(dataDir, out), 1, /is there already/);
+    expectSentence(await recover(dataDir, out), 1, /already exists/);
     expect(readlinkSync(out)).to.equal(join(home, 'nowhere'));
     rmSync(out);
     expectNothingWritten();
@@ -119,12 +119,17 @@ describe('transitd operator recover', function () {
       code: 1,
       pattern: /cannot be used: ENOTDIR$/m,
     },
-    { what: 'a folder that others can read', harm: (dir: string) => chmodSync(dir, 0o755), code: 1, pattern: /must be 0700$/m },
+    {
+      what: 'a folder that others can read',
+      harm: (dir: string) => chmodSync(dir, 0o755),
+      code: 1,
+      pattern: /run chmod 0700 \S+$/m,
+    },
     {
       what: 'a node.state that others can read',
       harm: (dir: string) => chmodSync(join(dir, 'node.state'), 0o644),
       code: 1,
-      pattern: /must be 0600$/m,
+      pattern: /run chmod 0600 \S+$/m,
     },
     {
       what: 'data without a node.state',
@@ -133,7 +138,7 @@ describe('transitd operator recover', function () {
       pattern: /node\.state is missing although/,
     },
   ])
-    it(`is refused where there is ${what}`, async () => {
+    it(`is refused for ${what}`, async () => {
       harm(dataDir);
       const before = existsSync(dataDir) && statSync(dataDir).isDirectory() && readdirSync(dataDir);
       expectSentence(await recover(dataDir, out), code, pattern);
@@ -141,18 +146,18 @@ describe('transitd operator recover', function () {
       expectNothingWritten();
     });
 
-  it('tells of a damaged log, and takes the records alone when it is asked to', async () => {
-    const server = await bench.start({ dataDir: home }); // brings what it applies again to the records
+  it('reports a damaged log, and takes only the records with --without-log', async () => {
+    const server = await bench.start({ dataDir: home }); // applies its entries to the records
     await server.stop();
     damageLog(dataDir);
-    expectSentence(await recover(dataDir, out), 74, /log\/\d+\.log .+\. With --without-log its records/);
+    expectSentence(await recover(dataDir, out), 74, /log\/\d+\.log .+\. Use --without-log to recover the records/);
     expectNothingWritten();
     const told = expectCode(await recover(dataDir, out, '--without-log', '--format=json'), 0);
     expect(told.json()).to.have.property('records').that.is.above(4);
     expectCode(await run(['operator', 'raft', 'snapshot', 'inspect', out]), 0);
   });
 
-  it('tells of damaged records, which nothing makes up for', async () => {
+  it('reports damaged records, which nothing can replace', async () => {
     const server = await bench.start({ dataDir: home });
     await server.stop();
     const [generation = ''] = generationsIn(dataDir);

@@ -1,4 +1,4 @@
-// Rights on a live node: what a policy denies stays denied however the request spells it.
+// Rights on a live node: what a policy denies stays denied, however the request is written.
 import { expect } from 'chai';
 import { base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 import { tokenWith } from './token-with.ts';
@@ -7,7 +7,7 @@ describe('rights', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it('end at a denied algorithm, in the path, in the body or by default, and at a denied policy name in other letters', async function () {
+  it('exclude a denied algorithm in the path, in the body or as default, and a denied policy name in other letters', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     await server.call('POST', 'transit/keys/k', {});
@@ -29,7 +29,7 @@ describe('rights', () => {
     }
   });
 
-  it('on a policy are those on its name as it is stored, however it is asked for', async function () {
+  it('on a policy apply to its stored name, in whatever letters the request has it', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     const token = await tokenWith(
@@ -47,7 +47,7 @@ describe('rights', () => {
     expect((await server.call('GET', 'sys/policy/Admin', undefined, token)).status).to.equal(200);
   });
 
-  it('of a token of limited uses hold for every one of them, however many come at once, and the last one shows it', async function () {
+  it('of a token with limited uses apply to each use, however many come at once, and the last one shows it', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     const made = await server.call('POST', 'auth/token/create', { policies: ['default'], num_uses: 40 });
@@ -60,7 +60,7 @@ describe('rights', () => {
     expect((await lookUp()).status).to.equal(403);
   });
 
-  it('are told of at most 1,000 paths, and renewing itself says that a token in the body has no effect', async function () {
+  it('are reported for at most 1,000 paths, and renew-self warns that a token in the body has no effect', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     const token = await tokenWith(
@@ -74,7 +74,7 @@ describe('rights', () => {
     expect(renewed.at('warnings')).to.include('Endpoint ignored these unrecognized parameters: [accessor token]');
   });
 
-  it('end with the token and its children the moment a revocation is answered, also over a restart', async function () {
+  it('end with the token and its children when a revocation is acknowledged, also after a restart', async function () {
     this.timeout(processMs);
     const dataDir = bench.folder();
     const server = await bench.start({ dataDir });

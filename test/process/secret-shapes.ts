@@ -1,4 +1,4 @@
-/** What a secret looks like where it has leaked: raw, in hex, in base64 whatever stands before it, and percent-encoded byte by byte. */
+/** Returns the forms of a leaked secret: raw, hex, base64 at each alignment, and percent-encoded byte by byte. */
 export function shapesOf(secret: Buffer): Buffer[] {
   const hex = secret.toString('hex');
   const percent = hex.replace(/../g, '%$&');
@@ -8,7 +8,7 @@ export function shapesOf(secret: Buffer): Buffer[] {
       const text = Buffer.concat([Buffer.alloc(alignment), secret])
         .toString(encoding)
         .replace(/=+$/, '');
-      // The first characters depend on what stands before the secret, the last ones on what follows.
+      // The bytes before the secret change its first characters, those after it its last ones.
       shapes.push(Buffer.from(text.slice(alignment === 0 ? 0 : alignment + 1, -2)));
     }
   }

@@ -1,4 +1,4 @@
-// The search for secrets that every live server ends with: it finds them wherever they are, so that finding none means something.
+// Every live server ends with a search for secrets. These tests prove that the search finds them.
 import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,23 +19,23 @@ const saying = (text: string): string[] => ['sh', '-c', 'printf "%s\\n" "$1" >&2
 
 describe('the search for secrets', () => {
   const bench = new Workbench();
-  afterEach(() => bench.clean().catch(() => undefined)); // told by each test itself
+  afterEach(() => bench.clean().catch(() => undefined)); // each test reports it itself
 
   for (const { name, told } of [
     { name: 'as it is', told: mark },
     { name: 'in base64', told: base64(planted('x')) },
-    { name: 'in base64, behind one byte more', told: base64(planted('xy')) },
-    { name: 'in base64, behind two bytes more', told: base64(planted('xyz')) },
+    { name: 'in base64, after one more byte', told: base64(planted('xy')) },
+    { name: 'in base64, after two more bytes', told: base64(planted('xyz')) },
     { name: 'in base64url', told: Buffer.from(planted('?>')).toString('base64url') },
     { name: 'in hex', told: Buffer.from(planted('x')).toString('hex').toUpperCase() },
     { name: 'percent-encoded', told: Buffer.from(mark).toString('hex').replace(/../g, '%$&') },
   ])
-    it(`finds what was planted ${name}`, () => {
+    it(`finds a planted secret ${name}`, () => {
       expect(new SecretWatch().findings('the log', `{"msg":"so: ${told}."}`)).to.have.length(1);
       expect(new SecretWatch().findings('the log', '{"msg":"nothing"}')).to.deep.equal([]);
     });
 
-  it('learns secrets from what is sent and answered, and says what it found without repeating it', () => {
+  it('learns secrets from requests and responses, and reports a finding without the secret', () => {
     const share = Buffer.from('a share of thirty-three bytes, no').toString('base64');
     const plaintext = 'a plaintext that was decrypted';
     for (const [told, secret] of [
@@ -47,39 +47,39 @@ describe('the search for secrets', () => {
       const watch = new SecretWatch();
       watch.learn(told);
       const [found = '', ...more] = watch.findings('the log', `{"msg":"${secret}"}`);
-      expect(found, JSON.stringify(told)).to.match(/^\w+ stands in the log, at byte 8$/);
+      expect(found, JSON.stringify(told)).to.match(/^\w+ is in the log, at byte 8$/);
       expect(more).to.deep.equal([]);
       expect(found).not.to.include(secret);
     }
   });
 
-  it('ends in a failure when the log of a live server holds one', async function () {
+  it('fails the test if the log of a live server contains a secret', async function () {
     this.timeout(60_000);
     const server = await bench.start({ dataDir: bench.folder(), wrapper: saying(`"msg":"${base64(planted('told'))}"`) });
-    expect(await failure(server.stop())).to.match(/a secret was told:\nthe planted mark stands in the log/);
+    expect(await failure(server.stop())).to.match(/a secret was written:\nthe planted mark is in the log/);
   });
 
-  it('ends in a failure when the root token stands in the log, be it the process that a test has killed', async function () {
+  it('fails the test if the log contains the root token, even of a killed process', async function () {
     this.timeout(60_000);
     const server = await bench.start({ dataDir: bench.folder() });
     const other = await bench.start({ dataDir: bench.folder(), wrapper: saying(server.rootToken) });
     other.secrets.add('the root token', server.rootToken);
     other.child.kill('SIGKILL');
     await other.exited;
-    expect(await failure(bench.stopAll())).to.match(/the root token stands in the log/);
+    expect(await failure(bench.stopAll())).to.match(/the root token is in the log/);
   });
 
-  it('ends in a failure when the audit holds one, or a file of it that was renamed', async function () {
+  it('fails the test if the audit or a renamed file of it contains a secret', async function () {
     this.timeout(60_000);
     for (const suffix of ['', '.1']) {
       const { server, rootToken, auditFile } = await startAudited(bench);
       await server.call('POST', 'auth/token/create', { policies: ['default'] }, rootToken);
       appendFileSync(`${auditFile}${suffix}`, planted('told'));
-      expect(await failure(server.stop())).to.include(`the planted mark stands in ${auditFile}${suffix}`);
+      expect(await failure(server.stop())).to.include(`the planted mark is in ${auditFile}${suffix}`);
     }
   });
 
-  it('ends in a failure when the metrics hold one', async function () {
+  it('fails the test if the metrics contain a secret', async function () {
     this.timeout(60_000);
     const page = createServer((_req, res) => void res.end(`svc_told{key="${mark}"} 1`)).listen(0, '127.0.0.1');
     await once(page, 'listening');
@@ -88,7 +88,7 @@ describe('the search for secrets', () => {
       dataDir: bench.folder(),
       wrapper: saying(`{"telemetry":"http://127.0.0.1:${port}"}`),
     });
-    expect(await failure(server.stop())).to.match(/the planted mark stands in the metrics/);
+    expect(await failure(server.stop())).to.match(/the planted mark is in the metrics/);
     page.close();
   });
 });

@@ -1,26 +1,26 @@
-// What must not be found: the secrets of a server under test, in whatever it writes for others to read.
+// Collects the secrets of a server under test and searches everything that it writes for others.
 import { randomBytes } from 'node:crypto';
 import { shapesOf } from './secret-shapes.ts';
 
-/** In every plaintext, password and the like that a test plants: one in a run, so that one search finds all of them. */
+/** Part of every secret that the tests plant (plaintexts, passwords): random for each run, so one search finds all of them. */
 export const mark = `planted-${randomBytes(12).toString('hex')}`;
-/** A secret for a test that may be any text. */
+/** Returns a secret for a field that accepts any text. */
 export const planted = (text: string): string => `${text} ${mark}`;
 
-/** Shorter ones would be found by chance, or are words. */
+/** Shorter secrets would match by chance, or are words. */
 const secretBytesMin = 12;
-/** Beside the mark. What a long test makes is alike: the first of it stand for the rest. */
+/** In addition to the mark. The secrets of a long test are alike, so the first ones represent the rest. */
 const secretsMax = 256;
 
-/** Longer texts are not taken apart: that would hold up the test. */
+/** Longer texts are not parsed, because that would slow the test down. */
 const learntCharsMax = 1_000_000;
 
-/** Members of bodies and answers that hold secrets: as text, or as bytes in base64. */
+/** Members of bodies and responses that hold secrets: as text, or as bytes in base64. */
 const texts =
-  /^(?:password|token|client_token|root_token|new_token|encoded_token|wrapping_token|secret_id|role_id|accessor|secret_id_accessor|wrapped_accessor|pin|jwt|otp)$/;
+  /^(?:password|pin|jwt|otp|(?:(?:client|root|new|encoded|wrapping)_)?token|secret_id|role_id|(?:(?:secret_id|wrapped)_)?accessor)$/;
 const encoded = /^(?:plaintext|input|context|associated_data|backup|key|random_bytes)$/;
 const lists = /^(?:keys|keys_base64|recovery_keys|recovery_keys_base64)$/;
-/** A share in hex or base64, and no name of a key or a user. */
+/** A share in hex or base64, not the name of a key or a user. */
 const share = /^(?:[0-9a-f]{60,}|[A-Za-z0-9+/]{40,}={0,2})$/;
 
 const fromBase64 = (text: string): Buffer | undefined => {
@@ -47,27 +47,27 @@ export class SecretWatch {
     this.#secrets.set(id, { what, shapes: shapesOf(bytes) });
   }
 
-  /** A text, or the bytes that it encodes where it does. */
+  /** Adds the bytes that the text encodes in base64, or the text itself if it is not base64. */
   addEncoded(what: string, text: string): void {
     this.add(what, fromBase64(text) ?? text);
   }
 
-  /** Adds what stands in those members of a body or an answer that hold secrets, however deep. @param json - parsed, or its text */
+  /** Adds the values of secret members of a body or a response, at any depth. @param json - parsed, or its text */
   learn(json: unknown): void {
     if (typeof json === 'string' && json.length > learntCharsMax) return;
     try {
       this.#learn(typeof json === 'string' ? JSON.parse(json) : json);
     } catch {
-      // no JSON, no members
+      // not JSON, so no members
     }
   }
 
-  /** What is found in a content, each as one sentence that does not repeat it. */
+  /** Returns one sentence for each secret found, without the secret. */
   findings(where: string, content: Buffer | string): string[] {
     const bytes = Buffer.from(content as string);
     return [...this.#secrets.values()].flatMap(({ what, shapes }) => {
       const at = shapes.map((shape) => bytes.indexOf(shape)).find((index) => index >= 0);
-      return at === undefined ? [] : [`${what} stands in ${where}, at byte ${at}`];
+      return at === undefined ? [] : [`${what} is in ${where}, at byte ${at}`];
     });
   }
 

@@ -1,4 +1,4 @@
-// What ends a node, when, and what it leaves behind.
+// Signals that end a node, when they do, and what the node leaves behind.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -8,14 +8,14 @@ describe('a node and its signals', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  // The handlers are there when the data directory is made; what follows is opening, initialising and listening.
+  // The handlers exist when the data directory is created; opening, initializing and listening follow.
   for (const { signal, moment } of [
     { signal: 'SIGTERM', moment: 'data' },
     { signal: 'SIGINT', moment: 'data/node.state' },
     { signal: 'SIGTERM', moment: 'data/generation-1/state/CURRENT' },
     { signal: 'SIGTERM', moment: 'data/ballast' },
   ] as const) {
-    it(`ends with 0 on ${signal} as soon as ${moment} is made, and starts again`, async function () {
+    it(`exits with 0 on ${signal} as soon as ${moment} is created, and starts again`, async function () {
       this.timeout(processMs);
       const dataDir = bench.folder();
       const server = bench.launch({ dataDir });
@@ -35,16 +35,16 @@ describe('a node and its signals', () => {
     expect(server.stderr).not.to.match(/debugger/i);
   });
 
-  it('goes on after SIGUSR2, and says so', async function () {
+  it('keeps running after SIGUSR2, and logs it', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     server.child.kill('SIGUSR2');
-    await server.log(/SIGUSR2 has no meaning here and is ignored/);
+    await server.log(/ignored SIGUSR2/);
     expect((await server.call('GET', 'sys/health', undefined, null)).status).to.equal(200);
     expect((await server.stop()).code).to.equal(0);
   });
 
-  it('goes on when nobody reads its welcome', async function () {
+  it('keeps running if nobody reads its welcome', async function () {
     this.timeout(processMs);
     // The pipe is closed before the first byte: `true` ends at once and the shell waits for it.
     const script = 'dir=$1; shift; mkfifo "$dir/out"; true < "$dir/out" & exec 3> "$dir/out"; wait; exec "$@" >&3';
@@ -55,7 +55,7 @@ describe('a node and its signals', () => {
     expect((await server.stop()).code).to.equal(0);
   });
 
-  it('takes a temporary folder with it, after a fault of the disk too', async function () {
+  it('removes its temporary folder, also after a disk error', async function () {
     this.timeout(processMs);
     for (const failpoint of ['', 'log.after_fsync=error:3']) {
       const temporary = join(bench.folder(), 'tmp');

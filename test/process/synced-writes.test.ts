@@ -1,4 +1,4 @@
-// No acknowledged write rests on memory: between the arrival of each write and its answer, the log was synced.
+// Every acknowledged write is on disk: the log was synced between the arrival of the write and its response.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { processMs, Workbench } from './live-server.ts';
 
 const writes = 12;
 
-/** True when a whole `fdatasync` of a log file, begun and ended with 0, lies in these lines of strace. */
+/** Returns true if these lines of strace contain a complete and successful `fdatasync` of a log file. */
 function hasSyncOfLog(lines: readonly string[]): boolean {
   const begun = new Set<string>();
   for (const line of lines) {
@@ -23,7 +23,7 @@ describe('synced writes', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it('reads the trace right: a sync that began before, failed, or belongs to another file does not count', () => {
+  it('are recognized in the trace only if the sync started after the write, succeeded, and concerns the log', () => {
     expect(hasSyncOfLog(['7 fdatasync(20</d/log/1>) = 0'])).to.equal(true);
     expect(
       hasSyncOfLog(['7 fdatasync(20</d/log/1> <unfinished ...>', '8 read(3) = 1', '7 <... fdatasync resumed>) = 0']),
@@ -35,7 +35,7 @@ describe('synced writes', () => {
 
   const traceable = spawnSync('strace', ['-V']).status === 0 || process.env['CI'] !== undefined;
   (traceable ? it : it.skip)(
-    'puts an fdatasync of the log between the arrival of every acknowledged write and its answer',
+    'have an fdatasync of the log between the arrival of each acknowledged write and its response',
     async function () {
       this.timeout(processMs);
       const dataDir = bench.folder();

@@ -1,4 +1,4 @@
-// The real command in a process of its own, with nothing of the caller's environment that it would read.
+// Runs the real command in its own process, without the environment variables that it would read.
 import { spawn } from 'node:child_process';
 import { expect } from 'chai';
 import { entry, nodeBinary } from './live-server.ts';
@@ -16,10 +16,10 @@ export interface Circumstances {
   readonly input?: string;
 }
 
-/** One run of `transitd`. */
+/** Runs `transitd` once. */
 export async function run(args: readonly string[], { env = {}, input = '' }: Circumstances = {}): Promise<Ran> {
   const child = spawn(nodeBinary, [entry, ...args], { env: { PATH: process.env['PATH'], ...env } });
-  child.stdin.on('error', () => undefined); // who does not read may end before
+  child.stdin.on('error', () => undefined); // the process may end without reading its input
   child.stdin.end(input);
   const [stdout, stderr, code] = await Promise.all([
     textOf(child.stdout),
@@ -35,7 +35,7 @@ async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Fails with all that was said. */
+/** Fails with the whole output unless the exit code is `code`. */
 export function expectCode(ran: Ran, code: number, what = ''): Ran {
   expect(ran.code, `${what}\n${ran.stdout}\n${ran.stderr}`).to.equal(code);
   return ran;

@@ -73,7 +73,7 @@ export async function served({
     services,
     initialized: true,
     clusterName: { id: '00000000', name: 'test' },
-    eligibility: { readRole: 'active', settled: async () => undefined },
+    eligibility: { readRole: 'active', waitUntilInForce: async () => undefined },
     config: { data_dir: '.' },
     sealStatus: { type: 'shamir', initialized: true, sealed: false, t: 1, n: 1, progress: 0, nonce: '', recoverySeal: false },
   } as unknown as Node;

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Appendable } from './audit-file.ts';
-import { chained, continued, type Link, lineHash, newRun } from './chain.ts';
+import { continueChain, type Link, lineHash, linkEntry, newRun } from './chain.ts';
 
-/** An entry that waits for its place in the file. */
-interface Waiting {
+/** An entry that is not written yet. */
+interface PendingEntry {
   readonly entry: string;
   readonly written: () => void;
   readonly failed: (error: Error) => void;
@@ -12,87 +12,87 @@ interface Waiting {
 export interface AuditDeviceOptions {
   readonly name: string;
   readonly open: () => Promise<Appendable>;
-  /** Every batch is on disk before its entries count as written. */
+  /** Sync each batch to disk before its entries count as written. */
   readonly sync?: boolean;
-  /** It has just failed; told once until it works again. */
+  /** Called once when the device fails, and again only after it has recovered. */
   readonly onFailure?: (error: Error) => void;
   readonly onRecovery?: () => void;
-  /** How long a write may take until its entries count as failed, in milliseconds. */
-  readonly stuckMs?: number;
+  /** After this many milliseconds the entries of a write count as failed; 5000 by default. */
+  readonly writeTimeoutMs?: number;
 }
 
 /**
- * One place where entries go, line by line. What comes in one turn of the event loop, or while a write is under way, leaves as one
- * write. After a failure the next entry opens it anew.
+ * Writes entries to one target, a line each. Entries of one event-loop turn, or that arrive during a write, are written together. After a
+ * failure the next entry opens the target again.
  */
 export class AuditDevice {
   readonly name: string;
   readonly #options: AuditDeviceOptions;
-  readonly #stuckMs: number;
+  readonly #writeTimeoutMs: number;
   #target: Appendable | undefined;
   #link: Link | undefined;
-  #torn = false;
-  #waiting: Waiting[] = [];
-  #reopens: (() => void)[] = [];
-  #atWork = false;
+  #lastLineTorn = false;
+  #pending: PendingEntry[] = [];
+  #pendingReopens: (() => void)[] = [];
+  #isDraining = false;
   #drained: Promise<void> = Promise.resolve();
-  /** The write under way takes too long: until it ends, nothing is taken. */
-  #stuck = false;
+  /** The write in progress has timed out. Entries are refused until it ends. */
+  #isStuck = false;
   #failing = false;
 
   constructor(options: AuditDeviceOptions) {
     this.name = options.name;
     this.#options = options;
-    this.#stuckMs = options.stuckMs ?? 5000;
+    this.#writeTimeoutMs = options.writeTimeoutMs ?? 5000;
   }
 
-  /** @throws Error of the file system */
+  /** Opens the target, for a start that must fail if that is impossible. @throws Error of the file system */
   async open(): Promise<void> {
     const target = await this.#options.open();
     this.#target = target;
-    this.#link = continued(this.#link, target.tail);
-    this.#torn = target.torn ?? this.#torn;
+    this.#link = continueChain(this.#link, target.tail);
+    this.#lastLineTorn = target.torn ?? this.#lastLineTorn;
   }
 
-  /** Resolves when the entry is written. @param entry - the text of a JSON object with members @throws Error */
+  /** Resolves when the entry is written. @param entry - the text of a JSON object that has members @throws Error */
   write(entry: string): Promise<void> {
-    if (this.#stuck) return Promise.reject(stuck());
+    if (this.#isStuck) return Promise.reject(timedOut());
     return new Promise((written, failed) => {
-      this.#waiting.push({ entry, written, failed });
-      this.#work();
+      this.#pending.push({ entry, written, failed });
+      this.#startDraining();
     });
   }
 
-  /** Lets go of the file, which may have another name by now, and opens the one of its name; resolves when that was tried. */
+  /** Closes the file, which log rotation may have renamed, and opens the configured path; resolves after the attempt, failed or not. */
   reopen(): Promise<void> {
     return new Promise((done) => {
-      this.#reopens.push(done);
-      this.#work();
+      this.#pendingReopens.push(done);
+      this.#startDraining();
     });
   }
 
-  /** Writes what waits, unless that takes too long. */
+  /** Writes the pending entries, unless that takes longer than the write timeout, and closes the target. */
   async close(): Promise<void> {
-    await Promise.race([this.#drained, pause(this.#stuckMs, undefined, { ref: false })]);
-    await this.#letGo();
+    await Promise.race([this.#drained, pause(this.#writeTimeoutMs, undefined, { ref: false })]);
+    await this.#closeTarget();
   }
 
-  #work(): void {
-    if (this.#atWork) return;
-    this.#atWork = true;
+  #startDraining(): void {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
     this.#drained = new Promise((done) => setImmediate(() => void this.#drain().then(done)));
   }
 
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#reopens.length > 0) {
-      const [batch, reopens] = [this.#waiting, this.#reopens];
-      this.#waiting = [];
-      this.#reopens = [];
-      const deadline = setTimeout(() => this.#giveUp(batch), this.#stuckMs);
+    while (this.#pending.length > 0 || this.#pendingReopens.length > 0) {
+      const [batch, reopens] = [this.#pending, this.#pendingReopens];
+      this.#pending = [];
+      this.#pendingReopens = [];
+      const deadline = setTimeout(() => this.#timeOut(batch), this.#writeTimeoutMs);
       try {
         if (batch.length > 0) await this.#append(batch);
         if (reopens.length > 0) {
-          await this.#letGo();
+          await this.#closeTarget();
           await this.open();
         }
         this.#recovered();
@@ -100,15 +100,15 @@ export class AuditDevice {
         this.#fail(batch, error as Error);
       }
       clearTimeout(deadline);
-      this.#stuck = false;
+      this.#isStuck = false;
       for (const done of reopens) done();
     }
-    this.#atWork = false;
+    this.#isDraining = false;
   }
 
-  async #append(batch: readonly Waiting[]): Promise<void> {
+  async #append(batch: readonly PendingEntry[]): Promise<void> {
     if (this.#target === undefined) await this.open();
-    const { target, lines, bytes, begins } = this.#laidOut(batch);
+    const { target, lines, bytes, begins } = this.#layOut(batch);
     let written = 0;
     let isSynced = this.#options.sync !== true;
     try {
@@ -116,48 +116,48 @@ export class AuditDevice {
       if (!isSynced) await target.sync();
       isSynced = true;
     } finally {
-      // A full disk may have taken some of the lines: they are in the file, and in the chain.
-      if (written > 0) this.#torn = false;
+      // A full disk may have stored some of the lines: they are in the file, so they are part of the chain.
+      if (written > 0) this.#lastLineTorn = false;
       let end = begins;
-      for (const { next, ends, waiting } of lines) {
+      for (const { next, ends, pending } of lines) {
         if (ends > written) break;
         end = ends;
         this.#link = next;
-        if (isSynced) waiting.written();
+        if (isSynced) pending.written();
       }
       if (end < written) {
-        this.#torn = true;
+        this.#lastLineTorn = true;
         this.#link = newRun(lineHash(bytes.subarray(end, written)));
       }
     }
   }
 
-  #laidOut(batch: readonly Waiting[]) {
+  #layOut(batch: readonly PendingEntry[]) {
     const { target, link } = { target: this.#target, link: this.#link };
-    if (target === undefined || link === undefined) throw new Error('it is not open');
-    const pieces: Buffer[] = this.#torn ? [Buffer.from('\n')] : [];
+    if (target === undefined || link === undefined) throw new Error('the device is not open');
+    const pieces: Buffer[] = this.#lastLineTorn ? [Buffer.from('\n')] : [];
     const begins = pieces.length;
     let at = begins;
     let next = link;
-    const lines = batch.map((waiting) => {
-      const placed = chained(waiting.entry, next);
+    const lines = batch.map((pending) => {
+      const placed = linkEntry(pending.entry, next);
       next = placed.next;
       const piece = Buffer.from(`${placed.line}\n`);
       pieces.push(piece);
       at += piece.length;
-      return { next, ends: at, waiting };
+      return { next, ends: at, pending };
     });
     return { target, lines, bytes: Buffer.concat(pieces, at), begins };
   }
 
-  #giveUp(batch: readonly Waiting[]): void {
-    this.#stuck = true;
-    this.#noteFailure(stuck());
-    for (const { failed } of [...batch, ...this.#waiting.splice(0)]) failed(stuck());
+  #timeOut(batch: readonly PendingEntry[]): void {
+    this.#isStuck = true;
+    this.#noteFailure(timedOut());
+    for (const { failed } of [...batch, ...this.#pending.splice(0)]) failed(timedOut());
   }
 
-  #fail(batch: readonly Waiting[], error: Error): void {
-    void this.#letGo();
+  #fail(batch: readonly PendingEntry[], error: Error): void {
+    void this.#closeTarget();
     this.#noteFailure(error);
     for (const { failed } of batch) failed(error);
   }
@@ -174,11 +174,11 @@ export class AuditDevice {
     this.#options.onRecovery?.();
   }
 
-  async #letGo(): Promise<void> {
+  async #closeTarget(): Promise<void> {
     const target = this.#target;
     this.#target = undefined;
-    await target?.close().catch(() => undefined); // nothing more is written to it
+    await target?.close().catch(() => undefined); // nothing is written to it from here on
   }
 }
 
-const stuck = (): Error => new Error('a write takes too long');
+const timedOut = (): Error => new Error('a write takes too long');

@@ -1,5 +1,5 @@
 import type { Config } from '@transitd/configuration';
-import { type Logger, StartError } from '@transitd/process';
+import { type Logger, reasonOf, StartError } from '@transitd/process';
 import { AuditDevice } from './audit-device.ts';
 import { openAuditFile } from './audit-file.ts';
 import { openStdout } from './audit-stdout.ts';
@@ -7,9 +7,9 @@ import { openStdout } from './audit-stdout.ts';
 export type AuditDeviceConfig = Config['audit'][number];
 export type EntryType = 'request' | 'response';
 
-/** Hears how writing goes, so that figures can be made of it. Names of sinks come from the configuration. */
+/** Receives the outcome of each write, for metrics. Device names come from the configuration. */
 export interface AuditObserver {
-  /** One sink has taken an entry, in so many milliseconds. */
+  /** A device wrote an entry. @param ms - how long that took */
   logged(type: EntryType, device: string, ms: number): void;
   failed(type: EntryType, device: string): void;
 }
@@ -20,13 +20,14 @@ export interface AuditDevicesOptions {
   readonly observer: AuditObserver;
 }
 
-/** The sinks of this node. An entry counts as written as soon as one of them has it. */
+/** The audit devices of this node. An entry counts as written as soon as one device has written it. */
 export class AuditDevices {
   readonly configs: readonly AuditDeviceConfig[];
   readonly #devices: readonly AuditDevice[];
   readonly #observer: AuditObserver;
   readonly #log: Logger;
-  #toldUnmade = false;
+  /** No entry has been built since a failure was logged. */
+  #buildFailureLogged = false;
 
   private constructor({ devices, log, observer }: AuditDevicesOptions) {
     this.configs = devices;
@@ -35,13 +36,13 @@ export class AuditDevices {
     this.#devices = devices.map((config) => deviceOf(config, log));
   }
 
-  /** Undefined when the configuration names no sink. @throws StartError when one of them cannot be opened */
+  /** Opens the devices; undefined when the configuration has none. @throws StartError when a device cannot be opened */
   static async open(options: AuditDevicesOptions): Promise<AuditDevices | undefined> {
     if (options.devices.length === 0) return undefined;
     const devices = new AuditDevices(options);
     for (const device of devices.#devices) {
       await device.open().catch((error: NodeJS.ErrnoException) => {
-        throw new StartError(`audit: the sink ${device.name} cannot be opened: ${error.code ?? error.message}`);
+        throw new StartError(`audit: device ${device.name} cannot be opened: ${error.code ?? error.message}`);
       });
     }
     return devices;
@@ -52,16 +53,16 @@ export class AuditDevices {
   }
 
   /**
-   * Resolves when one sink has written its entry.
-   * @param entryFor - the text for the sink of this name
-   * @throws AggregateError when none did
+   * Writes an entry to every device; resolves when the first of them has written it.
+   * @param entryFor - returns the entry for the device with this name
+   * @throws AggregateError when every device failed
    */
   async write(type: EntryType, entryFor: (device: string) => string): Promise<void> {
     const begunMs = performance.now();
     await Promise.any(
       this.#devices.map(async (device) => {
         try {
-          await device.write(this.#made(() => entryFor(device.name)));
+          await device.write(this.#build(() => entryFor(device.name)));
           this.#observer.logged(type, device.name, performance.now() - begunMs);
         } catch (error) {
           this.#observer.failed(type, device.name);
@@ -71,25 +72,28 @@ export class AuditDevices {
     );
   }
 
-  /** An entry has no text to be written: no key yet, or a fault of ours. Told once until one has. */
-  unmade(error: unknown): void {
-    if (this.#toldUnmade) return;
-    this.#toldUnmade = true;
-    this.#log.error({ reason: error instanceof Error ? error.message : String(error) }, 'audit: an entry could not be made');
+  /** Logs that an entry could not be built, as while the cluster has no audit key; once, until one can be built. */
+  buildFailed(error: unknown): void {
+    if (this.#buildFailureLogged) return;
+    this.#buildFailureLogged = true;
+    this.#log.error(
+      { reason: reasonOf(error) },
+      'audit: an entry could not be built, so its request got 503; each request tries again',
+    );
   }
 
-  #made(make: () => string): string {
+  #build(entry: () => string): string {
     try {
-      const text = make();
-      this.#toldUnmade = false;
+      const text = entry();
+      this.#buildFailureLogged = false;
       return text;
     } catch (error) {
-      this.unmade(error);
+      this.buildFailed(error);
       throw error;
     }
   }
 
-  /** Files that were given another name are let go, and new ones begun. */
+  /** Closes every file, which log rotation may have renamed, and opens the configured path again. */
   async reopen(): Promise<void> {
     await Promise.all(this.#devices.map((device) => device.reopen()));
   }
@@ -106,10 +110,13 @@ function deviceOf(config: AuditDeviceConfig, log: Logger): AuditDevice {
     open: config.type === 'stdout' ? openStdout : () => openAuditFile(config),
     sync: config.type === 'file' && config.sync,
     onFailure: (error) =>
-      log.error({ device: name, reason: reasonOf(error) }, 'audit: this sink takes no entries; it is tried again'),
-    onRecovery: () => log.info({ device: name }, 'audit: this sink takes entries again'),
+      log.error(
+        { device: name, reason: codeOf(error) },
+        'audit: this device cannot write entries; each request tries it again. Without a working device every recorded request gets 503',
+      ),
+    onRecovery: () => log.info({ device: name }, 'audit: this device writes entries again'),
   });
 }
 
-/** Errors of the file system by their code: messages would name paths, and nothing else is worth more. */
-const reasonOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.message;
+/** The code of a file system error, whose message would add nothing but the path. */
+const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.message;

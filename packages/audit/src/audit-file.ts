@@ -2,13 +2,13 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { lineHash } from './chain.ts';
 
-/** What lines are appended to. */
+/** A target that lines are appended to. */
 export interface Appendable {
-  /** Hash of the last line that is there, whole or torn; undefined when there is none, or none that can be read. */
+  /** Hash of the last line, complete or torn; undefined for an empty file and for a target that cannot be read. */
   readonly tail?: string;
-  /** Whether the last line lacks its end; undefined when that cannot be seen. */
+  /** Whether the last line lacks its newline; undefined for a target that cannot be read. */
   readonly torn?: boolean;
-  /** Appends the beginning of these bytes, and answers how many. */
+  /** Appends as many of these bytes as it can, from the first; returns how many. */
   write(bytes: Buffer): Promise<number>;
   sync(): Promise<void>;
   close(): Promise<void>;
@@ -18,15 +18,15 @@ const newline = 0x0a;
 const pieceBytes = 65_536;
 
 /**
- * Opens a file to append to, and makes it and its folders when they are not there (folders 0700).
- * @throws Error of the file system; Error for what is no regular file
+ * Opens a file for appending; creates it and its folders if they are missing (folders with mode 0700).
+ * @throws Error of the file system; Error when the path is not a regular file
  */
 export async function openAuditFile({ path, mode }: { readonly path: string; readonly mode: number }): Promise<Appendable> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const file = await open(path, 'a+', mode);
   try {
     const status = await file.stat();
-    if (!status.isFile()) throw new Error('it is no regular file');
+    if (!status.isFile()) throw new Error('it is not a regular file');
     if ((status.mode & 0o777) !== mode) await file.chmod(mode);
     return {
       ...(await tailOf(file, status.size)),

@@ -5,10 +5,10 @@ import type { Appendable } from './audit-file.ts';
 
 const writeTo = promisify(write);
 const stdout = 1;
-/** How long a reader that is behind is left in peace; the sink itself gives up after its own time. */
-const behindMs = 5;
+/** Pause while the pipe is full because its reader is slow. The device's write timeout ends the wait. */
+const pauseMs = 5;
 
-/** The standard output, as somebody collects it. */
+/** Opens the standard output, from which a log collector reads the entries. */
 export const openStdout = async (): Promise<Appendable> => ({
   write: async (bytes) => {
     for (;;) {
@@ -16,7 +16,7 @@ export const openStdout = async (): Promise<Appendable> => ({
         return (await writeTo(stdout, bytes)).bytesWritten;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
-        await pause(behindMs);
+        await pause(pauseMs);
       }
     }
   },

@@ -1,75 +1,84 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** Where a chain stands: what the next line names as the one before it. */
+/** The end of a chain: the position of its last line, which the next line continues. Field names are those of the file. */
 export interface Link {
-  /** Of one writing process and sink, random. */
+  /** Random id of one process that writes to one device. */
   readonly run: string;
-  /** Of the line itself, or of the last one of its run; 0 before the first. */
+  /** Number of the last line within its run, from 1; 0 before the first. */
   readonly seq: number;
-  /** SHA-256 in hex of the line before, without its end; null where there is none. */
+  /** SHA-256 in hex of the previous line without its newline; null when there is none. */
   readonly prev: string | null;
 }
 
-/** SHA-256 in hex of a line, without the newline at its end. */
+/** Returns the SHA-256 in hex of a line without its newline. */
 export const lineHash = (line: Uint8Array | string): string => createHash('sha256').update(line).digest('hex');
 
-/** @param prev - hash of the line that the file ends with; null for an empty one */
+/** Starts a run. @param prev - hash of the last line of the file; null for an empty file */
 export const newRun = (prev: string | null): Link => ({ run: randomBytes(8).toString('hex'), seq: 0, prev });
 
-/** The entry as a line at its place, without its end, and where the chain stands behind it. @param entry - a JSON object with members */
-export function chained(entry: string, { run, seq, prev }: Link): { readonly line: string; readonly next: Link } {
+/**
+ * Returns the entry as a line of the chain, without its newline, and the end of the chain after it.
+ * @param entry - the text of a JSON object that has members
+ */
+export function linkEntry(entry: string, { run, seq, prev }: Link): { readonly line: string; readonly next: Link } {
   const line = `{"chain":${JSON.stringify({ run, seq: seq + 1, prev })},${entry.slice(1)}`;
   return { line, next: { run, seq: seq + 1, prev: lineHash(line) } };
 }
 
-/** Goes on behind what a file ends with. @param tail - hash of its last line, whole or torn; undefined for an empty file */
-export function continued(link: Link | undefined, tail: string | undefined): Link {
+/**
+ * Continues a chain in a file that is being opened: the same run if the file is empty or ends with its last line, else a new run.
+ * @param tail - hash of the file's last line, complete or torn; undefined for an empty file
+ */
+export function continueChain(link: Link | undefined, tail: string | undefined): Link {
   if (link !== undefined && (tail === undefined || tail === link.prev)) return link;
   return newRun(tail ?? null);
 }
 
-/** The place that a line names; undefined for what is no line of ours. */
-export function placeIn(line: Buffer): Link | undefined {
+/** Returns the position that a line claims; undefined when it is not an audit entry. */
+export function readLink(line: Buffer): Link | undefined {
   try {
     const entry: unknown = JSON.parse(line.toString('utf8'));
     const { run, seq, prev } = Object(Reflect.get(Object(entry), 'chain')) as Record<string, unknown>;
-    const isPlace = typeof run === 'string' && Number.isSafeInteger(seq) && (prev === null || typeof prev === 'string');
-    return isPlace ? { run, seq: seq as number, prev } : undefined;
+    const isLink = typeof run === 'string' && Number.isSafeInteger(seq) && (prev === null || typeof prev === 'string');
+    return isLink ? { run, seq: seq as number, prev } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** What a check has seen so far of one chain, over one file or several. */
-export interface Checked {
+/** State of a check of one chain, in one or more files. */
+export interface ChainCheck {
+  /** Position of the last entry. */
   readonly last?: Link;
+  /** Hash of the last line, entry or not. */
   readonly hash?: string;
-  /** The line before is no entry; the one behind it has to begin a run and to name it. */
+  /** The last line is not an entry. The next entry must start a run and have the hash of this line as `prev`. */
   readonly torn?: true;
 }
 
 /**
- * One line more. A torn line, of a full disk or a crash, is no break when the entry behind it begins a run and names it.
- * @param beginsFile - nothing of the file stands before it
- * @returns how it goes on, or in `broken` why it does not
+ * Checks the next line. A torn line, from a full disk or a crash, does not break the chain if the next entry starts a run and has the hash
+ * of the torn line as `prev`.
+ * @param isFirstInFile - the line is the first of its file
+ * @returns the state after it; in `broken`, why the chain is broken there; `startsChain` when earlier entries are missing from the files
  */
 export function checkLine(
-  before: Checked,
+  before: ChainCheck,
   line: Buffer,
-  { beginsFile }: { readonly beginsFile: boolean },
-): { readonly after: Checked; readonly broken?: string; readonly beginsAnew?: true } {
-  const place = placeIn(line);
+  { isFirstInFile }: { readonly isFirstInFile: boolean },
+): { readonly after: ChainCheck; readonly broken?: string; readonly startsChain?: true } {
+  const link = readLink(line);
   const hash = lineHash(line);
-  if (place === undefined) return { after: { ...before, hash, torn: true } };
-  const after: Checked = { last: place, hash };
+  if (link === undefined) return { after: { ...before, hash, torn: true } };
+  const after: ChainCheck = { last: link, hash };
   const isFirst = before.hash === undefined;
   const { last } = before;
-  if (isFirst || (beginsFile && place.prev === null && place.seq === 1 && place.run !== last?.run))
-    return isFirst && place.prev === null && place.seq === 1 ? { after } : { after, beginsAnew: true };
-  if (place.prev !== before.hash) return { after, broken: 'it does not name the line before it' };
-  if (place.seq === 1) return { after };
-  if (before.torn === true) return { after, broken: 'the line before it is no entry' };
-  if (last === undefined || place.run !== last.run || place.seq !== last.seq + 1)
-    return { after, broken: `it is number ${place.seq}, which does not follow` };
+  if (isFirst || (isFirstInFile && link.prev === null && link.seq === 1 && link.run !== last?.run))
+    return isFirst && link.prev === null && link.seq === 1 ? { after } : { after, startsChain: true };
+  if (link.prev !== before.hash) return { after, broken: '"prev" is not the hash of the previous line' };
+  if (link.seq === 1) return { after };
+  if (before.torn === true) return { after, broken: 'the previous line is not an entry' };
+  if (last === undefined || link.run !== last.run || link.seq !== last.seq + 1)
+    return { after, broken: `number ${link.seq} does not follow the previous entry` };
   return { after };
 }

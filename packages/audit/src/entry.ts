@@ -4,34 +4,34 @@ import type { HashText } from './audit-key.ts';
 import { hashedData, withoutTextsOf, withoutTokens } from './hashed-data.ts';
 import { hashedRequest } from './hashed-request.ts';
 
-/** A request as its entries show it, before anything is hashed. */
-export interface AskedRequest {
+/** A request as its entries record it, before anything is hashed. */
+export interface AuditedRequest {
   readonly id: string;
   readonly verb: Verb;
   readonly path: string;
   readonly mount: AuditedMount;
   readonly address: string;
-  /** Undefined where it is another's than the caller's. */
+  /** The caller's port; undefined when the connection is a proxy's or another node's. */
   readonly port: number | undefined;
   readonly token: string | undefined;
   readonly principal: Principal | undefined;
-  /** The members of the body or the query; undefined for none that were read. */
+  /** The members of the body or the query; undefined when none were read. */
   readonly data: object | undefined;
-  /** The members that the operation declares. */
-  readonly reads: JsonSchema;
+  /** Declares the members of the request. */
+  readonly schema: JsonSchema;
   readonly wrapTtlS: number;
-  /** The node that took the request from its caller, when it was another. */
+  /** The node that forwarded the request; undefined when the caller sent it to this node. */
   readonly forwardedFrom: string | undefined;
 }
 
 export interface AuditedMount {
-  /** With a slash at its end. */
+  /** Ends with a slash. */
   readonly point: string;
   readonly type: string;
 }
 
-/** What both entries of one request show of it, hashed for one sink. */
-export interface ShownRequest {
+/** The fields that both entries of one request have, hashed for one device. */
+export interface RequestFields {
   readonly auth: object;
   readonly request: object;
   readonly forwarded_from?: string;
@@ -39,30 +39,31 @@ export interface ShownRequest {
 
 const operations: Readonly<Record<Verb, string>> = { GET: 'read', POST: 'update', DELETE: 'delete', LIST: 'list' };
 
-export function shownRequest(asked: AskedRequest, hash: HashText): ShownRequest {
-  const { token, principal, mount, data } = asked;
+/** Returns the fields that both entries of a request have. */
+export function requestFields(audited: AuditedRequest, hash: HashText): RequestFields {
+  const { token, principal, mount, data } = audited;
   const accessor = principal?.record.accessor ?? '';
   return {
-    auth: principal === undefined || token === undefined ? {} : shownPrincipal(token, principal, hash),
+    auth: principal === undefined || token === undefined ? {} : principalFields(token, principal, hash),
     request: {
-      id: asked.id,
-      operation: operations[asked.verb],
+      id: audited.id,
+      operation: operations[audited.verb],
       mount_point: mount.point,
       mount_type: mount.type,
       ...(token !== undefined && { client_token: hash(token) }),
       ...(accessor !== '' && { client_token_accessor: hash(accessor) }),
       namespace: { id: 'root', path: '' },
-      path: withoutTokens(asked.path, hash),
-      ...(data !== undefined && Object.keys(data).length > 0 && { data: hashedRequest(data, asked.reads, hash) }),
-      remote_address: asked.address,
-      ...(asked.port !== undefined && { remote_port: asked.port }),
-      ...(asked.wrapTtlS > 0 && { wrap_ttl: asked.wrapTtlS }),
+      path: withoutTokens(audited.path, hash),
+      ...(data !== undefined && Object.keys(data).length > 0 && { data: hashedRequest(data, audited.schema, hash) }),
+      remote_address: audited.address,
+      ...(audited.port !== undefined && { remote_port: audited.port }),
+      ...(audited.wrapTtlS > 0 && { wrap_ttl: audited.wrapTtlS }),
     },
-    ...(asked.forwardedFrom !== undefined && { forwarded_from: asked.forwardedFrom }),
+    ...(audited.forwardedFrom !== undefined && { forwarded_from: audited.forwardedFrom }),
   };
 }
 
-function shownPrincipal(token: string, { record }: Principal, hash: HashText): object {
+function principalFields(token: string, { record }: Principal, hash: HashText): object {
   return {
     client_token: hash(token),
     ...(record.accessor !== '' && { accessor: hash(record.accessor) }),
@@ -77,57 +78,57 @@ function shownPrincipal(token: string, { record }: Principal, hash: HashText): o
   };
 }
 
-/** The text of an entry that is written before any work. @param time - RFC 3339 */
-export const requestEntry = ({ auth, request, ...rest }: ShownRequest, time: string): string =>
+/** Returns the entry that is written before any work is done. @param time - RFC 3339 */
+export const requestEntry = ({ auth, request, ...rest }: RequestFields, time: string): string =>
   JSON.stringify({ time, type: 'request', auth, request, ...rest });
 
-export interface Answered extends Pick<AskedRequest, 'data' | 'mount'> {
+export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount'> {
   readonly reply: Reply;
   /** RFC 3339. */
   readonly time: string;
 }
 
-/** The text of an entry that is written before the answer leaves. */
+/** Returns the entry that is written before the response is sent. */
 export function responseEntry(
-  { auth, request, ...rest }: ShownRequest,
-  { reply, data, mount, time }: Answered,
+  { auth, request, ...rest }: RequestFields,
+  { reply, data, mount, time }: AuditedResponse,
   hash: HashText,
 ): string {
-  const { error, ...response } = shownReply(reply, data, hash);
-  const shown = { status: reply.status, mount_point: mount.point, mount_type: mount.type, ...response };
+  const { error, ...content } = replyFields(reply, data, hash);
+  const response = { status: reply.status, mount_point: mount.point, mount_type: mount.type, ...content };
   return JSON.stringify({
     time,
     type: 'response',
     auth,
     request,
-    response: shown,
+    response,
     ...rest,
     ...(error !== undefined && { error }),
   });
 }
 
-interface ShownReply {
+interface ReplyFields {
   readonly error?: string;
   readonly data?: unknown;
   readonly auth?: object;
   readonly wrap_info?: object;
 }
 
-function shownReply({ body, headers }: Reply, asked: object | undefined, hash: HashText): ShownReply {
+function replyFields({ body, headers }: Reply, requestData: object | undefined, hash: HashText): ReplyFields {
   if (body === undefined || headers?.['Content-Type'] !== undefined) return {};
-  const answer = readJson(body);
-  const { errors, data, auth, wrap_info: wrapInfo } = Object(answer) as Readonly<Record<string, unknown>>;
-  if (Array.isArray(errors)) return { error: withoutTokens(withoutTextsOf(asked, errors.join('; '), hash), hash) };
-  const isEnveloped = Object.hasOwn(Object(answer), 'wrap_info');
-  const shown = isEnveloped ? data : answer;
+  const content = readJson(body);
+  const { errors, data, auth, wrap_info: wrapInfo } = Object(content) as Readonly<Record<string, unknown>>;
+  if (Array.isArray(errors)) return { error: withoutTokens(withoutTextsOf(requestData, errors.join('; '), hash), hash) };
+  const isEnveloped = Object.hasOwn(Object(content), 'wrap_info');
+  const result = isEnveloped ? data : content;
   return {
-    ...(shown !== null && shown !== undefined && { data: hashedData(shown, hash) }),
-    ...(isEnveloped && isObject(auth) && { auth: shownAuth(auth, hash) }),
-    ...(isEnveloped && isObject(wrapInfo) && { wrap_info: shownWrapInfo(wrapInfo, hash) }),
+    ...(result !== null && result !== undefined && { data: hashedData(result, hash) }),
+    ...(isEnveloped && isObject(auth) && { auth: authFields(auth, hash) }),
+    ...(isEnveloped && isObject(wrapInfo) && { wrap_info: wrapInfoFields(wrapInfo, hash) }),
   };
 }
 
-/** Nothing of an answer that is no JSON is shown. An error would repeat a part of it. */
+/** Undefined for a body that is not JSON: it is not recorded, and the error of the parser, which quotes it, is not either. */
 function readJson(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -138,8 +139,8 @@ function readJson(body: string): unknown {
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
 
-/** What a login or a new token was given: names and times in clear, all else hashed. */
-function shownAuth(auth: Readonly<Record<string, unknown>>, hash: HashText): object {
+/** Returns the `auth` of a login or a new token: names and times in clear, everything else hashed. */
+function authFields(auth: Readonly<Record<string, unknown>>, hash: HashText): object {
   const { display_name: displayName, policies, token_policies: tokenPolicies, token_type: type, ...rest } = auth;
   return {
     ...(hashedData(rest, hash) as object),
@@ -150,7 +151,7 @@ function shownAuth(auth: Readonly<Record<string, unknown>>, hash: HashText): obj
   };
 }
 
-function shownWrapInfo(
+function wrapInfoFields(
   { creation_time: made, creation_path: path, ...rest }: Readonly<Record<string, unknown>>,
   hash: HashText,
 ): object {

@@ -3,29 +3,29 @@ import type { Principal } from '@transitd/access';
 import { type JsonSchema, type Reply, RequestError, type Verb, withRequestId } from '@transitd/http';
 import type { AuditDevices, EntryType } from './audit-devices.ts';
 import type { AuditKey, HashText } from './audit-key.ts';
-import { type AuditedMount, requestEntry, responseEntry, type ShownRequest, shownRequest } from './entry.ts';
+import { type AuditedMount, type RequestFields, requestEntry, requestFields, responseEntry } from './entry.ts';
 
 export interface ExchangeParts {
   readonly devices: AuditDevices;
   readonly auditKey: AuditKey;
-  /** The mount that the path leads to. */
+  /** Finds the mount that the path belongs to. */
   readonly mount: () => Promise<AuditedMount>;
   readonly verb: Verb;
   readonly path: string;
   readonly address: string;
   readonly port: number | undefined;
   readonly forwardedFrom: string | undefined;
-  /** What the operation reads, by the names of its members. */
-  readonly reads: JsonSchema;
+  /** Declares the members of the request; the names of all others are hashed. */
+  readonly schema: JsonSchema;
 }
 
-/** What one sink is told of the request. */
-interface Shown {
+/** The request as one device records it. */
+interface DeviceRequest {
   readonly hash: HashText;
-  readonly request: ShownRequest;
+  readonly fields: RequestFields;
 }
 
-/** One request and its answer, on the node that decides about it: a pair of entries. */
+/** Records one request and its response as a pair of entries, on the node that decides about the request. */
 export class Exchange {
   readonly #parts: ExchangeParts;
   readonly #id = randomUUID();
@@ -33,10 +33,11 @@ export class Exchange {
   #principal: Principal | undefined;
   #data: object | undefined;
   #wrapTtlS = 0;
-  /** The answer decides whether this node writes anything. */
-  #waitsForAnswer = false;
+  /** The request entry is written with the response entry. */
+  #isDeferred = false;
   #mount: AuditedMount = { point: '', type: '' };
-  #shown: ReadonlyMap<string, Shown> | undefined;
+  /** By the name of the device. */
+  #requests: ReadonlyMap<string, DeviceRequest> | undefined;
   #begun = false;
   #ended = false;
 
@@ -44,86 +45,86 @@ export class Exchange {
     this.#parts = parts;
   }
 
-  /** The first entry is written, or was to be. */
+  /** The request entry was written, or its write failed. */
   get begun(): boolean {
     return this.#begun;
   }
 
-  /** Who asks. @param principal - undefined where the token is not good, or none is needed */
-  from(token: string | undefined, principal?: Principal): void {
+  /** @param principal - undefined when the token is not valid or none is required */
+  setCaller(token: string | undefined, principal?: Principal): void {
     this.#token = token;
     this.#principal = principal;
   }
 
-  /** The answer will be wrapped. */
-  wraps(ttlS: number): void {
+  /** The response will be wrapped for this many seconds; 0 when it will not. */
+  setWrapTtl(ttlS: number): void {
     this.#wrapTtlS = ttlS;
   }
 
-  /** Nothing is written before there is an answer: until then another node may come to decide. */
-  waitForAnswer(): void {
-    this.#waitsForAnswer = true;
+  /** Delays the request entry until there is a response: until then the request may still be forwarded, and the other node records it. */
+  defer(): void {
+    this.#isDeferred = true;
   }
 
-  /** Writes the first entry. Nothing was done yet, and nothing may be done when this fails. @throws RequestError `audit_failed` */
+  /** Writes the request entry, before any work is done. If it fails, none may be done. @throws RequestError `audit_failed` */
   async begin(data: object): Promise<void> {
     this.#data = data;
-    if (!this.#waitsForAnswer) await this.#writeRequest(nothingDone);
+    if (!this.#isDeferred) await this.#writeRequest(nothingDone);
   }
 
   /**
-   * Writes what is still to be written; the answer, with the id of its entries, may leave then.
-   * @param isDone - whether anything may have been done for the request, refused or not
+   * Writes the response entry, and a deferred request entry before it; returns the response with the request id of the entries, to be sent.
+   * @param isDone - whether any work may have been done for the request, refused or not
    * @throws RequestError `audit_failed`
    */
   async end(reply: Reply, { isDone = this.#begun }: { readonly isDone?: boolean } = {}): Promise<Reply> {
     if (this.#ended) return reply;
     this.#ended = true;
-    const failure = isDone ? untold(reply.status) : nothingDone;
+    const failure = isDone ? unrecordedOutcome(reply.status) : nothingDone;
     if (!this.#begun) await this.#writeRequest(failure);
     const time = new Date().toISOString();
-    const answer = reply.body === undefined ? reply : { ...reply, body: withRequestId(reply.body, this.#id) };
-    await this.#write('response', failure, ({ hash, request }) =>
-      responseEntry(request, { reply: answer, data: this.#data, mount: this.#mount, time }, hash),
+    const response = reply.body === undefined ? reply : { ...reply, body: withRequestId(reply.body, this.#id) };
+    await this.#write('response', failure, ({ hash, fields }) =>
+      responseEntry(fields, { reply: response, data: this.#data, mount: this.#mount, time }, hash),
     );
-    return answer;
+    return response;
   }
 
   async #writeRequest(failure: string): Promise<void> {
     this.#begun = true;
     const time = new Date().toISOString();
     try {
-      await this.#show();
+      await this.#hashRequest();
     } catch (error) {
-      this.#parts.devices.unmade(error);
+      this.#parts.devices.buildFailed(error);
       throw auditFailed(failure, error);
     }
-    await this.#write('request', failure, ({ request }) => requestEntry(request, time));
+    await this.#write('request', failure, ({ fields }) => requestEntry(fields, time));
   }
 
-  /** The keys are taken now, so that the answer of a request that seals the node has its entry too. */
-  async #show(): Promise<void> {
-    const { devices, auditKey, verb, path, address, port, forwardedFrom, reads } = this.#parts;
+  /** Takes the keys before the request is executed: the response to a request that seals the node is recorded too. */
+  async #hashRequest(): Promise<void> {
+    const { devices, auditKey, verb, path, address, port, forwardedFrom, schema } = this.#parts;
     this.#mount = await this.#parts.mount();
-    const asked = {
-      ...{ id: this.#id, verb, path, mount: this.#mount, address, port, forwardedFrom, reads },
+    const audited = {
+      ...{ id: this.#id, verb, path, mount: this.#mount, address, port, forwardedFrom, schema },
       ...{ token: this.#token, principal: this.#principal, data: this.#data, wrapTtlS: this.#wrapTtlS },
     };
-    const shown = new Map<string, Shown>();
+    const requests = new Map<string, DeviceRequest>();
     for (const device of devices.names) {
       const hash = await auditKey.hashOf(device);
-      shown.set(device, { hash, request: shownRequest(asked, hash) });
+      requests.set(device, { hash, fields: requestFields(audited, hash) });
     }
-    this.#shown = shown;
+    this.#requests = requests;
   }
 
-  async #write(type: EntryType, failure: string, entry: (shown: Shown) => string): Promise<void> {
-    const shown = this.#shown;
+  async #write(type: EntryType, failure: string, entry: (request: DeviceRequest) => string): Promise<void> {
+    const requests = this.#requests;
     try {
       await this.#parts.devices.write(type, (device) => {
-        const one = shown?.get(device);
-        if (one === undefined) throw new Error('nothing is shown of this request');
-        return entry(one);
+        const request = requests?.get(device);
+        if (request === undefined) throw new Error('the fields of this request are missing');
+        return entry(request);
       });
     } catch (error) {
       throw auditFailed(failure, error);
@@ -133,12 +134,13 @@ export class Exchange {
 
 const nothingDone = 'nothing was done';
 
-const untold = (status: number): string =>
+/** The outcome of a request whose response entry could not be written. */
+const unrecordedOutcome = (status: number): string =>
   status < 400
-    ? 'the request took effect, but its answer is withheld'
+    ? 'the request took effect, but its response is withheld'
     : status < 500
       ? 'the request was refused'
       : 'the request failed, and may have taken effect';
 
 const auditFailed = (failure: string, cause: unknown): RequestError =>
-  new RequestError('audit_failed', `audit: no sink takes the entry of this request: ${failure}`, { cause });
+  new RequestError('audit_failed', `audit: no audit device could write the entry of this request: ${failure}`, { cause });

@@ -1,13 +1,17 @@
 import type { HashText } from './audit-key.ts';
 
-/** Words of algorithms, shown as they are in the fields that name one; any other text in these fields is hashed like all others. */
-const algorithm =
-  /^(?:aes(?:128|192|256)-[a-z0-9]{3,8}|x?chacha20-poly1305|ed25519|ecdsa-p(?:256|384|521)|rsa-(?:2048|3072|4096)|ml-dsa|hybrid|hmac|managed_key|sha(?:1|2|3)(?:-\d{3})?|none|pss|pkcs1v15|asn1|jws)$/;
+/** Names of algorithms, recorded in clear in the fields that hold one. Any other text in these fields is hashed. */
+const algorithms = [
+  /aes(?:128|192|256)-[a-z0-9]{3,8}|x?chacha20-poly1305/,
+  /ed25519|ecdsa-p(?:256|384|521)|rsa-(?:2048|3072|4096)|ml-dsa|hybrid|hmac|managed_key/,
+  /sha(?:1|2|3)(?:-\d{3})?|none|pss|pkcs1v15|asn1|jws/,
+];
+const algorithm = new RegExp(`^(?:${algorithms.map(({ source }) => source).join('|')})$`);
 const algorithmFields = new Set(['type', 'hash_algorithm', 'signature_algorithm', 'marshaling_algorithm', 'key_type']);
 
 /**
- * The members of a request or an answer as an entry shows them: every string as its hash, however deep it lies; numbers, booleans
- * and names of members as they are.
+ * Returns the members of a request or a response for an entry: every string at any depth replaced by its hash; numbers, booleans and names
+ * of members unchanged.
  */
 export function hashedData(value: unknown, hash: HashText, field = ''): unknown {
   if (typeof value === 'string') return algorithmFields.has(field) && algorithm.test(value) ? value : hash(value);
@@ -18,31 +22,32 @@ export function hashedData(value: unknown, hash: HashText, field = ''): unknown 
   return shown;
 }
 
-/** Tokens stand in a path or a message only by mistake; their place is hashed then. */
+/** A token is in a path or a message only by mistake; it is hashed there too. */
 const tokens = /(?<![\w.-])(?:[sbr]|hv[sbr])\.[\w-]{20,}/g;
 
+/** Replaces the tokens in a text by their hashes. */
 export const withoutTokens = (text: string, hash: HashText): string => text.replace(tokens, hash);
 
-/** Shorter texts are no secrets, and would be found in any message. */
+/** Shorter texts are not secrets, and occur in any message. */
 const textCharsMin = 4;
-/** By so many characters a text is known where a message shows only its beginning. */
+/** A text is recognized by this many characters when a message quotes only its beginning. */
 const headChars = 16;
 
-/** A message that repeats texts of the request, whole or by their beginning, shows their hashes instead. */
+/** Replaces the texts of a request that a message quotes, whole or from their beginning, by their hashes. */
 export function withoutTextsOf(data: unknown, message: string, hash: HashText): string {
-  let shown = message;
+  let result = message;
   for (const text of textsIn(data)) {
     if (text.length < textCharsMin) continue;
     const head = text.slice(0, headChars);
-    for (let at = shown.indexOf(head); at >= 0; ) {
+    for (let at = result.indexOf(head); at >= 0; ) {
       let end = head.length;
-      while (end < text.length && shown[at + end] === text[end]) end += 1;
-      const stands = hash(text);
-      shown = shown.slice(0, at) + stands + shown.slice(at + end);
-      at = shown.indexOf(head, at + stands.length);
+      while (end < text.length && result[at + end] === text[end]) end += 1;
+      const hashed = hash(text);
+      result = result.slice(0, at) + hashed + result.slice(at + end);
+      at = result.indexOf(head, at + hashed.length);
     }
   }
-  return shown;
+  return result;
 }
 
 function* textsIn(value: unknown): Generator<string> {

@@ -3,26 +3,26 @@ import type { HashText } from './audit-key.ts';
 import { hashedData } from './hashed-data.ts';
 
 /**
- * The members of a request as an entry shows them. Names that the operation does not declare are hashed as well as texts: what is sent in the
- * wrong form, as a token in the place of JSON that a form reads as a name, would else be there in clear.
+ * Returns the members of a request for an entry. Names that the operation does not declare are hashed too: a secret that is sent in the
+ * wrong form can be parsed as a name, such as a token sent as a form body instead of JSON.
  */
 export function hashedRequest(data: unknown, schema: JsonSchema, hash: HashText): unknown {
-  return shown(data, schema, hash, '');
+  return hashedMembers(data, schema, hash, '');
 }
 
-function shown(value: unknown, schema: JsonSchema, hash: HashText, field: string): unknown {
-  if (Array.isArray(value)) return value.map((item) => shown(item, schema.items ?? anything, hash, ''));
+function hashedMembers(value: unknown, schema: JsonSchema, hash: HashText, field: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => hashedMembers(item, schema.items ?? anything, hash, ''));
   if (typeof value !== 'object' || value === null) return hashedData(value, hash, field);
   const entry: Record<string, unknown> = Object.create(null);
   for (const [name, member] of Object.entries(value)) {
     const declared = memberSchema(schema, name);
-    if (declared === undefined) entry[hash(name)] = shown(member, anything, hash, '');
-    else entry[name] = shown(member, declared, hash, name);
+    if (declared === undefined) entry[hash(name)] = hashedMembers(member, anything, hash, '');
+    else entry[name] = hashedMembers(member, declared, hash, name);
   }
   return entry;
 }
 
-/** The schema of a member; undefined for one that is not declared. Maps declare all names. */
+/** Returns the schema of a member; undefined when it is not declared. A map declares every name. */
 function memberSchema(
   { properties = {}, additionalProperties, anyOf = [], allOf = [] }: JsonSchema,
   name: string,

@@ -8,7 +8,7 @@ import { verifyAudit } from '../src/verify.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Takes `room` bytes in all; what each write was, as text. */
+/** A target with room for `room` bytes; keeps the text of each write. */
 class Memory {
   room = Number.POSITIVE_INFINITY;
   readonly writes: string[] = [];
@@ -35,21 +35,21 @@ class Memory {
   });
 }
 
-describe('a sink of the audit', () => {
+describe('AuditDevice', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'transitd-audit-'));
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  const sinkTo = (open: AuditDeviceOptions['open'], options: Partial<AuditDeviceOptions> = {}) =>
+  const deviceTo = (open: AuditDeviceOptions['open'], options: Partial<AuditDeviceOptions> = {}) =>
     new AuditDevice({ name: 's', open, ...options });
   const entryOf = (number: number): string => JSON.stringify({ number });
-  const whole = async (...files: string[]): Promise<number> => verifyAudit(files, () => undefined);
+  const verified = async (...files: string[]): Promise<number> => verifyAudit(files, () => undefined);
 
-  it('writes what comes in one turn at once, and what comes during a write with the next', async () => {
+  it('writes the entries of one event-loop turn together, and those that arrive during a write with the next', async () => {
     const memory = new Memory();
-    const device = sinkTo(memory.open);
+    const device = deviceTo(memory.open);
     let release = (): void => undefined;
     memory.hold = new Promise((resolve) => {
       release = resolve;
@@ -63,30 +63,30 @@ describe('a sink of the audit', () => {
     expect(memory.writes.map((text) => text.split('\n').length - 1)).to.deep.equal([3, 2]);
   });
 
-  it('syncs each batch when it is to, and never otherwise', async () => {
+  it('syncs each batch if configured, and never otherwise', async () => {
     for (const [sync, synced] of [
       [true, 1],
       [false, 0],
     ] as const) {
       const memory = new Memory();
-      const device = sinkTo(memory.open, { sync });
+      const device = deviceTo(memory.open, { sync });
       await Promise.all([1, 2].map((number) => device.write(entryOf(number))));
       expect(memory.synced).to.equal(synced);
     }
   });
 
-  it('makes folders and file for their owner, with the mode that is asked for', async () => {
+  it('creates folders with mode 0700 and the file with the configured mode', async () => {
     const path = join(folder, 'a/b/audit.log');
-    const device = sinkTo(() => openAuditFile({ path, mode: 0o640 }));
+    const device = deviceTo(() => openAuditFile({ path, mode: 0o640 }));
     await device.write(entryOf(1));
     expect(statSync(path).mode & 0o777).to.equal(0o640);
     expect(statSync(join(folder, 'a')).mode & 0o777).to.equal(0o700);
     await device.close();
   });
 
-  it('goes on in a new file of its name when the old one was moved, in one chain', async () => {
+  it('continues the chain in a new file after the old one was renamed', async () => {
     const path = join(folder, 'audit.log');
-    const device = sinkTo(() => openAuditFile({ path, mode: 0o600 }));
+    const device = deviceTo(() => openAuditFile({ path, mode: 0o600 }));
     await device.write(entryOf(1));
     renameSync(path, `${path}.1`);
     await device.write(entryOf(2));
@@ -99,51 +99,51 @@ describe('a sink of the audit', () => {
         .split('\n')
         .map((line) => JSON.parse(line).number);
     expect([numbers(`${path}.1`), numbers(path)]).to.deep.equal([[1, 2], [3]]);
-    expect(await whole(`${path}.1`, path)).to.equal(0);
-    expect(await whole(path, `${path}.1`), 'in the wrong order').to.equal(2);
+    expect(await verified(`${path}.1`, path)).to.equal(0);
+    expect(await verified(path, `${path}.1`), 'in the wrong order').to.equal(2);
   });
 
-  it('goes on behind what an earlier process has left, whole or torn', async () => {
+  it('continues after the last line of an earlier process, complete or torn', async () => {
     const path = join(folder, 'audit.log');
     for (const torn of ['', '{"chain":']) {
-      const device = sinkTo(() => openAuditFile({ path, mode: 0o600 }));
+      const device = deviceTo(() => openAuditFile({ path, mode: 0o600 }));
       await device.write(entryOf(1));
       await device.write(JSON.stringify({ long: 'x'.repeat(200_000) }));
       await device.close();
       writeFileSync(path, torn, { flag: 'a' });
     }
-    const device = sinkTo(() => openAuditFile({ path, mode: 0o600 }));
+    const device = deviceTo(() => openAuditFile({ path, mode: 0o600 }));
     await device.write(entryOf(1));
     await device.close();
-    expect(await whole(path)).to.equal(0);
+    expect(await verified(path)).to.equal(0);
   });
 
-  it('fails the entries that a full disk does not take whole, tells so once, and works again when there is room', async () => {
+  it('fails the entries that a full disk does not store completely, reports that once, and recovers when there is room', async () => {
     const memory = new Memory();
-    const told: string[] = [];
-    const device = sinkTo(memory.open, {
-      onFailure: ({ message }) => told.push(message),
-      onRecovery: () => told.push('works'),
+    const reports: string[] = [];
+    const device = deviceTo(memory.open, {
+      onFailure: ({ message }) => reports.push(message),
+      onRecovery: () => reports.push('works'),
     });
     await device.write(entryOf(0));
-    memory.room = memory.text.length * 1.5; // one line more, and a part of the next
+    memory.room = memory.text.length * 1.5; // room for one more line and a part of the next
     memory.room += 30;
     const outcomes = await Promise.allSettled([1, 2, 3].map((number) => device.write(entryOf(number))));
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'rejected']);
     expect((await Promise.allSettled([device.write(entryOf(4))]))[0]?.status).to.equal('rejected');
     memory.room = Number.POSITIVE_INFINITY;
     await device.write(entryOf(5));
-    while (told.length < 2) await turn();
-    expect(told).to.deep.equal(['full', 'works']);
+    while (reports.length < 2) await turn();
+    expect(reports).to.deep.equal(['full', 'works']);
     const file = join(folder, 'copy');
     writeFileSync(file, memory.text);
-    expect(await whole(file)).to.equal(0);
-    expect(memory.text.split('\n').length, 'three entries, the torn one and nothing').to.equal(5);
+    expect(await verified(file)).to.equal(0);
+    expect(memory.text.split('\n').length, 'three entries, the torn one and the empty text after the last newline').to.equal(5);
   });
 
-  it('takes nothing while a write is stuck, and goes on when it ends', async () => {
+  it('refuses entries while a write hangs, and writes again after it ends', async () => {
     const memory = new Memory();
-    const device = sinkTo(memory.open, { stuckMs: 1 });
+    const device = deviceTo(memory.open, { writeTimeoutMs: 1 });
     let release = (): void => undefined;
     memory.hold = new Promise((resolve) => {
       release = resolve;
@@ -161,11 +161,11 @@ describe('a sink of the audit', () => {
     expect(memory.text).to.include('"number":1').and.to.include('"number":3').and.not.to.include('"number":2');
   });
 
-  it('refuses what is no regular file', async () => {
-    const device = sinkTo(() => openAuditFile({ path: '/dev/null', mode: 0o666 }));
+  it('refuses a path that is not a regular file', async () => {
+    const device = deviceTo(() => openAuditFile({ path: '/dev/null', mode: 0o666 }));
     await device.open().then(
       () => expect.fail('it was opened'),
-      (error: Error) => expect(error.message).to.equal('it is no regular file'),
+      (error: Error) => expect(error.message).to.equal('it is not a regular file'),
     );
   });
 });

@@ -2,9 +2,9 @@ export { Barrier, type BarrierOptions, type BarrierState, type InitialShares, ty
 export type { GivenShare } from './ceremony/attempt.ts';
 export type { NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './ceremony/rekey.ts';
 export type { RootGeneration, RootGenerationStatus, RootGenerationStep } from './ceremony/root-generation.ts';
-export { BarrierError, type BarrierErrorCode } from './errors.ts';
 export type { KeyRotation } from './keyring/key-rotation.ts';
 export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './keyring/rotation.ts';
+export { BarrierError, type BarrierErrorCode } from './records/errors.ts';
 export {
   type JoinBinding,
   openJoinSecret,

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import { keyBytes } from './box.ts';
+import { keyBytes } from './records/box.ts';
 
 const format = 1;
 const saltBytes = 32;

@@ -4,7 +4,7 @@ import { createRunner, type Runner } from './runner/runner.ts';
 
 type Declare = (program: Command, runner: Runner) => void;
 
-/** The commands at the top, in the order in which the help shows them, and where each is declared with all below it. */
+/** The top-level commands in the order of the help, each with a loader for its declaration, subcommands included. */
 const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
   server: async () => (await import('./commands/server.ts')).serverCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
@@ -28,23 +28,23 @@ const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
 };
 
 /**
- * The commands, of which only the one that is asked for is loaded: a container engine's probe comes every few seconds. All of them
- * when it is none of them.
- * @param end - told the exit code of the command that was run
+ * Returns the program. Loads only the requested command, because container engines run the health check every few seconds; loads all
+ * commands if `requested` names none of them.
+ * @param setExitCode - receives the exit code of the command
  */
-export async function createProgram(end: (code: number) => void, work: LocalWork, asked?: string): Promise<Command> {
+export async function createProgram(setExitCode: (code: number) => void, work: LocalWork, requested?: string): Promise<Command> {
   const program = new Command('transitd').description('A clustered, highly available transit cryptography service.');
-  const runner = createRunner(end, work, () => createProgram(() => undefined, work));
-  const one = asked !== undefined && Object.hasOwn(declarations, asked) ? declarations[asked] : undefined;
-  const declared = await Promise.all((one === undefined ? Object.values(declarations) : [one]).map((load) => load()));
+  const runner = createRunner(setExitCode, work, () => createProgram(() => undefined, work));
+  const only = requested !== undefined && Object.hasOwn(declarations, requested) ? declarations[requested] : undefined;
+  const declared = await Promise.all((only === undefined ? Object.values(declarations) : [only]).map((load) => load()));
   for (const declare of declared) declare(program, runner);
   return program;
 }
 
-/** A command and all below it. */
+/** Returns a command and all its subcommands. */
 export const treeOf = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(treeOf)];
 
-/** Long options that take no value, of all commands: `--force` and the like. */
+/** Returns the long options without a value of all commands, such as `--force`. */
 export const flagsOf = (program: Command): ReadonlySet<string> =>
   new Set(
     treeOf(program).flatMap(({ options }) =>

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Command } from 'commander';
 import { createProgram, flagsOf, treeOf } from '../src/program.ts';
-import { normalised } from '../src/terminal/arguments.ts';
+import { normalizeArguments } from '../src/terminal/arguments.ts';
 import { noLocalWork } from './no-local-work.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/command-line.md'), 'utf8');
 const program = await createProgram(() => undefined, noLocalWork);
 const flags = flagsOf(program);
 
-/** Words of the examples, without what the shell does with them. */
+/** Words of the commands in the examples, without pipes, redirections and comments. */
 const examples = [...page.matchAll(/^```\n(.*?)^```$/gms)]
   .flatMap(([, block = '']) => block.split('\n'))
   .flatMap((line) => [...line.matchAll(/(?:^|\||<\()\s*transitd ([^#|<>)]*)/g)].map(([, words = '']) => wordsOf(words)));
@@ -19,7 +19,7 @@ function wordsOf(text: string): readonly string[] {
   return [...text.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
 }
 
-/** The command that words lead to, and what is left of them. */
+/** Finds the command that the words name, and returns it with the remaining words. */
 function commandIn(words: readonly string[]): { readonly command: Command; readonly rest: readonly string[] } {
   let command = program;
   for (const [at, word] of words.entries()) {
@@ -35,16 +35,16 @@ const pathOf = (command: Command): string =>
 
 describe('docs/command-line.md', () => {
   it('has an example of every command', () => {
-    const shown = new Set(examples.map((words) => pathOf(commandIn(words).command)));
+    const documented = new Set(examples.map((words) => pathOf(commandIn(words).command)));
     const leaves = treeOf(program).filter(({ commands }) => commands.length === 0);
-    expect(leaves.map(pathOf).filter((path) => !shown.has(path))).to.deep.equal([]);
+    expect(leaves.map(pathOf).filter((path) => !documented.has(path))).to.deep.equal([]);
   });
 
   for (const words of examples)
-    it(`is right about transitd ${words.join(' ')}`, () => {
+    it(`has a valid example: transitd ${words.join(' ')}`, () => {
       const { command, rest } = commandIn(words);
-      expect(command.commands, 'a command, not a group of them').to.have.length(0);
-      const given = normalised(rest, flags);
+      expect(command.commands, 'a command, not a group').to.have.length(0);
+      const given = normalizeArguments(rest, flags);
       const names = given.filter((word) => word.startsWith('-') && word !== '-').map((word) => word.split('=')[0]);
       const known = command.options.flatMap(({ long, short }) => [long, short]);
       expect(names.filter((name) => !known.includes(name))).to.deep.equal([]);

@@ -19,7 +19,7 @@ export interface FailedAnswer {
 /** The second form: the request took effect but could not be audited, so its response was withheld. */
 const outcomeUnknown = /^outcome unknown|^audit: .*\b(?:took|taken) effect\b/;
 const doesNotServe = /^transitd is (?:sealed|not initialized)$/;
-const otherCluster = /^X-Service-Index is none of this cluster$/;
+const otherCluster = /^X-Service-Index belongs to another cluster$/;
 
 /** Returns whether the server refused the index because it is from another cluster. The request may be repeated without it. */
 export const isOfOtherCluster = ({ errors }: FailedAnswer): boolean => errors.some((text) => otherCluster.test(text));

@@ -257,7 +257,7 @@ describe('a client with several addresses', () => {
   });
 
   it('forgets the index of a cluster that no longer exists', async () => {
-    const gone = json(400, { errors: ['X-Service-Index is none of this cluster'] });
+    const gone = json(400, { errors: ['X-Service-Index belongs to another cluster'] });
     const { client, seen } = clientOf([ok({ 'X-Service-Index': '0123abcd.7' }), gone, ok()]);
     await client.transit().rotateKey('k');
     await client.transit().rotateKey('k');

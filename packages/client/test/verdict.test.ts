@@ -15,7 +15,7 @@ describe('the verdict about a failed request', () => {
     { status: 412, errors: ['not reached'], retryAfterS: 1, verdict: 'again', because: 'a lagging node catches up' },
     {
       status: 400,
-      errors: ['X-Service-Index is none of this cluster'],
+      errors: ['X-Service-Index belongs to another cluster'],
       verdict: 'again',
       because: 'the request is repeated without the index',
     },

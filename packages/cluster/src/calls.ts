@@ -2,12 +2,12 @@ import type { LogIndex } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { type RenewalOptions, renewalHandler, renewPath } from './maintenance/renewal.ts';
 import type { ClusterAuthority } from './membership/authority.ts';
-import type { MembershipListSync } from './membership/list-sync.ts';
-import type { ToldMembers } from './membership/membership-list.ts';
+import type { CommittedMembers } from './membership/membership-list.ts';
+import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import { ListRefused, type SignedList } from './membership/signed-list.ts';
 import type { Storage } from './ports/storage-port.ts';
 import type { AppliedIndex } from './standbys/applied-index.ts';
-import { type EchoReply, echoNews } from './standbys/echo-wire.ts';
+import { type EchoReply, echoRequestSchema } from './standbys/echo-wire.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import { hexOf } from './standbys/state-comparison.ts';
 import type { ClusterHandler } from './transport/cluster-listener.ts';
@@ -19,28 +19,28 @@ export interface CallParts {
   readonly isActive: () => boolean;
   /** `cluster_heartbeat_interval` of this node. */
   readonly intervalMs: number;
-  /** Whom this node knows to be a member for certain; undefined where it is none itself any more. */
-  readonly committed: () => ToldMembers | undefined;
-  readonly lists: Pick<MembershipListSync, 'held' | 'shown'>;
-  /** No leader is heard, so a signed membership list may bring back whom this node's log does not name. */
+  /** Returns the members by the newest committed configuration; undefined if this node was removed. */
+  readonly committed: () => CommittedMembers | undefined;
+  readonly lists: Pick<MembershipListSync, 'newest' | 'receive'>;
+  /** Whether this node hears no leader, so that it accepts signed membership lists from nodes that its log does not name. */
   readonly isLeaderless: () => boolean;
   readonly renewal: RenewalOptions;
   readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
-  /** A node says that its records are others than this one's. */
+  /** A node reported a state digest mismatch with this one. */
   readonly onDifference: () => void;
 }
 
-/** How long a node that is asked to confirm an entry waits for it. */
+/** How long a node waits for an entry that it is asked to confirm. */
 export const confirmWithinMs = 1000;
 
-/** By which a node shows its signed membership list to one that does not admit it. */
+/** Call with which a node sends its signed membership list to a node that does not admit it. */
 export const listPath = '/cluster/members';
 
 export const authorityCall = '/cluster/authority';
 
 const malformed = { status: 400, json: {} } as const;
 
-/** What this node answers to others on the cluster port, by method and path. */
+/** Returns the handlers of calls on the cluster port, by method and path. */
 export function clusterCalls({
   storage,
   applied,
@@ -55,32 +55,33 @@ export function clusterCalls({
   onDifference,
 }: CallParts): Readonly<Record<string, ClusterHandler>> {
   const { driver, machine, snapshots } = storage;
-  const leads = (): Promise<boolean> => storage.replica.fresh().then(isActive, () => false);
+  const confirmsLeadership = (): Promise<boolean> => storage.replica.fresh().then(isActive, () => false);
   const newerList = (than: LogIndex): { readonly list?: SignedList } => {
-    const { held } = lists;
-    return held !== undefined && held.index > than ? { list: held.signed } : {};
+    const { newest } = lists;
+    return newest !== undefined && newest.index > than ? { list: newest.signed } : {};
   };
   return {
     /**
-     * Under a lease, or after a quorum has confirmed the lead: a leader that was deposed must not keep a standby serving. One that failed to
-     * hand over has no lease in that term any more. Whoever asks the wrong node may not know the right one: it is told who belongs.
-     * A node that served for longer after an answer than this one waits for would serve what is not in force any more.
+     * Answers with 200 only under a lease, or after a quorum has confirmed leadership: a deposed leader must not keep a standby serving.
+     * After a failed leadership transfer there is no lease for the rest of the term. A node that is not active reports the members, since
+     * the caller may not know the leader. 409: a node with another interval would serve old state for longer than this node waits.
      */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
-      const news = echoNews.safeParse(jsonIn(body));
-      if (!news.success) return malformed;
-      if (!isActive() || !(storage.holdsLease() || (await leads())))
-        return { status: 503, json: { active: false, committed: committed(), ...newerList(news.data.listIndex) } };
-      if (news.data.differs) onDifference();
-      if (news.data.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };
-      standbys.heard(from, { ...news.data, certificate });
+      const read = echoRequestSchema.safeParse(jsonIn(body));
+      if (!read.success) return malformed;
+      const echo = read.data;
+      if (!isActive() || !(storage.holdsLease() || (await confirmsLeadership())))
+        return { status: 503, json: { active: false, committed: committed(), ...newerList(echo.listIndex) } };
+      if (echo.differs) onDifference();
+      if (echo.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };
+      standbys.echoReceived(from, { ...echo, certificate });
       const { appliedIndex, digest } = machine.applied;
       const answer: EchoReply = {
         state: { index: appliedIndex, digest: hexOf(digest) },
         commitIndex: driver.status().commitIndex,
         utcMs: Date.now(),
         replication: { performance: 'disabled', disasterRecovery: 'disabled' },
-        ...newerList(news.data.listIndex),
+        ...newerList(echo.listIndex),
       };
       return { status: 200, json: answer };
     },
@@ -94,11 +95,11 @@ export function clusterCalls({
 
     [`POST ${renewPath}`]: renewalHandler(renewal),
 
-    /** From a node that this one does not admit, perhaps because it was away while its members were replaced. */
+    /** Sent by a node that this one does not admit, perhaps because this one was away while the members were replaced. */
     [`POST ${listPath}`]: async ({ from, certificate, body }) => {
       if (!isLeaderless()) return { status: 409, json: {} };
       try {
-        const verdict = await lists.shown(jsonIn(body), { id: from, certificate });
+        const verdict = await lists.receive(jsonIn(body), { id: from, certificate });
         return { status: verdict === 'take' || verdict === 'known' ? 200 : 403, json: { verdict } };
       } catch (error) {
         if (error instanceof ListRefused) return malformed;
@@ -106,7 +107,7 @@ export function clusterCalls({
       }
     },
 
-    /** From the node that took a restore under another root key: it alone still knows it. */
+    /** Sent by the node that ran a restore under another root key: only that node still has the authority's key. */
     [`POST ${authorityCall}`]: async ({ body }) => {
       const { key, certificate } = jsonIn(body) as { key?: unknown; certificate?: unknown };
       if (typeof key !== 'string' || typeof certificate !== 'string') return malformed;
@@ -122,7 +123,7 @@ export function clusterCalls({
   };
 }
 
-/** An object, an empty one for what is none. */
+/** Parses a JSON object; an empty one for anything else. */
 function jsonIn(body: Buffer): object {
   try {
     const json: unknown = JSON.parse(body.toString('utf8'));

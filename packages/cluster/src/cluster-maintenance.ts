@@ -10,9 +10,9 @@ import type { MemberOperations } from './maintenance/member-operations.ts';
 import type { Renewal } from './maintenance/renewal.ts';
 import { type ClusterAuthority, readAuthority } from './membership/authority.ts';
 import type { ConfigurationChanges } from './membership/configuration-changes.ts';
-import type { MembershipListSync } from './membership/list-sync.ts';
 import type { Member } from './membership/membership.ts';
 import type { MembershipList } from './membership/membership-list.ts';
+import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import { signList } from './membership/signed-list.ts';
 import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
 import type { Canary } from './standbys/canary.ts';
@@ -33,73 +33,75 @@ export interface ClusterMaintenanceParts {
   readonly rotation: Pick<AuthorityRotation, 'advance'>;
   readonly renewal: Renewal;
   readonly lists: MembershipListSync;
-  /** Members to whom this node has no connection for Raft's messages. */
+  /** Members that this node has no Raft connection to. */
   readonly unconnected: () => readonly NodeId[];
   readonly isRemoved: () => boolean;
-  /** The member that is believed to be active; never this node. */
+  /** Returns the active node as far as this node knows; never this node. */
   readonly activeMember: () => Member | undefined;
 }
 
-const showWithinMs = 2_500;
+const sendListWithinMs = 2_500;
 
-/** What a member does from time to time: the active node for the cluster, others for themselves. What fails is left for the next round. */
+/**
+ * The periodic work of a member: on the active node for the cluster, on others for themselves. A failed task is retried in the next round.
+ */
 export class ClusterMaintenance {
   readonly #parts: ClusterMaintenanceParts;
-  #underWay = false;
-  #selfCare: Promise<void> | undefined;
+  #isRunning = false;
+  #ownEntryUpdate: Promise<void> | undefined;
 
   constructor(parts: ClusterMaintenanceParts) {
     this.#parts = parts;
   }
 
   async round(): Promise<void> {
-    if (this.#underWay) return;
+    if (this.#isRunning) return;
     const { host, membershipList, standbys, port, changes, autopilot, operator, canary, rotation } = this.#parts;
-    void port.openAgain();
-    void this.#showList();
+    void port.retryOpen();
+    void this.#sendList();
     operator.observe();
     if (!host.isActive()) return this.#renew();
-    this.#underWay = true;
+    this.#isRunning = true;
     try {
-      await this.forSelf();
-      await updateMemberEntries(changes, (id) => standbys.news(id));
+      await this.updateOwnEntry();
+      await updateMemberEntries(changes, (id) => standbys.report(id));
       await this.signList();
       await autopilot.maintenance();
       if (membershipList.members.length > 1) await canary.write(Date.now());
       await rotation.advance();
     } catch (error) {
-      host.log.warn({ reason: reasonOf(error) }, 'the care for the members was left for the next round');
+      host.log.warn({ reason: reasonOf(error) }, 'maintenance of the members failed; retrying in the next round');
     } finally {
-      this.#underWay = false;
+      this.#isRunning = false;
     }
   }
 
-  /** That this node stands in the member list, with its certificate. One at a time: where there is none yet, two would make one each. */
-  forSelf(): Promise<void> {
-    this.#selfCare ??= this.#updateOwnEntry().finally(() => {
-      this.#selfCare = undefined;
+  /** Updates this node's membership entry and certificate. One run at a time: two runs would each make a certificate. */
+  updateOwnEntry(): Promise<void> {
+    this.#ownEntryUpdate ??= this.#runOwnEntryUpdate().finally(() => {
+      this.#ownEntryUpdate = undefined;
     });
-    return this.#selfCare;
+    return this.#ownEntryUpdate;
   }
 
   /**
-   * Signs the members of the newest committed configuration, where this node is active. Others are told with the answers to their heartbeats.
-   * A failure is left for the next round.
+   * Signs the members of the newest committed configuration, if this node is active. Others get the list with the answers to their
+   * heartbeats. A failure is logged, and the next round retries.
    */
   async signList(): Promise<void> {
     const { host, local, membershipList, lists } = this.#parts;
     const { index, members } = membershipList.committed;
-    if (!host.isActive() || members.length === 0 || index <= (lists.held?.index ?? 0)) return;
+    if (!host.isActive() || members.length === 0 || index <= (lists.newest?.index ?? 0)) return;
     try {
       const authority = await this.signingAuthority();
       if (authority !== undefined)
-        await lists.signed(signList(authority, { clusterId: local.clusterId, index, members }), local.nodeId);
+        await lists.storeSigned(signList(authority, { clusterId: local.clusterId, index, members }), local.nodeId);
     } catch (error) {
-      host.log.warn({ reason: reasonOf(error) }, 'the membership list is not signed yet');
+      host.log.warn({ reason: reasonOf(error) }, 'could not sign the membership list; retrying in the next round');
     }
   }
 
-  /** The authority that signs; undefined while there is none. @throws StoreError */
+  /** Returns the signing authority; undefined while there is none. @throws StoreError */
   async signingAuthority(): Promise<ClusterAuthority | undefined> {
     const { local, membershipList } = this.#parts;
     const { committedAuthority } = membershipList;
@@ -107,36 +109,42 @@ export class ClusterMaintenance {
     return authorityOf(local.barrier.store, local.clusterId, committedAuthority);
   }
 
-  /** Shows the membership list to members that this node does not reach: one that was away may not admit it until it has seen that. */
-  async #showList(): Promise<void> {
-    const { lists, unconnected, isRemoved, client, host } = this.#parts;
-    const { held } = lists;
-    if (held === undefined || isRemoved()) return;
+  /** Sends the membership list to members that this node is not connected to: a member that was away may not admit it without the list. */
+  async #sendList(): Promise<void> {
+    const { lists, membershipList, unconnected, isRemoved, client, host } = this.#parts;
+    const { newest } = lists;
+    if (newest === undefined || isRemoved()) return;
     await Promise.all(
       unconnected().map(async (id) => {
-        const answer = await client.post(id, listPath, { json: held.signed, timeoutMs: showWithinMs }).catch(() => undefined);
-        if (answer?.status === 200 && isTaken(answer.json))
-          host.log.info({ peer: id, index: held.index }, 'a member that did not admit this node has taken its membership list');
+        const answer = await client
+          .post(id, listPath, { json: newest.signed, timeoutMs: sendListWithinMs })
+          .catch(() => undefined);
+        if (answer?.status === 200 && isAccepted(answer.json))
+          host.log.info(
+            { peer: id, name: membershipList.member(id)?.name, index: newest.index },
+            'a member that did not admit this node has accepted its membership list',
+          );
       }),
     );
   }
 
+  /** Writes the authority's record again if it is unreadable. @throws RequestError, StoreError */
   async keepAuthority(authority: ClusterAuthority): Promise<void> {
     const { local, membershipList } = this.#parts;
     const known = membershipList.committedAuthority ?? membershipList.requireIdentity().authority;
     await keepAuthority(local.barrier.store, known, authority);
   }
 
-  /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */
+  /** Has the active node, this one or another, write the authority's record again. @throws ClusterCallError, StoreError */
   async restoreAuthority(authority: ClusterAuthority): Promise<void> {
     if (this.#parts.host.isActive()) return this.keepAuthority(authority);
     const active = this.#parts.activeMember();
     if (active === undefined) throw new StoreError('not_leader', 'no active node is known');
     const { status } = await this.#parts.client.post(active.id, authorityCall, { json: authority, timeoutMs: confirmWithinMs });
-    if (status !== 200) throw new StoreError('not_leader', `the active node did not take the authority: status ${status}`);
+    if (status !== 200) throw new StoreError('not_leader', `the active node did not accept the authority: status ${status}`);
   }
 
-  #updateOwnEntry(): Promise<void> {
+  #runOwnEntryUpdate(): Promise<void> {
     const { host, local, membershipList, port, changes } = this.#parts;
     const { config, apiAddress } = host;
     return updateOwnEntry({
@@ -152,7 +160,7 @@ export class ClusterMaintenance {
         nonVoter: config.non_voter,
       }),
       identity: () => membershipList.identity,
-      become: (identity) => port.show(identity),
+      setIdentity: (identity) => port.useIdentity(identity),
     });
   }
 
@@ -160,13 +168,13 @@ export class ClusterMaintenance {
     const { host, renewal, isRemoved } = this.#parts;
     if (isRemoved()) return;
     try {
-      if (await renewal.renewIfDue()) host.log.info('the certificate of this node was renewed');
+      if (await renewal.renewIfDue()) host.log.info('renewed the certificate of this node');
     } catch (error) {
-      host.log.warn({ reason: reasonOf(error) }, 'the certificate of this node is not renewed yet');
+      host.log.warn({ reason: reasonOf(error) }, 'could not renew the certificate of this node; retrying');
     }
   }
 }
 
-/** Whether the list was news there: a member that knows it already says so at each attempt. */
-const isTaken = (json: unknown): boolean =>
+/** Whether the member accepted the list as new: one that already has it answers so at each attempt. */
+const isAccepted = (json: unknown): boolean =>
   typeof json === 'object' && json !== null && 'verdict' in json && json.verdict === 'take';

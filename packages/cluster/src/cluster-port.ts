@@ -9,11 +9,11 @@ import { localAddressFor } from './transport/peer-connection.ts';
 
 export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>, Pick<ClusterListenerOptions, 'raft' | 'judge'> {
   readonly membershipList: MembershipList;
-  /** No leader is heard: nodes that no list names may show a signed membership list. */
+  /** This node hears no leader: unlisted nodes may send a signed membership list. */
   readonly isLeaderless: () => boolean;
 }
 
-/** Where other members reach this node: open as soon as there is an identity to show and something that answers. */
+/** The cluster port of this node. It opens as soon as the node has an identity and the calls have handlers. */
 export class ClusterPort {
   readonly #options: ClusterPortOptions;
   readonly #logLimit: LogLimit;
@@ -28,37 +28,37 @@ export class ClusterPort {
     this.#logLimit = new LogLimit({ log: options.log, nowMs: () => performance.now() });
   }
 
-  /** What outgoing connections bind to. */
+  /** The address that outgoing connections bind to. */
   get localAddress(): string | undefined {
     return localAddressFor(this.#address.host);
   }
 
-  /** Who takes in what other members hand on. */
+  /** Sets the handler of requests that other members forward. */
   serveForwarded(forwarded: ClusterListenerOptions['forwarded']): void {
     this.#forwarded = forwarded;
   }
 
-  /** Answers these calls from now on. @throws StartError */
+  /** Sets the handlers of calls, and opens the port. @throws StartError */
   serve(calls: ClusterListenerOptions['calls']): Promise<void> {
     this.#calls = calls;
     return this.#open();
   }
 
-  /** Puts an identity in force: durably, and from the next connection on. @throws StartError */
-  async show(identity: NodeIdentity): Promise<void> {
-    await this.#options.membershipList.become(identity);
+  /** Stores an identity and uses it from the next connection on. @throws StartError */
+  async useIdentity(identity: NodeIdentity): Promise<void> {
+    await this.#options.membershipList.setIdentity(identity);
     this.recheck();
     await this.#open();
   }
 
-  /** A founder becomes one of several while it serves already: its port may be in use, and free later. */
-  async openAgain(): Promise<void> {
+  /** Opens the port if it is closed. A founder gets its identity while it already serves, when the port may be in use for a while. */
+  async retryOpen(): Promise<void> {
     await this.#open().catch((error: unknown) =>
-      this.#options.log.warn({ reason: reasonOf(error) }, 'the cluster port is not open yet'),
+      this.#options.log.warn({ reason: reasonOf(error) }, 'could not open the cluster port; retrying'),
     );
   }
 
-  /** The member list or this node's identity may have changed. */
+  /** Applies a change of the membership list or of this node's identity. */
   recheck(): void {
     this.#listener?.recheck();
   }
@@ -74,7 +74,9 @@ export class ClusterPort {
     return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
   }
 
-  /** One attempt at a time. What is not ready is no attempt: whoever makes it ready would wait for that instead of opening. */
+  /**
+   * Runs one attempt at a time. Does nothing until handlers and identity are set: the call that sets the last of them must open the port.
+   */
   async #open(): Promise<void> {
     const calls = this.#calls;
     const isReady = calls !== undefined && this.#options.membershipList.identity !== undefined;

@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
-import { LogLimit, reasonOf } from '@transitd/process';
+import { reasonOf } from '@transitd/process';
 import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@transitd/raft-core';
 import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
 import { confirmWithinMs } from './calls.ts';
@@ -20,45 +19,39 @@ import type { Member } from './membership/membership.ts';
 import { MembershipList } from './membership/membership-list.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import type { MembershipPorts, Storage } from './ports/storage-port.ts';
+import { RaftPeers, staleDataDirectory } from './raft-peers.ts';
 import { Heartbeats } from './standbys/heartbeats.ts';
 import { Standbys } from './standbys/standbys.ts';
 import { ClusterClient } from './transport/cluster-client.ts';
 import type { ClusterListenerOptions } from './transport/cluster-listener.ts';
 import type { Forwarder } from './transport/forwarder.ts';
-import type { Run } from './transport/incarnations.ts';
-import { WebSocketTransport } from './transport/raft-transport.ts';
 
-/** How long the active node may take to open its state for a snapshot. */
+/** Deadline for the head of a snapshot: the leader opens its state for it. */
 const snapshotHeadMs = 10_000;
-/** How long a mark may take before the process ends without it. */
+/** How long recording an exclusion may take before the process ends without it. */
 const exclusionMsMax = 2_000;
 
-const oldCopy =
-  'a copy of what another process runs on, or was set back to an earlier state. Remove this node from the cluster and let it join again with an empty data_dir.';
-
-/** What a node does together with others: their messages, echoes, forwarded requests, and the list of members. */
+/**
+ * This node's ties to the other members: cluster port, client, Raft connections, membership list and, once its log is open, the services.
+ */
 export class Cluster {
   readonly membershipList: MembershipList;
   readonly heartbeats: Heartbeats;
   readonly standbys: Standbys;
   readonly #host: ClusterHost;
   readonly #client: ClusterClient;
-  readonly #logLimit: LogLimit;
   readonly #port: ClusterPort;
+  readonly #raftPeers: RaftPeers;
   #removed: boolean;
-  #isGivenUp = false;
-  /** Since its log was opened. */
-  #run: Run | undefined;
-  #transport: WebSocketTransport | undefined;
-  /** Once its log is open. */
+  #isStopping = false;
+  /** Undefined until this node's log is open. */
   #services: ClusterServices | undefined;
-  /** Ends what waits for time to pass. */
+  /** Ends all pauses. */
   readonly #closing = new AbortController();
 
   private constructor(host: ClusterHost, identity: NodeIdentity | undefined, removed: boolean) {
     const { cluster_heartbeat_interval: intervalMs } = host.config;
     this.#host = host;
-    this.#logLimit = new LogLimit({ log: host.log, nowMs: () => performance.now() });
     this.membershipList = new MembershipList(host.directory, identity);
     this.#removed = removed;
     this.heartbeats = new Heartbeats(intervalMs, performance.now());
@@ -66,19 +59,21 @@ export class Cluster {
       config: host.config,
       log: host.log,
       membershipList: this.membershipList,
-      raft: (socket, from, run) => {
-        if (this.#transport === undefined) socket.terminate();
-        else this.#transport.accept(socket, from, run);
-      },
-      judge: (from, run) => this.#transport?.judge(from, run) ?? 'in order', // there is nobody yet who would hear it
+      raft: (socket, from, incarnation) => this.#raftPeers.accept(socket, from, incarnation),
+      judge: (from, incarnation) => this.#raftPeers.judge(from, incarnation),
       isLeaderless: () => this.#services?.isLeaderless ?? false,
+    });
+    this.#raftPeers = new RaftPeers({
+      config: host.config,
+      log: host.log,
+      membershipList: this.membershipList,
+      localAddress: this.#port.localAddress,
+      onRemoved: () => this.#services?.removedByNotice(),
+      onOvertaken: (error) => void this.#stopExcluded(error),
     });
     this.#client = new ClusterClient({
       identity: () => this.membershipList.requireIdentity(),
-      run: () => {
-        if (this.#run === undefined) throw new Error('a node calls others when its log is open');
-        return this.#run;
-      },
+      incarnation: () => this.#raftPeers.incarnation,
       member: (id) => this.membershipList.member(id),
       localAddress: this.#port.localAddress,
     });
@@ -86,23 +81,23 @@ export class Cluster {
       servesForMs: 2 * intervalMs,
       nowMs: () => performance.now(),
       pause: this.#pause,
-      ask: (id, index) => this.#confirmed(id, index),
+      confirm: (id, index) => this.#confirm(id, index),
     });
   }
 
-  /** Reads by what this node is known to others. @throws StartError; StorageDamaged when others know a later run of this node */
+  /** Reads this node's identity. @throws StartError; StorageDamaged when an earlier start recorded that this disk was copied or set back */
   static async open(host: ClusterHost): Promise<Cluster> {
-    if (existsSync(join(host.directory, overtakenFile))) throw new StorageDamaged(`data_dir is ${oldCopy}`);
+    if (existsSync(join(host.directory, overtakenFile))) throw new StorageDamaged(`data_dir is ${staleDataDirectory}`);
     const identity = await readIdentity(host.directory);
     return new Cluster(host, identity, existsSync(join(host.directory, removalFile)));
   }
 
-  /** Whether this node was told that it is no member any more. */
+  /** Whether this node was removed from the cluster. */
   get removed(): boolean {
     return this.#removed;
   }
 
-  /** The member that is believed to be active; never this node. */
+  /** The active node as far as this node knows; never this node. */
   get activeMember(): Member | undefined {
     return this.#services?.activeMember;
   }
@@ -111,7 +106,7 @@ export class Cluster {
     return this.#services?.forwarder;
   }
 
-  /** What an operator changes about the members; only on the leader does it succeed. */
+  /** Membership changes by an operator; they succeed only on the leader. */
   get operator(): MemberOperations | undefined {
     return this.#services?.operator;
   }
@@ -128,12 +123,12 @@ export class Cluster {
     return this.#services?.joinDesk;
   }
 
-  /** Whether its records were shown to be those of the active node. */
+  /** Whether the state digest of this node was found equal to the active node's. */
   get agrees(): boolean {
     return this.#services?.stateComparison.verdict === 'same';
   }
 
-  /** Whether they were shown to be others: it serves nothing from them until its next start, as the active node neither. */
+  /** State digest mismatch: this node serves nothing from its records until its next start, even if it becomes the active node. */
   get differs(): boolean {
     return this.#services?.stateComparison.verdict === 'different';
   }
@@ -142,12 +137,12 @@ export class Cluster {
     return this.#services?.canary.utcMs;
   }
 
-  /** Who takes in what other members hand on. */
+  /** Sets the handler of requests that other members forward. */
   serveForwarded(forwarded: ClusterListenerOptions['forwarded']): void {
     this.#port.serveForwarded(forwarded);
   }
 
-  /** For the driver of this node. */
+  /** The ports for this node's Raft driver. */
   get ports(): MembershipPorts {
     return {
       removed: this.#removed,
@@ -165,38 +160,12 @@ export class Cluster {
         },
       },
       onFetchFailed: (error) =>
-        this.#host.log.warn({ reason: error.message }, 'a snapshot did not arrive; it is asked for again'),
-      peers: ({ nodeId, incarnation, snapshots, random }) => {
-        const run = { incarnation, nonce: randomBytes(16).toString('hex') };
-        this.#run = run;
-        this.#transport = new WebSocketTransport({
-          self: nodeId,
-          run,
-          identity: () => this.membershipList.requireIdentity(),
-          localAddress: this.#port.localAddress,
-          onRemoved: () => this.#services?.removedByNotice(),
-          onForeignVersion: (peer) =>
-            this.#host.log.error({ peer }, 'that node reads no frames of this version: upgrade by one release at a time'),
-          onEarly: (peer) =>
-            this.#host.log.warn(
-              { peer },
-              'another process that runs as this node is still connected to that node, which hears only that one',
-            ),
-          onOvertaken: (peer, by) => {
-            const knows =
-              by === 'later' ? 'knows a later run of this node' : 'is connected to another process that runs as this node';
-            void this.#giveUp(new StorageDamaged(`node ${peer} ${knows}: data_dir is ${oldCopy}`));
-          },
-          onUnreachable: (peer, reason) => this.#peerUnreachable(peer, reason),
-          onReachable: (peer, address) => this.#peerReachable(peer, address),
-          onStranger: (peer, verdict) =>
-            this.#host.log.warn(
-              { peer, verdict },
-              'a process that runs as that node was refused: another one does, or its disk was set back',
-            ),
-        });
-        return { transport: this.#transport, snapshots, random };
-      },
+        this.#host.log.warn({ reason: error.message }, 'could not fetch a snapshot from the leader; retrying'),
+      peers: ({ nodeId, incarnation, snapshots, random }) => ({
+        transport: this.#raftPeers.open(nodeId, incarnation),
+        snapshots,
+        random,
+      }),
       onRemoved: (atIndex) => void this.#endMembership(atIndex),
       removedAt: (id) => this.membershipList.removedAt(id),
       promotes: (id) => this.membershipList.member(id)?.nonVoter === false,
@@ -205,26 +174,32 @@ export class Cluster {
 
   /** The configuration in force, or the newest committed one, has changed. */
   configurationChanged(): void {
-    this.membershipList.configured();
+    this.membershipList.configurationChanged();
     this.#followMembers();
     this.#services?.configurationChanged();
   }
 
-  /** Role, term, leader or readiness has changed. */
+  /** The role, term, leader or readiness of this node has changed. */
   statusChanged(status: DriverStatus): void {
     this.#services?.statusChanged(status);
   }
 
-  /** The node is unsealed, or sealed: what was heard before lets it serve nothing. */
+  /** This node was sealed or unsealed: earlier heartbeats no longer let it serve. */
   sealChanged(): void {
     this.heartbeats.restart(performance.now());
     this.#services?.sealChanged();
   }
 
-  /** Begins to take part; the log and the records are open. @throws StartError */
+  /** Handles a storage failure. Damage of the log is recorded: a later start may not notice that acknowledged entries are missing. */
+  storageFailed(error: Error): void {
+    if (error instanceof LogDamage) void this.#stopExcluded(error);
+    else if (!this.#isStopping) this.#host.onFatal(error); // otherwise the process ends once the exclusion is recorded
+  }
+
+  /** Starts the cluster services; call it once the log and the records are open. @throws StartError */
   async start({ storage, barrier }: { readonly storage: Storage; readonly barrier: Barrier }): Promise<void> {
     const { nodeId, clusterId } = storage.driver.status();
-    this.membershipList.follow(storage);
+    this.membershipList.useLog(storage);
     this.#services = new ClusterServices({
       host: this.#host,
       local: { storage, barrier, nodeId, clusterId },
@@ -237,23 +212,23 @@ export class Cluster {
       isRemoved: () => this.#removed,
       onRemoved: (confIndex) => void this.#endMembership(confIndex),
       onMembers: () => this.#followMembers(),
-      unconnected: () => this.#transport?.unconnected ?? [],
+      unconnected: () => this.#raftPeers.unconnected,
     });
-    this.#transport?.members(this.#peers);
+    this.#raftPeers.followMembers();
     await this.#services.start();
   }
 
-  /** What the active node does for the cluster, and others for themselves; it happens by itself every few seconds. */
+  /** Runs one round of maintenance; a timer does so every few seconds. */
   async maintain(): Promise<void> {
     await this.#services?.maintenance.round();
   }
 
-  /** The authority that signs; undefined while there is none. @throws StoreError */
+  /** Returns the signing authority; undefined while there is none. @throws StoreError */
   async signingAuthority(): Promise<ClusterAuthority | undefined> {
     return this.#services?.maintenance.signingAuthority();
   }
 
-  /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */
+  /** Has the active node, this one or another, write the authority's record again. @throws ClusterCallError, StoreError */
   async restoreAuthority(authority: ClusterAuthority): Promise<void> {
     if (this.#services === undefined) throw new StoreError('not_leader', 'no active node is known');
     return this.#services.maintenance.restoreAuthority(authority);
@@ -263,7 +238,7 @@ export class Cluster {
     this.#closing.abort();
     this.#services?.stop();
     this.#client.close();
-    this.#transport?.close();
+    this.#raftPeers.close();
     await this.#port.close();
   }
 
@@ -271,52 +246,32 @@ export class Cluster {
     await pause(Math.max(0, ms), undefined, { signal: this.#closing.signal }).catch(() => undefined);
   };
 
-  #peerUnreachable(peer: NodeId, reason: string): void {
-    const { name, clusterAddress: address } = this.membershipList.member(peer) ?? {};
-    const from = this.#port.localAddress ?? 'any address';
-    this.#logLimit.write('warn', `unreachable ${peer}`, { peer, name, address, from, reason }, 'a peer cannot be reached');
-  }
-
-  #peerReachable(peer: NodeId, address: string): void {
-    this.#logLimit.ended(`unreachable ${peer}`);
-    const { name } = this.membershipList.member(peer) ?? {};
-    this.#logLimit.write('info', `reachable ${peer} ${address}`, { peer, name, address }, 'connected to a peer');
-  }
-
-  /** Not who had this node's address before it: a node that follows the log from its beginning meets its own past. */
-  get #peers(): readonly Member[] {
-    return this.membershipList.known.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
-  }
-
   #followMembers(): void {
-    this.#transport?.members(this.#peers);
+    this.#raftPeers.followMembers();
     this.#client.recheck();
     this.#port.recheck();
   }
 
-  /** What a standby has applied, once that includes `index`. @throws ClusterCallError */
-  async #confirmed(id: NodeId, index: LogIndex): Promise<LogIndex> {
+  /** Asks a standby to confirm that it has applied `index`; returns its applied index. @throws ClusterCallError */
+  async #confirm(id: NodeId, index: LogIndex): Promise<LogIndex> {
     const timeoutMs = confirmWithinMs + this.#host.config.cluster_heartbeat_interval;
     const { status, json } = await this.#client.post(id, '/cluster/confirm', { json: { index }, timeoutMs });
-    if (status !== 200) throw new Error(`node ${id} did not confirm`);
+    if (status !== 200) throw new Error(`node ${id} did not confirm: status ${status}`);
     return (json as { appliedIndex: LogIndex }).appliedIndex;
   }
 
-  /** Storage has failed. A log that lacks what this node acknowledged lacks it at the next start too, when nobody may notice. */
-  storageFailed(error: Error): void {
-    if (error instanceof LogDamage) void this.#giveUp(error);
-    else if (!this.#isGivenUp) this.#host.onFatal(error); // else it ends as soon as that is kept
-  }
-
-  /** For good: each start raises the number of the run, and would bring it nearer to one that nobody has met. */
-  async #giveUp(error: Error): Promise<void> {
-    if (this.#isGivenUp) return;
-    this.#isGivenUp = true;
+  /**
+   * Excludes this node at all later starts too, and ends the process: each start raises the number of the incarnation, which would finally
+   * pass the one that the peers know.
+   */
+  async #stopExcluded(error: Error): Promise<void> {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
     const { directory, log, onFatal } = this.#host;
-    const left = recordExclusion(directory, overtakenFile, { reason: error.message }).catch((cause: unknown) =>
-      log.error({ reason: reasonOf(cause) }, 'what this node was told of its disk could not be kept for later starts'),
+    const recorded = recordExclusion(directory, overtakenFile, { reason: error.message }).catch((cause: unknown) =>
+      log.error({ reason: reasonOf(cause) }, 'could not record that data_dir is unusable: do not start this node again with it'),
     );
-    await Promise.race([left, pause(exclusionMsMax)]); // a disk that hangs does not keep the process
+    await Promise.race([recorded, pause(exclusionMsMax)]); // a stalled disk must not keep the process alive
     onFatal(error);
   }
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { type CallParts, clusterCalls } from '../src/calls.ts';
-import type { EchoNews } from '../src/standbys/echo-wire.ts';
+import type { EchoRequest } from '../src/standbys/echo-wire.ts';
 import type { ClusterAnswer } from '../src/transport/cluster-listener.ts';
 
-const news: EchoNews = {
+const request: EchoRequest = {
   name: 'n2',
   apiAddress: 'http://10.0.0.2:8200',
   clusterAddress: '10.0.0.2:8201',
@@ -19,52 +19,52 @@ const news: EchoNews = {
 };
 const committed = { index: 5, members: [] };
 
-/** An echo to a node that leads under a lease, unless said otherwise. */
-async function echo(said: object, node: { isActive?: boolean; removed?: boolean } = {}) {
-  const heard: number[] = [];
+/** Sends an echo to a node that is active under a lease by default. */
+async function echo(json: object, node: { isActive?: boolean; removed?: boolean } = {}) {
+  const received: number[] = [];
   const driver = { status: () => ({ commitIndex: 9 }) };
   const machine = { applied: { appliedIndex: 9, digest: 1n } };
   const calls = clusterCalls({
     storage: { driver, machine, holdsLease: () => true, replica: { fresh: async () => undefined } },
-    standbys: { heard: (id: number) => heard.push(id) },
+    standbys: { echoReceived: (id: number) => received.push(id) },
     isActive: () => node.isActive ?? true,
     intervalMs: 1_000,
     committed: () => (node.removed ? undefined : committed),
-    lists: { held: undefined, shown: async () => 'known' },
+    lists: { newest: undefined, receive: async () => 'known' },
     isLeaderless: () => false,
     renewal: {},
     onDifference: () => undefined,
   } as unknown as CallParts);
-  const call = { from: 2, certificate: '', body: Buffer.from(JSON.stringify(said)), query: new URLSearchParams() };
+  const call = { from: 2, certificate: '', body: Buffer.from(JSON.stringify(json)), query: new URLSearchParams() };
   const answer = (await calls['POST /cluster/echo']?.(call)) as Extract<ClusterAnswer, { status: number }>;
-  return { status: answer.status, json: JSON.parse(JSON.stringify(answer.json)), heard };
+  return { status: answer.status, json: JSON.parse(JSON.stringify(answer.json)), received };
 }
 
-describe('an echo that arrives', () => {
-  it('is answered by the active node, which counts on what it has said', async () => {
-    const { status, heard } = await echo(news);
+describe('POST /cluster/echo', () => {
+  it('is answered by the active node, which records the report', async () => {
+    const { status, received } = await echo(request);
     expect(status).to.equal(200);
-    expect(heard).to.deep.equal([2]);
+    expect(received).to.deep.equal([2]);
   });
 
   for (const intervalMs of [999, 1_001, 60_000])
-    it(`of a node with an interval of ${intervalMs} ms is refused where it is 1000 ms, and lets nobody serve`, async () => {
-      const refused = await echo({ ...news, intervalMs });
-      expect(refused).to.deep.equal({ status: 409, json: { intervalMs: 1_000 }, heard: [] });
+    it(`refuses an interval of ${intervalMs} ms where it is 1000 ms, and records nothing`, async () => {
+      const refused = await echo({ ...request, intervalMs });
+      expect(refused).to.deep.equal({ status: 409, json: { intervalMs: 1_000 }, received: [] });
     });
 
-  it('of a node that does not say its interval is malformed', async () => {
-    const { intervalMs: _, ...rest } = news;
-    expect(await echo(rest)).to.deep.include({ status: 400, heard: [] });
+  it('refuses an echo without an interval as malformed', async () => {
+    const { intervalMs: _, ...rest } = request;
+    expect(await echo(rest)).to.deep.include({ status: 400, received: [] });
   });
 
-  it('is told by a node that is not the active one whom it knows to be members', async () => {
-    const refused = await echo(news, { isActive: false });
-    expect(refused).to.deep.equal({ status: 503, json: { active: false, committed }, heard: [] });
+  it('reports the committed members on a node that is not active', async () => {
+    const refused = await echo(request, { isActive: false });
+    expect(refused).to.deep.equal({ status: 503, json: { active: false, committed }, received: [] });
   });
 
-  it('is told of no members by a node that was removed', async () => {
-    const refused = await echo(news, { isActive: false, removed: true });
-    expect(refused).to.deep.equal({ status: 503, json: { active: false }, heard: [] });
+  it('reports no members on a removed node', async () => {
+    const refused = await echo(request, { isActive: false, removed: true });
+    expect(refused).to.deep.equal({ status: 503, json: { active: false }, received: [] });
   });
 });

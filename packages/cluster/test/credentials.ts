@@ -7,7 +7,7 @@ import type { Member } from '../src/membership/membership.ts';
 
 export const clusterId = '6b7c6f0e-2f0b-4c34-9d6b-0f8c1d2e3a4b';
 
-/** A node as its peers may come to see it. */
+/** A node with its identity and certificate. */
 export interface TestNode {
   readonly id: NodeId;
   readonly identity: NodeIdentity;
@@ -16,7 +16,7 @@ export interface TestNode {
 
 export interface TestCluster {
   readonly authority: ClusterAuthority;
-  /** @param signed - what the authority says instead of the truth */
+  /** @param signed - false content for the authority to sign */
   node(id: NodeId, signed?: { readonly clusterId?: string; readonly now?: Date }): Promise<TestNode>;
 }
 
@@ -27,7 +27,7 @@ export async function testCluster(): Promise<TestCluster> {
     node: async (id, signed) => {
       const { key, request } = await makeRequest(id);
       const certificate = await signRequest(authority, { request, nodeId: id, clusterId, now: new Date(), ...signed });
-      const identity = { key, certificate, authority: authority.certificate, seeds: [] };
+      const identity = { key, certificate, authority: authority.certificate, membersAtJoin: [] };
       return { id, identity, certificate: fingerprintOf(new X509Certificate(certificate)) };
     },
   };

@@ -1,6 +1,6 @@
 import { StartError } from '@transitd/process';
 
-/** Variables with our prefix that are not configuration: a client's, and the tests' switch for faults. */
+/** Variables with the prefix `TRANSITD_` that are not configuration: those of the client, and the fault injection of tests. */
 const notConfiguration = new Set([
   'TRANSITD_ADDR',
   'TRANSITD_TOKEN',
@@ -9,7 +9,7 @@ const notConfiguration = new Set([
   'TRANSITD_FAILPOINTS',
 ]);
 
-/** Where an environment variable goes: `TRANSITD_LOG_LEVEL` → `log.level`. Lists are configured in the file, but for the one listener. */
+/** The setting of each environment variable: `TRANSITD_LOG_LEVEL` → `log.level`. Lists need the file, except the first listener. */
 const variables: Readonly<Record<string, readonly (string | number)[]>> = {
   TRANSITD_NODE_ID: ['node_id'],
   TRANSITD_DATA_DIR: ['data_dir'],
@@ -58,8 +58,8 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
 };
 
 /**
- * The configuration with what the environment says in its place. Text becomes what YAML would make of it: `true`, `50000`, or the text.
- * @throws StartError for a variable with our prefix that nobody knows
+ * Returns the configuration with the settings of the environment in it. A value is parsed as in YAML: a boolean, a number or a text.
+ * @throws StartError for an unknown variable with the prefix `TRANSITD_`
  */
 export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv): unknown {
   let result = input;
@@ -74,9 +74,10 @@ export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv):
     const value = /^(true|false|0|[1-9]\d*)$/.test(text) && !name.endsWith('_ID') ? JSON.parse(text) : text;
     result = withValueAt(result, path, value);
   }
-  // The seal's key may itself come from a variable with our prefix: the whole configuration names it.
-  const stranger = unknown.find((name) => !namesKeyVariable(result, name));
-  if (stranger !== undefined) throw new StartError(`configuration: the environment variable ${stranger} is not known`);
+  // A variable that `key_env` names holds a seal key. That is known only when the whole configuration is.
+  const unexpected = unknown.find((name) => !namesKeyVariable(result, name));
+  if (unexpected !== undefined)
+    throw new StartError(`configuration: unknown environment variable ${unexpected}: correct its name or unset it`);
   return result;
 }
 

@@ -2,14 +2,12 @@ export {
   addressText,
   type Config,
   type ConfigInput,
-  ciphertextPrefixPattern,
-  electionTimeoutMsMin,
   isLoopback,
   type ListenerConfig,
   type LogConfig,
-  leaseMsMax,
   parseConfig,
   readConfigFile,
 } from './config.ts';
+export { ciphertextPrefixPattern, electionTimeoutMsMin, leaseMsMax } from './schema.ts';
 export { sealConfig } from './seal-key.ts';
 export { tlsContext } from './tls-context.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { BarrierError, checkSealConfig, type SealConfig } from '@transitd/barrier';
-import { requireWrittenByOwner, StartError } from '@transitd/process';
+import { requireOwnerWritable, StartError } from '@transitd/process';
 import type { Config } from './config.ts';
 
-/** How this node unseals, with the keys that the configuration names. @throws StartError */
+/** Returns the seal of this node, with the keys read from the files or variables that the configuration names. @throws StartError */
 export function sealConfig({ seal }: Pick<Config, 'seal'>): SealConfig {
   if (seal.type === 'shamir') return { type: 'shamir' };
   const { key_id, previous } = seal;
@@ -26,12 +26,12 @@ interface KeySource {
   readonly key_env?: string | undefined;
 }
 
-/** 32 bytes from a file or a variable: raw, or as base64 or hex text. @throws StartError */
+/** Reads a 32-byte key from a file or an environment variable: raw, or as base64 or hex text. @throws StartError */
 function sealKey({ key_file, key_env }: KeySource): Buffer {
-  const where = key_file ?? `the variable ${key_env}`;
+  const where = key_file ?? `the environment variable ${key_env}`;
   let content: Buffer;
   try {
-    if (key_file !== undefined) requireWrittenByOwner(key_file);
+    if (key_file !== undefined) requireOwnerWritable(key_file);
     content = key_file === undefined ? Buffer.from(process.env[key_env ?? ''] ?? '') : readFileSync(key_file);
   } catch (error) {
     if (error instanceof StartError) throw new StartError(`seal: ${error.message}`);
@@ -41,5 +41,5 @@ function sealKey({ key_file, key_env }: KeySource): Buffer {
   const text = content.toString('latin1').trim();
   if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex');
   if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return Buffer.from(text, 'base64');
-  throw new StartError(`seal: ${where} holds no 32-byte key (raw, base64 or hex)`);
+  throw new StartError(`seal: ${where} does not contain a 32-byte key (raw, base64 or hex)`);
 }

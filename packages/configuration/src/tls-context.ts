@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { StartError } from '@transitd/process';
+import { reasonOf, StartError } from '@transitd/process';
 import type { ListenerConfig } from './config.ts';
 
 /**
- * TLS 1.3's own, and of TLS 1.2 those with an AEAD and a key exchange that keeps nothing (RFC 9325 §4.2): a CBC suite has had one padding oracle
+ * All suites of TLS 1.3, and those of TLS 1.2 with an AEAD and forward secrecy (RFC 9325 §4.2). CBC suites have had one padding oracle
  * after the other.
  */
 export const cipherSuites = [
@@ -21,8 +21,8 @@ export const cipherSuites = [
 ].join(':');
 
 /**
- * What a TLS listener takes from its files, as they are now. It is complete: a context that replaces another one keeps nothing of
- * it, the lowest version included.
+ * Reads the files of a TLS listener. The options are complete, the lowest version included: a context that replaces another one keeps
+ * nothing of it.
  * @throws StartError
  */
 export function tlsContext({
@@ -55,7 +55,7 @@ function read(file: string): Buffer {
   }
 }
 
-/** OpenSSL takes a list of certificates without any for an empty one. */
+/** Reads a PEM file and requires a certificate in it: OpenSSL accepts a file without any as an empty list. */
 function readCertificate(file: string): Buffer {
   const pem = read(file);
   try {
@@ -65,5 +65,3 @@ function readCertificate(file: string): Buffer {
   }
   return pem;
 }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,6 +1,6 @@
 const durationUnitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of `10s`, `1h30m`, `150ms`, or of a bare number of seconds; nothing when it is neither. */
+/** Returns the milliseconds of `10s`, `1h30m` or `150ms`, or of a bare number of seconds; undefined for any other text. */
 export function parseDurationMs(text: string | number): number | undefined {
   if (typeof text === 'number' || /^\d+$/.test(text)) {
     const seconds = Number(text);
@@ -15,7 +15,7 @@ export function parseDurationMs(text: string | number): number | undefined {
 
 const byteUnits: Readonly<Record<string, number>> = { '': 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
 
-/** Bytes of `512MiB`, `64KiB`, or of a bare number; nothing when it is neither. */
+/** Returns the bytes of `512MiB` or `64KiB`, or of a bare number; undefined for any other text. */
 export function parseByteSize(text: string | number): number | undefined {
   const match = /^(\d+)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(String(text));
   const bytes = Number(match?.[1]) * (byteUnits[match?.[2] ?? ''] ?? Number.NaN);

@@ -6,16 +6,16 @@ import { expect } from 'chai';
 import { type ConfigInput, isLoopback, parseConfig, readConfigFile } from '../src/config.ts';
 import { parseByteSize, parseDurationMs } from '../src/units.ts';
 
-const least: ConfigInput = {
+const minimal: ConfigInput = {
   node_id: 'n1',
   data_dir: '/var/lib/transitd',
   listeners: [{ address: '127.0.0.1:8200', tls_disable: true }],
 };
-const withSeal = (seal: unknown): unknown => ({ ...least, seal });
+const withSeal = (seal: unknown): unknown => ({ ...minimal, seal });
 
 describe('configuration', () => {
-  it('fills in what is left out', () => {
-    const config = parseConfig(least);
+  it('has a default for every optional key', () => {
+    const config = parseConfig(minimal);
     expect(config.seal).to.deep.equal({ type: 'shamir' });
     expect(config.ciphertext_prefix).to.equal('svc');
     expect(config.listeners[0]).to.deep.include({
@@ -42,26 +42,26 @@ describe('configuration', () => {
     });
   });
 
-  it('makes an audit file for its owner alone, and syncs nothing, unless it is told to', () => {
-    const { audit } = parseConfig({ ...least, audit: [{ type: 'file', name: 'main', path: '/var/log/a' }] });
+  it('creates an audit file with mode 0600 and without sync by default', () => {
+    const { audit } = parseConfig({ ...minimal, audit: [{ type: 'file', name: 'main', path: '/var/log/a' }] });
     expect(audit).to.deep.equal([{ type: 'file', name: 'main', path: '/var/log/a', mode: 0o600, sync: false }]);
-    expect(parseConfig(least).audit).to.deep.equal([]);
+    expect(parseConfig(minimal).audit).to.deep.equal([]);
   });
 
   for (const { what, input, says } of [
     { what: 'nothing at all', input: {}, says: /node_id/ },
-    { what: 'an unknown key', input: { ...least, colour: 'red' }, says: /colour/ },
+    { what: 'an unknown key', input: { ...minimal, color: 'red' }, says: /color/ },
     {
       what: 'an unknown key of a listener',
-      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, x: 1 }] },
+      input: { ...minimal, listeners: [{ address: '127.0.0.1:1', tls_disable: true, x: 1 }] },
       says: /x/,
     },
     ...[
-      { what: 'an audit sink without a type', audit: [{ name: 'a' }], says: /audit\.0\.type/ },
-      { what: 'an audit sink of an unknown type', audit: [{ type: 'socket', name: 'a' }], says: /audit\.0\.type/ },
+      { what: 'an audit device without a type', audit: [{ name: 'a' }], says: /audit\.0\.type/ },
+      { what: 'an audit device of an unknown type', audit: [{ type: 'socket', name: 'a' }], says: /audit\.0\.type/ },
       { what: 'an audit file with a relative path', audit: [{ type: 'file', name: 'a', path: 'a' }], says: /audit\.0\.path/ },
       {
-        what: 'an audit file that all may write',
+        what: 'an audit file that everybody may write',
         audit: [{ type: 'file', name: 'a', path: '/a', mode: '0666' }],
         says: /audit\.0\.mode/,
       },
@@ -71,107 +71,107 @@ describe('configuration', () => {
         says: /mode/,
       },
       {
-        what: 'a name of two audit sinks',
+        what: 'two audit devices with one name',
         audit: [
           { type: 'stdout', name: 'a' },
           { type: 'file', name: 'a', path: '/a' },
         ],
-        says: /audit.*one name twice/,
+        says: /audit.*same name twice/,
       },
       {
-        what: 'a file of two audit sinks',
+        what: 'two audit devices with one file',
         audit: [
           { type: 'file', name: 'a', path: '/a' },
           { type: 'file', name: 'b', path: '/x/../a' },
         ],
-        says: /audit.*one file twice/,
+        says: /audit.*same file twice/,
       },
-    ].map(({ what, audit, says }) => ({ what, input: { ...least, audit }, says })),
+    ].map(({ what, audit, says }) => ({ what, input: { ...minimal, audit }, says })),
     ...[
-      { what: 'a node that may work on nothing', limits: { reads: 0 }, says: /limits\.reads/ },
-      { what: 'part of a change at a time', limits: { changes: 1.5 }, says: /limits\.changes/ },
-      { what: 'a line of less than nobody', limits: { waiting: -1 }, says: /limits\.waiting/ },
-      { what: 'connections for next to nobody', limits: { connections: 1 }, says: /limits\.connections/ },
+      { what: 'a limit of 0 reads in flight', limits: { reads: 0 }, says: /limits\.reads/ },
+      { what: 'a fractional limit of changes in flight', limits: { changes: 1.5 }, says: /limits\.changes/ },
+      { what: 'a negative queue length', limits: { waiting: -1 }, says: /limits\.waiting/ },
+      { what: 'a limit of 1 connection', limits: { connections: 1 }, says: /limits\.connections/ },
       { what: 'no memory for bodies', limits: { body_memory: 0 }, says: /limits\.body_memory/ },
       {
-        what: 'less memory than one body takes',
+        what: 'less memory for bodies than one body may need',
         limits: { body_memory: '2MiB' },
         says: /body_memory.*listeners\.0\.max_request_size/,
       },
-      { what: 'a limit that there is not', limits: { rate: 1 }, says: /limits/ },
-    ].map(({ what, limits, says }) => ({ what, input: { ...least, limits }, says })),
+      { what: 'an unknown limit', limits: { rate: 1 }, says: /limits/ },
+    ].map(({ what, limits, says }) => ({ what, input: { ...minimal, limits }, says })),
     {
-      what: 'a leader lease that outlasts the promises behind it',
-      input: { ...least, raft: { lease: '801ms' } },
-      says: /raft\.lease: is more than 800ms/,
+      what: 'a leader lease longer than the promises of the voters',
+      input: { ...minimal, raft: { lease: '801ms' } },
+      says: /raft\.lease: must be at most 800ms/,
     },
     {
-      what: 'an election timeout on which the leases of others could not rest',
-      input: { ...least, raft: { election_timeout: '999ms' } },
-      says: /raft\.election_timeout: is not between 1s and 1m/,
+      what: 'an election timeout shorter than the leases of other nodes need',
+      input: { ...minimal, raft: { election_timeout: '999ms' } },
+      says: /raft\.election_timeout: must be between 1s and 1m/,
     },
-    { what: 'no listener', input: { ...least, listeners: [] }, says: /listeners/ },
+    { what: 'no listener', input: { ...minimal, listeners: [] }, says: /listeners/ },
     {
-      what: 'a PKCS#11 library that every folder could provide',
-      input: { ...least, pkcs11_libraries: [{ name: 'hsm', path: 'libsofthsm2.so' }] },
-      says: /pkcs11_libraries\.0\.path: is not an absolute path/,
-    },
-    {
-      what: 'two PKCS#11 libraries of one name',
-      input: { ...least, pkcs11_libraries: ['/a.so', '/b.so'].map((path) => ({ name: 'hsm', path })) },
-      says: /pkcs11_libraries: has one name twice/,
+      what: 'a PKCS#11 library with a relative path',
+      input: { ...minimal, pkcs11_libraries: [{ name: 'hsm', path: 'libsofthsm2.so' }] },
+      says: /pkcs11_libraries\.0\.path: must be an absolute path/,
     },
     {
-      what: 'a PKCS#11 library whose name is none',
-      input: { ...least, pkcs11_libraries: [{ name: 'a/b', path: '/a.so' }] },
+      what: 'two PKCS#11 libraries with one name',
+      input: { ...minimal, pkcs11_libraries: ['/a.so', '/b.so'].map((path) => ({ name: 'hsm', path })) },
+      says: /pkcs11_libraries: has the same name twice/,
+    },
+    {
+      what: 'a PKCS#11 library with an invalid name',
+      input: { ...minimal, pkcs11_libraries: [{ name: 'a/b', path: '/a.so' }] },
       says: /pkcs11_libraries\.0\.name/,
     },
     {
-      what: 'a listener that says nothing of TLS',
-      input: { ...least, listeners: [{ address: '127.0.0.1:8200' }] },
+      what: 'a listener without a TLS setting',
+      input: { ...minimal, listeners: [{ address: '127.0.0.1:8200' }] },
       says: /needs tls/,
     },
     {
       what: 'TLS switched on and off',
-      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, tls: { cert_file: 'a', key_file: 'b' } }] },
+      input: { ...minimal, listeners: [{ address: '127.0.0.1:1', tls_disable: true, tls: { cert_file: 'a', key_file: 'b' } }] },
       says: /both/,
     },
     {
       what: 'a port out of range',
-      input: { ...least, listeners: [{ address: '127.0.0.1:70000', tls_disable: true }] },
+      input: { ...minimal, listeners: [{ address: '127.0.0.1:70000', tls_disable: true }] },
       says: /address/,
     },
     {
       what: 'an address without a port',
-      input: { ...least, listeners: [{ address: 'localhost', tls_disable: true }] },
+      input: { ...minimal, listeners: [{ address: 'localhost', tls_disable: true }] },
       says: /address/,
     },
-    { what: 'a node name with a slash', input: { ...least, node_id: 'a/b' }, says: /node_id/ },
+    { what: 'a node name with a slash', input: { ...minimal, node_id: 'a/b' }, says: /node_id/ },
     {
       what: 'a bad duration',
-      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, headers_timeout: 'soon' }] },
+      input: { ...minimal, listeners: [{ address: '127.0.0.1:1', tls_disable: true, headers_timeout: 'soon' }] },
       says: /headers_timeout.*duration/,
     },
     ...['0', '900ms', '6m'].map((headers_timeout) => ({
-      what: `a head that may take ${headers_timeout}`,
-      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, headers_timeout }] },
+      what: `a headers_timeout of ${headers_timeout}`,
+      input: { ...minimal, listeners: [{ address: '127.0.0.1:1', tls_disable: true, headers_timeout }] },
       says: /headers_timeout.*1s and 5m/,
     })),
     {
-      what: "a rotation of the barrier's key every hour",
-      input: { ...least, barrier_rotation: { interval: '1h' } },
+      what: 'a rotation of the barrier key every hour',
+      input: { ...minimal, barrier_rotation: { interval: '1h' } },
       says: /barrier_rotation.interval.*24h/,
     },
-    { what: 'a bad size', input: { ...least, raft: { disk_reserve: '1 parsec' } }, says: /disk_reserve.*size/ },
+    { what: 'a bad size', input: { ...minimal, raft: { disk_reserve: '1 parsec' } }, says: /disk_reserve.*size/ },
     {
       what: 'compactions that free nothing',
-      input: { ...least, raft: { snapshot_threshold: 1000, trailing_logs: 501 } },
+      input: { ...minimal, raft: { snapshot_threshold: 1000, trailing_logs: 501 } },
       says: /trailing_logs/,
     },
     { what: 'a seal type that does not exist', input: withSeal({ type: 'wax' }), says: /seal/ },
     { what: 'a static seal without a key', input: withSeal({ type: 'static', key_id: 'a' }), says: /key_file and key_env/ },
     {
-      what: 'a static seal with two sources',
+      what: 'a static seal with two key sources',
       input: withSeal({ type: 'static', key_id: 'a', key_file: 'a', key_env: 'b' }),
       says: /key_file and key_env/,
     },
@@ -190,10 +190,18 @@ describe('configuration', () => {
       }),
       says: /inside data_dir/,
     },
-    { what: 'a prefix that would break ciphertexts', input: { ...least, ciphertext_prefix: 'a:b' }, says: /ciphertext_prefix/ },
-    { what: 'a token TTL above the longest', input: { ...least, tokens: { default_ttl: '2h', max_ttl: '1h' } }, says: /tokens/ },
-    { what: 'a token TTL of nothing', input: { ...least, tokens: { default_ttl: 0 } }, says: /tokens.default_ttl/ },
-    { what: 'a proxy that is no address', input: { ...least, trusted_proxies: ['proxy.example'] }, says: /trusted_proxies/ },
+    { what: 'a prefix that would break ciphertexts', input: { ...minimal, ciphertext_prefix: 'a:b' }, says: /ciphertext_prefix/ },
+    {
+      what: 'a default token TTL above the maximum',
+      input: { ...minimal, tokens: { default_ttl: '2h', max_ttl: '1h' } },
+      says: /tokens/,
+    },
+    { what: 'a token TTL of 0', input: { ...minimal, tokens: { default_ttl: 0 } }, says: /tokens.default_ttl/ },
+    {
+      what: 'a trusted proxy that is not an address',
+      input: { ...minimal, trusted_proxies: ['proxy.example'] },
+      says: /trusted_proxies/,
+    },
     { what: 'a list instead of a document', input: [], says: /document/ },
   ]) {
     it(`refuses ${what}, in one sentence that names the key`, () => {
@@ -204,7 +212,7 @@ describe('configuration', () => {
     });
   }
 
-  it('takes every key from the environment too', () => {
+  it('reads settings from the environment', () => {
     const config = parseConfig(
       {},
       {
@@ -219,7 +227,7 @@ describe('configuration', () => {
         TRANSITD_SEAL_TYPE: 'static',
         TRANSITD_SEAL_KEY_ID: '2026',
         TRANSITD_SEAL_KEY_ENV: 'K',
-        TRANSITD_TOKEN: 'a client of this shell',
+        TRANSITD_TOKEN: 'for the client in the same shell',
         PATH: '/bin',
       },
     );
@@ -229,28 +237,28 @@ describe('configuration', () => {
     expect(config.limits).to.deep.include({ reads: 7, body_memory: 64 * 2 ** 20 });
   });
 
-  it('refuses a variable that it does not know, but for the one that holds the seal key', () => {
-    expect(() => parseConfig(least, { TRANSITD_COLOUR: 'red' })).to.throw(StartError, /TRANSITD_COLOUR/);
+  it('refuses an unknown variable, except the one that holds the seal key', () => {
+    expect(() => parseConfig(minimal, { TRANSITD_COLOR: 'red' })).to.throw(StartError, /TRANSITD_COLOR/);
     const seal = { type: 'static', key_id: 'a', key_env: 'TRANSITD_MY_SEAL' };
-    expect(parseConfig({ ...least, seal }, { TRANSITD_MY_SEAL: 'secret' }).seal).to.deep.equal(seal);
+    expect(parseConfig({ ...minimal, seal }, { TRANSITD_MY_SEAL: 'secret' }).seal).to.deep.equal(seal);
   });
 
-  it('finds the variable of the seal key when the environment alone names it', () => {
+  it('accepts the variable of the seal key when only the environment names it', () => {
     const variables = { TRANSITD_SEAL_TYPE: 'static', TRANSITD_SEAL_KEY_ID: 'a', TRANSITD_SEAL_KEY_ENV: 'TRANSITD_MYKEY' };
-    expect(parseConfig(least, { ...variables, TRANSITD_MYKEY: 'secret' }).seal).to.include({ key_env: 'TRANSITD_MYKEY' });
-    expect(parseConfig(least, { TRANSITD_MYKEY: 'secret', ...variables }).seal).to.include({ key_env: 'TRANSITD_MYKEY' });
+    expect(parseConfig(minimal, { ...variables, TRANSITD_MYKEY: 'secret' }).seal).to.include({ key_env: 'TRANSITD_MYKEY' });
+    expect(parseConfig(minimal, { TRANSITD_MYKEY: 'secret', ...variables }).seal).to.include({ key_env: 'TRANSITD_MYKEY' });
   });
 
-  it('refuses a number with leading zeros in a sentence', () => {
-    expect(() => parseConfig(least, { TRANSITD_RAFT_TRAILING_LOGS: '0100' })).to.throw(StartError, /raft.trailing_logs/);
+  it('refuses a number with leading zeros', () => {
+    expect(() => parseConfig(minimal, { TRANSITD_RAFT_TRAILING_LOGS: '0100' })).to.throw(StartError, /raft.trailing_logs/);
   });
 
-  it('puts what is fixed before the environment', () => {
+  it('lets fixed settings replace those of the environment', () => {
     const environment = { TRANSITD_DATA_DIR: '/elsewhere', TRANSITD_NODE_ID: 'n2' };
-    expect(parseConfig(least, environment, { data_dir: '/here' })).to.include({ data_dir: '/here', node_id: 'n2' });
+    expect(parseConfig(minimal, environment, { data_dir: '/here' })).to.include({ data_dir: '/here', node_id: 'n2' });
   });
 
-  it('finds a seal key inside the data directory behind a symbolic link, or with dots in front of its name', () => {
+  it('refuses a seal key inside the data directory also through a symbolic link, or when its name starts with dots', () => {
     const folder = mkdtempSync(join(tmpdir(), 'transitd-config-'));
     try {
       mkdirSync(join(folder, 'data'));
@@ -259,7 +267,7 @@ describe('configuration', () => {
       symlinkSync(join(folder, 'data/key'), join(folder, 'key'));
       const parse = (data_dir: string, key_file: string): unknown =>
         parseConfig({
-          ...least,
+          ...minimal,
           data_dir: join(folder, data_dir),
           seal: { type: 'static', key_id: 'a', key_file: join(folder, key_file) },
         });
@@ -282,7 +290,7 @@ describe('configuration', () => {
     }
   });
 
-  it('reads YAML, and says what is wrong with a file', () => {
+  it('reads YAML, and reports a file that is invalid or missing', () => {
     const folder = mkdtempSync(join(tmpdir(), 'transitd-config-'));
     try {
       const file = join(folder, 'c.yaml');
@@ -296,12 +304,12 @@ describe('configuration', () => {
     }
   });
 
-  it('is right in the example that an operator starts from', () => {
+  it('accepts the example in deploy', () => {
     const example = join(import.meta.dirname, '../../../deploy/transitd.example.yaml');
     expect(readConfigFile(example, {}).seal).to.deep.equal({ type: 'shamir' });
   });
 
-  it('knows loopback addresses', () => {
+  it('recognizes loopback addresses', () => {
     expect(['127.0.0.1', '127.9.9.9', '::1', 'localhost'].filter((host) => !isLoopback(host))).to.deep.equal([]);
     expect(['0.0.0.0', '', '::', '10.0.0.1', '127.evil.example', 'example.org'].filter(isLoopback)).to.deep.equal([]);
   });

@@ -30,6 +30,6 @@ export function indexWanted(headers: NodeJS.Dict<string | string[]>, clusterId: 
   const header = headers['x-service-index'] || headers['x-vault-index'];
   if (header === undefined || header === '') return undefined;
   const index = indexIn(header, clusterId);
-  if (index === undefined) throw new RequestError('invalid_request', `${indexHeader} is none of this cluster`);
+  if (index === undefined) throw new RequestError('invalid_request', `${indexHeader} belongs to another cluster`);
   return index;
 }

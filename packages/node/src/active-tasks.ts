@@ -1,16 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
 import { ensureAuditKey } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
-import type { Logger } from '@transitd/process';
+import { type Logger, reasonOf } from '@transitd/process';
 import { sweepRemovedMounts } from './mounts/mount-sweep.ts';
 import type { Services } from './services.ts';
 
-/** Records that one piece of clearing deletes or looks at, about. */
+/** Roughly how many records one step of a sweep reads or deletes. */
 const sweepLimit = 500;
-/** Keys that one round rotates at most. */
+/** Most keys that one round rotates. */
 const rotationLimit = 1000;
 
-export interface UpkeepParts {
+export interface ActiveTasksParts {
   readonly services: Services;
   readonly barrier: Barrier;
   readonly log: Logger;
@@ -18,51 +18,53 @@ export interface UpkeepParts {
 }
 
 /**
- * One round of what the active node does from time to time: the barrier's rotation, keys that are due, and clearing what tokens,
- * deleted keys and removed mounts left behind. What fails is logged and left for the next round; the other tasks do not depend on it.
+ * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens and the records of
+ * deleted keys and removed mounts. A task that fails is logged and left for the next round; the others run all the same.
  */
-export async function keepUp({ services, barrier, log, isActive }: UpkeepParts): Promise<void> {
-  const attempt = async (task: () => Promise<unknown>): Promise<void> => {
+export async function runActiveTasks({ services, barrier, log, isActive }: ActiveTasksParts): Promise<void> {
+  const attempt = async (name: string, task: () => Promise<unknown>): Promise<void> => {
     try {
       await task();
     } catch (error) {
-      log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'upkeep was left for the next round');
+      log.warn({ task: name, reason: reasonOf(error) }, 'a maintenance task failed; the next round tries again');
     }
   };
 
-  await attempt(async () => {
+  await attempt('delete invalid tokens', async () => {
     const { removed, unreadable } = await sweepTokens(services, isActive);
-    if (removed > 0) log.info({ removed }, 'tokens were deleted that were good no more');
-    if (unreadable > 0) log.warn({ unreadable }, 'tokens that are good no more are of a format that this version does not know');
+    if (removed > 0) log.info({ removed }, 'deleted tokens that were no longer valid');
+    if (unreadable > 0)
+      log.warn({ unreadable }, 'some invalid tokens have a format that this version does not know and were not deleted');
   });
-  await attempt(() => services.logins.sweep(sweepLimit));
-  await attempt(async () => {
+  await attempt('delete what removed and expired logins left', () => services.logins.sweep(sweepLimit));
+  await attempt('rotate the barrier key', async () => {
     const { rotated, rewrapped } = await barrier.maintain();
-    if (rotated) log.info("the barrier's key was rotated");
-    if (rewrapped) log.info('the root key was wrapped anew by the present seal key');
+    if (rotated) log.info('rotated the barrier key');
+    if (rewrapped) log.info('wrapped the root key under the present seal key');
   });
-  await attempt(() => ensureAuditKey(barrier.store));
-  await attempt(async () => {
+  await attempt('create the audit key', () => ensureAuditKey(barrier.store));
+  await attempt('delete the records of removed mounts', async () => {
     const removed = await sweepMounts(barrier, isActive);
-    if (removed > 0) log.info({ removed }, 'records of removed mounts were deleted');
+    if (removed > 0) log.info({ removed }, 'deleted records of removed mounts');
   });
   for (const engine of services.mounts.engines.values()) {
-    await attempt(async () => {
+    await attempt('rotate keys that are due', async () => {
       const { rotated, failed } = await engine.rotateDue(rotationLimit);
-      if (rotated > 0) log.info({ rotated }, 'keys were rotated that were due');
-      if (failed > 0) log.warn({ failed }, 'keys that are due could not be rotated');
+      if (rotated > 0) log.info({ rotated }, 'rotated keys that were due');
+      if (failed > 0) log.warn({ failed }, 'some keys that are due could not be rotated; the next round tries again');
     });
-    await attempt(() => engine.sweep(sweepLimit));
-    await attempt(() => engine.transfers.wrappingKey()); // making it takes seconds: it is there before anyone asks
+    await attempt('delete the records of deleted keys', () => engine.sweep(sweepLimit));
+    // Generating it takes seconds, so it is created before the first request for it.
+    await attempt('create the wrapping key for imports', () => engine.transfers.wrappingKey());
   }
 }
 
-/** Piece by piece while there is more than one of them, and other work in between. */
+/** Deletes in steps until one is not full, with an event-loop turn between them for other work. */
 async function sweepTokens({ registry }: Services, isActive: () => boolean): Promise<{ removed: number; unreadable: number }> {
-  let [removed, unreadable, piece] = [0, 0, sweepLimit];
-  for (; piece >= sweepLimit && isActive(); await setImmediate()) {
+  let [removed, unreadable, stepRemoved] = [0, 0, sweepLimit];
+  for (; stepRemoved >= sweepLimit && isActive(); await setImmediate()) {
     const swept = await registry.sweep(sweepLimit);
-    piece = swept.removed;
+    stepRemoved = swept.removed;
     removed += swept.removed;
     unreadable += swept.unreadable;
   }

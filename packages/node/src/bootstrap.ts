@@ -5,36 +5,36 @@ import type { Config } from '@transitd/configuration';
 import type { ClusterMember } from './cluster-member.ts';
 import { initialMounts } from './mounts/mounts.ts';
 import type { ServiceLoader } from './service-loader.ts';
-import type { DataDirectory } from './storage/storage.ts';
+import type { DataDirectory } from './storage/data-directory.ts';
 
 export interface Initialized extends InitialShares {
   readonly rootToken: string;
 }
 
-export interface FoundingParts {
+export interface BootstrapParts {
   readonly config: Config;
   readonly seal: SealConfig;
   readonly directory: DataDirectory;
-  readonly part: ClusterMember;
+  readonly clusterMember: ClusterMember;
   readonly serviceLoader: ServiceLoader;
 }
 
 /**
- * Founds a cluster of this one node. Its first records, the root token among them, are one transaction: a crash leaves an
- * uninitialised node or a whole one.
+ * Creates a cluster with this node as its only member. All first records, the root token included, are one transaction: after a crash the
+ * node is either uninitialized or complete.
  * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
  */
 export async function bootstrapCluster(
-  { config, seal, directory, part, serviceLoader }: FoundingParts,
+  { config, seal, directory, clusterMember, serviceLoader }: BootstrapParts,
   request: InitializeRequest,
   rootTokenId: string | undefined,
 ): Promise<Initialized> {
-  if (part.store === undefined) {
-    countsFor(seal.type, request); // a refused request leaves no cluster behind
+  if (clusterMember.store === undefined) {
+    countsFor(seal.type, request); // before anything is created: a refused request leaves no cluster
     if (!(await directory.holdsNode())) await directory.bootstrapCluster();
-    await part.start();
+    await clusterMember.start();
   }
-  const { barrier } = part.requireStore();
+  const { barrier } = clusterMember.requireStore();
   const { rootToken, writes } = initialAccess({
     now: Date.now(),
     ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),

@@ -5,15 +5,15 @@ import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
 import { type Replica, StoreError } from '@transitd/storage-fsm';
-import type { Joining } from './bootstrap/joining.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
+import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
-import type { DataDirectory } from './storage/storage.ts';
+import type { DataDirectory } from './storage/data-directory.ts';
 
-/** A cluster that exists: consensus, records and the barrier over them, sealed or not. */
+/** The records of this node's cluster, and the barrier that encrypts them, sealed or not. */
 export interface EncryptedStore {
   readonly replica: Replica;
   readonly barrier: Barrier;
@@ -33,9 +33,9 @@ export interface ClusterMemberParts {
   readonly isActive: () => boolean;
 }
 
-export const removedText = 'this node was removed from its cluster: it can only join again with an empty data directory';
+export const removedText = 'this node was removed from its cluster: to let it join again, stop it, empty data_dir and start it';
 
-/** A node's part in a cluster: its log, its records and the barrier over them, and the ways to its peers. */
+/** This node as a member of a cluster: its storage, its barrier, and its ties to the other members. */
 export class ClusterMember {
   readonly #parts: ClusterMemberParts;
   readonly #logLimit: LogLimit;
@@ -59,12 +59,12 @@ export class ClusterMember {
     });
   }
 
-  /** Present from the moment that the log is open, before there is a member. */
+  /** Defined once the log is open, which is before `store`. */
   get storage(): Storage | undefined {
     return this.#storage;
   }
 
-  /** Nothing before this node belongs to a cluster. */
+  /** Undefined until this node belongs to a cluster. */
   get store(): EncryptedStore | undefined {
     return this.#store;
   }
@@ -75,12 +75,12 @@ export class ClusterMember {
     return this.#store;
   }
 
-  /** What it does together with others; nothing on a node that nobody can join. */
+  /** This node's ties to the other members; undefined on a node that no other node can join. */
   get cluster(): Cluster | undefined {
     return this.#cluster;
   }
 
-  /** Backups of the state; nothing before this node belongs to a cluster. */
+  /** Backups of the state; undefined until this node belongs to a cluster. */
   get snapshots(): Snapshots | undefined {
     return this.#snapshots;
   }
@@ -89,13 +89,13 @@ export class ClusterMember {
     return this.#removed;
   }
 
-  /** Who takes in the requests that other nodes hand on. */
-  serveForwarded(front: RequestListener): void {
-    this.#forwarded = front;
-    this.#cluster?.serveForwarded(front);
+  /** Sets the listener for requests that other nodes forward to this one. */
+  serveForwarded(listener: RequestListener): void {
+    this.#forwarded = listener;
+    this.#cluster?.serveForwarded(listener);
   }
 
-  /** Opens log and records, and begins. A failure leaves nothing of it. */
+  /** Opens storage, barrier and cluster port, and starts consensus. A failure undoes all of it. */
   async start(joining?: Joining): Promise<void> {
     const cluster = this.#parts.config.cluster_addr === undefined ? undefined : await this.#openCluster();
     this.#cluster = cluster;
@@ -103,22 +103,22 @@ export class ClusterMember {
     let storage: Storage | undefined;
     try {
       storage = await this.#openStorage(cluster);
-      await this.#begin(storage, cluster, joining);
+      await this.#startConsensus(storage, cluster, joining);
     } catch (error) {
-      // Whatever was begun is undone, so that the next attempt finds nothing of it.
+      // Undo everything, so that the next attempt starts from nothing.
       const barrier = this.#store?.barrier;
       this.#store = undefined;
       this.#snapshots = undefined;
       this.#storage = undefined;
       this.#cluster = undefined;
       barrier?.close();
-      await storage?.stop().catch(() => undefined); // the first error tells more
+      await storage?.stop().catch(() => undefined); // the first error is the cause
       await cluster?.close();
       throw error;
     }
   }
 
-  /** Seals, and finishes the writes that were taken; a start under way ends `stopped`. */
+  /** Seals, and finishes the writes that were accepted; a start in progress fails with `stopped`. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#store?.barrier.close();
@@ -126,18 +126,18 @@ export class ClusterMember {
     await this.#cluster?.close();
   }
 
-  /** Something serves from now on, or nothing does any more. */
-  servingChanged(): void {
-    this.noteFitness();
+  /** The services were loaded or closed. */
+  servicesChanged(): void {
+    this.updateFitness();
     this.#cluster?.sealChanged();
   }
 
-  /** Consensus is told whether this node may lead. */
-  noteFitness(): void {
+  /** Tells consensus whether this node may lead. */
+  updateFitness(): void {
     if (this.#storage === undefined || this.#store === undefined) return;
     const { driver } = this.#storage;
     const fitness = fitnessOf({
-      serves: this.#parts.serviceLoader.services !== undefined,
+      isUnsealed: this.#parts.serviceLoader.services !== undefined,
       initialized: this.#store.barrier.state.initialized,
       alone: isAlone(driver.consensus().conf, driver.status().nodeId),
       differs: this.#cluster?.differs === true,
@@ -155,7 +155,7 @@ export class ClusterMember {
       apiAddress,
       isActive,
       isUnsealed: () => serviceLoader.services !== undefined,
-      onDifference: () => this.noteFitness(),
+      onDifference: () => this.updateFitness(),
       onFatal: this.#parts.onFatal,
       onRemoved: () => this.#endMembership(),
       observer,
@@ -171,19 +171,20 @@ export class ClusterMember {
       onStatus: (status) => this.#statusChanged(status),
       onConfiguration: () => {
         cluster?.configurationChanged();
-        this.noteFitness();
+        this.updateFitness();
       },
       onClockJump: (ms) => this.#clockJumped(ms),
       ...(cluster && { membership: cluster.ports }),
     });
   }
 
-  async #begin(storage: Storage, cluster: Cluster | undefined, joining: Joining | undefined): Promise<void> {
+  async #startConsensus(storage: Storage, cluster: Cluster | undefined, joining: Joining | undefined): Promise<void> {
     const { directory, log } = this.#parts;
     this.#refuseWhenStopping();
     this.#storage = storage;
     this.#removed = cluster?.removed ?? false;
-    // What a single node acknowledged may still lie in its log only; among several, a node may not wait for a leader.
+    // The only member may have acknowledged entries that are in its log and not applied, so it must lead first. Any other member must not
+    // wait for a leader.
     const alone = isAlone(storage.driver.consensus().conf, storage.driver.status().nodeId);
     if (alone) {
       storage.driver.start();
@@ -200,7 +201,7 @@ export class ClusterMember {
       authority: async () => (cluster === undefined ? readAuthority(barrier.store) : cluster.signingAuthority()),
       restoreAuthority: async (authority) => cluster?.restoreAuthority(authority),
     });
-    this.noteFitness();
+    this.updateFitness();
     if (!alone) storage.driver.start();
     await cluster?.start({ storage, barrier });
     if (joining !== undefined) await this.#unsealJoined(joining, barrier);
@@ -223,7 +224,7 @@ export class ClusterMember {
     return barrier;
   }
 
-  /** A member it is by now, whatever becomes of its shares: when those are the cluster's no more, it waits for others. */
+  /** Unseals after a join. The node is a member even if its shares no longer open the cluster's seal; then it waits for other shares. */
   async #unsealJoined(joining: Joining, barrier: Barrier): Promise<void> {
     const { serviceLoader, log } = this.#parts;
     try {
@@ -232,14 +233,17 @@ export class ClusterMember {
     } catch (error) {
       this.#refuseWhenStopping();
       const reason = error instanceof Error ? error.message : String(error);
-      log.warn({ reason }, 'joined, but the shares given for the join do not unseal this node');
+      log.warn(
+        { reason },
+        'this node has joined, but the shares given for the join do not unseal it: give it the current shares',
+      );
     }
   }
 
   #statusChanged(status: DriverStatus): void {
     this.#leadershipLog.statusChanged(status);
     this.#parts.onStatus(status);
-    if (!status.ready) this.#store?.barrier.dropAttempts(); // the next active node knows nothing of them
+    if (!status.ready) this.#store?.barrier.dropAttempts(); // the next active node does not know them
     this.#cluster?.statusChanged(status);
   }
 
@@ -248,11 +252,12 @@ export class ClusterMember {
       'warn',
       'clock jump',
       { jumpMs: Math.round(ms) },
-      'a clock of this machine jumped against the monotonic clock: the machine was suspended or its clock was set. Leases and heartbeats from before it are not used',
+      'a clock of this machine jumped against the monotonic clock: the machine was suspended or its clock was set. ' +
+        'Earlier leases and heartbeats are not used',
     );
   }
 
-  /** This node is no member any more: it serves nothing, and holds no key. */
+  /** This node is no longer a member: it seals, so that it serves nothing and has no key in memory. */
   #endMembership(): void {
     this.#removed = true;
     this.#parts.log.error(removedText);

@@ -1,24 +1,27 @@
 import type { ConfState, Fitness, NodeId } from '@transitd/raft-core';
 
 export interface FitnessParts {
-  readonly serves: boolean;
+  /** The barrier is unsealed and the services are loaded. */
+  readonly isUnsealed: boolean;
   readonly initialized: boolean;
+  /** The node is the only member. */
   readonly alone: boolean;
-  /** Its records are known to be others than the cluster's. */
+  /** A state digest showed that its records differ from the cluster's. */
   readonly differs: boolean;
   readonly diskLow: boolean;
 }
 
 /**
- * Whether a node may lead. A sealed one may not but to hand over. Exempt is one that does not know the cluster's keys yet, or is alone: it
- * has to lead to apply what its log holds. One whose records are known to be others than the cluster's never leads.
+ * Returns whether a node may lead. A sealed node may lead only until it has transferred the leadership. A node without the cluster's keys
+ * and a node that is the only member may lead while sealed: they must lead to apply their log. A node whose records differ from the
+ * cluster's never leads.
  */
-export function fitnessOf({ serves, initialized, alone, differs, diskLow }: FitnessParts): Fitness {
-  const mayLead = (serves || !initialized || alone) && !differs;
+export function fitnessOf({ isUnsealed, initialized, alone, differs, diskLow }: FitnessParts): Fitness {
+  const mayLead = (isUnsealed || !initialized || alone) && !differs;
   return mayLead ? (diskLow ? 'low' : 'fit') : 'sealed';
 }
 
-/** This node is all that its cluster has. */
+/** Returns whether a node is the only member of its cluster. */
 export function isAlone(conf: ConfState, nodeId: NodeId): boolean {
   const others = [...conf.voters, ...conf.votersOutgoing, ...conf.learners].filter((id) => id !== nodeId);
   return others.length === 0 && conf.voters.length === 1;

@@ -6,7 +6,7 @@ export interface HealthLogParts {
   readonly nowMs: () => number;
 }
 
-/** The meaning of each code of health, for a log line. */
+/** The meaning of each health code, for a log line. */
 const meanings: Readonly<Record<number, string>> = {
   200: 'this node is the active node',
   429: 'this node is a standby that does not answer from its own state at the moment',
@@ -17,7 +17,7 @@ const meanings: Readonly<Record<number, string>> = {
   530: 'this node was removed from its cluster',
 };
 
-/** Logs each change of the code that health answers; a node that goes to and fro is logged once a minute for each pair of codes. */
+/** Logs each change of the health code. A node that changes back and forth is logged once a minute for each pair of codes. */
 export class HealthLog {
   readonly #parts: HealthLogParts;
   readonly #limit: LogLimit;

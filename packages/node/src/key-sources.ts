@@ -2,16 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { get } from 'node:https';
 import type { KeySources } from '@transitd/access';
 
-/** What a key set that is fetched may cost: more is no key set. */
+/** Limits for fetching a key set. */
 const [fetchMsMax, bytesMax] = [5_000, 1024 * 1024];
 
-/** Where `jwt` logins get keys from: files that the configuration names, and https. */
+/** Returns the key sets for `jwt` logins: files named in the configuration, and https URLs. */
 export const keySources = (files: Readonly<Record<string, string>>): KeySources => ({
   file: async (name) => (Object.hasOwn(files, name) ? limited(await readFile(files[name] ?? '', 'utf8')) : undefined),
   url: fetchText,
 });
 
-/** A text by https: no redirects, no answer but 200, and bounds for time and size. */
+/** Fetches a text by https. It follows no redirect, accepts only status 200, and limits time and size. */
 export function fetchText(url: string, ca: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(fetchMsMax);
@@ -21,14 +21,14 @@ export function fetchText(url: string, ca: string): Promise<string> {
       (response) => {
         if (response.statusCode !== 200) {
           request.destroy();
-          reject(new Error(`the answer was ${response.statusCode}`));
+          reject(new Error(`the response has status ${response.statusCode}`));
           return;
         }
         const chunks: Buffer[] = [];
         let bytes = 0;
         response.on('data', (chunk: Buffer) => {
           bytes += chunk.length;
-          if (bytes > bytesMax) request.destroy(new Error('the answer is too long'));
+          if (bytes > bytesMax) request.destroy(new Error('the response is too long'));
           else chunks.push(chunk);
         });
         response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));

@@ -3,7 +3,7 @@ import type { DriverStatus, NodeId, Term } from '@transitd/raft-core';
 
 export interface LeadershipLogParts {
   readonly log: Logger;
-  /** The name of a member; undefined for one that is unknown. */
+  /** Returns the name of a member; undefined for an unknown id. */
   readonly nameOf: (id: NodeId) => string | undefined;
   /** Monotonic, in milliseconds. */
   readonly nowMs: () => number;
@@ -12,16 +12,16 @@ export interface LeadershipLogParts {
 type Status = Pick<DriverStatus, 'nodeId' | 'role' | 'term' | 'leader' | 'ready' | 'lastIndex' | 'commitIndex'>;
 
 /**
- * Logs each change of leadership that this node sees: elected, serving, lost, another leader, none, elections. With the term in each line, the
- * logs of all nodes together show who led when.
+ * Logs each change of leadership that this node sees: elected, ready, lost, another leader, no leader, elections. Each line has the term,
+ * so the logs of all nodes together show which node wasLeader when.
  */
 export class LeadershipLog {
   readonly #parts: LeadershipLogParts;
   readonly #limit: LogLimit;
   #before: Status | undefined;
   #ledSinceMs = 0;
-  /** The newest leader that was heard, and its term. */
-  #heard: { readonly leader: NodeId; readonly term: Term } | undefined;
+  /** The last known leader and its term. */
+  #lastLeader: { readonly leader: NodeId; readonly term: Term } | undefined;
 
   constructor(parts: LeadershipLogParts) {
     this.#parts = parts;
@@ -33,32 +33,32 @@ export class LeadershipLog {
     this.#before = status;
     const { log, nowMs } = this.#parts;
     const { term, role, leader, ready, nodeId, lastIndex, commitIndex } = status;
-    const led = before?.role === 'leader';
-    const leads = role === 'leader';
-    if (led && (!leads || before.term !== term))
+    const wasLeader = before?.role === 'leader';
+    const isLeader = role === 'leader';
+    if (wasLeader && (!isLeader || before.term !== term))
       log.warn(
         { term: before.term, ledMs: Math.round(nowMs() - this.#ledSinceMs), newTerm: term, ...this.#named(leader) },
         'this node lost the leadership',
       );
-    if (leads && (!led || before.term !== term)) {
+    if (isLeader && (!wasLeader || before.term !== term)) {
       this.#ledSinceMs = nowMs();
       log.info({ term, lastIndex, commitIndex }, 'this node was elected leader');
     }
-    if (leads && ready && !(led && before.ready && before.term === term))
+    if (isLeader && ready && !(wasLeader && before.ready && before.term === term))
       log.info(
         { term, commitIndex, electedMs: Math.round(nowMs() - this.#ledSinceMs) },
         'this node leads and has applied an entry of its term',
       );
-    if (!leads) this.#logOthers(status, led);
-    if (leader !== 0) this.#heard = { leader, term };
+    if (!isLeader) this.#logOthers(status, wasLeader);
+    if (leader !== 0) this.#lastLeader = { leader, term };
     if (leader !== 0 && leader === nodeId) this.#limit.ended('election');
   }
 
-  #logOthers({ role, term, leader, lastIndex }: Status, led: boolean): void {
-    const heard = this.#heard;
+  #logOthers({ role, term, leader, lastIndex }: Status, wasLeader: boolean): void {
+    const lastLeader = this.#lastLeader;
     if (leader !== 0) {
-      if (heard?.leader === leader && heard.term === term) {
-        // Lost and heard again within the same term.
+      if (lastLeader?.leader === leader && lastLeader.term === term) {
+        // The same leader was silent and is heard again within its term.
         if (this.#limit.ended('no leader')) this.#parts.log.info({ term, ...this.#named(leader) }, 'the leader is heard again');
       } else this.#parts.log.info({ term, ...this.#named(leader) }, 'this node follows another leader');
       this.#limit.ended('no leader');
@@ -67,20 +67,20 @@ export class LeadershipLog {
       this.#limit.write(
         'warn',
         'election',
-        { term, role, lastIndex, ...(heard && { former: this.#nameOf(heard.leader), formerTerm: heard.term }) },
+        { term, role, lastIndex, ...(lastLeader && { former: this.#nameOf(lastLeader.leader), formerTerm: lastLeader.term }) },
         'this node asks for votes',
       );
       this.#limit.write(
         'warn',
         'no leader',
-        { term, ...(heard && { former: this.#nameOf(heard.leader) }) },
+        { term, ...(lastLeader && { former: this.#nameOf(lastLeader.leader) }) },
         'no leader is heard',
       );
-    } else if (heard !== undefined && !led)
+    } else if (lastLeader !== undefined && !wasLeader)
       this.#limit.write(
         'warn',
         'no leader',
-        { term, former: this.#nameOf(heard.leader), formerTerm: heard.term },
+        { term, former: this.#nameOf(lastLeader.leader), formerTerm: lastLeader.term },
         'no leader is heard',
       );
   }

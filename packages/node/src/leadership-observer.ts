@@ -3,12 +3,12 @@ import type { DriverStatus } from '@transitd/raft-core';
 
 const roles = { leader: 'leader', follower: 'follower', precandidate: 'candidate', candidate: 'candidate' } as const;
 
-/** Tells of roles and of leads that end, from the states that consensus announces. */
+/** Reports role changes and the length of each leadership to a `NodeObserver`. */
 export class LeadershipObserver {
   readonly #observer: NodeObserver;
   readonly #nowMs: () => number;
   #role: string | undefined;
-  #leadsSinceMs: number | undefined;
+  #leaderSinceMs: number | undefined;
 
   constructor(observer: NodeObserver, nowMs: () => number) {
     this.#observer = observer;
@@ -16,13 +16,13 @@ export class LeadershipObserver {
   }
 
   statusChanged({ role, ready }: Pick<DriverStatus, 'role' | 'ready'>): void {
-    const told = role === 'faulty' ? undefined : roles[role];
-    if (told !== undefined && told !== this.#role) this.#observer.roleChanged(told);
-    this.#role = told;
-    if (ready) this.#leadsSinceMs ??= this.#nowMs();
-    else if (this.#leadsSinceMs !== undefined) {
-      this.#observer.leadershipLost(this.#nowMs() - this.#leadsSinceMs);
-      this.#leadsSinceMs = undefined;
+    const reported = role === 'faulty' ? undefined : roles[role];
+    if (reported !== undefined && reported !== this.#role) this.#observer.roleChanged(reported);
+    this.#role = reported;
+    if (ready) this.#leaderSinceMs ??= this.#nowMs();
+    else if (this.#leaderSinceMs !== undefined) {
+      this.#observer.leadershipLost(this.#nowMs() - this.#leaderSinceMs);
+      this.#leaderSinceMs = undefined;
     }
   }
 }

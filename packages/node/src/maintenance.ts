@@ -1,76 +1,78 @@
 import type { Logger, NodeObserver } from '@transitd/process';
-import { keepUp } from './active-tasks.ts';
-import type { JoinAttempts } from './bootstrap/join-attempts.ts';
+import { runActiveTasks } from './active-tasks.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { HealthLog } from './health-log.ts';
+import type { JoinAttempts } from './join/join-attempts.ts';
+import type { NodeSeal } from './node-seal.ts';
 import type { ServiceLoader } from './service-loader.ts';
 
 const tickMs = 1000;
-const upkeepIntervalMs = 10_000;
+const activeTasksIntervalMs = 10_000;
 
 export interface NodeMaintenanceParts {
   readonly joinAttempts: JoinAttempts;
-  readonly part: ClusterMember;
+  readonly clusterMember: ClusterMember;
+  readonly nodeSeal: NodeSeal;
   readonly serviceLoader: ServiceLoader;
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
   readonly isActive: () => boolean;
-  /** The code that health answers now. */
+  /** Returns the present health code. */
   readonly healthCode: () => number;
-  /** Unseals where the node does that by itself, and nobody wanted it sealed. */
-  readonly unsealAgain: () => Promise<void>;
 }
 
-/** What a node does by itself, from time to time. */
+/** The periodic work of a node: retries every second, and the tasks of the active node every ten seconds. */
 export class NodeMaintenance {
   readonly #parts: NodeMaintenanceParts;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #healthLog: HealthLog;
-  #atUpkeep = false;
+  #runsActiveTasks = false;
 
   constructor(parts: NodeMaintenanceParts) {
     this.#parts = parts;
     this.#healthLog = new HealthLog({ log: parts.log, nowMs: () => performance.now() });
   }
 
-  begin(): void {
+  start(): void {
     this.#timers.push(setInterval(() => void this.#tick(), tickMs));
-    this.#timers.push(setInterval(() => void this.#keepUp(), upkeepIntervalMs));
+    this.#timers.push(setInterval(() => void this.#activeRound(), activeTasksIntervalMs));
   }
 
-  end(): void {
+  stop(): void {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** What did not succeed at once is tried again. */
+  /** Observes clocks and health, and retries what has not succeeded: a join, the rest of a restore, an unseal. */
   async #tick(): Promise<void> {
-    const { joinAttempts, part, serviceLoader, clock, observer, unsealAgain, healthCode } = this.#parts;
+    const { joinAttempts, clusterMember, nodeSeal, serviceLoader, clock, observer, healthCode } = this.#parts;
     clock.look();
     this.#healthLog.observe(healthCode());
-    if (part.store === undefined) return joinAttempts.again();
-    part.noteFitness();
-    for (const { learner, silentMs } of part.storage?.driver.peers() ?? []) if (!learner) observer.lastContact(silentMs);
-    if (serviceLoader.services !== undefined) await part.snapshots?.finish().catch(() => undefined); // the next tick tries again
-    await unsealAgain();
+    if (clusterMember.store === undefined) return joinAttempts.retry();
+    clusterMember.updateFitness();
+    for (const { learner, silentMs } of clusterMember.storage?.driver.peers() ?? []) if (!learner) observer.lastContact(silentMs);
+    if (serviceLoader.services !== undefined) await clusterMember.snapshots?.finish().catch(() => undefined); // the next tick tries again
+    await nodeSeal.retryAutoUnseal();
   }
 
-  async #keepUp(): Promise<void> {
-    if (this.#atUpkeep) return; // a long round is not joined by another
-    this.#atUpkeep = true;
-    await this.upkeep().finally(() => {
-      this.#atUpkeep = false;
+  async #activeRound(): Promise<void> {
+    if (this.#runsActiveTasks) return; // one round at a time
+    this.#runsActiveTasks = true;
+    await this.runActiveTasks().finally(() => {
+      this.#runsActiveTasks = false;
     });
   }
 
-  /** What the active node does; nothing while it is not active. */
-  async upkeep(): Promise<void> {
-    const { part, serviceLoader, log, isActive } = this.#parts;
-    if (serviceLoader.services === undefined || !isActive() || part.store === undefined) return;
-    await part.snapshots
-      ?.upkeep()
-      .catch((error: Error) => log.warn({ reason: error.message }, 'what a restore left is cleared later'));
-    await keepUp({ services: serviceLoader.services, barrier: part.store.barrier, log, isActive });
+  /** Runs one round of the active node's tasks; does nothing on any other node. */
+  async runActiveTasks(): Promise<void> {
+    const { clusterMember, serviceLoader, log, isActive } = this.#parts;
+    if (serviceLoader.services === undefined || !isActive() || clusterMember.store === undefined) return;
+    await clusterMember.snapshots
+      ?.clearLeftovers()
+      .catch((error: Error) =>
+        log.warn({ reason: error.message }, 'could not delete the leftovers of a restore; the next round tries again'),
+      );
+    await runActiveTasks({ services: serviceLoader.services, barrier: clusterMember.store.barrier, log, isActive });
   }
 }

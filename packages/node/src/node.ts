@@ -4,26 +4,26 @@ import { BarrierError, type InitializeRequest, type SealConfig, type SealStatus 
 import { type Cluster, type JoinDesk, JoinError } from '@transitd/cluster';
 import { type Config, sealConfig } from '@transitd/configuration';
 import { defaultCodes, type HealthQuery, healthAnswer, type NodeStatus } from '@transitd/health';
-import { type Logger, type NodeObserver, nobody, StartError } from '@transitd/process';
+import { type Logger, type NodeObserver, noObserver, StartError } from '@transitd/process';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
-import { AddressRate } from './bootstrap/address-rate.ts';
-import { GivenShares, sharesAreKept } from './bootstrap/given-shares.ts';
-import { JoinAttempts } from './bootstrap/join-attempts.ts';
-import type { JoinTarget } from './bootstrap/joining.ts';
 import { bootstrapCluster, type Initialized } from './bootstrap.ts';
 import { NodeClock } from './clock/node-clock.ts';
 import { ClusterMember, type EncryptedStore, removedText } from './cluster-member.ts';
+import { AddressRate } from './join/address-rate.ts';
+import { JoinAttempts } from './join/join-attempts.ts';
+import type { JoinTarget } from './join/joining.ts';
 import { LeadershipObserver } from './leadership-observer.ts';
 import { NodeMaintenance } from './maintenance.ts';
+import { NodeSeal } from './node-seal.ts';
 import { ReadEligibility } from './read-eligibility.ts';
 import { ServiceLoader } from './service-loader.ts';
 import type { Services } from './services.ts';
-import { type Snapshots, transfersIn } from './snapshots/snapshots.ts';
-import { nodeStatus, sealBefore } from './status.ts';
-import { DataDirectory } from './storage/storage.ts';
+import { type Snapshots, transfersFolder } from './snapshots/snapshots.ts';
+import { nodeStatus } from './status.ts';
+import { DataDirectory } from './storage/data-directory.ts';
 
-/** As health is asked without a query. */
+/** A health query without parameters. */
 const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };
 
 export interface NodeOptions {
@@ -31,58 +31,52 @@ export interface NodeOptions {
   readonly log: Logger;
   readonly onFatal: (error: Error) => void;
   readonly observer?: NodeObserver;
-  /** The form of a path in which quotas count requests; as written when absent. */
+  /** Returns the form of a path in which quotas count requests; unchanged by default. */
   readonly canonicalPath?: (path: string) => string;
 }
 
 /**
- * One node of a cluster: uninitialised, joining, sealed, standing by or active. Everything above it asks here what the node can do
- * now; nothing above it keeps a copy of the answer.
+ * One node of a cluster: uninitialized, joining, sealed, standby or active. The packages above it ask here what the node can do now, and
+ * keep no copy of the answer.
  */
 export class Node {
   readonly config: Config;
-  /** By what state a request may be answered here. */
+  /** Whether this node may respond to a request, and from which state. */
   readonly eligibility: ReadEligibility;
-  /** What it does by itself. */
   readonly maintenance: NodeMaintenance;
-  /** Its time of day. */
+  /** The node's time of day. */
   readonly clock: NodeClock;
   readonly #seal: SealConfig;
-  readonly #log: Logger;
   readonly #observer: NodeObserver;
-  readonly #lead: LeadershipObserver;
+  readonly #leadershipObserver: LeadershipObserver;
   readonly #directory: DataDirectory;
   readonly #serviceLoader: ServiceLoader;
   readonly #clusterMember: ClusterMember;
   readonly #joinAttempts: JoinAttempts;
-  readonly #givenShares = new GivenShares(() => performance.now());
-  readonly #joins = new AddressRate(
+  readonly #nodeSeal: NodeSeal;
+  readonly #joinRate = new AddressRate(
     { rate: 5, intervalS: 50, blockIntervalS: 0 },
-    { refusal: 'too many joins were asked for by this address', now: () => performance.now() },
+    { refusal: 'too many join requests from this address', now: () => performance.now() },
   );
-  /** An operator sealed it: it does not unseal itself before the next start. */
-  #sealedByHand = false;
   #activeSince: Date | undefined;
   #stopping: Promise<void> | undefined;
-  #listener: string | undefined;
+  #listenerAddress: string | undefined;
 
   private constructor(
-    { config, log, onFatal, observer = nobody, canonicalPath = (path) => path }: NodeOptions,
+    { config, log, onFatal, observer = noObserver, canonicalPath = (path) => path }: NodeOptions,
     seal: SealConfig,
     directory: DataDirectory,
   ) {
     this.config = config;
     this.#seal = seal;
     this.#directory = directory;
-    this.#log = log;
     this.#observer = observer;
-    this.#lead = new LeadershipObserver(observer, () => performance.now());
-    this.clock = new NodeClock({ log });
-    const { clock } = this;
-    const serviceLoader = new ServiceLoader({ config, log, clock, observer, canonicalPath }, () => this.#servingChanged());
+    this.#leadershipObserver = new LeadershipObserver(observer, () => performance.now());
+    const clock = new NodeClock({ log });
+    const serviceLoader = new ServiceLoader({ config, log, clock, observer, canonicalPath }, () => this.#servicesChanged());
     const isActive = (): boolean => this.active;
     const apiAddress = (): string => this.apiAddress;
-    const part = new ClusterMember({
+    const clusterMember = new ClusterMember({
       config,
       seal,
       log,
@@ -95,76 +89,76 @@ export class Node {
       apiAddress,
       isActive,
     });
-    this.#joinAttempts = new JoinAttempts({
+    const joinAttempts = new JoinAttempts({
       config,
       seal,
       directory,
       log,
       apiAddress,
-      isListening: () => this.#listener !== undefined,
-      isMember: () => part.store !== undefined,
-      start: (joining) => part.start(joining),
+      isListening: () => this.#listenerAddress !== undefined,
+      isMember: () => clusterMember.store !== undefined,
+      start: (joining) => clusterMember.start(joining),
     });
+    const nodeSeal = new NodeSeal({ seal, log, clusterMember, joinAttempts, serviceLoader });
     this.eligibility = new ReadEligibility({
       config,
-      serves: () => serviceLoader.services !== undefined,
-      storage: () => part.storage,
-      cluster: () => part.cluster,
+      isUnsealed: () => serviceLoader.services !== undefined,
+      storage: () => clusterMember.storage,
+      cluster: () => clusterMember.cluster,
       observer,
     });
-    const unsealAgain = (): Promise<void> => this.#unsealAgain();
-    const healthCode = (): number =>
-      healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() }).code;
-    const joinAttempts = this.#joinAttempts;
     this.maintenance = new NodeMaintenance({
       joinAttempts,
-      part,
+      clusterMember,
+      nodeSeal,
       serviceLoader,
       log,
       clock,
       observer,
       isActive,
-      unsealAgain,
-      healthCode,
+      healthCode: () => healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() }).code,
     });
+    this.clock = clock;
     this.#serviceLoader = serviceLoader;
-    this.#clusterMember = part;
+    this.#clusterMember = clusterMember;
+    this.#joinAttempts = joinAttempts;
+    this.#nodeSeal = nodeSeal;
   }
 
   /**
-   * Takes `data_dir` and opens what it holds; a static seal is unsealed at once.
+   * Locks `data_dir` and opens the node in it, if there is one; opens a static seal at once.
    * @throws StartError, StorageDamaged, StorageInUse, StorageFailed
    */
   static async open(options: NodeOptions): Promise<Node> {
     const { config } = options;
     const seal = sealConfig(config);
     const directory = await DataDirectory.open(config.data_dir);
-    await rm(transfersIn(directory.path), { recursive: true, force: true });
+    await rm(transfersFolder(directory.path), { recursive: true, force: true });
     const node = new Node(options, seal, directory);
     try {
       if (await directory.holdsNode()) {
         await node.#clusterMember.start();
-        if (!node.removed) await node.#autoUnseal();
+        if (!node.removed) await node.#nodeSeal.autoUnseal();
       }
-      node.maintenance.begin();
+      node.maintenance.start();
       return node;
     } catch (error) {
-      await node.stop().catch(() => undefined); // the first error tells more
+      await node.stop().catch(() => undefined); // the first error is the cause
       throw error instanceof BarrierError ? new StartError(`seal: ${error.message}`) : error;
     }
   }
 
-  /** Nothing before this node belongs to a cluster. */
+  /** Undefined until this node belongs to a cluster. */
   get store(): EncryptedStore | undefined {
     return this.#clusterMember.store;
   }
 
-  /** What it does together with others; nothing on a node that nobody can join. */
+  /** This node's ties to the other members; undefined on a node that no other node can join. */
   get cluster(): Cluster | undefined {
     return this.#clusterMember.cluster;
   }
 
-  /** It belongs to a cluster that has its keys, or is about to join one. */
+  /** Whether this node belongs to an initialized cluster, or is about to join one. */
   get initialized(): boolean {
     return (this.#clusterMember.store?.barrier.state.initialized ?? false) || this.#joinAttempts.sealStatus !== undefined;
   }
@@ -173,37 +167,37 @@ export class Node {
     return this.#clusterMember.removed;
   }
 
-  /** Nothing while the node is not initialised or sealed, or while what serves is still being loaded. */
+  /** Undefined while the node is uninitialized or sealed, and while its services are loading. */
   get services(): Services | undefined {
     return this.#serviceLoader.services;
   }
 
-  /** Leads, has applied an entry of its term, and serves. */
+  /** Whether this node leads, has applied an entry of its term, and its services are loaded. */
   get active(): boolean {
     return this.eligibility.active;
   }
 
-  /** When this node became the active one. */
+  /** When this node became the active node. */
   get activeSince(): Date | undefined {
     return this.active ? this.#activeSince : undefined;
   }
 
-  /** What clients and redirects use: as configured, else the first listener. */
+  /** The address for clients and redirects: the configured one, else that of the first listener. */
   get apiAddress(): string {
-    return this.config.api_addr ?? this.#listener ?? '';
+    return this.config.api_addr ?? this.#listenerAddress ?? '';
   }
 
-  /** Who takes in the requests that other nodes hand on. */
-  serveForwarded(front: RequestListener): void {
-    this.#clusterMember.serveForwarded(front);
+  /** Sets the listener for requests that other nodes forward to this one. */
+  serveForwarded(listener: RequestListener): void {
+    this.#clusterMember.serveForwarded(listener);
   }
 
-  /** A listener has begun to answer at this address. */
-  listens(address: string): void {
-    this.#listener ??= address;
+  /** Records that a listener accepts connections at this address. */
+  listeningAt(address: string): void {
+    this.#listenerAddress ??= address;
   }
 
-  /** Who leads and who votes, as this node knows it. `leader` is 0 while none is known. */
+  /** The leader and the voters, as this node knows them. `leader` is 0 while none is known. */
   get consensus(): { readonly leader: NodeId; readonly voters: readonly NodeId[] } | undefined {
     const status = this.#clusterMember.storage?.driver.consensus();
     return status && { leader: status.leader, voters: votersOf(status.conf) };
@@ -214,21 +208,21 @@ export class Node {
   }
 
   get sealStatus(): SealStatus {
-    return this.#clusterMember.store?.barrier.sealStatus ?? this.#joinAttempts.sealStatus ?? sealBefore(this.config.seal.type);
+    return this.#nodeSeal.status;
   }
 
-  /** Present as soon as the node belongs to a cluster that is initialised, sealed or not. */
+  /** Defined once the node belongs to an initialized cluster, sealed or not. */
   get clusterName(): { readonly id: string; readonly name: string } | undefined {
     const id = this.initialized ? this.#clusterMember.store?.replica.status().clusterId : undefined;
     return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
   }
 
-  /** Backups of the state; nothing before this node belongs to a cluster. */
+  /** Backups of the state; undefined until this node belongs to a cluster. */
   get snapshots(): Snapshots | undefined {
     return this.#clusterMember.snapshots;
   }
 
-  /** What health reports. */
+  /** The status that health reports. */
   get status(): NodeStatus {
     return nodeStatus({
       config: this.config,
@@ -242,135 +236,99 @@ export class Node {
     });
   }
 
-  /** @see bootstrapCluster; two at once are one too many. @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError */
+  /**
+   * Initializes a new cluster with this node as its only member; one call at a time. @see bootstrapCluster
+   * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
+   */
   async initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
-    const { config } = this;
     const parts = {
-      config,
+      config: this.config,
       seal: this.#seal,
       directory: this.#directory,
-      part: this.#clusterMember,
+      clusterMember: this.#clusterMember,
       serviceLoader: this.#serviceLoader,
     };
-    return this.#joinAttempts.alone('initialized', () => bootstrapCluster(parts, request, rootTokenId));
+    return this.#joinAttempts.exclusively('initialized', () => bootstrapCluster(parts, request, rootTokenId));
   }
 
   /**
-   * Joins the cluster of the first of these addresses that lets it in. A member stays what it is, and calls nobody: the caller needs no
-   * token, so this node would ask any address on behalf of anybody.
+   * Joins the cluster of the first of these addresses that admits this node. A node that is a member calls none of them: the caller needs
+   * no token, and could make this node send requests to any address.
    * @param from - address of the caller
-   * @returns whether it is a member now; a Shamir seal's shares come first, and the join is done with the last of them. One that is to be
-   * retried goes on in the background.
-   * @throws JoinError, one for all that may come of the calls; RateLimited; StoreError
+   * @returns whether the node is a member now. With a Shamir seal the join is completed by the last share; with `retry` it is repeated in
+   * the background until it succeeds.
+   * @throws JoinError, the same for every failed call; RateLimited; StoreError
    */
   async join(request: JoinTarget, from: string): Promise<{ readonly joined: boolean }> {
     await this.#joinAttempts.resume();
     if (this.#clusterMember.removed) throw new JoinError('node_removed', removedText);
     if (this.#clusterMember.store !== undefined) return { joined: true };
-    this.#joins.admit(from);
-    if (this.sealStatus.progress > 0) this.#givenShares.admitReset(from);
+    this.#joinRate.admit(from);
+    this.#nodeSeal.admitDiscard(from);
     return this.#joinAttempts.join(request);
   }
 
-  /**
-   * Forgets the shares given so far, unless the newest of them is too new: the caller needs no token.
-   * @param from - address of the caller
-   * @returns the state, and why nothing was forgotten where that is so
-   * @throws BarrierError `unsealed`; RateLimited
-   */
+  /** @see NodeSeal.reset @throws BarrierError `unsealed`; RateLimited */
   resetUnseal(from: string): { readonly status: SealStatus; readonly ignored?: string } {
-    if (this.sealStatus.progress > 0) {
-      if (this.#givenShares.keptMs > 0) return { status: this.sealStatus, ignored: sharesAreKept };
-      this.#givenShares.admitReset(from);
-    }
-    this.#joinAttempts.reset();
-    return { status: this.#clusterMember.store?.barrier.resetUnseal() ?? this.sealStatus };
+    return this.#nodeSeal.reset(from);
   }
 
-  /** Takes a share; resolves when, with the last one, the node serves. @throws BarrierError, JoinError, StoreError */
-  async unseal(share: Uint8Array): Promise<SealStatus> {
-    if (this.#clusterMember.removed) throw new StoreError('sealed', removedText);
-    if (this.#clusterMember.store === undefined && (await this.#joinAttempts.addShare(share))) {
-      this.#givenShares.given();
-      return this.sealStatus;
-    }
-    this.#sealedByHand = false;
-    const status = await this.#clusterMember.requireStore().barrier.unseal(share);
-    if (status.sealed) this.#givenShares.given(); // unsealed, it looks at no share
-    await this.#serviceLoader.loaded;
-    return { ...status, ...this.sealStatus };
+  /** @see NodeSeal.unseal @throws BarrierError, JoinError, StoreError */
+  unseal(share: Uint8Array): Promise<SealStatus> {
+    return this.#nodeSeal.unseal(share);
   }
 
-  /** Drops every key; the active node hands the lead over first. */
+  /** Drops every key; the active node transfers its leadership first. */
   async seal(): Promise<void> {
-    this.#sealedByHand = true;
+    this.#nodeSeal.keepSealed();
     await this.transferLeadership();
-    this.#clusterMember.store?.barrier.seal();
+    this.#nodeSeal.seal();
   }
 
-  /** Where other nodes ask to be let in. @throws StoreError `not_leader` unless this node is the active one */
+  /** Admits nodes to the cluster. @throws StoreError `not_leader` unless this node is the active one */
   get joinDesk(): JoinDesk {
     const desk = this.active ? this.#clusterMember.cluster?.joinDesk : undefined;
     if (desk === undefined) throw new StoreError('not_leader', 'this node is not the active one, or has no cluster_addr');
     return desk;
   }
 
-  /** Gives the lead to another voter, if there is one; resolves when that is done or has failed, an election timeout later at most. */
+  /** Transfers the leadership to another voter, if there is one; resolves when that succeeded or failed, within an election timeout. */
   async transferLeadership(): Promise<void> {
     const driver = this.#clusterMember.storage?.driver;
     if (driver === undefined || driver.status().role !== 'leader' || driver.consensus().conf.voters.length < 2) return;
     await new Promise((resolve) => driver.transfer(undefined, resolve));
   }
 
-  /** An operator wants another node to be the active one. */
+  /** Transfers the leadership at the request of an operator. */
   async stepDown(): Promise<void> {
-    const begunMs = performance.now();
+    const startMs = performance.now();
     await this.transferLeadership();
-    this.#observer.steppedDown(performance.now() - begunMs);
+    this.#observer.steppedDown(performance.now() - startMs);
   }
 
-  /** Seals, finishes the writes that were taken, and lets go of the data directory. An initialisation under way ends `stopped`. */
+  /** Seals, finishes the writes that were accepted, and unlocks the data directory. An initialization in progress fails with `stopped`. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
   }
 
   async #stop(): Promise<void> {
-    this.maintenance.end();
+    this.maintenance.stop();
     this.#joinAttempts.close();
-    this.#serviceLoader.end();
+    this.#serviceLoader.close();
     await this.#clusterMember.stop();
     await this.#joinAttempts.ended();
     await this.#directory.close();
   }
 
   #statusChanged(status: DriverStatus): void {
-    this.#lead.statusChanged(status);
+    this.#leadershipObserver.statusChanged(status);
     if (status.ready) this.#activeSince = new Date();
   }
 
-  /** Opens a static seal. One that is static in the data or in the configuration only is told as an error: it would stay sealed for ever. */
-  async #autoUnseal(): Promise<void> {
-    const { barrier } = this.#clusterMember.requireStore();
-    const isStatic = this.#seal.type === 'static' || barrier.sealStatus.type === 'static';
-    if (!barrier.state.initialized || !isStatic) return;
-    await barrier.autoUnseal();
-    await this.#serviceLoader.loaded;
-  }
-
-  /** What did not unseal itself tries it again, unless it is to stay sealed. */
-  async #unsealAgain(): Promise<void> {
-    const { initialized = false, sealed = false } = this.store?.barrier.state ?? {};
-    const mayUnseal = !this.removed && !this.#sealedByHand && this.#seal.type === 'static';
-    if (!initialized || !sealed || !mayUnseal) return;
-    await this.#autoUnseal().catch((error: Error) =>
-      this.#log.warn({ reason: error.message }, 'the node could not unseal itself'),
-    );
-  }
-
-  /** Something serves from now on, or nothing does any more. */
-  #servingChanged(): void {
+  /** The services were loaded or closed. */
+  #servicesChanged(): void {
     if (this.#serviceLoader.services !== undefined) this.#activeSince = new Date();
-    this.#clusterMember.servingChanged();
+    this.#clusterMember.servicesChanged();
   }
 }

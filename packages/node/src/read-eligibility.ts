@@ -7,24 +7,25 @@ import type { NodeObserver } from '@transitd/process';
 import type { LogIndex, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 
-/** From where a request may be answered: as the active node, or from a replica that is fresh enough. */
+/** How this node may respond from its own state: as the active node, or as a reader, a performance standby whose state is fresh enough. */
 export type ReadRole = 'active' | 'reader';
 
-/** How often it is looked at who leads. */
-const lookMs = 10;
+/** How often a wait for a leader looks again. */
+const pollMs = 10;
 
-/** How long a request waits for the state that its caller has seen elsewhere (decision 25). */
+/** Longest wait of a request for the state that its caller has seen on another node (decision 25). */
 const reachedWithinMs = 1000;
 
 export interface ReadEligibilityParts {
   readonly config: Config;
-  readonly serves: () => boolean;
+  /** The barrier is unsealed and the services are loaded. */
+  readonly isUnsealed: () => boolean;
   readonly storage: () => Storage | undefined;
   readonly cluster: () => Cluster | undefined;
   readonly observer: NodeObserver;
 }
 
-/** By what state of the cluster a request may be answered here, and what becomes of it where it may not. */
+/** Decides whether this node may respond to a request, and from which state of the cluster; forwards the request if not. */
 export class ReadEligibility {
   readonly #parts: ReadEligibilityParts;
 
@@ -32,34 +33,34 @@ export class ReadEligibility {
     this.#parts = parts;
   }
 
-  /** Unsealed and loaded, with records that were not shown to be others than the active node's. */
-  get #serves(): boolean {
-    return this.#parts.serves() && this.#parts.cluster()?.differs !== true;
+  /** Whether the services are loaded, and no state digest showed that this node's records differ from the active node's. */
+  get #mayServe(): boolean {
+    return this.#parts.isUnsealed() && this.#parts.cluster()?.differs !== true;
   }
 
-  /** Leads, has applied an entry of its term, and serves. */
+  /** Whether this node leads, has applied an entry of its term, and may serve. */
   get active(): boolean {
-    return this.#serves && (this.#parts.storage()?.driver.status().ready ?? false);
+    return this.#mayServe && (this.#parts.storage()?.driver.status().ready ?? false);
   }
 
-  /** Active, as far as this process can know: one that stood still is asked before it has learnt that another one leads. */
+  /** Whether this node is active although the process may have been paused: after a pause it may not know yet that another node leads. */
   get activeForCertain(): boolean {
     return this.active && (this.#parts.storage()?.isAwake() ?? false);
   }
 
   /**
-   * Whether a request may be answered from this node's own state at this very moment: as the active node under a lease, or as a
-   * performance standby whose newest echo is fresh (decision 49).
+   * How this node may respond from its own state in this event-loop turn: as the active node under a lease, or as a performance standby
+   * with a fresh heartbeat (decision 49); undefined if it may not.
    */
   get readRole(): ReadRole | undefined {
-    if (!this.#serves) return undefined;
+    if (!this.#mayServe) return undefined;
     if (this.active && this.#parts.storage()?.holdsLease() === true) return 'active';
     const { appliedSentMs } = this;
     const { cluster_heartbeat_interval: intervalMs } = this.#parts.config;
     return appliedSentMs !== undefined && isFresh(appliedSentMs, intervalMs, performance.now()) ? 'reader' : undefined;
   }
 
-  /** When the newest answered echo was sent that shows this node's state to be fresh; undefined where it may serve nothing from it. */
+  /** When the newest heartbeat was sent whose answer shows that this node's state is fresh; undefined if no read may use the state. */
   get appliedSentMs(): number | undefined {
     const [cluster, storage] = [this.#parts.cluster(), this.#parts.storage()];
     if (!this.#parts.config.performance_standby || storage === undefined || cluster?.agrees !== true) return undefined;
@@ -72,10 +73,10 @@ export class ReadEligibility {
   }
 
   /**
-   * Asks the other nodes whether this one still leads; if so, its state is what was acknowledged anywhere before the call.
-   * @throws StoreError `busy` while the state store hangs: entries that may take rights away are committed and not applied
+   * Asks a quorum whether this node still leads. If so, its state includes everything that was acknowledged before the call.
+   * @throws StoreError `busy` while the state store hangs: committed entries that may revoke rights are not applied
    */
-  async leads(): Promise<boolean> {
+  async confirmLeadership(): Promise<boolean> {
     try {
       await this.#parts.storage()?.replica.fresh();
       return this.active;
@@ -86,28 +87,28 @@ export class ReadEligibility {
   }
 
   /**
-   * Serves, and leads as far as it knows, ready or not, or is being elected (a quorum would vote for a candidate, or the leader before it has
-   * transferred the leadership): there is nobody to forward requests to.
+   * Whether this node leads as far as it knows, ready or not, or is being elected: a quorum would vote for it, or the former leader has
+   * transferred the leadership to it. There is no other node to forward requests to.
    */
   get mayLead(): boolean {
     const role = this.#parts.storage()?.driver.status().role;
-    return this.#serves && (role === 'leader' || role === 'candidate');
+    return this.#mayServe && (role === 'leader' || role === 'candidate');
   }
 
   /**
-   * Waits at most a second until a node that is being elected, or was elected a moment ago, is ready, and answers whether it is the active
-   * node: by its lease, or because a quorum says so when asked.
+   * Waits up to a second until this node, which is being or has just been elected, is ready; returns whether it is the active node, by its
+   * lease or confirmed by a quorum.
    */
-  async begins(): Promise<boolean> {
-    for (const endMs = performance.now() + reachedWithinMs; this.mayLead && performance.now() < endMs; await pause(lookMs))
-      if (this.active) return this.readRole === 'active' || (await this.leads());
+  async becomesActive(): Promise<boolean> {
+    for (const endMs = performance.now() + reachedWithinMs; this.mayLead && performance.now() < endMs; await pause(pollMs))
+      if (this.active) return this.readRole === 'active' || (await this.confirmLeadership());
     return false;
   }
 
-  /** Whether a later term than this one has an active node, or gets it within two election timeouts and a second. */
-  async isLedAfter(before: Term): Promise<boolean> {
+  /** Returns whether a term after `before` has an active node, or gets one within two election timeouts and a second. */
+  async hasActiveNodeAfter(before: Term): Promise<boolean> {
     const endMs = performance.now() + 2 * this.#parts.config.raft.election_timeout + reachedWithinMs;
-    for (; performance.now() < endMs; await pause(lookMs)) {
+    for (; performance.now() < endMs; await pause(pollMs)) {
       const status = this.#parts.storage()?.driver.status();
       if (status === undefined) return false;
       const isElsewhere = status.leader !== 0 && status.leader !== status.nodeId;
@@ -116,26 +117,26 @@ export class ReadEligibility {
     return false;
   }
 
-  /** Whether this node has applied everything up to `index`, or does so within a second. */
+  /** Returns whether this node has applied everything up to `index`, or does so within a second. */
   async reached(index: LogIndex): Promise<boolean> {
     const storage = this.#parts.storage();
     return storage !== undefined && new AppliedIndex(storage.replica).reached(index, reachedWithinMs);
   }
 
-  /** Whether there is a way by which requests can be handed to another node. */
-  get forwards(): boolean {
+  /** Whether this node can forward requests to another node. */
+  get canForward(): boolean {
     return this.#parts.cluster() !== undefined;
   }
 
-  /** Hands a request to the active node. @see Forwarder */
+  /** Forwards a request to the active node. @see Forwarder */
   async forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
     const forwarder = this.#parts.cluster()?.forwarder;
     if (forwarder === undefined) throw new StoreError('not_leader', 'this node is not the active one');
     const { observer } = this.#parts;
-    const begunMs = performance.now();
+    const startMs = performance.now();
     try {
       const status = await forwarder.forward(req, res, options);
-      observer.forwarded(performance.now() - begunMs);
+      observer.forwarded(performance.now() - startMs);
       return status;
     } catch (error) {
       observer.forwardFailed();
@@ -144,10 +145,10 @@ export class ReadEligibility {
   }
 
   /**
-   * What a request has changed is in force: unless it only `adds`, no node serves a state from before it any more. Answers with the
-   * header that names this state.
+   * Waits until the change that a request made is in force: unless it only `adds`, no node serves a state from before it.
+   * @returns the value of the response header that identifies this state
    */
-  async settled({ adds }: { readonly adds: boolean }): Promise<string | undefined> {
+  async waitUntilInForce({ adds }: { readonly adds: boolean }): Promise<string | undefined> {
     const storage = this.#parts.storage();
     if (storage === undefined) return undefined;
     const { appliedIndex, clusterId } = storage.driver.status();

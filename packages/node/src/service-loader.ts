@@ -2,7 +2,7 @@ import type { Barrier } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
 import type { Logger, NodeObserver } from '@transitd/process';
 import type { NodeClock } from './clock/node-clock.ts';
-import { closeServices, loadService, type Services } from './services.ts';
+import { closeServices, loadServices, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
 
 interface ServiceLoaderParts {
@@ -10,11 +10,11 @@ interface ServiceLoaderParts {
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
-  /** The form of a path in which quotas count requests. */
+  /** Returns the form of a path in which quotas count requests. */
   readonly canonicalPath: (path: string) => string;
 }
 
-/** What serves, from the moment that its node is unsealed until it seals. */
+/** Loads the services when the barrier is unsealed, and closes them when it is sealed. */
 export class ServiceLoader {
   readonly #config: Config;
   readonly #log: Logger;
@@ -23,12 +23,12 @@ export class ServiceLoader {
   readonly #canonicalPath: (path: string) => string;
   readonly #onChange: () => void;
   #services: Services | undefined;
-  /** The load that an unseal began; settles without error. */
+  /** The load that the last unseal started; never rejects. */
   #loading: Promise<void> = Promise.resolve();
-  /** Counts the changes between sealed and unsealed, so that a load that one of them overtook ends without effect. */
+  /** Counts seals and unseals, so that a load during which one happened ends without effect. */
   #sealChanges = 0;
 
-  /** @param onChange - called when something serves from now on, and when nothing does any more */
+  /** @param onChange - called when the services were loaded or closed */
   constructor({ config, log, clock, observer, canonicalPath }: ServiceLoaderParts, onChange: () => void) {
     this.#config = config;
     this.#log = log;
@@ -38,28 +38,28 @@ export class ServiceLoader {
     this.#onChange = onChange;
   }
 
-  /** Nothing while the node is not initialised or sealed, or while it is still being loaded. */
+  /** Undefined while the node is uninitialized or sealed, and while the services are loading. */
   get services(): Services | undefined {
     return this.#services;
   }
 
-  /** Resolves when what an unseal began to load serves, or has been given up. */
+  /** Resolves when the load that the last unseal started has finished or failed. */
   get loaded(): Promise<void> {
     return this.#loading;
   }
 
-  /** Serves while this barrier is open. */
+  /** Keeps the services loaded while this barrier is unsealed. */
   follow(barrier: Barrier): void {
     barrier.onStateChange(({ sealed, reason }) => {
       this.#sealChanges += 1;
       if (sealed) {
         if (this.#services !== undefined) this.#log.warn({ reason }, 'sealed');
-        this.end();
+        this.close();
       } else {
         this.#loading = this.#load(barrier);
       }
     });
-    // Another state has taken the place of the one that this was read from.
+    // A restored snapshot has replaced the state from which the services were loaded.
     barrier.store.watch('core/', (changes) => {
       if (changes !== 'everything' || this.#services === undefined) return;
       this.#sealChanges += 1;
@@ -67,8 +67,8 @@ export class ServiceLoader {
     });
   }
 
-  /** Forgets every key and token at once. */
-  end(): void {
+  /** Drops every key and token at once. */
+  close(): void {
     const services = this.#services;
     this.#services = undefined;
     if (services === undefined) return;
@@ -82,13 +82,13 @@ export class ServiceLoader {
       if (change !== this.#sealChanges) return;
       this.#log.error(
         { reason: error instanceof Error ? error.message : String(error) },
-        'what serves could not be loaded; the node seals itself',
+        'the services could not be loaded from the records, so this node sealed itself: see the reason; unseal it to try again',
       );
       barrier.seal();
     };
     try {
       const store = timedStore(barrier.store, (operation, ms) => this.#observer.barrier(operation, ms));
-      const services = await loadService(store, {
+      const services = await loadServices(store, {
         config: this.#config,
         clock: this.#clock,
         canonicalPath: this.#canonicalPath,
@@ -99,7 +99,7 @@ export class ServiceLoader {
       this.#services = services;
       if (before !== undefined) closeServices(before);
       this.#onChange();
-      this.#log.info(before === undefined ? 'unsealed' : 'loaded anew');
+      this.#log.info(before === undefined ? 'unsealed' : 'services loaded again from the restored state');
     } catch (error) {
       fail(error);
     }

@@ -7,23 +7,23 @@ import { keySources } from './key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
 import { MountedEngines } from './mounts/mounted-engines.ts';
 
-/** What serves while the node is unsealed. */
+/** The services of an unsealed node: access, mounted engines, managed keys and the audit key. */
 export interface Services extends Access {
   readonly mounts: MountedEngines;
   readonly managedKeys: TokenManagedKeys;
-  /** Under which audit entries show texts. */
+  /** Hashes the texts in audit entries. */
   readonly auditKey: AuditKey;
-  /** When it began to serve, on the monotonic clock. */
+  /** When the services were loaded, on the monotonic clock. */
   readonly sinceMs: number;
 }
 
 /**
- * Reads what serving needs from the records in clear.
- * @param canonicalPath - the form of a path in which quotas count requests
- * @param onFailure - the service can follow the records no more
+ * Loads the services from the decrypted records.
+ * @param canonicalPath - returns the form of a path in which quotas count requests
+ * @param onFailure - called when the services can no longer follow changes of the records
  * @throws StoreError, or an error when a record cannot be read
  */
-export async function loadService(
+export async function loadServices(
   store: Store,
   {
     config,
@@ -37,11 +37,11 @@ export async function loadService(
     readonly onFailure: (error: unknown) => void;
   },
 ): Promise<Services> {
-  const managed = managedKeysOf(store, config.pkcs11_libraries);
+  const managedKeys = managedKeysOf(store, config.pkcs11_libraries);
   const mounts = await MountedEngines.open({
     store,
     ciphertextPrefix: config.ciphertext_prefix,
-    managedKeysFor: (allowed) => managed.forMount(allowed),
+    managedKeysFor: (allowed) => managedKeys.forMount(allowed),
     now: clock.dueNow,
     onFailure,
   });
@@ -60,10 +60,10 @@ export async function loadService(
     closeAccess(access);
     throw error;
   }
-  return { ...access, mounts, managedKeys: managed, auditKey: new AuditKey(store), sinceMs: performance.now() };
+  return { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: performance.now() };
 }
 
-/** Forgets every key and token that it holds. */
+/** Drops every key and token that the services hold. */
 export function closeServices(services: Services): void {
   closeAccess(services);
   services.mounts.close();

@@ -1,4 +1,3 @@
-import type { SealStatus, SealType } from '@transitd/barrier';
 import type { Cluster } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { NodeStatus } from '@transitd/health';
@@ -17,7 +16,7 @@ export interface StatusParts {
   readonly eligibility: ReadEligibility;
 }
 
-/** What health reports of a node, from its state as it is now. */
+/** Returns the status that health reports, from the node's present state. */
 export function nodeStatus(parts: StatusParts): NodeStatus {
   const { config, clusterName, services, cluster, eligibility } = parts;
   const common = { version, ...(clusterName && { cluster: clusterName }) };
@@ -26,7 +25,7 @@ export function nodeStatus(parts: StatusParts): NodeStatus {
   if (services === undefined) return { state: 'sealed', ...common };
   if (eligibility.activeForCertain) return { state: 'active', ...common, lastWal: parts.commitIndex };
   const intervalMs = config.cluster_heartbeat_interval;
-  // A node without peers has nobody to echo; without leading it says soon that it is cut off.
+  // A node without peers sends no heartbeats. If it does not lead, it soon reports that it is cut off.
   const echoes = cluster?.heartbeats.echoes ?? { intervalMs, sinceMs: services.sinceMs, durationMs: 0, clockSkewMs: 0 };
   const canaryUtcMs = cluster?.canaryUtcMs;
   const standby = { ...common, echoes, ...(canaryUtcMs !== undefined && { canaryUtcMs }) };
@@ -35,15 +34,3 @@ export function nodeStatus(parts: StatusParts): NodeStatus {
     ? { state: 'standby', ...standby }
     : { state: 'performance_standby', appliedSentMs, ...standby };
 }
-
-/** The seal of a node that has no records. */
-export const sealBefore = (type: SealType): SealStatus => ({
-  type,
-  initialized: false,
-  sealed: true,
-  t: 0,
-  n: 0,
-  progress: 0,
-  nonce: '',
-  recoverySeal: type === 'static',
-});

@@ -1,4 +1,4 @@
-// A planted key is nowhere in the data directory: its material is learnt here through the barrier, which no outside caller can do.
+// Creates a key, reads its material through the barrier, and looks for it in every file of the data directory.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { Node } from '../src/node.ts';
 
-describe('a key at rest', () => {
+describe('key material at rest', () => {
   let folder = '';
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'transitd-node-'));
@@ -31,7 +31,7 @@ describe('a key at rest', () => {
     });
   };
 
-  it('is in no file: neither raw nor as hex nor as base64 in any alignment, after writes, a flush, a stop and a start', async function () {
+  it('is in no file, neither raw nor as hex nor as base64 in any alignment, after writes, a flush, a stop and a start', async function () {
     this.timeout(240_000);
     writeFileSync(join(folder, 'seal.key'), Buffer.alloc(32, 7), { mode: 0o600 });
     const node = await open();
@@ -47,7 +47,7 @@ describe('a key at rest', () => {
     await node.stop();
     await (await open()).stop();
 
-    // Windows of 16 bytes, one at every eighth byte: whatever the layout, each secret of 32 bytes holds some of them whole.
+    // Windows of 16 bytes, one at every eighth byte: in any layout a secret of 32 bytes contains some of them completely.
     const windows = versions.flatMap(({ value }) => {
       const bytes = Buffer.from(value);
       return Array.from({ length: Math.floor((bytes.length - 8) / 8) }, (_, at) => bytes.subarray(8 * at, 8 * at + 16));

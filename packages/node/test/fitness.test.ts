@@ -2,25 +2,25 @@ import type { ConfState } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { fitnessOf, isAlone } from '../src/fitness.ts';
 
-const serviceLoader = { serves: true, initialized: true, alone: false, differs: false, diskLow: false };
+const unsealed = { isUnsealed: true, initialized: true, alone: false, differs: false, diskLow: false };
 
 describe('the fitness of a node to lead', () => {
   for (const { name, parts, fitness } of [
-    { name: 'serves', parts: {}, fitness: 'fit' },
-    { name: 'serves with little room on its disk', parts: { diskLow: true }, fitness: 'low' },
-    { name: 'is sealed', parts: { serves: false }, fitness: 'sealed' },
-    { name: 'is sealed with little room on its disk', parts: { serves: false, diskLow: true }, fitness: 'sealed' },
-    { name: 'does not know the cluster’s keys yet', parts: { serves: false, initialized: false }, fitness: 'fit' },
-    { name: 'is sealed, and all that its cluster has', parts: { serves: false, alone: true }, fitness: 'fit' },
-    { name: 'has other records than its cluster', parts: { differs: true }, fitness: 'sealed' },
-    { name: 'is alone with other records', parts: { alone: true, differs: true }, fitness: 'sealed' },
+    { name: 'is unsealed', parts: {}, fitness: 'fit' },
+    { name: 'is unsealed and its disk is low', parts: { diskLow: true }, fitness: 'low' },
+    { name: 'is sealed', parts: { isUnsealed: false }, fitness: 'sealed' },
+    { name: 'is sealed and its disk is low', parts: { isUnsealed: false, diskLow: true }, fitness: 'sealed' },
+    { name: 'has not received the cluster’s keys yet', parts: { isUnsealed: false, initialized: false }, fitness: 'fit' },
+    { name: 'is sealed and the only member', parts: { isUnsealed: false, alone: true }, fitness: 'fit' },
+    { name: 'has records that differ from the cluster’s', parts: { differs: true }, fitness: 'sealed' },
+    { name: 'is the only member and its records differ', parts: { alone: true, differs: true }, fitness: 'sealed' },
   ])
-    it(`is ${fitness} where it ${name}`, () => {
-      expect(fitnessOf({ ...serviceLoader, ...parts })).to.equal(fitness);
+    it(`is ${fitness} when it ${name}`, () => {
+      expect(fitnessOf({ ...unsealed, ...parts })).to.equal(fitness);
     });
 });
 
-describe('a node is alone', () => {
+describe('isAlone', () => {
   const conf: ConfState = {
     voters: [1],
     votersOutgoing: [],
@@ -30,13 +30,13 @@ describe('a node is alone', () => {
     context: new Uint8Array(),
   };
   for (const { name, parts, alone } of [
-    { name: 'as the only voter', parts: {}, alone: true },
-    { name: 'not beside another voter', parts: { voters: [1, 2] }, alone: false },
-    { name: 'not while another voter is going', parts: { votersOutgoing: [1, 2] }, alone: false },
-    { name: 'not beside a learner', parts: { learners: [2] }, alone: false },
-    { name: 'not as a learner', parts: { voters: [], learners: [1] }, alone: false },
-    { name: 'not in a cluster of others', parts: { voters: [2] }, alone: false },
-    { name: 'not before it knows of any voter', parts: { voters: [] }, alone: false },
+    { name: 'is true for the only voter', parts: {}, alone: true },
+    { name: 'is false with another voter', parts: { voters: [1, 2] }, alone: false },
+    { name: 'is false with another outgoing voter', parts: { votersOutgoing: [1, 2] }, alone: false },
+    { name: 'is false with a learner', parts: { learners: [2] }, alone: false },
+    { name: 'is false for a learner', parts: { voters: [], learners: [1] }, alone: false },
+    { name: 'is false for a node outside the configuration', parts: { voters: [2] }, alone: false },
+    { name: 'is false for an empty configuration', parts: { voters: [] }, alone: false },
   ])
     it(name, () => {
       expect(isAlone({ ...conf, ...parts }, 1)).to.equal(alone);

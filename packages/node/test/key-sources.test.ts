@@ -9,7 +9,7 @@ import { expect } from 'chai';
 import { makeCertificate } from '../../process/test/certificate.ts';
 import { fetchText, keySources } from '../src/key-sources.ts';
 
-describe('keys by https', () => {
+describe('key sets', () => {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-keys-'));
   const { cert_file, key_file } = makeCertificate(folder, 'localhost');
   const [cert, key] = [readFileSync(cert_file, 'utf8'), readFileSync(key_file)];
@@ -30,27 +30,27 @@ describe('keys by https', () => {
 
   const outcome = (ca = cert): Promise<string> => fetchText(url, ca).catch((error: Error) => `refused: ${error.message}`);
 
-  it('are the text of the answer', async () => {
+  it('are the text of the response', async () => {
     answer = (_req, res) => res.end('{"keys":[]}');
     expect(await outcome()).to.equal('{"keys":[]}');
   });
 
-  it('are refused from a server that nobody vouches for', async () => {
+  it('are refused from a server with an untrusted certificate', async () => {
     answer = (_req, res) => res.end('{"keys":[]}');
     expect(await outcome('')).to.match(/^refused: /);
   });
 
-  it('are not looked for where a redirect leads', async () => {
+  it('are not fetched through a redirect', async () => {
     answer = (_req, res) => res.writeHead(302, { location: url }).end();
-    expect(await outcome()).to.equal('refused: the answer was 302');
+    expect(await outcome()).to.equal('refused: the response has status 302');
   });
 
   it('are refused when they are too long', async () => {
     answer = (_req, res) => res.end(Buffer.alloc(1024 * 1024 + 1, 0x20));
-    expect(await outcome()).to.equal('refused: the answer is too long');
+    expect(await outcome()).to.equal('refused: the response is too long');
   });
 
-  it('are refused when the answer breaks off', async () => {
+  it('are refused when the response is cut short', async () => {
     answer = (_req, res) => {
       res.writeHead(200, { 'content-length': 100 }).write('{');
       setImmediate(() => res.destroy());
@@ -58,7 +58,7 @@ describe('keys by https', () => {
     expect(await outcome()).to.match(/^refused: /);
   });
 
-  it('come from no file but those that the configuration names', async () => {
+  it('are read only from files that the configuration names', async () => {
     const file = join(folder, 'jwks.json');
     writeFileSync(file, '{"keys":[]}');
     const sources = keySources({ one: file });

@@ -15,8 +15,8 @@ function logs() {
 
 type Seen = Pick<DriverStatus, 'role' | 'term' | 'leader'> & { readonly ready?: boolean };
 
-describe('the log of leadership', () => {
-  const told = (...statuses: readonly Seen[]): readonly string[] => {
+describe('LeadershipLog', () => {
+  const linesFor = (...statuses: readonly Seen[]): readonly string[] => {
     const { lines, log, nowMs, clock } = logs();
     const leadership = new LeadershipLog({ log, nowMs, nameOf: (id) => `n${id}` });
     for (const status of statuses) {
@@ -26,9 +26,9 @@ describe('the log of leadership', () => {
     return lines;
   };
 
-  it('says that this node was elected, serves and lost the leadership to another, each with its term', () =>
+  it('logs that this node was elected, is ready, and lost the leadership, each with the term', () =>
     expect(
-      told(
+      linesFor(
         { role: 'candidate', term: 3, leader: 0 },
         { role: 'leader', term: 3, leader: 1 },
         { role: 'leader', term: 3, leader: 1, ready: true },
@@ -44,9 +44,9 @@ describe('the log of leadership', () => {
       'this node follows another leader, 4, n2',
     ]));
 
-  it('says that a follower hears no leader any more, and when it hears one again', () =>
+  it('logs when a follower no longer hears a leader, and when it hears one again', () =>
     expect(
-      told(
+      linesFor(
         { role: 'follower', term: 3, leader: 2 },
         { role: 'precandidate', term: 3, leader: 0 },
         { role: 'follower', term: 3, leader: 0 },
@@ -62,7 +62,7 @@ describe('the log of leadership', () => {
       'this node follows another leader, 5, n3',
     ]));
 
-  it('says the change of health once each time', () => {
+  it('logs each change of health once', () => {
     const { lines, log, nowMs } = logs();
     const health = new HealthLog({ log, nowMs });
     for (const code of [501, 501, 473, 473, 474, 473]) health.observe(code);

@@ -53,7 +53,7 @@ describe('a node', () => {
     );
   const one = { recoveryShares: 1, recoveryThreshold: 1 };
 
-  it('leaves no cluster behind when it refuses to be initialised', async () => {
+  it('creates nothing when it refuses to initialize', async () => {
     const node = await open();
     expect(await errorOf(node.initialize({ recoveryShares: 1, recoveryThreshold: 2 }))).to.be.instanceOf(BarrierError);
     expect(node.store).to.equal(undefined);
@@ -62,7 +62,7 @@ describe('a node', () => {
     expect(node.active).to.equal(true);
   });
 
-  it('clears tokens away that are good no more, piece by piece, also when the rest of its upkeep fails', async () => {
+  it('deletes invalid tokens in steps, and runs every maintenance task although others fail', async () => {
     const node = await open();
     const { rootToken } = await node.initialize(one);
     const { tokens, registry, mounts } = node.services ?? {};
@@ -88,12 +88,12 @@ describe('a node', () => {
         return '';
       };
     }
-    await node.maintenance.upkeep();
+    await node.maintenance.runActiveTasks();
     expect(sweeps).to.deep.equal([500, 1]);
-    expect(done, 'whatever failed before').to.deep.equal(['sweep of 500', 'wrapping key']);
+    expect(done, 'in spite of earlier failures').to.deep.equal(['sweep of 500', 'wrapping key']);
   });
 
-  it('has the mounts that it had before a restart, and clears away what those had that were removed', async () => {
+  it('has the same mounts after a restart, and deletes the records of removed ones', async () => {
     const first = await open();
     await first.initialize(one);
     const transit = { type: 'transit' };
@@ -107,11 +107,11 @@ describe('a node', () => {
     expect([...(node.services?.mounts.engines.keys() ?? [])]).to.deep.equal(['transit', 'team/a']);
     const records = async () => (await node.store?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
     expect(await records()).to.be.greaterThan(0);
-    await node.maintenance.upkeep();
+    await node.maintenance.runActiveTasks();
     expect(await records()).to.equal(0);
   });
 
-  it('seals itself when it cannot follow the mounts any more', async () => {
+  it('seals itself when it cannot read the changed mounts', async () => {
     const node = await open();
     await node.initialize(one);
     const { barrier } = node.store ?? {};
@@ -120,7 +120,7 @@ describe('a node', () => {
     expect(barrier?.state.sealed).to.equal(true);
   });
 
-  it('has its data directory to itself before it is initialised', async () => {
+  it('locks its data directory before it is initialized', async () => {
     const first = await open();
     expect(await errorOf(open())).to.be.instanceOf(StorageInUse);
     await first.initialize(one);
@@ -129,7 +129,7 @@ describe('a node', () => {
     expect((await open()).initialized).to.equal(true);
   });
 
-  it('ends an initialisation that a stop overtakes, and is initialised by the next one', async () => {
+  it('ends an initialization when it is stopped, and can be initialized after a restart', async () => {
     const node = await open();
     const overtaken = errorOf(node.initialize(one));
     await node.stop();
@@ -147,13 +147,13 @@ describe('a node', () => {
     { what: 'a shamir seal on static data', made: staticSeal, opened: () => ({ type: 'shamir' }), says: /type static/ },
     { what: 'a static seal on shamir data', made: () => ({ type: 'shamir' }), opened: staticSeal, says: /type shamir/ },
     {
-      what: 'one id for the present and the previous key',
+      what: 'the same id for the present and the previous key',
       made: staticSeal,
       opened: () => ({ ...staticSeal('one'), previous: { key_id: 'one', key_file: join(folder, 'b') } }),
       says: /id of its own/,
     },
   ]) {
-    it(`does not start with ${what}, and lets go of the directory`, async () => {
+    it(`does not start with ${what}, and unlocks the directory`, async () => {
       const seal = made('one');
       const node = await open(seal);
       await node.initialize(seal.type === 'static' ? one : { secretShares: 1, secretThreshold: 1 });
@@ -171,7 +171,7 @@ describe('a node', () => {
     { what: 'data/node.state', mode: 0o640 },
     { what: 'a', mode: 0o620 },
   ]) {
-    it(`does not start when others than its owner can use what is its own: ${what}`, async () => {
+    it(`does not start when users other than the owner can access ${what} (mode ${mode.toString(8)})`, async () => {
       const node = await open();
       await node.initialize(one);
       await node.stop();
@@ -180,7 +180,7 @@ describe('a node', () => {
       expect(error)
         .to.be.instanceOf(StartError)
         .with.property('message')
-        .that.matches(/others than its owner/);
+        .that.matches(/users other than its owner/);
     });
   }
 
@@ -188,7 +188,7 @@ describe('a node', () => {
     { what: 'a file', path: 'a' },
     { what: 'below a file', path: 'a/data' },
   ]) {
-    it(`says in a sentence that data_dir is ${what}`, async () => {
+    it(`reports that data_dir is ${what}`, async () => {
       mkdirSync(join(folder, 'elsewhere'));
       writeFileSync(join(folder, 'elsewhere/key'), Buffer.alloc(32, 1), { mode: 0o600 });
       const error = await errorOf(open(staticSeal('one', 'elsewhere/key'), join(folder, path)));
@@ -199,12 +199,12 @@ describe('a node', () => {
     });
   }
 
-  it('with other records than its cluster serves nothing as the active node, and leads no more', async () => {
+  it('is not active and gives up leadership when its records differ from the cluster’s', async () => {
     const node = await open(staticSeal('one'), join(folder, 'data'), {
       cluster_addr: '127.0.0.1:1',
       cluster_listen: '127.0.0.1:0',
     });
-    node.listens('http://127.0.0.1:8200');
+    node.listeningAt('http://127.0.0.1:8200');
     await node.initialize(one);
     await node.store?.barrier.rootGeneration.start(Buffer.alloc(26, 1));
     expect(node.active).to.equal(true);
@@ -216,14 +216,14 @@ describe('a node', () => {
     expect(node.store?.barrier.rootGeneration.status.started, 'an attempt that only this node knew').to.equal(false);
   });
 
-  it('that is alone is active also when it stood still for long, asked before anything else has run', async () => {
+  it('is active right after a long pause of the process when it is the only member', async () => {
     const node = await open();
     await node.initialize(one);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
     expect(node.status.state).to.equal('active');
   });
 
-  it('is not sealed by the failure of a load that a seal and an unseal have overtaken', async () => {
+  it('is not sealed when a load fails that a later seal and unseal made obsolete', async () => {
     const node = await open();
     await node.initialize(one);
     const barrier = node.store?.barrier;

@@ -1,6 +1,6 @@
 import type { Cluster, Storage } from '@transitd/cluster';
 import { parseConfig } from '@transitd/configuration';
-import { nobody } from '@transitd/process';
+import { noObserver } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { ReadEligibility } from '../src/read-eligibility.ts';
@@ -12,11 +12,11 @@ const config = parseConfig({
   seal: { type: 'shamir' },
 });
 
-/** A node that leads, under a lease unless given, and had an echo answered a moment ago. */
+/** A leader with a lease by default, whose last heartbeat was answered a moment ago. */
 function leading({
   agrees = true,
   differs = false,
-  serves = true,
+  isUnsealed = true,
   isAwake = true,
   lease = true,
   ready = (): boolean => true,
@@ -28,7 +28,7 @@ function leading({
   const heartbeats = { appliedSentMs: () => sentMs };
   return new ReadEligibility({
     config,
-    serves: () => serves,
+    isUnsealed: () => isUnsealed,
     storage: () =>
       ({
         driver,
@@ -38,26 +38,26 @@ function leading({
         replica: { fresh },
       }) as unknown as Storage,
     cluster: () => ({ agrees, differs, heartbeats }) as unknown as Cluster,
-    observer: nobody,
+    observer: noObserver,
   });
 }
 
-describe('where a request is answered', () => {
+describe('ReadEligibility', () => {
   for (const { what, node, active } of [
-    { what: 'whose records were shown to be the cluster’s', node: leading({ agrees: true, differs: false }), active: true },
-    { what: 'whose records nobody has compared', node: leading({ agrees: false, differs: false }), active: true },
-    { what: 'whose records were shown to be others', node: leading({ agrees: false, differs: true }), active: false },
-    { what: 'that is sealed', node: leading({ agrees: true, differs: false, serves: false }), active: false },
+    { what: 'whose state digest matches', node: leading({ agrees: true, differs: false }), active: true },
+    { what: 'whose state digest was not compared yet', node: leading({ agrees: false, differs: false }), active: true },
+    { what: 'whose state digest differs', node: leading({ agrees: false, differs: true }), active: false },
+    { what: 'that is sealed', node: leading({ agrees: true, differs: false, isUnsealed: false }), active: false },
   ])
-    it(`a leader ${what} is ${active ? '' : 'not '}the active node`, async () => {
+    it(`says that a leader ${what} is ${active ? '' : 'not '}the active node`, async () => {
       expect(node.active).to.equal(active);
       expect(node.activeForCertain).to.equal(active);
       expect(node.readRole).to.equal(active ? 'active' : undefined);
-      expect(await node.leads()).to.equal(active);
-      expect(await node.begins()).to.equal(active);
+      expect(await node.confirmLeadership()).to.equal(active);
+      expect(await node.becomesActive()).to.equal(active);
     });
 
-  it('a leader that was only just elected is waited for until it is ready', async () => {
+  it('waits until a newly elected leader is ready', async () => {
     let looks = 0;
     const node = leading({
       ready: () => {
@@ -67,30 +67,30 @@ describe('where a request is answered', () => {
     });
     expect(node.active).to.equal(false);
     expect(node.mayLead).to.equal(true);
-    expect(await node.begins()).to.equal(true);
+    expect(await node.becomesActive()).to.equal(true);
   });
 
-  it('a leader without a lease is the active node only if a quorum says so', async () => {
+  it('requires a quorum to confirm a leader without a lease', async () => {
     const refused = async (): Promise<void> => {
       throw new StoreError('not_leader', 'this node does not lead');
     };
-    expect(await leading({ lease: false }).begins()).to.equal(true);
-    expect(await leading({ lease: false, fresh: refused }).begins()).to.equal(false);
+    expect(await leading({ lease: false }).becomesActive()).to.equal(true);
+    expect(await leading({ lease: false, fresh: refused }).becomesActive()).to.equal(false);
   });
 
-  it('a leader whose process stood still does not call itself active before consensus has run again', () => {
+  it('does not report a leader as active for certain after a pause of the process', () => {
     expect(leading({ isAwake: false }).activeForCertain).to.equal(false);
   });
 
-  it('a standby does not answer by a heartbeat that was sent before a clock jumped', () => {
+  it('ignores heartbeats that a standby sent before a clock jumped', () => {
     expect(leading({ ready: () => false }).readRole).to.equal('reader');
     expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).readRole).to.equal(undefined);
     expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).appliedSentMs).to.equal(undefined);
   });
 
-  it('a leader without a lease answers only after it has asked the others', async () => {
+  it('gives a leader without a lease no read role until a quorum has confirmed it', async () => {
     const node = leading({ lease: false, clockJumpedMs: Number.POSITIVE_INFINITY });
     expect(node.readRole).to.equal(undefined);
-    expect(await node.leads()).to.equal(true);
+    expect(await node.confirmLeadership()).to.equal(true);
   });
 });

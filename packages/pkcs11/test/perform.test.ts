@@ -69,7 +69,7 @@ describe('a call to a token', () => {
       expect([timesOf('C_Login'), timesOf('C_FindObjectsInit')]).to.deep.equal([2, 2]);
       const gone = fakeToken({ C_SignInit: [value, value] });
       expect(gone.run(signing)).to.equal('token_failed');
-      expect(gone.run(signing), 'the next one begins anew').to.equal('signature');
+      expect(gone.run(signing), 'the next one begins again').to.equal('signature');
     });
   }
 

@@ -220,7 +220,8 @@ describe('keys in a SoftHSM token', function () {
       key.keyLabel ?? '',
       `const [key] = find();
       const flags = t.C_GetAttributeValue(session, key, ['CKA_SENSITIVE', 'CKA_EXTRACTABLE', 'CKA_PRIVATE'].map((n) => ({ type: p[n] })));
-      let value; try { value = t.C_GetAttributeValue(session, key, [{ type: p.CKA_VALUE }])[0].value.length; } catch (e) { value = e.message; }
+      let value;
+      try { value = t.C_GetAttributeValue(session, key, [{ type: p.CKA_VALUE }])[0].value.length; } catch (e) { value = e.message; }
       console.log(JSON.stringify([flags.map(({ value }) => value[0]), value]));`,
     ) as [number[], unknown];
     expect(flags).to.deep.equal([1, 0, 1]);

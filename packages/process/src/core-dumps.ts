@@ -1,16 +1,18 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from './logger.ts';
 
-/** Whether a crash of this process may leave a core file: the soft limit in the text of `/proc/self/limits`. */
+/** Returns whether a crash of this process may write a core file, by the soft limit in the text of `/proc/self/limits`. */
 export const leavesCoreFiles = (limits: string): boolean => /^Max core file size\s+(?!0\s)\S/m.test(limits);
 
-/** A core file holds every key that was in memory (Linux; elsewhere nothing is known). */
+/** Warns when a crash may write a core file, which would hold every key in memory. Linux only: other systems have no such file to read. */
 export function warnOfCoreDumps(log: Logger): void {
   try {
     if (leavesCoreFiles(readFileSync('/proc/self/limits', 'utf8'))) {
-      log.warn('a crash may leave a core file with every key in it: start with the limit 0 (ulimit -c 0, LimitCORE=0)');
+      log.warn(
+        'a crash of this process may write a core file that contains every key: set the limit to 0 (ulimit -c 0, LimitCORE=0) and restart',
+      );
     }
   } catch {
-    // no /proc: nothing to tell
+    // no /proc: the limit is unknown
   }
 }

@@ -1,18 +1,20 @@
 /** Exit codes of the process. */
 export const exitCode = {
-  /** Asked to stop. */
+  /** The work is done, or the process was stopped by a signal. */
   ok: 0,
-  /** Bad configuration, the start failed, or a mistake on this side: a file, an argument, no answer. */
+  /**
+   * The configuration is wrong, the start failed, or a command failed on this side: a file, an argument, a server that does not respond.
+   */
   start: 1,
-  /** The server refused, or is sealed; `policy test`: the policy does not allow it; `audit verify`: the chain is broken. */
+  /** The server refused the request or is sealed; `policy test`: the policy denies it; `audit verify`: the hash chain is broken. */
   denied: 2,
-  /** A broken invariant: a bug in this program. */
+  /** An invariant was violated: a bug in this program. */
   invariant: 70,
-  /** The disk failed, or what it holds is damaged: nothing is acknowledged any more (fail-stop). */
+  /** The disk failed or its data is damaged: nothing is acknowledged from then on (fail-stop). */
   storage: 74,
 } as const;
 
-/** A command that cannot go on, for a reason on this side. The message is one plain sentence for the operator. */
+/** A start or a command that fails for a reason on this side. The message is one sentence for the operator. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }

@@ -4,7 +4,7 @@ export interface LogLimitOptions {
   readonly log: Logger;
   /** Monotonic, in milliseconds. */
   readonly nowMs: () => number;
-  /** At most one line of a kind in this time. */
+  /** At most one line of a kind in this interval; a minute by default. */
   readonly everyMs?: number;
 }
 
@@ -12,22 +12,22 @@ export type Level = 'info' | 'warn' | 'error';
 
 interface Kind {
   readonly sinceMs: number;
-  /** Lines written since then, and how many may be. */
+  /** Lines written since then, and how many may be written. */
   written: number;
   allowed: number;
-  /** Lines left out since the last one that was written. */
+  /** Lines omitted since the last written one. */
   omitted: number;
 }
 
 const everyMsDefault = 60_000;
-/** Lines of a kind in that time at most, where what they are about ends and begins again. */
+/** Most lines of a kind in that interval, for a condition that ends and starts again. */
 const allowedMax = 10;
-/** Kinds remembered at a time; the one whose first line is the oldest is forgotten first. */
+/** Kinds that are remembered; the one whose first line is the oldest is forgotten first. */
 const kindsMax = 512;
 
 /**
- * Writes lines that may repeat, such as those about a peer that cannot be reached: the first of a kind at once, then at most one a minute,
- * which says in `omitted` how many were left out before it.
+ * Limits log lines that may repeat, such as those about an unreachable peer. The first line of a kind is written at once, later ones at
+ * most once a minute, with the number of lines omitted before it in `omitted`.
  */
 export class LogLimit {
   readonly #options: LogLimitOptions;
@@ -37,7 +37,7 @@ export class LogLimit {
     this.#options = options;
   }
 
-  /** @param kind - what makes two lines the same, e.g. `unreachable 3` */
+  /** @param kind - lines of the same kind count together, e.g. `unreachable 3` */
   write(level: Level, kind: string, fields: Readonly<Record<string, unknown>>, message: string): void {
     const known = this.#kind(kind);
     if (known.written >= known.allowed) {
@@ -51,8 +51,9 @@ export class LogLimit {
   }
 
   /**
-   * What lines of this kind are about has ended: when it begins again, that is written at once, unless it comes and goes all the time.
-   * @returns whether such a line was written before
+   * Records that the condition behind lines of this kind has ended, so that its next start is written at once. A condition that starts and
+   * ends all the time is written ten times an interval at most.
+   * @returns whether a line of this kind was written before
    */
   ended(kind: string): boolean {
     const known = this.#kinds.get(kind);

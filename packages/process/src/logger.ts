@@ -1,4 +1,4 @@
 import type { Logger as PinoLogger } from 'pino';
 
-/** Writes log lines: `log.info({ field: value }, 'message')`. Callers name the fields that they log; nothing from a request's body or headers is among them. */
+/** Writes log lines: `log.info({ field: value }, 'message')`. Callers name each field, and never log a request's body or headers. */
 export type Logger = PinoLogger;

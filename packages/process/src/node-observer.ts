@@ -1,29 +1,31 @@
-/** Operations on records, by the names that dashboards of the peers have. */
+/** Operations on records, under the names that Vault's and OpenBao's dashboards use. */
 export type BarrierOperation = 'get' | 'put' | 'list' | 'delete';
 
-/** Hears what happens on a node, so that figures can be made of it. Times in milliseconds; `peer` is a node's name. */
+/** Receives events of a node for metrics. Times are in milliseconds; `peer` is a node's name. */
 export interface NodeObserver {
-  /** A transaction of this node was committed and applied, so long after it was proposed. */
+  /** A transaction that this node proposed was committed and applied. @param ms - since it was proposed */
   committed(ms: number): void;
   roleChanged(role: 'leader' | 'follower' | 'candidate'): void;
-  /** It was the active node for so long. */
+  /** This node is no longer the active node. @param ms - how long it was */
   leadershipLost(ms: number): void;
-  /** An operator asked for it; it took so long. */
+  /** An operator made this node step down. @param ms - how long the leadership transfer took */
   steppedDown(ms: number): void;
-  /** It leads, and a voter was heard of so long ago. */
+  /** This node leads; called for each voter. @param ms - since the voter's last message */
   lastContact(ms: number): void;
   echoed(peer: string, ms: number): void;
   echoFailed(peer: string): void;
   forwarded(ms: number): void;
   forwardFailed(): void;
-  /** Records were read or written through the barrier. */
+  /** Records were read or written through the barrier. @param ms - how long that took */
   barrier(operation: BarrierOperation, ms: number): void;
-  /** A signed membership list was refused that contradicts this node's. */
+  /** This node refused a signed membership list that contradicts its own. */
   membershipConflict(): void;
 }
 
 const ignore = (): void => undefined;
-export const nobody: NodeObserver = {
+
+/** Ignores every event. */
+export const noObserver: NodeObserver = {
   committed: ignore,
   roleChanged: ignore,
   leadershipLost: ignore,

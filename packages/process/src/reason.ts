@@ -1,6 +1,6 @@
 const causesMax = 5;
 
-/** The message of an error and of its causes, for a log line; a cause that an earlier message repeats is left out. */
+/** Returns the messages of an error and its causes, for a log line. A cause whose message is already included is left out. */
 export function reasonOf(error: unknown): string {
   let text = messageOf(error);
   let cause = error instanceof Error ? error.cause : undefined;
@@ -12,7 +12,7 @@ export function reasonOf(error: unknown): string {
   return text;
 }
 
-/** With the code of the system's error, where the message does not name it. */
+/** Adds the code of a system error unless the message already contains it. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as NodeJS.ErrnoException;

@@ -2,6 +2,6 @@ import { readFileSync } from 'node:fs';
 
 const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
-/** Release of this server, as health, seal status and `transitd version` report it. */
+/** Version of this release, as health, seal status and `transitd version` report it. */
 export const version: string =
   typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : '0.0.0';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 
-/** A key and its self-signed certificate in `folder`. */
+/** Creates a key and its self-signed certificate in `folder`. */
 export function makeCertificate(folder: string, name: string): { readonly key_file: string; readonly cert_file: string } {
   const [key_file, cert_file] = [join(folder, `${name}.key`), join(folder, `${name}.crt`)];
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];

@@ -10,8 +10,8 @@ function limited() {
   return { clock, lines, limit: new LogLimit({ log, nowMs: () => clock.nowMs, everyMs: 1_000 }) };
 }
 
-describe('lines that repeat', () => {
-  it('are written once in the time, then with the number of those left out', () => {
+describe('LogLimit', () => {
+  it('writes one line in an interval, and the number of omitted lines with the next', () => {
     const { clock, lines, limit } = limited();
     for (; clock.nowMs < 1_000; clock.nowMs += 100) limit.write('warn', 'a', { at: clock.nowMs }, 'away');
     limit.write('warn', 'a', { at: clock.nowMs }, 'away');
@@ -21,13 +21,13 @@ describe('lines that repeat', () => {
     ]);
   });
 
-  it('are told apart by their kind', () => {
+  it('limits each kind on its own', () => {
     const { lines, limit } = limited();
     for (const kind of ['a', 'b', 'a', 'b']) limit.write('info', kind, { kind }, 'away');
     expect(lines.length).to.equal(2);
   });
 
-  it('are written at once when what they are about ended in between, ten times at most', () => {
+  it('writes a line at once when its condition had ended in between, ten times at most', () => {
     const { lines, limit } = limited();
     expect(limit.ended('a')).to.equal(false);
     for (let i = 0; i < 50; i++) {
@@ -38,7 +38,7 @@ describe('lines that repeat', () => {
     expect(lines.length).to.equal(10);
   });
 
-  it('are remembered for a bounded number of kinds', () => {
+  it('remembers a bounded number of kinds', () => {
     const { lines, limit } = limited();
     for (let i = 0; i < 600; i++) limit.write('warn', `${i}`, {}, 'away');
     limit.write('warn', '0', {}, 'away');

@@ -3,21 +3,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { StartError } from '../src/exit.ts';
-import { requireOwn } from '../src/owner-only.ts';
+import { requireOwner } from '../src/owner-only.ts';
 
-describe('requireOwn', () => {
+describe('requireOwner', () => {
   let folder = '';
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'transitd-own-'));
   });
   after(() => rmdirSync(folder));
 
-  it('lets the owner of a folder go on', () => {
-    requireOwn(folder);
+  it('accepts the owner of a folder', () => {
+    requireOwner(folder);
   });
 
-  it('refuses everybody else, root included: what is made there would be closed to the owner', () => {
+  it('refuses every other user, root included, since the owner could not read the files created there', () => {
     const { uid } = statSync(folder);
-    expect(() => requireOwn(folder, uid + 1)).to.throw(StartError, `belongs to the user with the id ${uid}`);
+    expect(() => requireOwner(folder, uid + 1)).to.throw(StartError, `is owned by user id ${uid}`);
   });
 });

@@ -1,4 +1,4 @@
-/** A bug in this program. It ends the node: stopping is safer than serving wrong state. */
+/** A bug in this program. It stops the node: that is safer than serving wrong state. */
 export class InvariantViolation extends Error {
   override readonly name = 'InvariantViolation';
 }

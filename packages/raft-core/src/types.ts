@@ -2,10 +2,10 @@
 export type LogIndex = number;
 /** Election epoch (Raft §5.1); 0 before the first election. Always a safe integer. */
 export type Term = number;
-/** 48-bit number drawn when a node is made, never used again by another one; 0 stands for "none". */
+/** 48-bit number drawn when a node is created, never reused by another node; 0 means "none". */
 export type NodeId = number;
 
-/** `noop` opens a leader's term (Raft §5.4.2), `conf` carries a whole `ConfState`, `normal` is the state machine's. */
+/** `noop` opens a leader's term (Raft §5.4.2), `conf` carries a whole `ConfState`, `normal` belongs to the state machine. */
 export type EntryType = 'normal' | 'noop' | 'conf';
 
 export interface Entry {
@@ -15,7 +15,7 @@ export interface Entry {
   readonly data: Uint8Array;
 }
 
-/** What must survive a restart beside the log (Raft figure 2). `commit` is a hint, stored lazily: no rule rests on it. */
+/** The state that must survive a restart besides the log (Raft figure 2). `commit` is a hint, stored lazily: no rule relies on it. */
 export interface HardState {
   readonly term: Term;
   readonly vote: NodeId;
@@ -32,7 +32,7 @@ export interface ConfState {
   readonly context: Uint8Array;
 }
 
-/** The log's beginning: everything up to `index` lies in the state machine. `conf` is the membership as of `index`. */
+/** The beginning of the log: everything up to `index` is in the state machine. `conf` is the membership as of `index`. */
 export interface SnapshotMeta {
   readonly index: LogIndex;
   readonly term: Term;
@@ -40,32 +40,32 @@ export interface SnapshotMeta {
   readonly confIndex: LogIndex;
 }
 
-/** One member's part in a change; a member that is no voter and no learner is none. */
+/** The new role of one member; a node that is neither voter nor learner is not a member. */
 export interface MemberChange {
   readonly id: NodeId;
   readonly to: 'voter' | 'learner' | 'none';
 }
 
 /**
- * A change of the configuration in force. With more than one voter added or removed it becomes joint, and then `leave` is the
- * only change until both halves have agreed; it follows by itself unless `autoLeave` is false.
+ * A change of the configuration in force. With more than one voter added or removed it becomes joint, and then `leave` is the only possible
+ * change until both halves have agreed; it follows automatically unless `autoLeave` is false.
  */
 export type ConfChange =
   | {
       readonly kind: 'change';
       readonly members: readonly MemberChange[];
-      /** The whole new context; the old one stays when absent. */
+      /** The whole new context; absent: the old one stays. */
       readonly context?: Uint8Array;
       readonly autoLeave?: boolean;
     }
   | { readonly kind: 'leave' };
 
-/** Whether a node may lead: `low` ones rather not (little disk), `sealed` ones not at all, but to hand over. */
+/** Whether a node may lead: a `low` one (little disk) prefers not to, a `sealed` one leads only to transfer leadership. */
 export type Fitness = 'fit' | 'low' | 'sealed';
 
 export type Role = 'follower' | 'precandidate' | 'candidate' | 'leader' | 'faulty';
 
-/** One waiting read: `id` is unique within one run of the asking node, `incarnation` names that run. */
+/** One waiting read: `id` is unique within the asking node's incarnation `incarnation`. */
 export interface ReadRequest {
   readonly id: number;
   readonly incarnation: number;
@@ -80,7 +80,7 @@ interface Envelope {
   readonly session: number;
 }
 
-/** Everything that two cores say to each other. */
+/** Every message between two cores. */
 export type Message = Envelope &
   (
     | { readonly type: 'PreVote' | 'Vote'; readonly lastIndex: LogIndex; readonly lastTerm: Term; readonly transfer: boolean }
@@ -90,7 +90,7 @@ export type Message = Envelope &
         readonly forTerm: Term;
         /** Refused: the voter's log has entries that the candidate's lacks. */
         readonly longerLog: boolean;
-        /** Refused for no other reason than that the voter has given its vote of this term to another candidate, perhaps itself. */
+        /** Refused only because the voter has given its vote of this term to another candidate, perhaps itself. */
         readonly votedElsewhere: boolean;
       }
     | {
@@ -127,5 +127,5 @@ export type Message = Envelope &
 
 type WithoutEnvelope<M> = M extends unknown ? Omit<M, keyof Envelope> : never;
 
-/** What a message says, without from and to whom. */
+/** A message's content, without sender and receiver. */
 export type MessageBody = WithoutEnvelope<Message>;

@@ -4,8 +4,8 @@ import { bytes, coreOf, leader, settle } from './core/sole-voter.ts';
 
 const storedLog = { lastIndex: 5, terms: [{ term: 2, firstIndex: 1 }], hardState: { term: 2, vote: 1, commit: 0 } };
 
-describe('the Raft paper, as one voter shows it', () => {
-  it('§5.1: a term is opened by raising it and never falls', () => {
+describe('the Raft paper, on a sole voter', () => {
+  it('§5.1: a term begins by raising it and never falls', () => {
     const core = coreOf({ hardState: { term: 7, vote: 1, commit: 0 } });
     core.tick(0);
     expect(core.ready().hardState).to.deep.equal({ term: 8, vote: 1, commit: 0 });
@@ -38,7 +38,7 @@ describe('the Raft paper, as one voter shows it', () => {
     ]);
   });
 
-  it('§5.3: an entry commits only when a majority, here the own disk, holds it', () => {
+  it('§5.3: an entry commits only when a majority, here this node’s disk, holds it', () => {
     const core = leader();
     core.propose(bytes('a'));
     const first = core.ready();
@@ -62,7 +62,7 @@ describe('the Raft paper, as one voter shows it', () => {
     expect(settle(core)).to.deep.equal([]);
   });
 
-  it('§5.4.2: entries of an earlier term commit only through one of the own term', () => {
+  it('§5.4.2: entries of an earlier term commit only through an entry of the leader’s own term', () => {
     const core = coreOf(storedLog);
     core.tick(0);
     const ballot = core.ready();
@@ -74,7 +74,7 @@ describe('the Raft paper, as one voter shows it', () => {
     expect(core.status().commitIndex).to.equal(6);
   });
 
-  it('§5.4.3: after a restart everything the state machine lacks is applied again, from the disk', () => {
+  it('§5.4.3: a restart applies everything again that the state machine lacks, from the disk', () => {
     const core = coreOf(storedLog, {}, 2);
     core.tick(0);
     const batches = settle(core);
@@ -84,7 +84,7 @@ describe('the Raft paper, as one voter shows it', () => {
     expect(settle(core).flatMap(({ committed }) => committed.map(({ index }) => index))).to.deep.equal([3, 4, 5, 6]);
   });
 
-  it('§8: a read waits until an entry of the own term is committed, for the leader cannot know of later commits before', () => {
+  it('§8: a read waits for a commit in the leader’s own term, because the leader cannot know of later commits before', () => {
     const core = coreOf(storedLog);
     core.tick(0);
     core.persisted(core.ready().seq);
@@ -98,7 +98,7 @@ describe('the Raft paper, as one voter shows it', () => {
   });
 });
 
-describe('the Raft paper, among several', () => {
+describe('the Raft paper, on several nodes', () => {
   const change = (id: number, to: 'voter' | 'none') => ({ kind: 'change' as const, members: [{ id, to }] });
 
   it('§5.1: a node that hears of a later term adopts it and follows', () => {
@@ -110,7 +110,7 @@ describe('the Raft paper, among several', () => {
     expect(leader.core.status()).to.include({ role: 'follower', term: 9, vote: 0, leader: 0 });
   });
 
-  it('§5.2: votes are split at worst for a while, since elections are spread at random', () => {
+  it('§5.2: split votes end after a while, because elections are spread at random', () => {
     for (let seed = 1; seed <= 30; seed++) {
       const own = Object.fromEntries([1, 2, 3, 4, 5].map((id) => [id, { seed: seed * 10 + id }]));
       const cluster = new Cluster([1, 2, 3, 4, 5], {}, own);
@@ -136,7 +136,7 @@ describe('the Raft paper, among several', () => {
     expect(leader.entries.slice(0, before.length)).to.deep.equal(before);
   });
 
-  it('§5.4.1: who lacks a committed entry is not elected, so every later leader has it', () => {
+  it('§5.4.1: a node that lacks a committed entry is not elected, so every later leader has it', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.passes = ({ from, to }) => from !== 3 && to !== 3;
@@ -151,7 +151,7 @@ describe('the Raft paper, among several', () => {
     expect(cluster.node(3).texts()).to.include('committed');
   });
 
-  it('§5.5: messages that come twice change nothing', () => {
+  it('§5.5: duplicated messages change nothing', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     leader.core.propose(bytes('a'));
@@ -163,7 +163,7 @@ describe('the Raft paper, among several', () => {
     expect(leader.texts()).to.deep.equal(['noop', 'a']);
   });
 
-  it('§6: members that were removed do not disturb the cluster', () => {
+  it('§6: removed members do not disturb the cluster', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.passes = ({ from, to, type }) => (from !== 3 && to !== 3) || type === 'PreVote' || type === 'Vote';
@@ -172,7 +172,7 @@ describe('the Raft paper, among several', () => {
     expect(leader.core.status()).to.include({ role: 'leader', term: 1 });
   });
 
-  it('§7: a snapshot brings what the log has forgotten, with the configuration as of its index', () => {
+  it('§7: a snapshot brings what the log has deleted, with the configuration as of its index', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.passes = ({ from, to }) => from !== 3 && to !== 3;
@@ -187,7 +187,7 @@ describe('the Raft paper, among several', () => {
     expect(cluster.node(3).core.status().conf.voters).to.deep.equal([1, 2, 3]);
   });
 
-  it('§8: a read misses nothing that was committed before it, though another leads meanwhile', () => {
+  it('§8: a read misses nothing that was committed before it, even if another node leads meanwhile', () => {
     const cluster = new Cluster([1, 2, 3]);
     const old = cluster.elect(1);
     cluster.passes = ({ from, to }) => from !== 1 && to !== 1;
@@ -202,7 +202,7 @@ describe('the Raft paper, among several', () => {
     expect(old.core.leaseRead(cluster.nowMs)).to.equal(undefined);
   });
 
-  it('thesis §3.10: leadership is handed over without an election timeout', () => {
+  it('thesis §3.10: leadership is transferred without an election timeout', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.pass(200);

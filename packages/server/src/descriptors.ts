@@ -1,26 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { StartError } from '@transitd/process';
 
-/**
- * File descriptors that connections of clients leave to the rest of the node: its logs, tables and snapshots, the audit, the pipes and timers of
- * the runtime.
- */
-const ownReserve = 128;
-/** LevelDB may keep this part of the process's limit open for tables (a fifth, as its POSIX environment does). */
+/** File descriptors reserved for the node itself: logs, tables, snapshots, audit, and the pipes and timers of the runtime. */
+const nodeReserve = 128;
+/** Share of the open-file limit that LevelDB may use for tables (a fifth, as in its POSIX environment). */
 const tablesShare = 1 / 5;
-/** On the cluster port: handshakes of strangers (512 at a time), and six peers with all the connections that a node opens to another. */
+/** Reserved for the cluster port: 512 concurrent handshakes of unknown callers, and six peers with 160 connections each. */
 const clusterReserve = 512 + 6 * 160;
-/** With fewer connections of clients than these a node is of no use. */
+/** Minimum number of client connections for a useful node. */
 const connectionsMin = 64;
 
 /**
- * How many connections of clients a process may have, so that files and peers never want for a descriptor.
- * @param openFilesMax - of the process; undefined where it is not known, or not limited
- * @param connectionsMax - as configured
+ * Returns how many client connections the process may accept, so that files and peers never run out of descriptors.
+ * @param openFilesMax - limit of the process; undefined if unknown or unlimited
+ * @param connectionsMax - configured limit
  * @returns at most `connectionsMax`
- * @throws StartError when too few would be left
+ * @throws StartError if too few connections would remain
  */
-export function connectionsWithin({
+export function clientConnectionsMax({
   openFilesMax,
   connectionsMax,
   clustered,
@@ -30,22 +27,22 @@ export function connectionsWithin({
   readonly clustered: boolean;
 }): number {
   if (openFilesMax === undefined) return connectionsMax;
-  const reserve = ownReserve + Math.ceil(openFilesMax * tablesShare) + (clustered ? clusterReserve : 0);
+  const reserve = nodeReserve + Math.ceil(openFilesMax * tablesShare) + (clustered ? clusterReserve : 0);
   const left = openFilesMax - reserve;
   if (left < Math.min(connectionsMin, connectionsMax))
     throw new StartError(
-      `this process may open ${openFilesMax} files, of which ${reserve} are kept for storage${clustered ? ' and peers' : ''}: raise the limit (ulimit -n, LimitNOFILE)`,
+      `this process may open ${openFilesMax} files, and ${reserve} are reserved for storage${clustered ? ' and peers' : ''}: raise the limit (ulimit -n, LimitNOFILE)`,
     );
   return Math.min(connectionsMax, left);
 }
 
-/** The soft limit of open files in the text of `/proc/self/limits`; undefined for none. Node raises it to the hard limit when it starts. */
+/** Returns the soft open-file limit in the text of `/proc/self/limits`; undefined if unlimited. Node raises it to the hard limit. */
 export function openFilesIn(limits: string): number | undefined {
   const soft = /^Max open files\s+(\d+)\s/m.exec(limits)?.[1];
   return soft === undefined ? undefined : Number(soft);
 }
 
-/** How many files this process may have open (Linux; elsewhere undefined). */
+/** Returns how many files this process may open; undefined on systems other than Linux. */
 export function openFilesMax(): number | undefined {
   try {
     return openFilesIn(readFileSync('/proc/self/limits', 'utf8'));

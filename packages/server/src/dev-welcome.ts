@@ -1,7 +1,7 @@
 import type { LogConfig } from '@transitd/configuration';
 import type { DevNode } from './dev.ts';
 
-/** What someone who has just typed `npm start` needs: where it listens, the root token, and two lines to paste. */
+/** Prints the address, the root token and two example commands of a --dev node. */
 export function printWelcome({
   address,
   rootToken,
@@ -9,14 +9,14 @@ export function printWelcome({
   log,
 }: DevNode & { readonly address: string; readonly log: LogConfig }): void {
   if (log.level === 'silent') return;
-  const kept =
+  const storage =
     secretsFolder === undefined
-      ? 'Nothing is kept: the data goes with the process.'
-      : `Its seal key and root token lie in ${secretsFolder}: who reads this folder has every key.`;
+      ? 'The data is in a temporary directory and is deleted when the process exits.'
+      : `The seal key and the root token are in ${secretsFolder}: anyone who can read this directory can decrypt all keys.`;
   const curl = `curl -s -H "X-Service-Token: ${rootToken}"`;
   process.stdout.write(`
-transitd is running, initialised and unsealed by itself: NOT FOR PRODUCTION.
-${kept}
+transitd is running in dev mode, initialized and unsealed: NOT FOR PRODUCTION.
+${storage}
 
   address     ${address}
   root token  ${rootToken}
@@ -24,7 +24,7 @@ ${kept}
 Try it:
 
   ${curl} ${address}/v1/transit/encrypt/my-key -d "{\\"plaintext\\": \\"$(printf 'hello' | base64)\\"}"
-  ${curl} ${address}/v1/transit/decrypt/my-key -d '{"ciphertext": "…paste it here…"}'
+  ${curl} ${address}/v1/transit/decrypt/my-key -d '{"ciphertext": "…paste the ciphertext here…"}'
 
 `);
 }

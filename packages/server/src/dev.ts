@@ -24,30 +24,30 @@ export interface DevOptions {
   readonly devAllowRemote: boolean;
 }
 
-/** What a node that initialises itself needs beside its configuration. */
+/** What a node that initializes itself needs besides its configuration. */
 export interface DevNode {
   readonly rootToken: string;
-  /** Folder with the seal key and the root token; nothing when the node keeps nothing. */
+  /** Folder with the seal key and the root token; undefined if the data is temporary. */
   readonly secretsFolder: string | undefined;
 }
 
-/** Written whole or not at all, and on disk before anything depends on it. */
+/** Writes a secret atomically and durably. */
 function writeSecret(file: string, text: string): void {
-  const part = `${file}.part`;
-  rmSync(part, { force: true });
-  const handle = openSync(part, 'wx', 0o600);
+  const temporary = `${file}.part`;
+  rmSync(temporary, { force: true });
+  const handle = openSync(temporary, 'wx', 0o600);
   writeSync(handle, text);
   fsyncSync(handle);
   closeSync(handle);
-  renameSync(part, file);
+  renameSync(temporary, file);
   const folder = openSync(dirname(file), 'r');
   fsyncSync(folder);
   closeSync(folder);
 }
 
 /**
- * A node to try things on: data below `dataDir/data`, seal key and root token in `dataDir/dev` (0600), so whoever reads that
- * folder has every key. Without `dataDir` all of it lies in a temporary folder that goes with the process.
+ * Prepares a development node: data in `dataDir/data`, seal key and root token in `dataDir/dev` (0600). Anyone who can read that folder
+ * can decrypt all keys. Without `dataDir` everything is in a temporary folder that is deleted when the process exits.
  * @throws StartError
  */
 export function prepareDev({ dataDir, listen, devRootTokenId, devAllowRemote = false }: Partial<DevOptions>): {
@@ -68,7 +68,7 @@ export function prepareDev({ dataDir, listen, devRootTokenId, devAllowRemote = f
       log: { format: 'pretty', level: 'warn' },
     },
     process.env,
-    // What the environment says of another node must not part this one's data from its keys, nor overrule the command line.
+    // Environment variables meant for another node must not separate this node's data from its keys, nor override the command line.
     {
       data_dir: join(folder, 'data'),
       seal: { type: 'static', key_id: 'dev', key_file: join(secrets, sealKeyName) },
@@ -78,13 +78,13 @@ export function prepareDev({ dataDir, listen, devRootTokenId, devAllowRemote = f
   const remote = config.listeners.find(({ address }) => !isLoopback(address.host));
   if (remote !== undefined && !devAllowRemote) {
     throw new StartError(
-      `a --dev node listens on loopback only, not on ${remote.address.host}:${remote.address.port}, unless --dev-allow-remote is given`,
+      `a --dev node must listen on a loopback address, not on ${remote.address.host}:${remote.address.port}; use --dev-allow-remote to allow it`,
     );
   }
   return { config, dev: { rootToken, secretsFolder: dataDir === undefined ? undefined : secrets } };
 }
 
-/** Removed however the process ends, but for a kill. */
+/** Creates a folder that is removed when the process exits, unless it is killed. */
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -94,22 +94,21 @@ function temporaryFolder(): string {
 const sealKeyName = 'seal.key';
 const tokenName = 'root-token';
 
-/** The root token of this folder, made with the seal key when it is a new one. @throws StartError */
+/** Returns the root token of the folder; creates it and the seal key in a new folder. @throws StartError */
 function rootTokenIn(folder: string, secrets: string, devRootTokenId: string | undefined): string {
   try {
     mkdirSync(secrets, { recursive: true, mode: 0o700 });
     for (const path of [secrets, join(secrets, sealKeyName), join(secrets, tokenName)]) requireOwnerOnly(path);
-    // A data folder without its seal key cannot be opened again; a new key beside it would only hide why.
+    // Data without its seal key cannot be opened again; a new key would only hide the cause.
     const firstRun = !existsSync(join(folder, 'data'));
     const sealKeyFile = join(secrets, sealKeyName);
     if (!existsSync(sealKeyFile)) {
-      if (!firstRun) throw new StartError(`${sealKeyFile} is missing: without it the data beside it cannot be opened`);
+      if (!firstRun) throw new StartError(`${sealKeyFile} is missing: the data in ${folder} cannot be opened without it`);
       writeSecret(sealKeyFile, `${randomBytes(32).toString('base64')}\n`);
     }
     const tokenFile = join(secrets, tokenName);
     if (!existsSync(tokenFile)) {
-      if (!firstRun)
-        throw new StartError(`${tokenFile} is missing: write the root token into it, or start anew in another folder`);
+      if (!firstRun) throw new StartError(`${tokenFile} is missing: write the root token into it, or use another --data-dir`);
       writeSecret(tokenFile, `${devRootTokenId ?? newToken()}\n`);
     }
     const rootToken = readFileSync(tokenFile, 'utf8').trim();
@@ -118,5 +117,5 @@ function rootTokenIn(folder: string, secrets: string, devRootTokenId: string | u
     if (error instanceof StartError || !(error instanceof Error && 'code' in error)) throw error;
     throw new StartError(`--data-dir: ${folder} cannot be used: ${error.code}`);
   }
-  throw new StartError(`${folder} was initialised with another root token than --dev-root-token-id`);
+  throw new StartError(`${folder} was initialized with a root token other than --dev-root-token-id`);
 }

@@ -6,24 +6,24 @@ import { addressText, type ListenerConfig, tlsContext } from '@transitd/configur
 import { attachFront, type Connections, endpointOf } from '@transitd/http';
 import { StartError } from '@transitd/process';
 
-/** How long requests in flight may take to end after the process was asked to stop. */
+/** How long requests in flight may take to finish after a stop signal, in milliseconds. */
 const defaultDrainMs = 5000;
 
 /** The part of a listener's configuration that its server needs. */
 export type ListenerServerConfig = Pick<ListenerConfig, 'headers_timeout'> & { readonly tls?: ListenerConfig['tls'] };
 
-/** The server of the API's clients, which hands all their requests to `front`. @throws StartError */
+/** Creates the HTTP server of a listener, which passes all requests to `front`. @throws StartError */
 export function createListener({ tls, headers_timeout }: ListenerServerConfig, front: RequestListener): Server {
   const options = {
     headersTimeout: headers_timeout,
-    connectionsCheckingInterval: 1000, // how often the timeout above is looked at
+    connectionsCheckingInterval: 1000, // how often headersTimeout is checked
     requestTimeout: 0,
     keepAliveTimeout: 5 * 60_000,
     maxHeaderSize: 16 * 1024,
-    requireHostHeader: false, // the front looks at it, and answers as to any mistake
+    requireHostHeader: false, // the front checks it, and answers with the API's error format
     noDelay: true,
   };
-  const asksForCertificate = tls?.client_ca_file !== undefined;
+  const requestsCertificate = tls?.client_ca_file !== undefined;
   const server: Server =
     tls === undefined
       ? createServer(options)
@@ -31,14 +31,14 @@ export function createListener({ tls, headers_timeout }: ListenerServerConfig, f
           ...options,
           ...tlsContext(tls),
           handshakeTimeout: headers_timeout,
-          requestCert: asksForCertificate,
-          rejectUnauthorized: asksForCertificate,
+          requestCert: requestsCertificate,
+          rejectUnauthorized: requestsCertificate,
         });
   attachFront(server, front);
   return server;
 }
 
-/** One address that is listened on, with the connections and requests that hang on it. */
+/** One listening address with its connections and requests in flight. */
 export class Listener {
   readonly #server: Server;
   readonly #connections = new Set<Socket>();
@@ -47,8 +47,8 @@ export class Listener {
   #draining = false;
 
   /**
-   * @param create - makes the server, which hands its requests to the listener given, of whatever event they come from
-   * @param connections - where they are counted beside those of other listeners
+   * @param create - creates the server, which passes the requests of all its events to the given handler
+   * @param connections - counts the connections of all listeners
    */
   constructor(
     handle: RequestListener,
@@ -60,15 +60,15 @@ export class Listener {
       this.#count(res);
       handle(req, res);
     });
-    const atWork = () => this.#atWork();
+    const busyEndpoints = () => this.#busyEndpoints();
     this.#server.on('connection', (socket: Socket) => {
       this.#connections.add(socket);
-      connections?.add(socket, atWork);
+      connections?.add(socket, busyEndpoints);
       socket.once('close', () => this.#connections.delete(socket));
     });
   }
 
-  /** Resolves with the address under which it answers. @throws StartError */
+  /** Starts to listen and resolves with the URL. @throws StartError */
   listen({ host, port }: ListenerConfig['address']): Promise<string> {
     const server = this.#server;
     return new Promise((resolve, reject) => {
@@ -87,48 +87,48 @@ export class Listener {
     });
   }
 
-  /** From now on handshakes use this context, and nothing of the one before. */
+  /** Replaces the TLS context for new handshakes. */
   replaceContext(context: SecureContextOptions): void {
     if (this.#server instanceof TlsServer) this.#server.setSecureContext(context);
   }
 
   /**
-   * Takes no new connections, lets requests in flight end, and cuts everything else: what waits for no answer, be it silent or in
-   * the middle of a head, delays nothing.
+   * Stops accepting connections, waits for requests in flight, and closes all other connections, idle or with an incomplete header,
+   * without delay.
    */
   drain(): Promise<void> {
     this.#draining = true;
     for (const res of this.#inFlight) res.shouldKeepAlive = false;
     return new Promise((resolve) => {
-      const deadline = setTimeout(() => this.#cut(), this.#drainMs);
+      const deadline = setTimeout(() => this.#closeAll(), this.#drainMs);
       this.#server.close(() => {
         clearTimeout(deadline);
         resolve();
       });
-      this.#cutWhenAllAnswered();
+      this.#closeWhenIdle();
     });
   }
 
-  /** Far ends whose whole request waits for its answer. */
-  #atWork(): ReadonlySet<string> {
+  /** Returns the endpoints of clients whose complete request is in flight. */
+  #busyEndpoints(): ReadonlySet<string> {
     return new Set([...this.#inFlight].filter(({ req }) => req.complete).map(({ req }) => endpointOf(req.socket)));
   }
 
   #count(res: ServerResponse): void {
     this.#inFlight.add(res);
-    if (this.#draining) res.shouldKeepAlive = false; // a caller with more to ask would keep its connection, and us, busy
+    if (this.#draining) res.shouldKeepAlive = false; // otherwise a client with more requests would delay the drain
     res.once('close', () => {
       this.#inFlight.delete(res);
-      if (this.#draining) setImmediate(() => this.#cutWhenAllAnswered()); // the connection of the last answer ends by itself, in order
+      if (this.#draining) setImmediate(() => this.#closeWhenIdle()); // the connection of the last response closes by itself
     });
   }
 
-  #cutWhenAllAnswered(): void {
-    if (this.#inFlight.size === 0) this.#cut();
+  #closeWhenIdle(): void {
+    if (this.#inFlight.size === 0) this.#closeAll();
   }
 
-  /** Node closes idle connections only, and those that have parsed a request: these are all there are, TLS handshakes too. */
-  #cut(): void {
+  /** Closes every connection, TLS handshakes included; Node's own methods close only connections that have parsed a request. */
+  #closeAll(): void {
     for (const socket of this.#connections) socket.destroy();
   }
 }

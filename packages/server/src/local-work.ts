@@ -1,6 +1,6 @@
 import type { LocalWork } from '@transitd/cli';
 
-/** The commands that run in this process; each loads what it needs when it runs, since all other commands end within a moment. */
+/** The commands that run in this process. Each loads its code when it runs, so that all other commands start fast. */
 export const localWork: LocalWork = {
   async runServer({ config, dev, ...devOptions }) {
     const [{ readConfigFile }, { prepareDev }, { runServer }] = await Promise.all([
@@ -14,7 +14,7 @@ export const localWork: LocalWork = {
   },
 
   async recover(directory, options, use) {
-    const { recovering } = await import('@transitd/node');
-    await recovering(directory, options, use);
+    const { withRecovery } = await import('@transitd/node');
+    await withRecovery(directory, options, use);
   },
 };

@@ -3,8 +3,8 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 
 /**
- * One JSON object a line on stderr, or coloured text for a person. Nothing that came in a request's body or headers is ever
- * handed to it: callers name the fields that they log.
+ * Creates the log: one JSON object per line on stderr, or colored text. Callers name the fields they log, and never pass anything from
+ * the body or the headers of a request.
  */
 export function createLog({ level, format }: LogConfig): Logger {
   const options = { level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` };

@@ -2,14 +2,14 @@ import { runCommandLine } from '@transitd/cli';
 import { exitCode } from '@transitd/process';
 import { localWork } from './local-work.ts';
 
-// Nothing below catches a bug: whatever arrives here unforeseen stops the node rather than let it serve wrong state.
+// No other code catches bugs: an unexpected error ends the process, so that the node never serves wrong state.
 const stopOnBug = (error: unknown): void => {
   console.error('transitd: broken invariant:', error);
   process.exit(exitCode.invariant);
 };
 process.on('uncaughtException', stopOnBug);
 process.on('unhandledRejection', stopOnBug);
-// Nobody reads the welcome any more: no reason to end.
+// A closed stdout must not end the process.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

@@ -1,26 +1,32 @@
 import type { AuditObserver } from '@transitd/audit';
 import { Counter, type Registry, Summary } from 'prom-client';
-import { quantiles } from './metrics-happenings.ts';
+import { quantiles } from './metrics-events.ts';
 
-/** Figures of the audit's entries, by sink: its name in the configuration. */
-export function registerAudit({ prefix, registers }: { readonly prefix: string; readonly registers: Registry[] }): AuditObserver {
+/** Registers the metrics of audit entries. The label `device` is the name of the audit device in the configuration. */
+export function registerAuditMetrics({
+  prefix,
+  registers,
+}: {
+  readonly prefix: string;
+  readonly registers: Registry[];
+}): AuditObserver {
   const labelNames = ['device'] as const;
-  const figures = (type: string) => ({
+  const metricsOf = (type: string) => ({
     ms: new Summary({
       name: `${prefix}_audit_log_${type}`,
-      help: `Milliseconds until a sink had the entry of a ${type}`,
+      help: `Time to write the audit entry of a ${type} to an audit device, in milliseconds`,
       labelNames,
       registers,
       ...quantiles,
     }),
     failures: new Counter({
       name: `${prefix}_audit_log_${type}_failure`,
-      help: `Entries of a ${type} that a sink did not take`,
+      help: `Audit entries of a ${type} that an audit device failed to write`,
       labelNames,
       registers,
     }),
   });
-  const by = { request: figures('request'), response: figures('response') };
+  const by = { request: metricsOf('request'), response: metricsOf('response') };
   return {
     logged: (type, device, ms) => by[type].ms.observe({ device }, ms),
     failed: (type, device) => by[type].failures.inc({ device }),

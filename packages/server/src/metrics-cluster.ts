@@ -1,14 +1,14 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** How the members are, as this node sees them. */
+/** State of the cluster members, as this node sees them. */
 export interface ClusterFigures {
   readonly members: number;
-  /** Of the active node only. */
-  readonly lead?: {
+  /** Only on the active node. */
+  readonly leader?: {
     readonly healthy: boolean;
     readonly failureTolerance: number;
     readonly nodes: readonly { readonly name: string; readonly healthy: boolean }[];
-    /** As their newest echoes tell. */
+    /** From the newest echo of each follower. */
     readonly followers: readonly {
       readonly name: string;
       readonly appliedIndexDelta: number;
@@ -17,8 +17,8 @@ export interface ClusterFigures {
   };
 }
 
-/** Gauges that have a value only where there is one: those of the active node are absent on all others. */
-export function registerClusterFigures({
+/** Registers the gauges of the cluster. A gauge without a value is absent, so those of the active node are absent on all other nodes. */
+export function registerClusterMetrics({
   prefix,
   registers,
   cluster,
@@ -43,46 +43,46 @@ export function registerClusterFigures({
         this.reset();
         if (label === undefined) this.remove();
         const figures = cluster();
-        for (const [of, value] of figures === undefined ? [] : rows(figures)) {
-          if (label === undefined || of === undefined) this.set(value);
-          else this.set({ [label]: of }, value);
+        for (const [labelValue, value] of figures === undefined ? [] : rows(figures)) {
+          if (label === undefined || labelValue === undefined) this.set(value);
+          else this.set({ [label]: labelValue }, value);
         }
       },
     });
   };
-  const lead = (value: (lead: NonNullable<ClusterFigures['lead']>) => readonly Row[]) => (figures: ClusterFigures) =>
-    figures.lead === undefined ? [] : value(figures.lead);
+  const onLeader = (value: (leader: NonNullable<ClusterFigures['leader']>) => readonly Row[]) => (figures: ClusterFigures) =>
+    figures.leader === undefined ? [] : value(figures.leader);
   const flag = (holds: boolean): number => (holds ? 1 : 0);
 
-  gauge('raft_peers', 'Members of the cluster', undefined, ({ members }) => [[undefined, members]]);
+  gauge('raft_peers', 'Number of cluster members', undefined, ({ members }) => [[undefined, members]]);
   gauge(
     'autopilot_healthy',
-    '1 while all members are healthy',
+    '1 if all members are healthy, otherwise 0',
     undefined,
-    lead(({ healthy }) => [[undefined, flag(healthy)]]),
+    onLeader(({ healthy }) => [[undefined, flag(healthy)]]),
   );
   gauge(
     'autopilot_failure_tolerance',
-    'Healthy voters that can fail before there is no majority',
+    'Number of healthy voters that can fail without loss of the majority',
     undefined,
-    lead(({ failureTolerance }) => [[undefined, failureTolerance]]),
+    onLeader(({ failureTolerance }) => [[undefined, failureTolerance]]),
   );
   gauge(
     'autopilot_node_healthy',
-    '1 while that member is healthy',
+    '1 if the member is healthy, otherwise 0',
     'node_id',
-    lead(({ nodes }) => nodes.map(({ name, healthy }): Row => [name, flag(healthy)])),
+    onLeader(({ nodes }) => nodes.map(({ name, healthy }): Row => [name, flag(healthy)])),
   );
   gauge(
     'raft_storage_follower_applied_index_delta',
-    'Entries that a follower has still to apply, by its newest echo',
+    'Log entries that the follower has not yet applied, as of its newest echo',
     'peer_id',
-    lead(({ followers }) => followers.map(({ name, appliedIndexDelta }): Row => [name, appliedIndexDelta])),
+    onLeader(({ followers }) => followers.map(({ name, appliedIndexDelta }): Row => [name, appliedIndexDelta])),
   );
   gauge(
     'raft_storage_follower_last_heartbeat_ms',
-    "Milliseconds since a follower's newest echo",
+    'Time since the newest echo of the follower, in milliseconds',
     'peer_id',
-    lead(({ followers }) => followers.map(({ name, lastHeartbeatMs }): Row => [name, lastHeartbeatMs])),
+    onLeader(({ followers }) => followers.map(({ name, lastHeartbeatMs }): Row => [name, lastHeartbeatMs])),
   );
 }

@@ -6,7 +6,7 @@ interface Work {
   readonly refused: number;
 }
 
-/** What a node has taken on, and what it has refused to. */
+/** Running, waiting and refused work of a node. */
 export interface LoadFigures {
   readonly limits: {
     readonly reads: Work;
@@ -18,8 +18,8 @@ export interface LoadFigures {
   readonly connections: { readonly open: number; readonly cut: number };
 }
 
-/** Figures of the limits on what a node does at a time. */
-export function registerLoad({
+/** Registers the metrics of the in-flight limits and of client connections. */
+export function registerLoadMetrics({
   prefix,
   registers,
   load: { limits, connections },
@@ -29,7 +29,7 @@ export function registerLoad({
   readonly load: LoadFigures;
 }): void {
   type Row = readonly [kind: string | undefined, value: number];
-  const figure = (
+  const metric = (
     Type: typeof Gauge<string> | typeof Counter<string>,
     name: string,
     help: string,
@@ -50,22 +50,22 @@ export function registerLoad({
     ['reads', of(limits.reads)],
     ['changes', of(limits.changes)],
     ['logins', of(limits.logins)],
-    ['forwarded_strangers', of(limits.forwarding.strangers)],
-    ['forwarded_strangers_streams', of(limits.forwarding.strangersStreams)],
+    ['forwarded_unauthenticated', of(limits.forwarding.strangers)],
+    ['forwarded_unauthenticated_streams', of(limits.forwarding.strangersStreams)],
     ['forwarded_streams', of(limits.forwarding.streams)],
   ];
-  figure(Gauge, 'core_requests_at_work', 'Requests that are worked on', () => perKind(({ atWork }) => atWork));
-  figure(Gauge, 'core_requests_waiting', 'Requests that wait until they are worked on', () => [
+  metric(Gauge, 'core_requests_executing', 'Requests being executed', () => perKind(({ atWork }) => atWork));
+  metric(Gauge, 'core_requests_waiting', 'Requests waiting for an in-flight limit', () => [
     ...perKind(({ waiting }) => waiting),
     ['bodies', limits.bodies.waiting],
   ]);
-  figure(Counter, 'core_requests_refused', 'Requests refused because the node had too much to do', () => [
+  metric(Counter, 'core_requests_refused', 'Requests refused because an in-flight limit and its queue were full', () => [
     ...perKind(({ refused }) => refused),
     ['bodies', limits.bodies.refused],
   ]);
-  figure(Gauge, 'core_body_bytes', 'Bytes of large request bodies that are held', () => [[undefined, limits.bodies.held]]);
-  figure(Gauge, 'core_connections', 'Open connections of clients', () => [[undefined, connections.open]]);
-  figure(Counter, 'core_connections_cut', 'Connections of clients that were cut to make room for others', () => [
+  metric(Gauge, 'core_body_bytes', 'Memory held by large request bodies, in bytes', () => [[undefined, limits.bodies.held]]);
+  metric(Gauge, 'core_connections', 'Open client connections', () => [[undefined, connections.open]]);
+  metric(Counter, 'core_connections_evicted', 'Client connections closed to make room for others', () => [
     [undefined, connections.cut],
   ]);
 }

@@ -9,13 +9,13 @@ import {
   Registry,
   Summary,
 } from 'prom-client';
-import { registerAudit } from './metrics-audit.ts';
-import { type ClusterFigures, registerClusterFigures } from './metrics-cluster.ts';
-import { quantiles, registerHappenings } from './metrics-happenings.ts';
-import { type LoadFigures, registerLoad } from './metrics-load.ts';
+import { registerAuditMetrics } from './metrics-audit.ts';
+import { type ClusterFigures, registerClusterMetrics } from './metrics-cluster.ts';
+import { quantiles, registerEvents } from './metrics-events.ts';
+import { type LoadFigures, registerLoadMetrics } from './metrics-load.ts';
 import { SharedRendering } from './shared-rendering.ts';
 
-/** What the gauges read when they are scraped: state is asked for, never copied beside. */
+/** State that the gauges read at each scrape; there is no copy of it. */
 export interface MetricSources {
   readonly unsealed: () => boolean;
   readonly active: () => boolean;
@@ -30,32 +30,32 @@ export interface MetricSources {
       }
     | undefined;
   readonly barrierEncryptions: () => number;
-  /** Absent where nothing bounds it. */
+  /** Absent if the node has no limits. */
   readonly load?: LoadFigures;
   /** Undefined before the node is open. */
   readonly clock?: () => { readonly isTrusted: boolean; readonly deviationS: number } | undefined;
-  /** Undefined on a node that has no peers. */
+  /** Undefined on a node without a cluster. */
   readonly cluster?: () => ClusterFigures | undefined;
 }
 
 /**
- * Names that operators of such services know (no `_total`, summaries in milliseconds) where they exist; new ones in base units.
- * No label ever holds the name of a key, a token, a user or a policy.
+ * The metrics of the process. Metrics that Vault has use its names (no `_total`, summaries in milliseconds); others use base units.
+ * No label holds the name of a key, a token, a user or a policy.
  */
 export class Metrics {
   readonly registry = new Registry();
-  /** Counts what happens on the node. */
+  /** Receives the events of the node. */
   readonly observer: NodeObserver;
   readonly audit: AuditObserver;
   readonly requestMs: Summary;
   readonly inFlight: Gauge;
   readonly responses: Counter<'class'>;
-  /** Requests of callers that asked too often. */
+  /** Requests refused by a rate limit. */
   readonly limited: Counter;
   readonly #routeMs: Summary<'operation'>;
   readonly #text = new SharedRendering(() => this.registry.metrics());
   readonly #rows = new SharedRendering(() => this.registry.getMetricsAsJSON());
-  /** One bound handle per operation, so that a request does no label look-up. */
+  /** Bound handles by operation, which save a label lookup per request. */
   readonly #routes = new Map<string, Summary.Internal<'operation'>>();
 
   constructor(prefix: string, sources: MetricSources) {
@@ -71,65 +71,71 @@ export class Metrics {
       });
     };
     collectDefaultMetrics({ register: this.registry, prefix: '' });
-    gauge('core_unsealed', '1 while this node is unsealed', () => (sources.unsealed() ? 1 : 0));
-    gauge('core_active', '1 while this node is the active one', () => (sources.active() ? 1 : 0));
-    gauge('barrier_estimated_encryptions', "Values encrypted under the barrier's present key", () =>
+    gauge('core_unsealed', '1 if this node is unsealed, otherwise 0', () => (sources.unsealed() ? 1 : 0));
+    gauge('core_active', '1 if this node is the active node, otherwise 0', () => (sources.active() ? 1 : 0));
+    gauge('barrier_estimated_encryptions', 'Number of values encrypted with the current encryption key of the barrier', () =>
       sources.barrierEncryptions(),
     );
-    gauge('raft_storage_stats_applied_index', 'Newest entry applied to the records', () => sources.raft()?.appliedIndex ?? 0);
-    gauge('raft_storage_stats_commit_index', 'Newest entry known to be committed', () => sources.raft()?.commitIndex ?? 0);
+    gauge('raft_storage_stats_applied_index', 'Index of the last applied log entry', () => sources.raft()?.appliedIndex ?? 0);
+    gauge(
+      'raft_storage_stats_commit_index',
+      'Index of the last log entry known to be committed',
+      () => sources.raft()?.commitIndex ?? 0,
+    );
     gauge(
       'raft_storage_stats_flushed_index',
-      'Newest entry whose effect is durable in the state store',
+      'Index of the last log entry flushed to the state store',
       () => sources.raft()?.flushedIndex ?? 0,
     );
-    gauge('raft_storage_stats_last_index', 'Newest entry in the log', () => sources.raft()?.lastIndex ?? 0);
-    gauge('raft_storage_stats_term', 'Present term', () => sources.raft()?.term ?? 0);
-    gauge('disk_low', '1 while free space is below the reserve and writes are refused', () => (sources.raft()?.diskLow ? 1 : 0));
-    gauge('raft_storage_stats_fsm_pending', 'Entries committed and not yet applied', () => {
+    gauge('raft_storage_stats_last_index', 'Index of the last entry in the log', () => sources.raft()?.lastIndex ?? 0);
+    gauge('raft_storage_stats_term', 'Current Raft term', () => sources.raft()?.term ?? 0);
+    gauge('disk_low', '1 if free disk space is below the reserve and writes are refused, otherwise 0', () =>
+      sources.raft()?.diskLow ? 1 : 0,
+    );
+    gauge('raft_storage_stats_fsm_pending', 'Number of committed log entries that are not yet applied', () => {
       const { commitIndex = 0, appliedIndex = 0 } = sources.raft() ?? {};
       return commitIndex - appliedIndex;
     });
-    gauge('core_clock_trusted', '0 while the wall clock departs from the monotonic one and is not trusted', () =>
+    gauge('core_clock_trusted', '0 if the wall clock deviates from the monotonic clock and is not trusted, otherwise 1', () =>
       sources.clock?.()?.isTrusted === false ? 0 : 1,
     );
     gauge(
       'core_clock_deviation_seconds',
-      'Seconds by which the wall clock is ahead of where the monotonic one puts it',
+      'Deviation of the wall clock from the monotonic clock, in seconds; positive if the wall clock is ahead',
       () => sources.clock?.()?.deviationS ?? 0,
     );
-    this.audit = registerAudit({ prefix, registers });
-    registerClusterFigures({ prefix, registers, cluster: sources.cluster ?? (() => undefined) });
-    this.observer = registerHappenings({ prefix, registers });
-    if (sources.load !== undefined) registerLoad({ prefix, registers, load: sources.load });
+    this.audit = registerAuditMetrics({ prefix, registers });
+    registerClusterMetrics({ prefix, registers, cluster: sources.cluster ?? (() => undefined) });
+    this.observer = registerEvents({ prefix, registers });
+    if (sources.load !== undefined) registerLoadMetrics({ prefix, registers, load: sources.load });
     this.requestMs = new Summary({
       name: `${prefix}_core_handle_request`,
-      help: 'Milliseconds a request took',
+      help: 'Duration of a request, in milliseconds',
       registers,
       ...quantiles,
     });
-    this.inFlight = new Gauge({ name: `${prefix}_core_in_flight_requests`, help: 'Requests being answered', registers });
+    this.inFlight = new Gauge({ name: `${prefix}_core_in_flight_requests`, help: 'Number of requests in flight', registers });
     this.responses = new Counter({
       name: `${prefix}_http_responses`,
-      help: 'Answers by class of status',
+      help: 'Responses by status class',
       labelNames: ['class'],
       registers,
     });
     this.limited = new Counter({
       name: `${prefix}_quota_rate_limit_violation`,
-      help: 'Requests refused because their caller asked too often',
+      help: 'Requests refused by a rate limit',
       registers,
     });
     this.#routeMs = new Summary({
       name: `${prefix}_route_transit_`,
-      help: 'Milliseconds per operation on a transit mount',
+      help: 'Duration of an operation on a transit mount, in milliseconds',
       labelNames: ['operation'],
       registers,
       ...quantiles,
     });
   }
 
-  /** The bound handle of an operation such as `encrypt`. */
+  /** Returns the bound handle of an operation such as `encrypt`. */
   route(operation: string): Summary.Internal<'operation'> {
     let handle = this.#routes.get(operation);
     if (!handle) {
@@ -139,17 +145,17 @@ export class Metrics {
     return handle;
   }
 
-  /** Counts an answer by the class of its status. */
+  /** Counts a response by its status class. */
   responded(status: number): void {
     this.responses.inc({ class: `${Math.floor(status / 100)}xx` });
   }
 
-  /** Text exposition 0.0.4. */
+  /** Returns the metrics in the Prometheus text format 0.0.4. */
   prometheus(): Promise<string> {
     return this.#text.get();
   }
 
-  /** The JSON form of `sys/metrics` without a format: gauges, counters and samples, names without the unit's suffixes. */
+  /** Returns the JSON response of `sys/metrics` without a `format`: gauges, counters and samples. */
   async json(now: Date): Promise<object> {
     const all = await this.#rows.get();
     const rows = (type: string) => all.filter((metric) => String(metric.type) === type);

@@ -1,37 +1,37 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** How much longer than a rendering the pause after it is, and at most how long, in milliseconds. */
+/** The pause after a rendering is its duration times this factor, up to a maximum in milliseconds. */
 const pauseFactor = 3;
 const pauseMsMax = 250;
 
 /**
- * A rendering that costs milliseconds, shared by all who ask for it: one at a time, each begun after the question that it answers, and
- * with a pause between two. So however often it is asked for, it takes at most a quarter of the event loop.
+ * Shares an expensive rendering between concurrent requests. Only one rendering runs at a time, it starts after the requests that it
+ * serves, and a pause follows it. So it takes at most a quarter of the event loop's time, at any request rate.
  */
 export class SharedRendering<T> {
   readonly #render: () => Promise<T>;
-  /** Not begun yet: whoever asks now is answered by it. */
+  /** Has not started yet; serves every request that arrives before its start. */
   #next: Promise<T> | undefined;
-  /** Resolves when another one may begin. */
-  #free: Promise<void> | undefined;
+  /** Resolves when the next rendering may start. */
+  #ready: Promise<void> | undefined;
 
   constructor(render: () => Promise<T>) {
     this.#render = render;
   }
 
-  /** @throws what the rendering throws */
+  /** Returns a rendering that starts after this call. @throws errors of the rendering */
   get(): Promise<T> {
-    this.#next ??= this.#begin();
+    this.#next ??= this.#start();
     return this.#next;
   }
 
-  async #begin(): Promise<T> {
-    await this.#free;
+  async #start(): Promise<T> {
+    await this.#ready;
     this.#next = undefined;
-    const begunMs = performance.now();
+    const startMs = performance.now();
     const rendering = this.#render();
-    const rest = (): Promise<void> => pause(Math.min((performance.now() - begunMs) * pauseFactor, pauseMsMax));
-    this.#free = rendering.then(rest, rest);
+    const rest = (): Promise<void> => pause(Math.min((performance.now() - startMs) * pauseFactor, pauseMsMax));
+    this.#ready = rendering.then(rest, rest);
     return rendering;
   }
 }

@@ -1,31 +1,31 @@
 import { exitCode } from '@transitd/process';
 
-/** SIGTERM or SIGINT, heard from `listenForStop` on. */
+/** State of the stop signals since `listenForStop`. */
 export interface StopRequest {
-  /** The exit code of a process that was asked to stop, once it is. */
-  readonly asked: Promise<number>;
-  readonly isAsked: boolean;
+  /** Resolves with the exit code at the first stop signal. */
+  readonly requested: Promise<number>;
+  readonly isRequested: boolean;
 }
 
 /**
- * Asked again, nothing changes: a stop takes a limited time, and Ctrl-C in a terminal may arrive twice (from the terminal and from
- * the program between).
+ * Listens for SIGTERM and SIGINT. Ignores all signals after the first: the time of a stop is limited, and Ctrl-C may arrive twice (from
+ * the terminal and from a parent process).
  */
 export function listenForStop(onSignal: (signal: NodeJS.Signals) => void): StopRequest {
-  const { promise: asked, resolve } = Promise.withResolvers<number>();
-  let isAsked = false;
+  const { promise: requested, resolve } = Promise.withResolvers<number>();
+  let isRequested = false;
   const onStop = (signal: NodeJS.Signals): void => {
-    if (isAsked) return;
-    isAsked = true;
+    if (isRequested) return;
+    isRequested = true;
     onSignal(signal);
     resolve(exitCode.ok);
   };
   process.on('SIGTERM', onStop);
   process.on('SIGINT', onStop);
   return {
-    asked,
-    get isAsked() {
-      return isAsked;
+    requested,
+    get isRequested() {
+      return isRequested;
     },
   };
 }

@@ -6,8 +6,8 @@ import type { Node } from '@transitd/node';
 import type { Metrics } from './metrics.ts';
 
 /**
- * The listener for scrapers: `/metrics` and `/v1/sys/health` without TLS or token, sealed too, so that an alert on
- * `core_unsealed 0` can fire. It serves nothing else.
+ * Creates the telemetry handler. It serves only `/metrics` and `/v1/sys/health`, without TLS or token, also on a sealed node, so that
+ * an alert on `core_unsealed 0` can fire.
  */
 export function createTelemetry(node: Node, metrics: Metrics): RequestListener {
   const answer = async (req: IncomingMessage): Promise<Reply> => {

@@ -1,10 +1,10 @@
 import { StartError } from '@transitd/process';
 import { expect } from 'chai';
-import { connectionsWithin, openFilesIn } from '../src/descriptors.ts';
+import { clientConnectionsMax, openFilesIn } from '../src/descriptors.ts';
 
-describe('connections within the limit of open files', () => {
-  const within = (openFilesMax: number | undefined, { connectionsMax = 4096, clustered = false } = {}): number =>
-    connectionsWithin({ openFilesMax, connectionsMax, clustered });
+describe('client connections within the open-file limit', () => {
+  const connectionsFor = (openFilesMax: number | undefined, { connectionsMax = 4096, clustered = false } = {}): number =>
+    clientConnectionsMax({ openFilesMax, connectionsMax, clustered });
 
   for (const [openFilesMax, options, connections] of [
     [1_048_576, {}, 4096],
@@ -17,18 +17,21 @@ describe('connections within the limit of open files', () => {
     [256, { connectionsMax: 16 }, 16],
   ] as const)
     it(`are ${connections} of ${openFilesMax ?? 'unknown'} with ${JSON.stringify(options)}`, () => {
-      expect(within(openFilesMax, options)).to.equal(connections);
+      expect(connectionsFor(openFilesMax, options)).to.equal(connections);
     });
 
   for (const [openFilesMax, options] of [
     [200, {}],
     [1024, { clustered: true }],
   ] as const)
-    it(`are too few of ${openFilesMax} with ${JSON.stringify(options)}, in a sentence that names the limit`, () => {
-      expect(() => within(openFilesMax, options)).to.throw(StartError, new RegExp(`may open ${openFilesMax} files.*ulimit -n`));
+    it(`are too few of ${openFilesMax} with ${JSON.stringify(options)}, with an error that names the limit`, () => {
+      expect(() => connectionsFor(openFilesMax, options)).to.throw(
+        StartError,
+        new RegExp(`may open ${openFilesMax} files.*ulimit -n`),
+      );
     });
 
-  it('are found in the soft limit of the kernel, and nowhere when there is none', () => {
+  it('follow the soft limit, or are unlimited without one', () => {
     const line = (soft: string) =>
       `Limit Soft Limit Hard Limit Units\nMax open files            ${soft}                4096                 files     \n`;
     expect(openFilesIn(line('1024'))).to.equal(1024);

@@ -16,7 +16,7 @@ describe('a --dev node', () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  it('keeps its data beside its keys and listens where it was told, whatever the environment says of another node', () => {
+  it('ignores data directory and seal from the environment, and listens on the address of its options', () => {
     Object.assign(process.env, {
       TRANSITD_DATA_DIR: '/elsewhere',
       TRANSITD_LISTEN_ADDRESS: '127.0.0.1:1',
@@ -31,7 +31,7 @@ describe('a --dev node', () => {
     expect(prepareDev({ dataDir }).config.listeners[0]?.address.port).to.equal(1);
   });
 
-  it('makes seal key and root token once, for their owner only', () => {
+  it('creates seal key and root token once, readable by their owner only', () => {
     const { dev } = prepareDev({ dataDir });
     expect(prepareDev({ dataDir }).dev).to.deep.equal(dev);
     for (const [path, mode] of [
@@ -48,14 +48,14 @@ describe('a --dev node', () => {
     ['dev/seal.key', 0o640],
     ['dev/root-token', 0o604],
   ] as const) {
-    it(`refuses ${path} when others can use it`, () => {
+    it(`refuses ${path} if other users can access it`, () => {
       prepareDev({ dataDir });
       chmodSync(join(dataDir, path), mode);
-      expect(() => prepareDev({ dataDir })).to.throw(StartError, /others than its owner/);
+      expect(() => prepareDev({ dataDir })).to.throw(StartError, /users other than its owner/);
     });
   }
 
-  it('refuses a folder that is a file, in one sentence', () => {
+  it('refuses a data directory that is a file', () => {
     const file = join(dataDir, 'file');
     writeFileSync(file, '');
     expect(() => prepareDev({ dataDir: file })).to.throw(StartError, /cannot be used: E/);

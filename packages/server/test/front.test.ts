@@ -1,4 +1,4 @@
-// One node behind its listeners, in this process, asked byte by byte.
+// A node and its listeners in this process, tested with raw bytes.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -78,7 +78,7 @@ describe('the front', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Sends the bytes and collects what comes back, until the server ends the connection or as many answers as expected are there. */
+  /** Sends the bytes and returns the response, up to the end of the connection or of the awaited response. */
   async function exchange(bytes: string, { port = served.port, until = /\r\n\r\n/ } = {}): Promise<string> {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     sockets.push(socket);
@@ -101,14 +101,14 @@ describe('the front', () => {
     return received;
   }
 
-  interface Asked {
+  interface RequestParts {
     readonly token?: string | null;
     readonly body?: string;
     readonly headers?: readonly string[];
     readonly port?: number;
   }
 
-  async function ask(line: string, { token = served.token, body, headers = [], port = served.port }: Asked = {}) {
+  async function ask(line: string, { token = served.token, body, headers = [], port = served.port }: RequestParts = {}) {
     const all = [
       'Host: node',
       ...(token === null ? [] : [`X-Service-Token: ${token}`]),
@@ -149,17 +149,17 @@ describe('the front', () => {
       expect(answer.content).to.contain(error);
     });
 
-  it('answers a PATCH of the known form with 405', async () => {
+  it('answers a PATCH on a known path with 405', async () => {
     const headers = ['Content-Type: application/merge-patch+json; charset=utf-8'];
     expect((await ask('PATCH /v1/transit/keys/k1', { headers, body: '{}' })).status).to.equal(405);
   });
 
-  it('says of routes, mounts and slashes nothing without a token', async () => {
+  it('reveals nothing about routes, mounts and slashes without a token', async () => {
     for (const line of ['GET /v1/nope/keys/k1', 'GET /v1/transit/keys/k1/', 'GET /v1/sys/health/', 'GET /v1/transit/encrypt/k1'])
       expect((await ask(line, { token: null })).status, line).to.equal(403);
   });
 
-  it('answers 403 to a long body without a token, announced or in chunks', async () => {
+  it('answers 403 to a long body without a token, with Content-Length or chunked', async () => {
     const long = 'a'.repeat(70_000);
     const announced = await ask('POST /v1/transit/encrypt/k1', { token: null, body: long });
     const chunked = await ask('POST /v1/transit/encrypt/k1', {
@@ -172,7 +172,7 @@ describe('the front', () => {
     }
   });
 
-  it('answers malformed JSON without a token with 400, and too long a body with one with 413', async () => {
+  it('answers 400 to malformed JSON without a token, and 413 to an oversized body with a token', async () => {
     expect((await ask('POST /v1/transit/encrypt/k1', { token: null, body: '{' })).status).to.equal(400);
     expect((await ask('POST /v1/transit/encrypt/k1', { headers: ['Content-Length: 1048577'] })).status).to.equal(413);
   });
@@ -182,17 +182,17 @@ describe('the front', () => {
     { name: 'the refusal to wrap', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Wrap-TTL: soon'] },
     { name: 'an unknown namespace', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Namespace: a'] },
   ])
-    it(`ends the connection behind a body that ${name} leaves unread`, async () => {
+    it(`closes the connection after a body that ${name} leaves unread`, async () => {
       const { head } = await ask(line, { headers: ['Content-Length: 1000', ...headers] });
       expect(head).to.match(/\r\nConnection: close/);
     });
 
-  it('keeps the connection where an empty body is announced', async () => {
+  it('keeps the connection after Content-Length: 0', async () => {
     const { head } = await ask('GET /v1/sys/health', { headers: ['Content-Length: 0'] });
     expect(head).to.not.match(/\r\nConnection: close/);
   });
 
-  it('answers every request itself, whatever the parser or its server think of it', async () => {
+  it('answers every request itself, including those that Node would handle', async () => {
     for (const { bytes, status, text } of [
       { bytes: 'GET /v1/sys/health HTTP/1.1\r\n\r\n', status: 400, text: 'Host' },
       { bytes: 'GET /v1/sys/health HTTP/1.0\r\n\r\n', status: 200, text: '"initialized":true' },
@@ -209,33 +209,33 @@ describe('the front', () => {
     }
   });
 
-  it('answers CONNECT behind an open request after that request', async () => {
+  it('answers CONNECT after the request before it', async () => {
     const get = `GET /v1/transit/keys/k1 HTTP/1.1\r\nHost: n\r\nX-Service-Token: ${served.token}\r\n\r\n`;
     const answer = await exchange(`${get}CONNECT host:443 HTTP/1.1\r\nHost: host:443\r\n\r\n`, { until: /405[\s\S]*\r\n\r\n/ });
     expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).to.deep.equal(['200', '405']);
   });
 
-  it('gives a refused HEAD of health no content type', async () => {
+  it('sends no content type for a refused HEAD on health', async () => {
     const { status, head } = await ask('HEAD /v1/sys/health?activecode=x');
     expect(status).to.equal(400);
     expect(head).to.not.match(/content-type/i);
   });
 
-  it('is no string where a number was sent that cannot be one', async () => {
+  it('refuses a number out of range with 400', async () => {
     const { status, content } = await ask('POST /v1/transit/encrypt/k1', { body: '{"plaintext":1e400}' });
     expect(status).to.equal(400);
     expect(content).to.contain('out of range');
   });
 
   for (const path of ['sys/rotate', 'sys/rotate/config'])
-    it(`warns of members that ${path} does not know`, async () => {
+    it(`warns about unknown members on ${path}`, async () => {
       const { status, content } = await ask(`POST /v1/${path}`, { body: '{"foo":1}' });
       expect(status).to.equal(200);
       expect(content).to.contain('Endpoint ignored these unrecognized parameters: [foo]');
       expect((await ask(`POST /v1/${path}`, { body: '{}' })).status).to.equal(204);
     });
 
-  it('gives up connections that stand still while an answer is due', () => {
+  it('closes stalled connections with a pending response', () => {
     const { listeners } = served.node.config;
     const [config] = listeners;
     if (config === undefined) throw new Error('no listener');
@@ -255,7 +255,7 @@ describe('the front', () => {
     });
 });
 
-/** What is in between: unsealed, and reading what it is to serve. */
+/** A node that is unsealed but still loads its services. */
 const loadingNode = (): Node =>
   Object.create(Node.prototype, {
     services: { value: undefined },
@@ -263,7 +263,7 @@ const loadingNode = (): Node =>
     sealStatus: { value: { sealed: false } },
   });
 
-describe('the front of a node that does not serve', () => {
+describe('the front of a node that is not serving', () => {
   let folder = '';
   let served: Served;
   before(async () => {
@@ -277,7 +277,7 @@ describe('the front of a node that does not serve', () => {
 
   for (const { state, node, status } of [
     { state: 'is sealed', node: () => served.node, status: 204 },
-    { state: 'is still loading what it serves, and is not sealed by it,', node: loadingNode, status: 503 },
+    { state: 'is still loading its services, without sealing it,', node: loadingNode, status: 503 },
   ])
     it(`answers sys/seal without a token with ${status} when it ${state}`, async () => {
       const metrics = new Metrics('svc', {
@@ -301,7 +301,7 @@ describe('the front of a node that does not serve', () => {
     ['POST', 'sys/unseal', '{"key":"00"}', 400],
     ['POST', 'sys/unseal', '{"reset":true}', 400],
   ] as const)
-    it(`says of an uninitialised one that it is that: ${method} ${path} ${body ?? ''}`, async () => {
+    it(`reports that the node is not initialized: ${method} ${path} ${body ?? ''}`, async () => {
       const response = await fetch(`http://127.0.0.1:${served.port}/v1/${path}`, { method, ...(body && { body }) });
       expect([response.status, await response.text()]).to.deep.equal([status, '{"errors":["transitd is not initialized"]}\n']);
     });

@@ -40,7 +40,7 @@ describe('a listener', () => {
     const listener = new Listener(handle, (counted) => createListener(config, counted), { drainMs: 3_600_000 });
     return { listener, url: new URL(await listener.listen(config.address)) };
   };
-  /** What is not ended at once lasts longer than any test. */
+  /** Longer than any test, so that only an immediate close ends a connection in time. */
   const headers_timeout = '5m';
   const plain = { tls_disable: true, headers_timeout };
   const hello: RequestListener = (_req, res) => void res.end('hello');
@@ -51,7 +51,7 @@ describe('a listener', () => {
     socket.on('error', () => undefined);
     return socket;
   };
-  /** Waits until the server has taken the connection and read what was sent: it answers on another one. */
+  /** Waits until the server has read all earlier input: it has answered on a later connection. */
   const roundTrip = async (url: URL): Promise<void> => {
     const other = await open(url);
     other.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
@@ -59,12 +59,12 @@ describe('a listener', () => {
   };
 
   for (const { what, sent } of [
-    { what: 'says nothing', sent: '' },
-    { what: 'has sent half a head', sent: 'GET /v1/x HTTP/1.1\r\nHo' },
+    { what: 'is silent', sent: '' },
+    { what: 'has sent half a header', sent: 'GET /v1/x HTTP/1.1\r\nHo' },
     { what: 'has sent half a LIST', sent: 'LIST /v1/x HT' },
-    { what: 'has sent half the verb of a LIST', sent: 'LI' },
+    { what: 'has sent half of the method LIST', sent: 'LI' },
   ]) {
-    it(`drains at once with a connection that ${what}`, async () => {
+    it(`drains at once despite a connection that ${what}`, async () => {
       const { listener, url } = await start(plain, hello);
       (await open(url)).write(sent);
       await roundTrip(url);
@@ -72,7 +72,7 @@ describe('a listener', () => {
     });
   }
 
-  it('drains at once with a silent connection on a TLS port', async () => {
+  it('drains at once despite a silent connection on a TLS port', async () => {
     const { listener, url } = await start({ tls: certificate, headers_timeout }, hello);
     await open(url);
     const other = connectTls({ port: Number(url.port), host: '127.0.0.1', rejectUnauthorized: false });
@@ -82,7 +82,7 @@ describe('a listener', () => {
   });
 
   for (const verb of ['GET', 'LIST']) {
-    it(`lets a ${verb} in flight end, tells its caller to close, and is drained then`, async () => {
+    it(`waits for a ${verb} in flight, sends Connection: close, and is then drained`, async () => {
       const arrived = Promise.withResolvers<() => void>();
       const { listener, url } = await start(plain, (_req, res) => arrived.resolve(() => res.end('late')));
       const silent = await open(url);
@@ -100,7 +100,7 @@ describe('a listener', () => {
     });
   }
 
-  it('ends a head that does not come within headers_timeout', async () => {
+  it('answers 408 if a header does not arrive within headers_timeout', async () => {
     const { listener, url } = await start({ ...plain, headers_timeout: '1s' }, hello);
     const slow = await open(url);
     slow.write('GET / HTTP/1.1\r\nHo');
@@ -108,7 +108,7 @@ describe('a listener', () => {
     await listener.drain();
   });
 
-  it('ends a TLS handshake that does not come within headers_timeout', async function () {
+  it('closes a TLS handshake that does not finish within headers_timeout', async function () {
     this.timeout(8000);
     const { listener, url } = await start({ tls: certificate, headers_timeout: '1s' }, hello);
     const slow = await open(url);
@@ -117,7 +117,7 @@ describe('a listener', () => {
     await listener.drain();
   });
 
-  it('answers a newcomer when silent connections and half bodies have taken all that there may be', async () => {
+  it('answers a new connection when silent connections and half bodies use the whole limit', async () => {
     const connections = new Connections(4);
     const config = configOf(plain);
     const front: RequestListener = (req, res) => void req.resume().on('end', () => res.end('hello'));
@@ -131,7 +131,7 @@ describe('a listener', () => {
     await listener.drain();
   });
 
-  for (const [suite, taken] of [
+  for (const [suite, accepted] of [
     ['ECDHE-ECDSA-AES128-GCM-SHA256', true],
     ['ECDHE-ECDSA-AES256-GCM-SHA384', true],
     ['ECDHE-ECDSA-CHACHA20-POLY1305', true],
@@ -141,7 +141,7 @@ describe('a listener', () => {
     ['ECDHE-ECDSA-AES256-SHA384', false],
     ['ECDHE-ECDSA-AES256-CCM', false],
   ] as const) {
-    it(`${taken ? 'takes' : 'refuses'} ${suite} in TLS 1.2, also after its certificate was replaced`, async () => {
+    it(`${accepted ? 'accepts' : 'refuses'} ${suite} in TLS 1.2, also after a certificate reload`, async () => {
       const tls = { ...certificate, min_version: '1.2' as const };
       const { listener, url } = await start({ tls }, hello);
       for (const replaced of [false, true]) {
@@ -153,14 +153,14 @@ describe('a listener', () => {
           socket.once('secureConnect', () => resolve(socket.getCipher().name));
           socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
         });
-        expect(outcome).to.equal(taken ? suite : 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE');
+        expect(outcome).to.equal(accepted ? suite : 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE');
         socket.destroy();
       }
       await listener.drain();
     });
   }
 
-  it('keeps the lowest TLS version when it takes a new certificate', async () => {
+  it('keeps the minimum TLS version after a certificate reload', async () => {
     const tls = { ...certificate, min_version: '1.3' as const };
     const { listener, url } = await start({ tls }, hello);
     const handshake = (maxVersion: 'TLSv1.2' | 'TLSv1.3'): Promise<string> =>
@@ -181,7 +181,7 @@ describe('a listener', () => {
     await listener.drain();
   });
 
-  it('refuses files that are no certificate and no key of it, in one sentence', () => {
+  it('refuses an invalid certificate or key file in one sentence', () => {
     const junk = join(folder, 'junk');
     writeFileSync(junk, 'no PEM');
     const other = makeCertificate(folder, 'other');

@@ -2,8 +2,6 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Limits } from '@transitd/api';
 import { Connections } from '@transitd/http';
-import { LeadershipObserver } from '@transitd/node';
-import { nobody } from '@transitd/process';
 import { expect } from 'chai';
 import { Metrics } from '../src/metrics.ts';
 import type { ClusterFigures } from '../src/metrics-cluster.ts';
@@ -12,9 +10,9 @@ const sources = { unsealed: () => true, active: () => true, raft: () => undefine
 const lines = async (metrics: Metrics, pattern: RegExp): Promise<string[]> =>
   (await metrics.prometheus()).split('\n').filter((line) => !line.startsWith('#') && pattern.test(line));
 
-describe('the figures of a cluster', () => {
-  it('of the active node alone are there while this node is it, and gone afterwards', async () => {
-    const lead = {
+describe('cluster metrics', () => {
+  it('include those of the active node only while this node is active', async () => {
+    const leader = {
       healthy: false,
       failureTolerance: 1,
       nodes: [
@@ -23,7 +21,7 @@ describe('the figures of a cluster', () => {
       ],
       followers: [{ name: 'n2', appliedIndexDelta: 7, lastHeartbeatMs: 900 }],
     };
-    let figures: ClusterFigures | undefined = { members: 2, lead };
+    let figures: ClusterFigures | undefined = { members: 2, leader };
     const metrics = new Metrics('t', { ...sources, cluster: () => figures });
     const pattern = /autopilot|follower_|raft_peers/;
     expect(await lines(metrics, pattern)).to.have.members([
@@ -41,7 +39,7 @@ describe('the figures of a cluster', () => {
     expect(await lines(metrics, pattern)).to.deep.equal([]);
   });
 
-  it('count the requests that a rate limit refused', async () => {
+  it('count requests refused by a rate limit', async () => {
     const metrics = new Metrics('t', sources);
     metrics.limited.inc();
     expect((await metrics.json(new Date())) as { Counters: object[] })
@@ -49,7 +47,7 @@ describe('the figures of a cluster', () => {
       .that.deep.includes({ Name: 't_quota_rate_limit_violation', Count: 1, Labels: {} });
   });
 
-  it('are counted and summed up as things happen', async () => {
+  it('record the events of the observer', async () => {
     const metrics = new Metrics('t', sources);
     const { observer } = metrics;
     observer.committed(3);
@@ -75,35 +73,10 @@ describe('the figures of a cluster', () => {
       't_ha_rpc_client_forward_errors 1',
     ]);
   });
-
-  it('tell each change of the role once, and how long a lead lasted', () => {
-    const told: unknown[] = [];
-    const observer = {
-      ...nobody,
-      roleChanged: (role: string) => void told.push(role),
-      leadershipLost: (ms: number) => void told.push(ms),
-    };
-    const clock = { nowMs: 0 };
-    const lead = new LeadershipObserver(observer, () => clock.nowMs);
-    for (const [atMs, role, ready] of [
-      [0, 'follower', false],
-      [10, 'precandidate', false],
-      [20, 'candidate', false],
-      [30, 'leader', false],
-      [40, 'leader', true],
-      [50, 'leader', true],
-      [90, 'follower', false],
-      [95, 'faulty', false],
-    ] as const) {
-      clock.nowMs = atMs;
-      lead.statusChanged({ role, ready });
-    }
-    expect(told).to.deep.equal(['follower', 'candidate', 'leader', 'follower', 50]);
-  });
 });
 
-describe('the figures of what a node takes on', () => {
-  it('are those of its limits as they are at the question', async () => {
+describe('load metrics', () => {
+  it('show the state of the limits at the time of the scrape', async () => {
     const limits = new Limits({ reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1_000_000 });
     const load = { limits, connections: new Connections(16) };
     const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0, load };
@@ -114,29 +87,29 @@ describe('the figures of what a node takes on', () => {
     expect(refused).to.contain('too much to do');
     limits.bodies.reservation(res, { tokenId: 't', address: '192.0.2.1' }).grow(65_537, 165_536, 1_000_000);
     expect(await lines(metrics, /^t_core_(requests|body|connections)/)).to.have.members([
-      't_core_requests_at_work{kind="reads"} 1',
-      't_core_requests_at_work{kind="changes"} 0',
-      't_core_requests_at_work{kind="logins"} 0',
-      't_core_requests_at_work{kind="forwarded_strangers"} 0',
-      't_core_requests_at_work{kind="forwarded_strangers_streams"} 0',
-      't_core_requests_at_work{kind="forwarded_streams"} 0',
+      't_core_requests_executing{kind="reads"} 1',
+      't_core_requests_executing{kind="changes"} 0',
+      't_core_requests_executing{kind="logins"} 0',
+      't_core_requests_executing{kind="forwarded_unauthenticated"} 0',
+      't_core_requests_executing{kind="forwarded_unauthenticated_streams"} 0',
+      't_core_requests_executing{kind="forwarded_streams"} 0',
       't_core_requests_waiting{kind="reads"} 0',
       't_core_requests_waiting{kind="changes"} 0',
       't_core_requests_waiting{kind="logins"} 0',
-      't_core_requests_waiting{kind="forwarded_strangers"} 0',
-      't_core_requests_waiting{kind="forwarded_strangers_streams"} 0',
+      't_core_requests_waiting{kind="forwarded_unauthenticated"} 0',
+      't_core_requests_waiting{kind="forwarded_unauthenticated_streams"} 0',
       't_core_requests_waiting{kind="forwarded_streams"} 0',
       't_core_requests_waiting{kind="bodies"} 0',
       't_core_requests_refused{kind="reads"} 1',
       't_core_requests_refused{kind="changes"} 0',
       't_core_requests_refused{kind="logins"} 0',
-      't_core_requests_refused{kind="forwarded_strangers"} 0',
-      't_core_requests_refused{kind="forwarded_strangers_streams"} 0',
+      't_core_requests_refused{kind="forwarded_unauthenticated"} 0',
+      't_core_requests_refused{kind="forwarded_unauthenticated_streams"} 0',
       't_core_requests_refused{kind="forwarded_streams"} 0',
       't_core_requests_refused{kind="bodies"} 0',
       't_core_body_bytes 100000',
       't_core_connections 0',
-      't_core_connections_cut 0',
+      't_core_connections_evicted 0',
     ]);
     expect(await lines(metrics, /^t_core_requests_refused.kind="reads"/)).to.have.length(1);
   });

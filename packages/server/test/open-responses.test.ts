@@ -18,7 +18,7 @@ describe('the responses of a connection', () => {
   let server: Server;
   let listener: Listener;
   const sockets: Socket[] = [];
-  /** Every response that was made, and how often it was closed. */
+  /** Every response, with the number of its close events. */
   const closed = new Map<ServerResponse, number>();
 
   const start = async (handle: RequestListener): Promise<void> => {
@@ -49,18 +49,18 @@ describe('the responses of a connection', () => {
   const leave = (socket: Socket) => void socket.destroy();
   for (const { ending, sent, next } of [
     { ending: 'CONNECT, then a reset', sent: `CONNECT ${target}`, next: reset },
-    { ending: 'CONNECT with more behind it', sent: `CONNECT ${target}${get}`, next: leave },
+    { ending: 'CONNECT and another request', sent: `CONNECT ${target}${get}`, next: leave },
     { ending: 'a request to upgrade', sent: upgrade, next: leave },
-    { ending: 'the preface of HTTP/2', sent: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', next: leave },
+    { ending: 'an HTTP/2 preface', sent: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', next: leave },
     { ending: 'garbage', sent: '\x16\x03\x01', next: leave },
     { ending: 'a malformed chunk', sent: `${chunked}zz\r\n`, next: leave },
     { ending: 'half a body, then a reset', sent: half, next: reset },
-    { ending: 'half a head, then a reset', sent: get.slice(0, 9), next: reset },
+    { ending: 'half a header, then a reset', sent: get.slice(0, 9), next: reset },
     { ending: 'a LIST', sent: list, next: leave },
-    { ending: 'nothing but the end of its side', sent: '', next: (socket: Socket) => void socket.end() },
-    { ending: 'nothing but a reset', sent: '', next: reset },
+    { ending: 'only a half-close', sent: '', next: (socket: Socket) => void socket.end() },
+    { ending: 'only a reset', sent: '', next: reset },
   ]) {
-    it(`are all closed, once each, when pipelined requests are followed by ${ending}`, async () => {
+    it(`are each closed once when pipelined requests are followed by ${ending}`, async () => {
       await start(() => undefined);
       const socket = await dial();
       socket.resume().write(get.repeat(5));
@@ -81,7 +81,7 @@ describe('the responses of a connection', () => {
     await until(() => gone === 1);
   });
 
-  it('are written to their end before CONNECT is refused, also those that have to wait for the caller to read', async () => {
+  it('are written completely before CONNECT is refused, even if the caller reads slowly', async () => {
     const bytes = 20_000_000;
     await start((_req, res) => {
       const stream = new PassThrough();
@@ -102,7 +102,7 @@ describe('the responses of a connection', () => {
     expect(last).to.contain('HTTP/1.1 405');
   });
 
-  it('are served one after the other, and none behind one that ends the connection', async () => {
+  it('are sent in order, and none after one that closes the connection', async () => {
     const served: string[] = [];
     const answers: (() => void)[] = [];
     await start((req, res) => {
@@ -125,7 +125,7 @@ describe('the responses of a connection', () => {
     expect(served).to.deep.equal(['/1', '/2']);
   });
 
-  it('bound how much is read in one turn of the event loop, over all connections', async () => {
+  it('limit the requests read in one event-loop turn, over all connections', async () => {
     await start((_req, res) => void res.end());
     let accepted = 0;
     server.on('connection', () => (accepted += 1));
@@ -145,7 +145,7 @@ describe('the responses of a connection', () => {
     expect(most).to.be.above(500).and.below(4000);
   });
 
-  it('bound how much is read: while many wait, no more is read of their connection', async () => {
+  it('stop reading from a connection with many pending requests', async () => {
     const first: ServerResponse[] = [];
     await start((_req, res) => void (first.length < 2 ? first.push(res) : res.end()));
     const socket = await dial();
@@ -156,7 +156,7 @@ describe('the responses of a connection', () => {
     other.resume().write(get);
     await until(() => first.length === 2);
     expect(closed.size).to.be.below(all / 4);
-    for (const res of first) res.end(); // those that wait are served then
+    for (const res of first) res.end(); // the pending requests are served now
     await until(() => closed.size === all + 1 && [...closed.values()].every((times) => times === 1));
   });
 });

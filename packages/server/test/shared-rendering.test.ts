@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { SharedRendering } from '../src/shared-rendering.ts';
 
-describe('a shared rendering', () => {
-  it('is begun after the question, once for all who ask before it begins', async () => {
+describe('SharedRendering', () => {
+  it('starts one rendering for all requests that arrive before it starts', async () => {
     let state = 0;
     let renderings = 0;
     const shared = new SharedRendering(async () => {
@@ -19,7 +19,7 @@ describe('a shared rendering', () => {
     expect(renderings).to.equal(2);
   });
 
-  it('is never under way twice, and what is asked for meanwhile is answered by the next', async () => {
+  it('runs one rendering at a time, and serves requests during it with the next one', async () => {
     const ends: (() => void)[] = [];
     const shared = new SharedRendering(() => new Promise<number>((resolve) => ends.push(() => resolve(ends.length))));
     const first = shared.get();
@@ -34,7 +34,7 @@ describe('a shared rendering', () => {
     expect(await Promise.all([second, third])).to.deep.equal([2, 2]);
   });
 
-  it('that has failed is begun again for the next question', async () => {
+  it('renders again for the next request after a failure', async () => {
     let fails = true;
     const shared = new SharedRendering(async () => {
       if (fails) throw new Error('broken');

@@ -4,20 +4,20 @@ import { expect } from 'chai';
 
 const packages = join(import.meta.dirname, '../..');
 
-/** What a file loads by itself: types vanish, and `import(…)` waits for who needs it. */
+/** Returns what a file loads statically, without type imports and dynamic `import(…)`. */
 const loadedBy = (file: string): readonly string[] =>
   [...readFileSync(file, 'utf8').matchAll(/^(?:import|export) (?!type )(?:[^;'"]*? from )?'([^']+)';$/gms)]
     .filter(([statement]) => !/^import \{(?:\s*type [^,}]+,?)+\s*\}/.test(statement))
     .map(([, specifier = '']) => specifier);
 
-/** The file that an import names; undefined for Node's own modules and for packages of others. */
+/** Returns the file that an import names; undefined for Node's modules and third-party packages. */
 function fileOf(specifier: string, from: string): string | undefined {
   if (specifier.startsWith('.')) return resolve(dirname(from), specifier);
   const ours = /^@transitd\/([^/]+)$/.exec(specifier)?.[1];
   return ours && join(packages, ours, 'src/index.ts');
 }
 
-/** All files of this workspace, by their paths below `packages`, and all packages that are loaded with a file. */
+/** Returns all workspace files (paths below `packages`) and all third-party packages that a file loads, directly or not. */
 function loadedWith(file: string, seen = new Set<string>()): ReadonlySet<string> {
   for (const specifier of loadedBy(join(packages, file))) {
     const target = fileOf(specifier, join(packages, file));
@@ -32,14 +32,14 @@ function loadedWith(file: string, seen = new Set<string>()): ReadonlySet<string>
 const isOurs = (name: string): boolean => name.endsWith('.ts');
 const packagesWith = (file: string): readonly string[] =>
   [...loadedWith(file)].filter((name) => !isOurs(name) && !name.startsWith('node:')).toSorted();
-/** The packages of this workspace. */
-const partsWith = (file: string): readonly string[] =>
+/** Returns the workspace packages that a file loads. */
+const workspacePackagesWith = (file: string): readonly string[] =>
   [...new Set([...loadedWith(file)].filter(isOurs).map((name) => name.split('/')[0] ?? ''))].toSorted();
 
-describe('what is loaded', () => {
-  it('by every command is commander and little else', () => {
+describe('modules loaded at start', () => {
+  it('are commander and few others for every command', () => {
     expect(packagesWith('server/src/main.ts')).to.deep.equal(['commander']);
-    expect(partsWith('server/src/main.ts')).to.deep.equal(['cli', 'process', 'server']);
+    expect(workspacePackagesWith('server/src/main.ts')).to.deep.equal(['cli', 'process', 'server']);
     const files = [...loadedWith('server/src/main.ts')].filter((name) => isOurs(name) && !name.startsWith('process/'));
     expect(files).to.have.members([
       'server/src/local-work.ts',
@@ -64,13 +64,13 @@ describe('what is loaded', () => {
     { file: 'commands/doctor.ts', parts: ['cli', 'process'], packages: ['commander'] },
     { file: 'session/session.ts', parts: ['cli', 'client', 'process'], packages: [] },
   ])
-    it(`with ${file} is ${expected.join(' and ') || 'no package'} and ${parts.join(', ')}: the server does not come along`, () => {
+    it(`with ${file} are ${expected.join(' and ') || 'no package'} and ${parts.join(', ')}, without the server`, () => {
       expect(packagesWith(`cli/src/${file}`)).to.deep.equal(expected);
-      expect(partsWith(`cli/src/${file}`).filter((part) => !parts.includes(part))).to.deep.equal([]);
+      expect(workspacePackagesWith(`cli/src/${file}`).filter((part) => !parts.includes(part))).to.deep.equal([]);
     });
 
-  it('by the server is the server', () => {
+  it('include express but not commander for the server', () => {
     expect(packagesWith('server/src/run-server.ts')).to.include('express').and.not.include('commander');
-    expect(partsWith('server/src/run-server.ts')).to.include('api').and.not.include('client').and.not.include('cli');
+    expect(workspacePackagesWith('server/src/run-server.ts')).to.include('api').and.not.include('client').and.not.include('cli');
   });
 });

@@ -8,10 +8,10 @@ import { StoreError } from '@transitd/storage-fsm';
 import { extract, type Header, pack } from 'tar-stream';
 import { z } from 'zod';
 
-/** What a snapshot says of itself. */
+/** The content of `meta.json`. */
 export interface SnapshotMeta {
   readonly format: 1;
-  /** Of the server that made it. */
+  /** Version of the server that made the snapshot. */
   readonly version: string;
   readonly clusterId: string;
   readonly index: number;
@@ -28,44 +28,44 @@ const meta = z.strictObject({
   createdUtc: z.iso.datetime(),
 });
 
-/** The state of a cluster in one file, as an operator keeps it. Everything in it is ciphertext, but for the paths of the records. */
+/** The state of a cluster. All of it is ciphertext except the paths of the records. */
 export interface SnapshotParts {
   readonly meta: SnapshotMeta;
-  /** What `state.bin` comes to. */
+  /** Size and checksum of `state.bin`. */
   readonly state: { readonly bytes: number; readonly sha256: string };
 }
 
 export interface SealedParts extends SnapshotParts {
   /** The checksums of meta.json and state.bin, as `sha256sum -c` reads them. */
   readonly sums: Buffer;
-  /** Shows that they were written under the root key. */
+  /** Proves that the checksums were written under the root key. */
   readonly proof: Buffer;
 }
 
-/** Stands in the place of a proof where nobody had the root key; no root key makes a proof like it. */
+/** Replaces the proof in a snapshot that was made without the root key. No proof is equal to it. */
 export const noProof: Buffer = Buffer.from('recovered from the disk of a stopped node: there is no proof\n');
 
 type Entry = Readable & { readonly header: Header };
 
-/** Of every part but `state.bin`. */
+/** Limit of each part other than `state.bin`. */
 const smallBytesMax = 64 * 1024;
 const names = ['meta.json', 'state.bin', 'SHA256SUMS', 'SHA256SUMS.sealed'] as const;
 type Name = (typeof names)[number];
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-const metaBytes = (parts: SnapshotMeta): Buffer => Buffer.from(`${JSON.stringify(parts, undefined, 2)}\n`);
+const metaBytes = (content: SnapshotMeta): Buffer => Buffer.from(`${JSON.stringify(content, undefined, 2)}\n`);
 
-/** The text of SHA256SUMS. */
+/** Returns the content of `SHA256SUMS`. */
 export const sumsOf = ({ meta, state }: SnapshotParts): Buffer => sumsText(sha256(metaBytes(meta)), state.sha256);
 const sumsText = (metaSum: string, stateSum: string): Buffer => Buffer.from(`${metaSum}  meta.json\n${stateSum}  state.bin\n`);
 
 /**
- * The archive: a tar in gzip. The stream breaks when the content of `state.bin` does, or is not of the size that it comes to.
+ * Returns the archive, a tar compressed with gzip, as a stream. The stream fails when `content` fails or does not have the size in `state`.
  * @param content - of `state.bin`
  */
 export function archiveOf({ meta, state, sums, proof }: SealedParts, content: AsyncIterable<Uint8Array>): Readable {
   const archive = pack();
-  const gzip = createGzip({ level: 1 }); // ciphertext does not get smaller
+  const gzip = createGzip({ level: 1 }); // ciphertext does not compress
   const write = async (): Promise<void> => {
     archive.entry({ name: 'meta.json', mode: 0o600 }, metaBytes(meta));
     await pipeline(content, archive.entry({ name: 'state.bin', size: state.bytes, mode: 0o600 }));
@@ -74,20 +74,20 @@ export function archiveOf({ meta, state, sums, proof }: SealedParts, content: As
     archive.finalize();
   };
   write().catch((error: Error) => archive.destroy(error));
-  pipeline(Readable.from(archive), gzip).catch(() => undefined); // the failure breaks what is read
+  pipeline(Readable.from(archive), gzip).catch(() => undefined); // the reader of gzip gets the error
   return gzip;
 }
 
 interface ReadOptions {
   readonly statePath?: string;
   readonly bytesMax?: number;
-  /** Called as bytes of the state come; what it throws ends the reading. */
+  /** Called for each chunk of the state; an error that it throws ends the reading. */
   readonly watch?: () => void;
 }
 
 /**
- * Takes an archive apart, with its `state.bin` in the file at `statePath`, or nowhere; all its checksums hold.
- * @throws RequestError `invalid_request` when it is no snapshot, or damaged; what `source` and `watch` throw
+ * Reads an archive and checks its checksums. `state.bin` is written to a new file at `statePath`, if given.
+ * @throws RequestError `invalid_request` when it is not a snapshot or is damaged, `body_too_large`; errors of `source` and `watch`
  */
 export async function readArchive(
   source: AsyncIterable<Uint8Array>,
@@ -98,31 +98,32 @@ export async function readArchive(
   const tar = extract();
   let sourceFailure: unknown;
   const unpacked = pipeline(
-    told(source, (error) => (sourceFailure = error)),
+    reportingErrors(source, (error) => (sourceFailure = error)),
     createGunzip(),
     tar,
   );
-  unpacked.catch(() => undefined); // told below
+  unpacked.catch(() => undefined); // awaited below
   try {
     for await (const source of tar) {
       const entry = source as unknown as Entry;
       const name = names.find((one) => one === entry.header.name);
       const isKnown = name !== undefined && entry.header.type === 'file' && !small.has(name);
-      if (!isKnown || (name === 'state.bin' && state !== undefined)) throw garbage('it has other parts than a snapshot');
+      if (!isKnown || (name === 'state.bin' && state !== undefined))
+        throw unusableSnapshot('it contains files that are not part of a snapshot');
       if (name === 'state.bin') state = await stateIn(entry, { statePath, bytesMax, watch });
       else small.set(name, await smallIn(entry));
     }
     await unpacked;
   } catch (error) {
     if (sourceFailure !== undefined) throw sourceFailure;
-    if (isOfTheArchive(error)) throw garbage('it is no gzip of a tar, or is cut short');
+    if (isOfTheArchive(error)) throw unusableSnapshot('it is not a tar compressed with gzip, or it is cut short');
     throw error;
   }
   return checked(small, state);
 }
 
-/** A failure of the source is none of the archive's. */
-async function* told(source: AsyncIterable<Uint8Array>, failed: (error: unknown) => void): AsyncGenerator<Uint8Array> {
+/** Reports an error of the source before it reaches the pipeline, where it would look like one of the archive. */
+async function* reportingErrors(source: AsyncIterable<Uint8Array>, failed: (error: unknown) => void): AsyncGenerator<Uint8Array> {
   try {
     yield* source;
   } catch (error) {
@@ -159,23 +160,23 @@ async function stateIn(
 }
 
 async function smallIn(entry: Entry): Promise<Buffer> {
-  if ((entry.header.size ?? 0) > smallBytesMax) throw garbage('one of its parts is too large');
+  if ((entry.header.size ?? 0) > smallBytesMax) throw unusableSnapshot('one of its small files is too large');
   const chunks: Buffer[] = [];
   for await (const chunk of entry) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }
 
 function checked(small: ReadonlyMap<Name, Buffer>, state: SnapshotParts['state'] | undefined): SealedParts {
-  const [told, sums, proof] = [small.get('meta.json'), small.get('SHA256SUMS'), small.get('SHA256SUMS.sealed')];
-  if (told === undefined || sums === undefined || proof === undefined || state === undefined)
-    throw garbage('parts of it are missing');
-  if (!sums.equals(sumsText(sha256(told), state.sha256))) throw garbage('its checksums do not hold');
-  const read = meta.safeParse(jsonIn(told));
-  if (!read.success) throw garbage('its meta.json is of an unknown format');
+  const [metaFile, sums, proof] = [small.get('meta.json'), small.get('SHA256SUMS'), small.get('SHA256SUMS.sealed')];
+  if (metaFile === undefined || sums === undefined || proof === undefined || state === undefined)
+    throw unusableSnapshot('some of its files are missing');
+  if (!sums.equals(sumsText(sha256(metaFile), state.sha256))) throw unusableSnapshot('its checksums do not match');
+  const read = meta.safeParse(parseJson(metaFile));
+  if (!read.success) throw unusableSnapshot('its meta.json has an unknown format');
   return { meta: read.data, state, sums, proof };
 }
 
-function jsonIn(bytes: Buffer): unknown {
+function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch {
@@ -183,11 +184,12 @@ function jsonIn(bytes: Buffer): unknown {
   }
 }
 
-/** The disk's failures name the call; all others are of what was sent. */
+/** Errors of the disk have the name of a system call; all others come from the content. */
 const isOfTheArchive = (error: unknown): boolean =>
   error instanceof Error &&
   !(error instanceof RequestError || error instanceof StoreError) &&
   (error as NodeJS.ErrnoException).syscall === undefined;
 
-export const garbage = (reason: string): RequestError =>
-  new RequestError('invalid_request', `this is no snapshot that can be restored: ${reason}`);
+/** The refusal of a file that is not a usable snapshot. */
+export const unusableSnapshot = (reason: string): RequestError =>
+  new RequestError('invalid_request', `this file is not a snapshot that can be restored: ${reason}`);

@@ -1,1 +1,1 @@
-export { archiveOf, garbage, noProof, readArchive, type SealedParts, type SnapshotMeta, sumsOf } from './archive.ts';
+export { archiveOf, noProof, readArchive, type SealedParts, type SnapshotMeta, sumsOf, unusableSnapshot } from './archive.ts';

@@ -22,7 +22,7 @@ const content = randomBytes(300_000);
 const proof = randomBytes(65);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-describe('the archive of a snapshot', () => {
+describe('a snapshot archive', () => {
   let folder = '';
   let parts: SealedParts;
   let whole = Buffer.alloc(0);
@@ -63,7 +63,7 @@ describe('the archive of a snapshot', () => {
     ['SHA256SUMS.sealed', proof],
   ];
 
-  it('gives back what was put into it, in whatever pieces it comes', async () => {
+  it('returns what was put into it, however the stream is divided', async () => {
     for (const size of [1000, 65_536, whole.length]) {
       const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, i) => whole.subarray(i * size, (i + 1) * size));
       const got = await read(pieces);
@@ -74,7 +74,7 @@ describe('the archive of a snapshot', () => {
     }
   });
 
-  it('names its parts, and its checksums are those of sha256sum', () => {
+  it('starts with meta.json, and has its checksums in the format of sha256sum', () => {
     expect(gunzipSync(whole).subarray(0, 9).toString()).to.equal('meta.json');
     expect(parts.sums.toString()).to.equal(`${sha256(metaText)}  meta.json\n${sha256(content)}  state.bin\n`);
   });
@@ -87,18 +87,18 @@ describe('the archive of a snapshot', () => {
     text: () => Buffer.from('garbage'),
     'a gzip of something else': () => gzipSync(randomBytes(5000)),
     'an empty tar': () => tarOf([]),
-    'one that is cut short': () => whole.subarray(0, whole.length - 1000),
-    'one with a changed byte': () => Buffer.from(whole.map((byte, i) => (i === whole.length >> 1 ? byte ^ 1 : byte))),
-    'one without meta.json': without('meta.json'),
-    'one without the state': without('state.bin'),
-    'one without checksums': without('SHA256SUMS'),
-    'one without the proof': without('SHA256SUMS.sealed'),
-    'one with another state': withPart('state.bin', Buffer.from('other')),
-    'one with another meta.json': withPart('meta.json', Buffer.from('{}')),
-    'one with a part twice': () => tarOf([...good(), ['state.bin', content]]),
-    'one with a stranger': () => tarOf([...good(), ['../../etc/passwd', Buffer.from('x')]]),
-    'one with a huge small part': withPart('SHA256SUMS', Buffer.alloc(70_000)),
-    'one of a newer format': () => {
+    'a truncated archive': () => whole.subarray(0, whole.length - 1000),
+    'an archive with a changed byte': () => Buffer.from(whole.map((byte, i) => (i === whole.length >> 1 ? byte ^ 1 : byte))),
+    'an archive without meta.json': without('meta.json'),
+    'an archive without the state': without('state.bin'),
+    'an archive without checksums': without('SHA256SUMS'),
+    'an archive without the proof': without('SHA256SUMS.sealed'),
+    'an archive with another state': withPart('state.bin', Buffer.from('other')),
+    'an archive with another meta.json': withPart('meta.json', Buffer.from('{}')),
+    'an archive with a file twice': () => tarOf([...good(), ['state.bin', content]]),
+    'an archive with an unknown file': () => tarOf([...good(), ['../../etc/passwd', Buffer.from('x')]]),
+    'an archive with a huge checksum file': withPart('SHA256SUMS', Buffer.alloc(70_000)),
+    'an archive of a newer format': () => {
       const newer = Buffer.from(JSON.stringify({ ...meta, format: 2 }));
       const sums = Buffer.from(`${sha256(newer)}  meta.json\n${sha256(content)}  state.bin\n`);
       return tarOf([
@@ -113,14 +113,14 @@ describe('the archive of a snapshot', () => {
       expect(await failureOf(read([await make()]))).to.have.property('code', 'invalid_request');
     });
 
-  it('refuses a state beyond the limit, however small it was packed', async () => {
+  it('refuses a state above the size limit, however small the compressed archive is', async () => {
     const zeros = Buffer.alloc(5_000_000);
     const packed = await tarOf([['state.bin', zeros]]);
     expect(packed.length).to.be.below(100_000);
     expect(await failureOf(read([packed]))).to.have.property('code', 'body_too_large');
   });
 
-  it('ends with the failure of its source, or of the disk, as it is', async () => {
+  it('fails with the unchanged error of its source or of the disk', async () => {
     async function* breaking(): AsyncGenerator<Uint8Array> {
       yield whole.subarray(0, 1000);
       throw new StoreError('stopped', 'the source broke');

@@ -1,6 +1,5 @@
 import type { Store } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
-import { TransitError } from './errors.ts';
 import { dueMs, rotateDue } from './keys/auto-rotation.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
 import {
@@ -35,9 +34,10 @@ import { Encryption } from './operations/encryption.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
 import type { Tools } from './operations/operation.ts';
 import { Signing } from './operations/signing.ts';
-import { commitAndWipe, wipe } from './secrets.ts';
 import { KeyTransfers } from './transfers/key-transfers.ts';
 import { WrappingKey } from './transfers/wrapping-key.ts';
+import { TransitError } from './values/errors.ts';
+import { commitAndWipe, wipe } from './values/secrets.ts';
 import { KeyCertificates } from './x509/key-certificates.ts';
 
 export interface TransitEngineOptions {

@@ -1,6 +1,5 @@
 export { defaultHash, hashNames, noHash } from './algorithms/hash-algorithm.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
-export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
 export { shownName, shownPath } from './formats/shown-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
 export type { CreateKeyRequest } from './keys/key.ts';
@@ -46,4 +45,5 @@ export type { WrappedKey, WrapRequest } from './transfers/byok-export.ts';
 export type { ExportRequest, KeyExport } from './transfers/key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './transfers/key-import.ts';
 export type { KeyTransfers, RestoreRequest } from './transfers/key-transfers.ts';
+export { DamagedRecord, TransitError, type TransitErrorCode } from './values/errors.ts';
 export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './x509/key-certificates.ts';

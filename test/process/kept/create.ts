@@ -1,6 +1,6 @@
-// Makes a data directory that later versions must open, and what is known of it:
+// Creates a data directory that later versions must open, with its expected content:
 //   node test/process/kept/create.ts CHECKOUT test/process/kept/VERSION
-// CHECKOUT is a checkout of the version that makes it, installed. VERSION.tar.gz and VERSION.json are the result.
+// CHECKOUT is an installed checkout of the version that creates it. Results: VERSION.tar.gz and VERSION.json.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What is known of a data directory that an earlier version has made. Texts are base64 or the API's own forms. */
+/** The expected content of a data directory created by an earlier version. Texts are base64 or as in the API. */
 export interface Kept {
   readonly plaintext: string;
   readonly context: string;

@@ -12,6 +12,12 @@ describe('limits of size', () => {
     expect(lineFindings({ path: 'a.ts', text: '…'.repeat(140) })).to.deep.equal([]);
   });
 
+  it('let a fixed text stay whole that is alone on its line', () => {
+    for (const text of [`    '${words(145)}',`, `  name: '${words(145)}',`, `  \`${words(145)}\`;`])
+      expect(lineFindings({ path: 'a.ts', text })).to.deep.equal([]);
+    expect(lineFindings({ path: 'a.ts', text: `call('${words(145)}');` })).to.have.length(1);
+  });
+
   it('let Markdown keep what cannot be broken: rows of tables and addresses', () => {
     const address = `https://example.com/${'x'.repeat(150)}`;
     for (const text of [`| ${words(150)} |`, `see ${address}`, `see [it](${address})`])

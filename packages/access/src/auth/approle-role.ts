@@ -1,7 +1,7 @@
-import { invalidRequest } from '../errors.ts';
-import { decodeJson } from '../json-record.ts';
 import { newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
 import { checkCidrs } from '../values/cidr.ts';
+import { invalidRequest } from '../values/errors.ts';
+import { decodeJson } from '../values/json-record.ts';
 
 /** Longest role id, and longest secret id. */
 export const idCharsMax = 4096;

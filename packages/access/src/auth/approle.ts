@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { NamedLocks, runInSlices, sorted } from '@transitd/event-loop';
 import type { Store, Write } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../errors.ts';
-import { decodeJson, encodeJson } from '../json-record.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import { loginIdOf } from '../tokens/token.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings } from '../tokens/token-settings.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import { commonCidrs, withinCidrs } from '../values/cidr.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
+import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { loginName } from '../values/names.ts';
 import { type AppRole, type AppRoleChange, checkRole, idCharsMax, roleExample } from './approle-role.ts';
 import { equalizeReads, type Login } from './login.ts';

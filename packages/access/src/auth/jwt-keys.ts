@@ -9,7 +9,7 @@ import {
   type JWTVerifyOptions,
   jwtVerify,
 } from 'jose';
-import { AccessError, invalidRequest } from '../errors.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
 
 /** Source of the keys that verify signed tokens. Exactly one of `keys`, `jwks`, `file` and `url` is not empty. */
 export interface JwtKeySource {

@@ -1,6 +1,5 @@
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload } from 'jose';
-import { AccessError, invalidRequest } from '../errors.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import type { LoginGrant } from '../tokens/login-grant.ts';
 import { policiesOfGroups } from '../tokens/login-source.ts';
@@ -8,6 +7,7 @@ import { policyNames } from '../tokens/token-policies.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
 import { withinCidrs } from '../values/cidr.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
 import { globMatches } from '../values/glob.ts';
 import { loginName } from '../values/names.ts';
 import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';

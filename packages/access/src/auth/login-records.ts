@@ -1,7 +1,7 @@
 import type { Condition, Store, Write } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../errors.ts';
-import { decodeJson, encodeJson } from '../json-record.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
+import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { isRoleName, loginName } from '../values/names.ts';
 
 export const loginPrefix = 'access/login/';

@@ -1,7 +1,7 @@
 import type { Condition, Store, Write } from '@transitd/storage-fsm';
-import { AccessError } from '../errors.ts';
-import { decodeJson } from '../json-record.ts';
 import type { AuthMounts } from '../mounts/auth-mounts.ts';
+import { AccessError } from '../values/errors.ts';
+import { decodeJson } from '../values/json-record.ts';
 import { decodeAppRole } from './approle-role.ts';
 import { loginPrefix, loginRecordsPrefix } from './login-records.ts';
 import { decodeSecretId } from './secret-id.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Condition, Write } from '@transitd/storage-fsm';
-import { invalidRequest } from '../errors.ts';
-import { decodeJson, encodeJson } from '../json-record.ts';
 import { checkCidrs } from '../values/cidr.ts';
+import { invalidRequest } from '../values/errors.ts';
+import { decodeJson, encodeJson } from '../values/json-record.ts';
 import type { AppRole } from './approle-role.ts';
 
 const metaBytesMax = 4096;

@@ -1,4 +1,4 @@
-import { decodeJson, encodeJson } from '../json-record.ts';
+import { decodeJson, encodeJson } from '../values/json-record.ts';
 
 /** Types of login methods. `token` always exists and is not enabled. */
 export type AuthType = 'approle' | 'jwt' | 'userpass';

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Condition, Store } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../errors.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
 import {
   type AuthMount,
   authMountPath,

@@ -1,6 +1,6 @@
 import { runInSlices } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest, recordUnreadable } from '../errors.ts';
+import { AccessError, invalidRequest, recordUnreadable } from '../values/errors.ts';
 import { Acl, decisionsBytesMax } from './acl.ts';
 import { defaultPolicyText } from './default-policy.ts';
 import { inForce } from './in-force.ts';

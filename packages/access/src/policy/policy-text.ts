@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { runAtOnce, type Steps } from '@transitd/event-loop';
-import { AccessError } from '../errors.ts';
+import { AccessError } from '../values/errors.ts';
 import { Acl, permits } from './acl.ts';
 import type { Capability } from './capability.ts';
 import { PolicyMistake, positionOf } from './document.ts';

@@ -1,5 +1,5 @@
-import { invalidRequest } from '../errors.ts';
-import { decodeJson, encodeJson } from '../json-record.ts';
+import { invalidRequest } from '../values/errors.ts';
+import { decodeJson, encodeJson } from '../values/json-record.ts';
 import type { Rate } from './token-bucket.ts';
 
 /** A rate limit for each caller. */

@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest, RateLimited } from '../errors.ts';
 import { callerGroup } from '../values/cidr.ts';
+import { AccessError, invalidRequest, RateLimited } from '../values/errors.ts';
 import { isRoleName, loginName } from '../values/names.ts';
 import {
   changedQuota,

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { AccessError } from '../errors.ts';
+import { AccessError } from '../values/errors.ts';
 import { decodeTokenRecord, encodeTokenRecord, type TokenRecord } from './token-record.ts';
 
 /** Longest batch token, in characters. It leaves ample room for other headers in a request head. */

@@ -1,7 +1,7 @@
 import type { Condition, Write } from '@transitd/storage-fsm';
-import { invalidRequest } from '../errors.ts';
 import { mountReference } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
+import { invalidRequest } from '../values/errors.ts';
 import type { TokenLimits } from './token-lifetime.ts';
 import { policyNames } from './token-policies.ts';
 import { encodeTokenRecord, type TokenRecord } from './token-record.ts';

@@ -1,6 +1,6 @@
 import type { Condition, Store } from '@transitd/storage-fsm';
-import { decodeJson } from '../json-record.ts';
 import { authMountPath, decodeAuthMount, parseMountReference } from '../mounts/auth-mount.ts';
+import { decodeJson } from '../values/json-record.ts';
 import type { TokenLimits } from './token-lifetime.ts';
 import { policyNames } from './token-policies.ts';
 import type { TokenRecord } from './token-record.ts';

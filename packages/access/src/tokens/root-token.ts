@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Write } from '@transitd/storage-fsm';
-import { AccessError } from '../errors.ts';
+import { AccessError } from '../values/errors.ts';
 import { encodeTokenKey, tokenKeyBytes } from './stored-key.ts';
 import { accessorIdOf, isTokenShaped, newAccessor, newToken, tokenIdOf } from './token.ts';
 import { tokenKeyPath } from './token-paths.ts';

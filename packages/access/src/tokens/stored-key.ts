@@ -1,5 +1,5 @@
 import type { Store } from '@transitd/storage-fsm';
-import { AccessError, recordUnreadable } from '../errors.ts';
+import { AccessError, recordUnreadable } from '../values/errors.ts';
 
 export const tokenKeyBytes = 32;
 const format = 1;

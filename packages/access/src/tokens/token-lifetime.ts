@@ -1,4 +1,4 @@
-import { invalidRequest } from '../errors.ts';
+import { invalidRequest } from '../values/errors.ts';
 import type { TokenRecord } from './token-record.ts';
 
 /** Token TTLs from the configuration, in seconds. */

@@ -1,5 +1,5 @@
-import { invalidRequest } from '../errors.ts';
 import { policyName, unassignable } from '../policy/policies.ts';
+import { invalidRequest } from '../values/errors.ts';
 import { globMatches } from '../values/glob.ts';
 import type { TokenRecord } from './token-record.ts';
 import type { TokenRole } from './token-role.ts';

@@ -1,4 +1,4 @@
-import { recordUnreadable } from '../errors.ts';
+import { recordUnreadable } from '../values/errors.ts';
 
 /** A service token has a stored record; a batch token contains its record, encrypted. */
 export type TokenType = 'service' | 'batch';

@@ -1,7 +1,7 @@
 import { NamedLocks, runInSlices, sorted } from '@transitd/event-loop';
 import type { Store, Transaction } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../errors.ts';
 import type { Policies } from '../policy/policies.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
 import { isBatchToken } from './batch-token.ts';
 import { type LoginGrant, loginRecord } from './login-grant.ts';
 import type { Principal } from './principal.ts';

@@ -1,5 +1,5 @@
 import type { Condition, Store } from '@transitd/storage-fsm';
-import { invalidRequest } from '../errors.ts';
+import { invalidRequest } from '../values/errors.ts';
 import { hasPoliciesOf, readLoginSource } from './login-source.ts';
 import { smallerBound, type TokenLimits } from './token-lifetime.ts';
 import type { TokenRecord } from './token-record.ts';

@@ -1,4 +1,4 @@
-import { invalidRequest } from '../errors.ts';
+import { invalidRequest } from '../values/errors.ts';
 import { isTokenShaped } from './token.ts';
 import { lifetimeOf, type RequestedLifetime, smallerBound, type TokenLimits } from './token-lifetime.ts';
 import { policiesOf } from './token-policies.ts';

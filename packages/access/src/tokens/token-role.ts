@@ -1,7 +1,7 @@
-import { invalidRequest } from '../errors.ts';
-import { decodeJson, encodeJson } from '../json-record.ts';
 import { policyName } from '../policy/policies.ts';
 import { checkCidrs } from '../values/cidr.ts';
+import { invalidRequest } from '../values/errors.ts';
+import { decodeJson, encodeJson } from '../values/json-record.ts';
 
 /** Type of the tokens of a role. With `default-…` a request may name the other type. */
 export type TokenRoleType = 'default-service' | 'default-batch' | 'service' | 'batch';

@@ -1,5 +1,5 @@
 import type { Condition, Store } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../errors.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
 import { isRoleName } from '../values/names.ts';
 import { changedRole, decodeTokenRole, encodeTokenRole, type TokenRole, type TokenRoleChange } from './token-role.ts';
 

@@ -1,5 +1,5 @@
-import { invalidRequest } from '../errors.ts';
 import { checkCidrs } from '../values/cidr.ts';
+import { invalidRequest } from '../values/errors.ts';
 import type { Lifetime, TokenLimits } from './token-lifetime.ts';
 import { lifetimeOf } from './token-lifetime.ts';
 import { policyNames } from './token-policies.ts';

@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
-import { AccessError } from '../errors.ts';
 import { authMountPath, decodeAuthMount, parseMountReference } from '../mounts/auth-mount.ts';
+import { AccessError } from '../values/errors.ts';
 import { accessorIdOf } from './token.ts';
 import { accessorPath, childPrefix, childrenOf, duePrefix, parseChildPath, parseDuePath, tokenPath } from './token-paths.ts';
 import { decodeTokenRecord, type TokenRecord } from './token-record.ts';

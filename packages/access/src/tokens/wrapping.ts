@@ -1,7 +1,7 @@
 import type { Store, Transaction } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../errors.ts';
-import { decodeJson, encodeJson } from '../json-record.ts';
 import { wrappingPolicy } from '../policy/policies.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
+import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { accessorIdOf, newAccessor, newToken, tokenIdOf } from './token.ts';
 import type { LoadedToken } from './token-cache.ts';
 import { wrappedPath } from './token-paths.ts';

@@ -1,4 +1,4 @@
-import { invalidRequest } from '../errors.ts';
+import { invalidRequest } from './errors.ts';
 
 /** An IP address: its length in bits and its value. */
 interface Address {

@@ -77,7 +77,7 @@ describe('a policy in HCL', () => {
   for (const [text, where, what] of [
     ['path "x" { capabilities = [', '1:28', 'expected a value, found the end'],
     ['path "x" {\n  capabilities = ["fly"]\n}', '2:19', 'invalid capability'],
-    ['path "x" {\n  colour = "red"\n}', '2:3', 'no attribute of this name'],
+    ['path "x" {\n  shade = "red"\n}', '2:3', 'no attribute of this name'],
     ['path "x" { capabilities = "read" }', '1:27', 'expected a list'],
     ['path "x" { capabilities = ["read"] capabilities = ["list"] }', '1:36', 'given twice'],
     ['path "x" { policy = "fly" }', '1:21', 'invalid policy'],

@@ -31,7 +31,7 @@ export function exchangeOf(
     address,
     port: isDirect ? remotePort : undefined,
     forwardedFrom: typeof forwarder === 'string' ? forwarder : undefined,
-    reads: requestSchema(operation),
+    schema: requestSchema(operation),
   });
 }
 

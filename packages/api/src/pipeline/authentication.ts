@@ -42,9 +42,9 @@ export class Authentication {
     // A request without a token waits for nothing and is not forwarded.
     const source: ReadSource =
       token === undefined ? 'here' : await readSource(req.headers, where, this.#options, { waits: principal !== undefined });
-    if (source === 'reader') exchange?.waitForAnswer();
-    exchange?.from(token, principal);
-    exchange?.wraps(wrapTtlS);
+    if (source === 'reader') exchange?.defer();
+    exchange?.setCaller(token, principal);
+    exchange?.setWrapTtl(wrapTtlS);
     if (token === undefined || principal === undefined) return this.#refuse(request, source);
     if (source === 'none') {
       const body = operation.endsLeadership ? this.#bodies.kept(req, res) : this.#bodies.ifSmall(req, res);

@@ -68,7 +68,7 @@ export class Pipeline {
       if (outcome instanceof Refused) return this.#failure(outcome.error);
       if (forwarded === true) return leadershipTransferred; // the node that took the request asks the next leader
       const isLed =
-        outcome instanceof Transferred && transfers < transfersMax && (await node.eligibility.isLedAfter(outcome.term));
+        outcome instanceof Transferred && transfers < transfersMax && (await node.eligibility.hasActiveNodeAfter(outcome.term));
       if (!isLed) return this.#failure(notLed());
     }
   }
@@ -141,7 +141,7 @@ export class Pipeline {
     if (!isChange || !(outcome instanceof Replied)) return outcome;
     const { reply } = outcome;
     const adds = operation.adds === true || where !== 'leader' || reply.status >= 400;
-    const index = await this.#options.node.eligibility.settled({ adds });
+    const index = await this.#options.node.eligibility.waitUntilInForce({ adds });
     return index === undefined ? outcome : new Replied({ ...reply, headers: { ...reply.headers, ...indexHeaders(index) } });
   }
 
@@ -177,7 +177,7 @@ export class Pipeline {
     const { node } = this.#options;
     const { services } = node;
     const wrapTtlS = wrapTtlOf(req.headers);
-    exchange?.wraps(wrapTtlS);
+    exchange?.setWrapTtl(wrapTtlS);
     // Reads of open operations return no secrets, so wrapping is only refused for POST.
     if (wrapTtlS > 0 && operation.wraps !== true && verb === 'POST')
       throw new RequestError('invalid_request', 'this answer cannot be wrapped');
@@ -191,7 +191,7 @@ export class Pipeline {
     return this.#inPlace(request, where, async () => {
       const body = await bodyOf(bytes, request);
       const token = tokenOf(req.headers);
-      exchange?.from(token);
+      exchange?.setCaller(token);
       await exchange?.begin(body);
       // A request that began while the node was sealed is not audited; and the state may have changed while the body was read.
       if (where !== 'here' && node.services !== services) throw new StoreError('sealed', 'transitd is sealed');

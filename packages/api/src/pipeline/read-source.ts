@@ -28,11 +28,11 @@ export async function readSource(
   let source: ReadSource = eligibility.readRole ?? 'none';
   // A leader without a lease (just elected, or paused) asks the other nodes whether it still leads. There is no other node to forward
   // the request to, and a former standby may still be a reader.
-  if (source !== 'active' && eligibility.mayLead && (await eligibility.begins())) source = 'active';
+  if (source !== 'active' && eligibility.mayLead && (await eligibility.becomesActive())) source = 'active';
   if (source === 'active' && !isThere && waits)
     throw new RequestError('index_not_reached', 'the active node itself has not reached the index that is asked for');
   if (source === 'reader' && (!isThere || where === 'leader' || asksForActive(headers))) source = 'none';
-  if (source === 'none' && (forwarded === true || !eligibility.forwards)) throw notActive();
+  if (source === 'none' && (forwarded === true || !eligibility.canForward)) throw notActive();
   return source;
 }
 
@@ -40,12 +40,12 @@ export async function readSource(
 export async function isStill(source: ReadSource, eligibility: ReadEligibility): Promise<boolean> {
   if (source === 'here') return true;
   if (source === 'reader') return eligibility.readRole !== undefined;
-  return eligibility.readRole === 'active' || (eligibility.active && (await eligibility.leads()));
+  return eligibility.readRole === 'active' || (eligibility.active && (await eligibility.confirmLeadership()));
 }
 
 /** Returns whether this node is still active; it is checked again because writing an audit entry took time. */
 export const stillLeads = async (eligibility: ReadEligibility): Promise<boolean> =>
-  eligibility.readRole === 'active' || (await eligibility.leads());
+  eligibility.readRole === 'active' || (await eligibility.confirmLeadership());
 
 /** Returns whether the caller requires an answer of the active node. */
 const asksForActive = (headers: IncomingHttpHeaders): boolean =>

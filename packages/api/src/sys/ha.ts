@@ -59,15 +59,15 @@ const own = ({ config, apiAddress }: Node) => ({
 function others({ cluster, replicaStatus }: Node, now: number) {
   const members = cluster?.membershipList.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
   return members.map(({ id, apiAddress, clusterAddress }) => {
-    const news = cluster?.standbys.news(id);
+    const report = cluster?.standbys.report(id);
     return {
-      hostname: news?.hostname ?? '',
-      api_address: news?.apiAddress ?? apiAddress,
-      cluster_address: news?.clusterAddress ?? clusterAddress,
+      hostname: report?.hostname ?? '',
+      api_address: report?.apiAddress ?? apiAddress,
+      cluster_address: report?.clusterAddress ?? clusterAddress,
       active_node: false,
-      last_echo: news === undefined ? null : new Date(now - news.agoMs).toISOString(),
-      version: news?.version ?? '',
-      upgrade_version: news?.version ?? '',
+      last_echo: report === undefined ? null : new Date(now - report.agoMs).toISOString(),
+      version: report?.version ?? '',
+      upgrade_version: report?.version ?? '',
     };
   });
 }

@@ -55,7 +55,7 @@ const autopilotState = guarded({
   adds: true,
   run: async ({ node }) => {
     const { autopilot, cluster } = requireCluster(node);
-    const { healthy, failureTolerance, servers } = await autopilot.look();
+    const { healthy, failureTolerance, servers } = await autopilot.evaluate();
     const names = (only: (server: ServerState) => boolean) => servers.filter(only).map(({ member }) => member.name);
     const states = servers.map((server) => {
       const { member, part, alive, silentMs, lastTerm, lastIndex } = server;
@@ -70,7 +70,7 @@ const autopilotState = guarded({
         healthy: server.healthy,
         stable_since: autopilot.stableSince(member.id)?.toISOString(),
         status: part,
-        version: part === 'leader' ? version : (cluster.standbys.news(member.id)?.version ?? ''),
+        version: part === 'leader' ? version : (cluster.standbys.report(member.id)?.version ?? ''),
         node_type: part === 'non-voter' ? 'non-voter' : 'voter',
       };
       return [member.name, state] as const;

@@ -11,7 +11,7 @@ class MemoryDevices {
   readonly configs = ['main', 'second'].map((name) => ({ type: 'stdout' as const, name }));
   readonly names = ['main', 'second'];
   readonly lines: string[] = [];
-  unmadeCount = 0;
+  buildFailures = 0;
   failing: EntryType | 'all' | undefined;
   /** Called before an entry of this kind is taken. */
   before: (type: EntryType) => void = () => undefined;
@@ -23,8 +23,8 @@ class MemoryDevices {
     entryFor('second');
   }
 
-  unmade(): void {
-    this.unmadeCount += 1;
+  buildFailed(): void {
+    this.buildFailures += 1;
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: entries of any shape are looked into
@@ -216,7 +216,7 @@ describe('the audit of requests', () => {
     devices.failing = 'request';
     const answer = await ask('POST transit/keys/k');
     expect(answer.status).to.equal(503);
-    expect(answer.body.errors).to.deep.equal(['audit: no sink takes the entry of this request: nothing was done']);
+    expect(answer.body.errors).to.deep.equal(['audit: no audit device could write the entry of this request: nothing was done']);
     expect((await ask('GET sys/seal-status', { token: null })).status).to.equal(200);
     devices.failing = undefined;
     expect((await ask('GET transit/keys/k')).status).to.equal(404);
@@ -226,7 +226,7 @@ describe('the audit of requests', () => {
     await start();
     await server.store.commit({ conditions: [], writes: [{ path: 'core/audit-key', value: null }] });
     expect((await ask('POST transit/keys/k')).status).to.equal(503);
-    expect([devices.lines.length, devices.unmadeCount]).to.deep.equal([0, 1]);
+    expect([devices.lines.length, devices.buildFailures]).to.deep.equal([0, 1]);
     await ensureAuditKey(server.store);
     expect((await ask('GET transit/keys/k')).status).to.equal(404);
   });
@@ -248,7 +248,7 @@ describe('the audit of requests', () => {
     const answer = await ask('POST transit/keys/k');
     expect([answer.status, answer.body.errors[0]]).to.deep.equal([
       503,
-      'audit: no sink takes the entry of this request: the request took effect, but its answer is withheld',
+      'audit: no audit device could write the entry of this request: the request took effect, but its response is withheld',
     ]);
     expect((await ask('GET transit/keys/none')).body.errors[0]).to.match(/: the request was refused$/);
     devices.failing = undefined;

@@ -29,7 +29,11 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   };
   const metrics = new TestMetrics();
   const pipeline = new Pipeline({
-    node: { services, initialized: true, eligibility: { readRole: 'active', settled: async () => undefined } } as unknown as Node,
+    node: {
+      services,
+      initialized: true,
+      eligibility: { readRole: 'active', waitUntilInForce: async () => undefined },
+    } as unknown as Node,
     log: pino({ level: 'silent' }),
     metrics,
     bodyBytesMax: 1_000_000,

@@ -12,7 +12,9 @@ interface State {
 }
 
 const nodeOf = ({ readRole, mayLead = false, leads = false }: State): Node =>
-  ({ eligibility: { readRole, mayLead, begins: async () => leads, forwards: true, clusterId: undefined } }) as unknown as Node;
+  ({
+    eligibility: { readRole, mayLead, becomesActive: async () => leads, canForward: true, clusterId: undefined },
+  }) as unknown as Node;
 
 describe('the source of an answer', () => {
   for (const { node, where, forwarded = false, headers = {}, source } of [

@@ -1,5 +1,5 @@
 import { StoreError } from '@transitd/storage-fsm';
-import { BarrierError } from '../errors.ts';
+import { BarrierError } from '../records/errors.ts';
 import type { SealKeeper } from '../seal/seal-keeper.ts';
 import type { SealRecord } from '../seal/seal-record.ts';
 import { ShareCollection } from '../seal/shares.ts';
@@ -96,7 +96,7 @@ export class Attempt<Purpose extends object> {
     return true;
   }
 
-  /** Checks a step's nonce. All participants know it, so a plain comparison suffices; no error reveals it. @throws BarrierError `…_nonce` */
+  /** Checks a step's nonce. All participants know it, so a plain comparison suffices. @throws BarrierError `…_nonce` */
   requireNonce({ shares }: OngoingAttempt<Purpose>, nonce: string): void {
     const { code, step } = this.#parts.labels;
     if (shares.nonce !== nonce) throw new BarrierError(`${code}_nonce`, `incorrect nonce for this ${step}`);

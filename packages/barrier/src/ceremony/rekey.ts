@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { StoreError } from '@transitd/storage-fsm';
-import { BarrierError } from '../errors.ts';
+import { BarrierError } from '../records/errors.ts';
 import { checkCounts, type ShareCounts } from '../seal/seal-config.ts';
 import type { SealKeeper } from '../seal/seal-keeper.ts';
 import { hashShare, newSharedKey, ShareCollection, type SharedKey } from '../seal/shares.ts';

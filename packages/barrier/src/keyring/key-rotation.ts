@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
-import { BarrierError } from '../errors.ts';
-import { keyringPath, rotationPath } from '../paths.ts';
+import { BarrierError } from '../records/errors.ts';
+import { keyringPath, rotationPath } from '../records/paths.ts';
 import { closeKeyring, keyringCommitAttempts, wipeKeyring, withNewTerm } from './keyring.ts';
 import type { Keys } from './loaded-keys.ts';
 import {

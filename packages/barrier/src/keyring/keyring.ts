@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { closeBox, keyBytes, openBox } from '../box.ts';
-import { BarrierError } from '../errors.ts';
-import { keyringPath } from '../paths.ts';
+import { closeBox, keyBytes, openBox } from '../records/box.ts';
+import { BarrierError } from '../records/errors.ts';
+import { keyringPath } from '../records/paths.ts';
 import type { TermKey } from './value.ts';
 
 /** When a term's key was installed. */

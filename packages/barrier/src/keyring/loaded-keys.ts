@@ -1,5 +1,5 @@
 import { type Store, type StoredRecord, StoreError } from '@transitd/storage-fsm';
-import { keyringPath, rootKeyPath } from '../paths.ts';
+import { keyringPath, rootKeyPath } from '../records/paths.ts';
 import { type Keyring, openKeyring, wipeKeyring } from './keyring.ts';
 import { decryptValue, termOf } from './value.ts';
 

@@ -1,6 +1,6 @@
 import type { Changes, Store } from '@transitd/storage-fsm';
-import { BarrierError } from '../errors.ts';
-import { isReserved, keyringPath } from '../paths.ts';
+import { BarrierError } from '../records/errors.ts';
+import { isReserved, keyringPath } from '../records/paths.ts';
 import { type Keyring, keyringCommitAttempts } from './keyring.ts';
 import { corruptValue, decryptValue, encryptValue, termOf } from './value.ts';
 

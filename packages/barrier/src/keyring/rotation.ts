@@ -1,4 +1,4 @@
-import { BarrierError } from '../errors.ts';
+import { BarrierError } from '../records/errors.ts';
 
 /** When the barrier rotates its key automatically. */
 export interface RotationConfig {

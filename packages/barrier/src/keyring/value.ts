@@ -1,5 +1,5 @@
-import { closeBox, openBox } from '../box.ts';
-import { BarrierError } from '../errors.ts';
+import { closeBox, openBox } from '../records/box.ts';
+import { BarrierError } from '../records/errors.ts';
 
 /** One key of the keyring with its term. */
 export interface TermKey {

@@ -1,6 +1,6 @@
 import type { Store, StoredRecord } from '@transitd/storage-fsm';
-import { BarrierError } from '../errors.ts';
-import { keyringPath, sealPath } from '../paths.ts';
+import { BarrierError } from '../records/errors.ts';
+import { keyringPath, sealPath } from '../records/paths.ts';
 import { decodeSeal, type SealRecord } from './seal-record.ts';
 
 /** The decoded record `core/seal` and its revision. */

@@ -1,6 +1,6 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
-import { closeBox, keyBytes, openBox } from '../box.ts';
-import { BarrierError } from '../errors.ts';
+import { closeBox, keyBytes, openBox } from '../records/box.ts';
+import { BarrierError } from '../records/errors.ts';
 import { staticKey } from './root-key-wrapping.ts';
 import type { SealConfig } from './seal-config.ts';
 import { encodeTerms, type SealTerms } from './seal-record.ts';

@@ -1,6 +1,6 @@
-import { BarrierError } from '../errors.ts';
 import { openKeyring, wipeKeyring } from '../keyring/keyring.ts';
-import { keyringPath, sealPath } from '../paths.ts';
+import { BarrierError } from '../records/errors.ts';
+import { keyringPath, sealPath } from '../records/paths.ts';
 import { requireSameType, unwrapByStaticKey } from './root-key-wrapping.ts';
 import type { SealConfig } from './seal-config.ts';
 import { decodeSeal } from './seal-record.ts';

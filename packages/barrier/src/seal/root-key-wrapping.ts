@@ -1,5 +1,5 @@
-import { BarrierError } from '../errors.ts';
-import { sealPath } from '../paths.ts';
+import { BarrierError } from '../records/errors.ts';
+import { sealPath } from '../records/paths.ts';
 import type { SealConfig, ShareCounts, StaticKey } from './seal-config.ts';
 import { closeSeal, openSeal, type SealRecord } from './seal-record.ts';
 import { hashShare, type ShareCollection, type SharedKey } from './shares.ts';

@@ -1,5 +1,5 @@
-import { keyBytes } from '../box.ts';
-import { BarrierError } from '../errors.ts';
+import { keyBytes } from '../records/box.ts';
+import { BarrierError } from '../records/errors.ts';
 
 export type SealType = 'shamir' | 'static';
 

@@ -1,11 +1,11 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Store } from '@transitd/storage-fsm';
-import { keyBytes } from '../box.ts';
-import { BarrierError } from '../errors.ts';
 import { closeKeyring, keyringCommitAttempts } from '../keyring/keyring.ts';
 import type { Keys } from '../keyring/loaded-keys.ts';
 import { encryptValue } from '../keyring/value.ts';
-import { keyringPath, rootKeyPath, sealPath, unsealKeyPath } from '../paths.ts';
+import { keyBytes } from '../records/box.ts';
+import { BarrierError } from '../records/errors.ts';
+import { keyringPath, rootKeyPath, sealPath, unsealKeyPath } from '../records/paths.ts';
 import { readCore, type StoredSeal } from './core-records.ts';
 import { staticKey, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './root-key-wrapping.ts';
 import type { SealConfig, ShareCounts } from './seal-config.ts';

@@ -1,6 +1,6 @@
-import { closeBox, openBox } from '../box.ts';
-import { BarrierError } from '../errors.ts';
-import { sealPath } from '../paths.ts';
+import { closeBox, openBox } from '../records/box.ts';
+import { BarrierError } from '../records/errors.ts';
+import { sealPath } from '../records/paths.ts';
 import { checkCounts, type SealType, type ShareCounts } from './seal-config.ts';
 
 /** The fields of the record other than the wrapped root key. All are associated data of the wrapping, so none can be exchanged. */

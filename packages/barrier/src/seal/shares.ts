@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { combine, split } from 'shamir-secret-sharing';
-import { keyBytes } from '../box.ts';
-import { BarrierError } from '../errors.ts';
+import { keyBytes } from '../records/box.ts';
+import { BarrierError } from '../records/errors.ts';
 import type { ShareCounts } from './seal-config.ts';
 
 /** A random 32-byte key and its shares. A single share is the key itself. The caller wipes the key. */

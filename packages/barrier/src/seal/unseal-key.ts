@@ -1,7 +1,7 @@
 import type { Write } from '@transitd/storage-fsm';
 import type { Keyring } from '../keyring/keyring.ts';
 import { decryptValue, encryptValue, type TermKey, termOf } from '../keyring/value.ts';
-import { unsealKeyPath } from '../paths.ts';
+import { unsealKeyPath } from '../records/paths.ts';
 import type { SealConfig } from './seal-config.ts';
 import { openSeal, type SealRecord } from './seal-record.ts';
 import type { SharedKey } from './shares.ts';

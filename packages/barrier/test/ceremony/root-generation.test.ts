@@ -165,7 +165,7 @@ describe('a root generation', () => {
     expect(barrier.rootGeneration.status.started).to.equal(false);
   });
 
-  it('refuses a pad of another length than the token', async () => {
+  it('refuses a pad that is not as long as the token', async () => {
     const { nonce } = await barrier.rootGeneration.start(pad.subarray(1));
     await barrier.rootGeneration.update({ nonce, share: first }, never);
     const failure = await barrier.rootGeneration

@@ -2,7 +2,6 @@ import { createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { closeBox } from '../../src/box.ts';
 import {
   type Barrier,
   openJoinSecret,
@@ -11,6 +10,7 @@ import {
   ShareCollection,
   type WrappedJoinSecret,
 } from '../../src/index.ts';
+import { closeBox } from '../../src/records/box.ts';
 import { wrapJoinSecret } from '../../src/seal/join-secret.ts';
 import { encodeTerms } from '../../src/seal/seal-record.ts';
 import { faultyStore } from '../faulty-store.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { BarrierError } from '../../src/errors.ts';
 import { closeKeyring, newKeyring } from '../../src/keyring/keyring.ts';
-import { keyringPath, sealPath } from '../../src/paths.ts';
+import { BarrierError } from '../../src/records/errors.ts';
+import { keyringPath, sealPath } from '../../src/records/paths.ts';
 import { requireOpenable } from '../../src/seal/require-openable.ts';
 import { wrapRootKey } from '../../src/seal/root-key-wrapping.ts';
 import type { SealConfig } from '../../src/seal/seal-config.ts';

@@ -1,38 +1,38 @@
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { textFrom } from '../terminal/input.ts';
-import { asksServer, showsField } from '../terminal/options.ts';
+import { fieldOption, serverOptions } from '../terminal/options.ts';
 
-/** `audit`: the sinks of a server, and files of theirs. */
-export function auditCommands(program: Command, { asking, local }: Runner): void {
-  const audit = program.command('audit').description('where requests are recorded');
+/** `audit`: audit devices and audit log files. */
+export function auditCommands(program: Command, { serverAction, localAction }: Runner): void {
+  const audit = program.command('audit').description('inspect audit devices and verify audit logs');
 
-  asksServer(audit.command('list'))
-    .description('show the sinks; they come from the configuration')
+  serverOptions(audit.command('list'))
+    .description('list the audit devices in the configuration')
     .action(
-      asking(async ({ client, output }) => {
+      serverAction(async ({ client, output }) => {
         const { data } = await client.sys.audits();
         const rows = Object.entries(data).map(([path, { type, options }]) => [path, type, options]);
         output.table(['Path', 'Type', 'Options'], rows, data);
       }),
     );
 
-  showsField(audit.command('hash'))
-    .description('show what stands for a text in the entries of a sink')
-    .argument('<sink>')
-    .argument('<text>', 'or - for standard input, @file for a file')
+  fieldOption(audit.command('hash'))
+    .description('print the hash that replaces a value in the audit log')
+    .argument('<device>', 'name of the audit device')
+    .argument('<text>', 'the value, @file, or - for standard input')
     .action(
-      asking(async ({ client, output, sources }, sink: string, text: string, options: { field?: string }) => {
-        output.answer(await client.sys.auditHash(sink, await textFrom(text, sources)), options);
+      serverAction(async ({ client, output, sources }, device: string, text: string, options: { field?: string }) => {
+        output.answer(await client.sys.auditHash(device, await textFrom(text, sources)), options);
       }),
     );
 
   audit
     .command('verify')
-    .description('exit 0 when the chain of entries is whole, 2 when it is broken, 1 when a file cannot be read; without a server')
-    .argument('<files...>', 'files of one sink, the oldest first')
+    .description('verify the hash chain of log files without a server; exits 0 if intact, 2 if broken, 1 if a file is unreadable')
+    .argument('<files...>', 'log files of one device, oldest first')
     .action(
-      local(async (files: string[]) => {
+      localAction(async (files: string[]) => {
         const { verifyAudit } = await import('@transitd/audit');
         return verifyAudit(files, (line) => console.log(line));
       }),

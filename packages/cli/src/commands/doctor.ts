@@ -1,24 +1,24 @@
 import { exitCode } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
-import { namesServer } from '../session/environment.ts';
+import { hasAddress } from '../session/environment.ts';
 import type { SessionOptions } from '../session/session.ts';
-import { asksServer } from '../terminal/options.ts';
+import { serverOptions } from '../terminal/options.ts';
 
-/** `doctor`: what is wrong with a configuration, a machine and a running node, and what to do about it. */
-export function doctorCommand(program: Command, { local }: Runner): void {
-  asksServer(program.command('doctor'))
-    .description('look for what is wrong: exit 1 when something is that keeps a node from its work')
-    .option('--config <file>', 'of a node; the running one is then looked at only when an address is given')
+/** `doctor`: checks the machine, a configuration and a running node, and suggests fixes. */
+export function doctorCommand(program: Command, { localAction }: Runner): void {
+  serverOptions(program.command('doctor'))
+    .description('check the machine, a configuration file and a running node; exits 1 if a check fails')
+    .option('--config <file>', 'configuration file to check; a running node is then checked only if an address is set')
     .action(
-      local(async ({ config, ...options }: SessionOptions & { config?: string }) => {
+      localAction(async ({ config, ...options }: SessionOptions & { config?: string }) => {
         const { checkMachine } = await import('../doctor/machine.ts');
         const findings = [...checkMachine()];
         if (config !== undefined) {
           const { checkConfiguration } = await import('../doctor/configuration.ts');
           findings.push(...(await checkConfiguration(config, Date.now())));
         }
-        if (config === undefined || namesServer(options, process.env)) {
+        if (config === undefined || hasAddress(options, process.env)) {
           const [{ openSession }, { checkService }] = await Promise.all([
             import('../session/session.ts'),
             import('../doctor/service.ts'),

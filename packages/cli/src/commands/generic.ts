@@ -3,56 +3,64 @@ import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { secretFrom } from '../terminal/input.ts';
 import { membersOf } from '../terminal/members.ts';
-import { asksServer, wraps } from '../terminal/options.ts';
+import { serverOptions, wrapOption } from '../terminal/options.ts';
 
-interface Shown {
+interface ResponseOptions {
   readonly field?: string;
   readonly wrapTtl?: string;
 }
 
-const wrapping = ({ wrapTtl }: Shown) => ({ ...(wrapTtl !== undefined && { wrapTtl }) });
+const wrapRequest = ({ wrapTtl }: ResponseOptions) => ({ ...(wrapTtl !== undefined && { wrapTtl }) });
 
-/** `read`: what a path answers. */
-export function readCommand(program: Command, { asking }: Runner): void {
-  wraps(program.command('read'))
-    .description('show what a path answers')
-    .argument('<path>', 'path below /v1/, such as transit/keys/orders')
-    .argument('[parameters...]', 'parameters of the query, name=value each')
+/** `read`: GET on a path. */
+export function readCommand(program: Command, { serverAction }: Runner): void {
+  wrapOption(program.command('read'))
+    .description('read data from a path')
+    .argument('<path>', 'path below /v1/, for example transit/keys/orders')
+    .argument('[parameters...]', 'query parameters, each name=value')
     .action(
-      asking(async ({ client, output, sources }, path: string, parameters: string[], options: Shown) => {
+      serverAction(async ({ client, output, sources }, path: string, parameters: string[], options: ResponseOptions) => {
         const members = await membersOf(parameters, sources);
         const query = Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)]));
-        output.answer(await client.request('GET', path, undefined, { query, ...wrapping(options) }), options);
+        output.answer(await client.request('GET', path, undefined, { query, ...wrapRequest(options) }), options);
       }),
     );
 }
 
-/** `write`: data for a path. */
-export function writeCommand(program: Command, { asking }: Runner): void {
-  wraps(program.command('write'))
-    .description('send data to a path')
+/** `write`: PUT on a path. */
+export function writeCommand(program: Command, { serverAction }: Runner): void {
+  wrapOption(program.command('write'))
+    .description('write data to a path')
     .argument('<path>', 'path below /v1/')
-    .argument('[data...]', 'name=value, name=@file, name=- for standard input, - or @file for a whole JSON object')
-    .option('-f, --force', 'also without any data')
+    .argument('[data...]', 'name=value, name=@file or name=- (standard input); @file or - alone is a JSON object')
+    .option('-f, --force', 'allow a write without data')
     .action(
-      asking(async ({ client, output, sources }, path: string, data: string[], options: Shown & { force?: true }) => {
-        if (data.length === 0 && options.force !== true) throw new StartError('there is no data to write: give some, or --force');
-        const body = await membersOf(data, sources);
-        const answer = await client.request('PUT', path, body, wrapping(options));
-        if (options.field === undefined) output.done(answer, `Written to ${path}.`);
-        else output.answer(answer, options);
-      }),
+      serverAction(
+        async ({ client, output, sources }, path: string, data: string[], options: ResponseOptions & { force?: true }) => {
+          if (data.length === 0 && options.force !== true)
+            throw new StartError('no data to write: pass name=value, or use --force to write without data');
+          const body = await membersOf(data, sources);
+          const answer = await client.request('PUT', path, body, wrapRequest(options));
+          if (options.field === undefined) output.done(answer, `Wrote data to ${path}.`);
+          else output.answer(answer, options);
+        },
+      ),
     );
 }
 
-/** `list`: the names below a path. */
-export function listCommand(program: Command, { asking }: Runner): void {
-  wraps(program.command('list'))
-    .description('show the names below a path')
-    .argument('<path>', 'path below /v1/, such as transit/keys')
+/** `list`: LIST on a path. */
+export function listCommand(program: Command, { serverAction }: Runner): void {
+  wrapOption(program.command('list'))
+    .description('list the names below a path')
+    .argument('<path>', 'path below /v1/, for example transit/keys')
     .action(
-      asking(async ({ client, output }, path: string, options: Shown) => {
-        const answer = await client.request<{ data?: { keys?: readonly string[] } }>('LIST', path, undefined, wrapping(options));
+      serverAction(async ({ client, output }, path: string, options: ResponseOptions) => {
+        const answer = await client.request<{ data?: { keys?: readonly string[] } }>(
+          'LIST',
+          path,
+          undefined,
+          wrapRequest(options),
+        );
         const keys = answer.data?.keys;
         if (keys === undefined || options.field !== undefined) return output.answer(answer, options);
         output.warnings(answer);
@@ -61,28 +69,30 @@ export function listCommand(program: Command, { asking }: Runner): void {
     );
 }
 
-/** `delete`: the end of what is at a path. */
-export function deleteCommand(program: Command, { asking }: Runner): void {
-  asksServer(program.command('delete'))
-    .description('remove what is at a path')
+/** `delete`: DELETE on a path. */
+export function deleteCommand(program: Command, { serverAction }: Runner): void {
+  serverOptions(program.command('delete'))
+    .description('delete the data at a path')
     .argument('<path>', 'path below /v1/')
     .action(
-      asking(async ({ client, output }, path: string) => {
+      serverAction(async ({ client, output }, path: string) => {
         output.done(await client.request('DELETE', path), `Deleted ${path}.`);
       }),
     );
 }
 
-/** `unwrap`: what was wrapped. */
-export function unwrapCommand(program: Command, { asking }: Runner): void {
-  wraps(program.command('unwrap'))
-    .description('show what was wrapped; this once')
-    .argument('[token]', 'the wrapping token, - for standard input or @file; the calling token unless given')
+/** `unwrap`: returns a wrapped response. */
+export function unwrapCommand(program: Command, { serverAction }: Runner): void {
+  wrapOption(program.command('unwrap'))
+    .description('unwrap a wrapped response; works only once per token')
+    .argument('[token]', '- or @file to read the wrapping token; default: the calling token')
     .action(
-      asking(async ({ client, output, sources, token: own }, given: string | undefined, options: Shown) => {
-        const token = given === undefined ? own : await secretFrom(given, 'a wrapping token', sources);
-        if (token === undefined || token === '') throw new StartError('there is no wrapping token: give - or @FILE to read it');
-        output.answer(await client.sys.wrapping.unwrap(token), options);
-      }),
+      serverAction(
+        async ({ client, output, sources, token: callingToken }, argument: string | undefined, options: ResponseOptions) => {
+          const token = argument === undefined ? callingToken : await secretFrom(argument, 'a wrapping token', sources);
+          if (token === undefined || token === '') throw new StartError('no wrapping token: use - or @FILE to read it');
+          output.answer(await client.sys.wrapping.unwrap(token), options);
+        },
+      ),
     );
 }

@@ -3,23 +3,23 @@ import { exitCode, StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { bytesFrom, type Sources, textFrom } from '../terminal/input.ts';
-import { type Mounted, onMount, showsField, wholeNumber } from '../terminal/options.ts';
+import { fieldOption, type Mounted, mountOption, wholeNumber } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 
-interface UseOptions extends Mounted {
+interface CipherOptions extends Mounted {
   readonly context?: string;
   readonly associatedData?: string;
   readonly keyVersion?: number;
   readonly paddingScheme?: string;
 }
 
-const uses = (command: Command): Command =>
-  onMount(showsField(command))
-    .option('--context <text>', 'of a derived key; a text, or @file')
-    .option('--associated-data <text>', 'what goes with the data unencrypted and must be the same again; a text, or @file')
-    .option('--padding-scheme <scheme>', 'of an RSA key');
-const picksVersion = (command: Command): Command =>
-  command.option('--key-version <version>', 'the latest unless given', wholeNumber);
+const cipherOptions = (command: Command): Command =>
+  mountOption(fieldOption(command))
+    .option('--context <text>', 'context of a derived key: text or @file')
+    .option('--associated-data <text>', 'additional authenticated data (AAD), required again to decrypt: text or @file')
+    .option('--padding-scheme <scheme>', 'padding scheme of an RSA key: oaep or pkcs1v15');
+const keyVersionOption = (command: Command): Command =>
+  command.option('--key-version <version>', 'key version to use (default: latest)', wholeNumber);
 
 interface SignedOptions extends Mounted {
   readonly hashAlgorithm?: string;
@@ -31,102 +31,115 @@ interface SignedOptions extends Mounted {
   readonly keyVersion?: number;
 }
 
-const signs = (command: Command): Command =>
-  onMount(showsField(command))
-    .option('--hash-algorithm <name>', 'sha2-256 unless given')
-    .option('--signature-algorithm <name>', 'pss or pkcs1v15, of an RSA key')
-    .option('--marshaling-algorithm <name>', 'asn1 or jws, of an ECDSA key')
-    .option('--salt-length <length>', 'of pss')
-    .option('--prehashed', 'the data is a hash already')
-    .option('--context <text>', 'of a derived key; a text, or @file');
+const signatureOptions = (command: Command): Command =>
+  mountOption(fieldOption(command))
+    .option('--hash-algorithm <name>', 'hash algorithm (default: sha2-256)')
+    .option('--signature-algorithm <name>', 'signature scheme of an RSA key: pss or pkcs1v15')
+    .option('--marshaling-algorithm <name>', 'signature encoding of an ECDSA key: asn1 or jws')
+    .option('--salt-length <length>', 'salt length of a PSS signature')
+    .option('--prehashed', 'the data is already hashed')
+    .option('--context <text>', 'context of a derived key: text or @file');
 
-const dataArgument = ['[data]', 'a text, @file, or - for standard input, which is read unless given'] as const;
+const dataArgument = ['[data]', 'text, @file, or - for standard input (default)'] as const;
 
-/** `key encrypt` and its like: bytes in and out, encoded on the way. */
-export function keyDataCommands(key: Command, { asking }: Runner): void {
-  picksVersion(uses(key.command('encrypt')))
-    .description('encrypt data; shows the ciphertext')
-    .argument('<name>')
+/** `key encrypt` and similar commands: they take and print bytes, and do the base64 encoding. */
+export function keyDataCommands(key: Command, { serverAction }: Runner): void {
+  keyVersionOption(cipherOptions(key.command('encrypt')))
+    .description('encrypt data and print the ciphertext')
+    .argument('<name>', 'name of the key')
     .argument(...dataArgument)
-    .option('--type <type>', 'of a key that is made by this')
+    .option('--type <type>', 'key type, if this request creates the key')
     .action(
-      asking(
-        async ({ client, output, sources }, name: string, data: string | undefined, options: UseOptions & { type?: string }) => {
+      serverAction(
+        async (
+          { client, output, sources },
+          name: string,
+          data: string | undefined,
+          options: CipherOptions & { type?: string },
+        ) => {
           const more = options.type === undefined ? {} : { type: options.type };
           const answer = await client
             .transit(options.mount)
             .encrypt(name, await base64From(data, sources), { ...(await dataOptions(options, sources)), ...more });
-          showOne(output, answer, answer.data.ciphertext, options);
+          printValue(output, answer, answer.data.ciphertext, options);
         },
       ),
     );
 
-  uses(key.command('decrypt'))
-    .description('decrypt a ciphertext; shows the plaintext, byte by byte')
-    .argument('<name>')
-    .argument('[ciphertext]', 'or @file, or - for standard input, which is read unless given')
+  cipherOptions(key.command('decrypt'))
+    .description('decrypt a ciphertext and write the original bytes')
+    .argument('<name>', 'name of the key')
+    .argument('[ciphertext]', 'ciphertext, @file, or - for standard input (default)')
     .action(
-      asking(async ({ client, output, sources }, name: string, given: string | undefined, options: UseOptions) => {
-        const ciphertext = (await textFrom(given ?? '-', sources)).trim();
-        const answer = await client.transit(options.mount).decrypt(name, ciphertext, await dataOptions(options, sources));
-        if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
-        output.warnings(answer);
-        output.raw(Buffer.from(answer.data.plaintext, 'base64'));
-      }),
+      serverAction(
+        async ({ client, output, sources }, name: string, ciphertextArgument: string | undefined, options: CipherOptions) => {
+          const ciphertext = (await textFrom(ciphertextArgument ?? '-', sources)).trim();
+          const answer = await client.transit(options.mount).decrypt(name, ciphertext, await dataOptions(options, sources));
+          if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
+          output.warnings(answer);
+          output.raw(Buffer.from(answer.data.plaintext, 'base64'));
+        },
+      ),
     );
 
-  picksVersion(uses(key.command('rewrap')))
-    .description('encrypt a ciphertext anew under the latest version, without showing what it holds')
-    .argument('<name>')
-    .argument('[ciphertext]', 'or @file, or - for standard input, which is read unless given')
+  keyVersionOption(cipherOptions(key.command('rewrap')))
+    .description('re-encrypt a ciphertext with the latest key version, without revealing the plaintext')
+    .argument('<name>', 'name of the key')
+    .argument('[ciphertext]', 'ciphertext, @file, or - for standard input (default)')
     .action(
-      asking(async ({ client, output, sources }, name: string, given: string | undefined, options: UseOptions) => {
-        const ciphertext = (await textFrom(given ?? '-', sources)).trim();
-        const { padding_scheme: scheme, ...rest } = await dataOptions(options, sources);
-        if (scheme !== undefined) throw new StartError('rewrap has two padding schemes: write to its path to name them');
-        const answer = await client.transit(options.mount).rewrap(name, ciphertext, rest);
-        showOne(output, answer, answer.data.ciphertext, options);
-      }),
+      serverAction(
+        async ({ client, output, sources }, name: string, ciphertextArgument: string | undefined, options: CipherOptions) => {
+          const ciphertext = (await textFrom(ciphertextArgument ?? '-', sources)).trim();
+          const { padding_scheme: scheme, ...rest } = await dataOptions(options, sources);
+          if (scheme !== undefined)
+            throw new StartError('rewrap takes two padding schemes: use transitd write on the rewrap path to set them');
+          const answer = await client.transit(options.mount).rewrap(name, ciphertext, rest);
+          printValue(output, answer, answer.data.ciphertext, options);
+        },
+      ),
     );
 
-  uses(key.command('datakey'))
-    .description('make a key for data: encrypted, and with plaintext also in clear (base64)')
-    .argument('<kind>', 'plaintext or wrapped')
-    .argument('<name>')
-    .option('--bits <count>', '128, 256 or 512; 256 unless given', wholeNumber)
+  cipherOptions(key.command('datakey'))
+    .description('generate a data key, encrypted under a named key')
+    .argument('<kind>', 'wrapped: return the ciphertext only; plaintext: also return the data key in base64')
+    .argument('<name>', 'name of the key')
+    .option('--bits <count>', 'size of the data key: 128, 256 or 512 (default: 256)', wholeNumber)
     .action(
-      asking(async ({ client, output, sources }, kind: string, name: string, options: UseOptions & { bits?: number }) => {
-        if (kind !== 'plaintext' && kind !== 'wrapped') throw new StartError('a data key is plaintext or wrapped');
-        const bits = options.bits === undefined ? {} : { bits: options.bits };
-        const given = await dataOptions(options, sources);
-        output.answer(await client.transit(options.mount).datakey(name, kind, { ...given, ...bits }), options);
-      }),
+      serverAction(
+        async ({ client, output, sources }, kind: string, name: string, options: CipherOptions & { bits?: number }) => {
+          if (kind !== 'plaintext' && kind !== 'wrapped')
+            throw new StartError('the kind of data key must be plaintext or wrapped');
+          const bits = options.bits === undefined ? {} : { bits: options.bits };
+          const request = await dataOptions(options, sources);
+          output.answer(await client.transit(options.mount).datakey(name, kind, { ...request, ...bits }), options);
+        },
+      ),
     );
 
-  picksVersion(signs(key.command('sign')))
-    .description('sign data; shows the signature')
-    .argument('<name>')
+  keyVersionOption(signatureOptions(key.command('sign')))
+    .description('sign data and print the signature')
+    .argument('<name>', 'name of the key')
     .argument(...dataArgument)
     .action(
-      asking(async ({ client, output, sources }, name: string, data: string | undefined, options: SignedOptions) => {
-        const given = await signOptions(options, sources);
-        const answer = await client.transit(options.mount).sign(name, await base64From(data, sources), given);
-        showOne(output, answer, answer.data.signature, options);
+      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: SignedOptions) => {
+        const request = await signOptions(options, sources);
+        const answer = await client.transit(options.mount).sign(name, await base64From(data, sources), request);
+        printValue(output, answer, answer.data.signature, options);
       }),
     );
 
-  signs(key.command('verify'))
-    .description('exit 0 when a signature, an HMAC or a CMAC fits the data, 2 when it does not')
-    .argument('<name>')
+  signatureOptions(key.command('verify'))
+    .description('verify a signature, HMAC or CMAC; exits 0 if valid, 2 if not')
+    .argument('<name>', 'name of the key')
     .argument(...dataArgument)
-    .option('--signature <text>', 'as sign shows it, or @file')
-    .option('--hmac <text>', 'as hmac shows it, or @file')
-    .option('--cmac <text>', 'as cmac shows it, or @file')
+    .option('--signature <text>', 'signature from key sign, or @file')
+    .option('--hmac <text>', 'HMAC from key hmac, or @file')
+    .option('--cmac <text>', 'CMAC from key cmac, or @file')
     .action(
-      asking(async ({ client, output, sources }, name: string, data: string | undefined, options: VerifyOptions) => {
+      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: VerifyOptions) => {
         const proof = await proofIn(options, sources);
-        const given = await signOptions(options, sources);
-        const answer = await client.transit(options.mount).verify(name, await base64From(data, sources), proof, given);
+        const request = await signOptions(options, sources);
+        const answer = await client.transit(options.mount).verify(name, await base64From(data, sources), proof, request);
         const { valid } = answer.data;
         if (output.format === 'json' || options.field !== undefined) output.answer(answer, options);
         else output.line(valid ? 'valid' : 'not valid');
@@ -134,29 +147,29 @@ export function keyDataCommands(key: Command, { asking }: Runner): void {
       }),
     );
 
-  picksVersion(onMount(showsField(key.command('hmac'))))
-    .description('make an HMAC of data')
-    .argument('<name>')
+  keyVersionOption(mountOption(fieldOption(key.command('hmac'))))
+    .description('compute the HMAC of data')
+    .argument('<name>', 'name of the key')
     .argument(...dataArgument)
-    .option('--algorithm <name>', 'sha2-256 unless given')
+    .option('--algorithm <name>', 'hash algorithm (default: sha2-256)')
     .action(
-      asking(async ({ client, output, sources }, name: string, data: string | undefined, options: MacOptions) => {
-        const given = { ...versionIn(options), ...(options.algorithm !== undefined && { algorithm: options.algorithm }) };
-        const answer = await client.transit(options.mount).hmac(name, await base64From(data, sources), given);
-        showOne(output, answer, answer.data.hmac, options);
+      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: MacOptions) => {
+        const request = { ...versionIn(options), ...(options.algorithm !== undefined && { algorithm: options.algorithm }) };
+        const answer = await client.transit(options.mount).hmac(name, await base64From(data, sources), request);
+        printValue(output, answer, answer.data.hmac, options);
       }),
     );
 
-  picksVersion(onMount(showsField(key.command('cmac'))))
-    .description('make a CMAC of data')
-    .argument('<name>')
+  keyVersionOption(mountOption(fieldOption(key.command('cmac'))))
+    .description('compute the CMAC of data')
+    .argument('<name>', 'name of the key')
     .argument(...dataArgument)
-    .option('--mac-length <bytes>', '16 unless given', wholeNumber)
+    .option('--mac-length <bytes>', 'length of the CMAC in bytes (default: 16)', wholeNumber)
     .action(
-      asking(async ({ client, output, sources }, name: string, data: string | undefined, options: MacOptions) => {
-        const given = { ...versionIn(options), ...(options.macLength !== undefined && { mac_length: options.macLength }) };
-        const answer = await client.transit(options.mount).cmac(name, await base64From(data, sources), given);
-        showOne(output, answer, answer.data.cmac, options);
+      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: MacOptions) => {
+        const request = { ...versionIn(options), ...(options.macLength !== undefined && { mac_length: options.macLength }) };
+        const answer = await client.transit(options.mount).cmac(name, await base64From(data, sources), request);
+        printValue(output, answer, answer.data.cmac, options);
       }),
     );
 }
@@ -173,8 +186,8 @@ interface VerifyOptions extends SignedOptions {
   readonly cmac?: string;
 }
 
-/** The one value that was asked for, or the whole answer where that is. */
-function showOne(output: Output, answer: unknown, value: string, options: { readonly field?: string | undefined }): void {
+/** Prints the value alone, or the whole response with `--format json` or `--field`. */
+function printValue(output: Output, answer: unknown, value: string, options: { readonly field?: string | undefined }): void {
   if (output.format === 'json' || options.field !== undefined) output.answer(answer, options);
   else {
     output.warnings(answer);
@@ -186,14 +199,14 @@ async function base64From(data: string | undefined, sources: Sources): Promise<s
   return (await bytesFrom(data, sources)).toString('base64');
 }
 
-/** A text or a file, as the base64 that the interface takes. */
+/** Encodes a text or a file in base64, as the API takes it. */
 const encoded = (value: string, sources: Sources): string =>
   (value.startsWith('@') ? sources.file(value.slice(1)) : Buffer.from(value)).toString('base64');
 
 const versionIn = ({ keyVersion }: { readonly keyVersion?: number }) =>
   keyVersion === undefined ? {} : { key_version: keyVersion };
 
-async function dataOptions(options: UseOptions, sources: Sources): Promise<DataOptions> {
+async function dataOptions(options: CipherOptions, sources: Sources): Promise<DataOptions> {
   return {
     ...versionIn(options),
     ...(options.context !== undefined && { context: encoded(options.context, sources) }),
@@ -218,9 +231,9 @@ async function proofIn(
   { signature, hmac, cmac }: VerifyOptions,
   sources: Sources,
 ): Promise<{ signature: string } | { hmac: string } | { cmac: string }> {
-  const given = [signature, hmac, cmac].filter((one) => one !== undefined);
-  const [only] = given;
-  if (only === undefined || given.length > 1) throw new StartError('give one of --signature, --hmac and --cmac');
-  const text = (await textFrom(only, sources)).trim();
+  const proofs = [signature, hmac, cmac].filter((one) => one !== undefined);
+  const [proof] = proofs;
+  if (proof === undefined || proofs.length > 1) throw new StartError('use exactly one of --signature, --hmac and --cmac');
+  const text = (await textFrom(proof, sources)).trim();
   return signature !== undefined ? { signature: text } : hmac !== undefined ? { hmac: text } : { cmac: text };
 }

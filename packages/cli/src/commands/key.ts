@@ -3,7 +3,7 @@ import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { secretFrom } from '../terminal/input.ts';
-import { asksServer, type Mounted, onMount, showsField, wholeNumber } from '../terminal/options.ts';
+import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber } from '../terminal/options.ts';
 import { keyDataCommands } from './key-data.ts';
 
 interface CreateOptions extends Mounted {
@@ -28,128 +28,130 @@ interface ConfigOptions extends Mounted {
   readonly autoRotatePeriod?: string;
 }
 
-/** `key`: keys and what they do, without having to encode anything. */
+/** `key`: named keys and their operations; the commands do the base64 encoding. */
 export function keyCommands(program: Command, runner: Runner): void {
-  const { asking } = runner;
-  const key = program.command('key').description('keys, and what they do with data');
+  const { serverAction } = runner;
+  const key = program.command('key').description('manage keys, and encrypt, sign or hash data with them');
 
-  onMount(asksServer(key.command('list')))
-    .description('show the names of all keys')
+  mountOption(serverOptions(key.command('list')))
+    .description('list the key names')
     .action(
-      asking(async ({ client, output }, { mount }: Mounted) => output.names((await client.transit(mount).keys()).data.keys)),
+      serverAction(async ({ client, output }, { mount }: Mounted) =>
+        output.names((await client.transit(mount).keys()).data.keys),
+      ),
     );
 
-  onMount(showsField(key.command('create')))
-    .description('make a key')
-    .argument('<name>')
-    .option('--type <type>', 'aes256-gcm96 unless given')
-    .option('--derived', 'each use needs a context, from which its key is derived')
-    .option('--convergent-encryption', 'the same plaintext and context give the same ciphertext; needs --derived')
-    .option('--exportable', 'it may be exported; this cannot be taken back')
-    .option('--allow-plaintext-backup', 'it may be backed up; this cannot be taken back')
-    .option('--key-size <bytes>', 'of an hmac key', wholeNumber)
-    .option('--auto-rotate-period <duration>', 'how often it gets a new version by itself')
-    .option('--parameter-set <set>', 'of ml-dsa and hybrid: 44, 65 or 87')
-    .option('--hybrid-key-type-ec <type>', 'the elliptic-curve half of a hybrid key')
-    .option('--managed-key-name <name>', 'of a managed_key')
+  mountOption(fieldOption(key.command('create')))
+    .description('create a key')
+    .argument('<name>', 'name of the key')
+    .option('--type <type>', 'key type (default: aes256-gcm96)')
+    .option('--derived', 'derive a key for each context; every operation then requires a context')
+    .option('--convergent-encryption', 'the same plaintext and context give the same ciphertext; requires --derived')
+    .option('--exportable', 'allow export of the key material; cannot be undone')
+    .option('--allow-plaintext-backup', 'allow backups that contain the key material in plaintext; cannot be undone')
+    .option('--key-size <bytes>', 'size of an hmac key', wholeNumber)
+    .option('--auto-rotate-period <duration>', 'interval of automatic rotation')
+    .option('--parameter-set <set>', 'parameter set of an ml-dsa or hybrid key: 44, 65 or 87')
+    .option('--hybrid-key-type-ec <type>', 'elliptic-curve key type of a hybrid key')
+    .option('--managed-key-name <name>', 'managed key to use, for type managed_key')
     .action(
-      asking(async ({ client, output }, name: string, options: CreateOptions) => {
+      serverAction(async ({ client, output }, name: string, options: CreateOptions) => {
         output.answer(await client.transit(options.mount).createKey(name, requestOf(options)), options);
       }),
     );
 
-  onMount(showsField(key.command('read')))
-    .description('show a key: its settings, its versions and what is public of them')
-    .argument('<name>')
+  mountOption(fieldOption(key.command('read')))
+    .description('show the settings, versions and public keys of a key')
+    .argument('<name>', 'name of the key')
     .action(
-      asking(async ({ client, output }, name: string, options: Mounted) => {
+      serverAction(async ({ client, output }, name: string, options: Mounted) => {
         output.answer(await client.transit(options.mount).key(name), options);
       }),
     );
 
-  onMount(showsField(key.command('rotate')))
-    .description('give a key a new version')
-    .argument('<name>')
-    .option('--managed-key-name <name>', 'of a managed_key')
+  mountOption(fieldOption(key.command('rotate')))
+    .description('rotate a key to a new version')
+    .argument('<name>', 'name of the key')
+    .option('--managed-key-name <name>', 'managed key to use, for type managed_key')
     .action(
-      asking(async ({ client, output }, name: string, options: Mounted & { managedKeyName?: string }) => {
+      serverAction(async ({ client, output }, name: string, options: Mounted & { managedKeyName?: string }) => {
         const managed = options.managedKeyName === undefined ? {} : { managed_key_name: options.managedKeyName };
         output.answer(await client.transit(options.mount).rotateKey(name, managed), options);
       }),
     );
 
-  onMount(showsField(key.command('config')))
-    .description('change the settings of a key; what is not given stays')
-    .argument('<name>')
-    .option('--min-decryption-version <version>', 'oldest version that opens and verifies', wholeNumber)
-    .option('--min-encryption-version <version>', 'oldest version that encrypts and signs; 0 for the latest', wholeNumber)
-    .option('--deletion-allowed <bool>', 'whether it may be deleted')
-    .option('--exportable', 'it may be exported; this cannot be taken back')
-    .option('--allow-plaintext-backup', 'it may be backed up; this cannot be taken back')
-    .option('--auto-rotate-period <duration>', 'how often it gets a new version by itself; 0 for never')
+  mountOption(fieldOption(key.command('config')))
+    .description('change settings of a key; omitted settings keep their values')
+    .argument('<name>', 'name of the key')
+    .option('--min-decryption-version <version>', 'oldest key version allowed to decrypt and verify', wholeNumber)
+    .option('--min-encryption-version <version>', 'oldest key version allowed to encrypt and sign; 0 for the latest', wholeNumber)
+    .option('--deletion-allowed <bool>', 'whether the key can be deleted: true or false')
+    .option('--exportable', 'allow export of the key material; cannot be undone')
+    .option('--allow-plaintext-backup', 'allow backups that contain the key material in plaintext; cannot be undone')
+    .option('--auto-rotate-period <duration>', 'interval of automatic rotation; 0 to disable')
     .action(
-      asking(async ({ client, output }, name: string, options: ConfigOptions) => {
+      serverAction(async ({ client, output }, name: string, options: ConfigOptions) => {
         const config = configOf(options);
-        if (Object.keys(config).length === 0) throw new StartError('there is no setting to change');
+        if (Object.keys(config).length === 0) throw new StartError('no setting to change: use at least one option');
         output.answer(await client.transit(options.mount).configureKey(name, config), options);
       }),
     );
 
-  onMount(showsField(key.command('trim')))
-    .description('remove old versions, for good')
-    .argument('<name>')
-    .argument('<version>', 'oldest version that stays', wholeNumber)
+  mountOption(fieldOption(key.command('trim')))
+    .description('permanently delete old key versions')
+    .argument('<name>', 'name of the key')
+    .argument('<version>', 'oldest key version to keep', wholeNumber)
     .action(
-      asking(async ({ client, output }, name: string, version: number, options: Mounted) => {
+      serverAction(async ({ client, output }, name: string, version: number, options: Mounted) => {
         output.answer(await client.transit(options.mount).trimKey(name, version), options);
       }),
     );
 
-  onMount(asksServer(key.command('delete')))
-    .description('remove a key, and with it everything that was encrypted under it')
-    .argument('<name>')
+  mountOption(serverOptions(key.command('delete')))
+    .description('delete a key; data encrypted with it can no longer be decrypted')
+    .argument('<name>', 'name of the key')
     .action(
-      asking(async ({ client, output }, name: string, { mount }: Mounted) => {
+      serverAction(async ({ client, output }, name: string, { mount }: Mounted) => {
         output.done(await client.transit(mount).deleteKey(name), `Deleted key ${name}.`);
       }),
     );
 
-  onMount(asksServer(key.command('export')))
-    .description('show the material of an exportable key, or what is public of it')
+  mountOption(serverOptions(key.command('export')))
+    .description('export the key material of an exportable key, or its public key')
     .argument('<kind>', 'encryption-key, signing-key, hmac-key, cmac-key, public-key or certificate-chain')
-    .argument('<name>')
-    .argument('[version]', 'all unless given')
+    .argument('<name>', 'name of the key')
+    .argument('[version]', 'key version (default: all)')
     .action(
-      asking(async ({ client, output }, kind: string, name: string, version: string | undefined, { mount }: Mounted) => {
+      serverAction(async ({ client, output }, kind: string, name: string, version: string | undefined, { mount }: Mounted) => {
         const answer = await client.transit(mount).exportKey(name, kind, version);
         output.rows(Object.entries(answer.data.keys), answer);
       }),
     );
 
-  onMount(asksServer(key.command('backup')))
-    .description('show a key with all its versions as one text, for restore')
-    .argument('<name>')
+  mountOption(serverOptions(key.command('backup')))
+    .description('print a plaintext backup of a key with all its versions')
+    .argument('<name>', 'name of the key')
     .action(
-      asking(async ({ client, output }, name: string, { mount }: Mounted) => {
+      serverAction(async ({ client, output }, name: string, { mount }: Mounted) => {
         const answer = await client.transit(mount).backupKey(name);
         if (output.format === 'json') output.json(answer);
         else output.line(answer.data.backup);
       }),
     );
 
-  onMount(asksServer(key.command('restore')))
-    .description('make a key from its backup')
+  mountOption(serverOptions(key.command('restore')))
+    .description('restore a key from a backup')
     .argument('<backup>', '@file, or - for standard input')
-    .argument('[name]', 'the one in the backup unless given')
-    .option('-f, --force', 'in the place of a key of that name')
+    .argument('[name]', 'name of the restored key (default: the name in the backup)')
+    .option('-f, --force', 'overwrite an existing key with this name')
     .action(
-      asking(
+      serverAction(
         async ({ client, output, sources }, backup: string, name: string | undefined, options: Mounted & { force?: true }) => {
           const answer = await client.transit(options.mount).restoreKey(await secretFrom(backup, 'a backup', sources), {
             force: options.force === true,
             ...(name !== undefined && { name }),
           });
-          output.done(answer, 'The key is restored.');
+          output.done(answer, 'Restored the key.');
         },
       ),
     );
@@ -173,7 +175,7 @@ const requestOf = (options: CreateOptions): KeyRequest => ({
 function configOf(options: ConfigOptions): KeyConfig {
   const { deletionAllowed } = options;
   if (deletionAllowed !== undefined && deletionAllowed !== 'true' && deletionAllowed !== 'false')
-    throw new StartError('--deletion-allowed is true or false');
+    throw new StartError('--deletion-allowed must be true or false');
   return {
     ...(options.minDecryptionVersion !== undefined && { min_decryption_version: options.minDecryptionVersion }),
     ...(options.minEncryptionVersion !== undefined && { min_encryption_version: options.minEncryptionVersion }),

@@ -3,10 +3,10 @@ import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
-import { keepToken } from '../session/token-file.ts';
-import { hiddenLine, secretFrom } from '../terminal/input.ts';
+import { storeToken } from '../session/token-file.ts';
+import { promptHidden, secretFrom } from '../terminal/input.ts';
 import { membersOf } from '../terminal/members.ts';
-import { asksServer } from '../terminal/options.ts';
+import { serverOptions } from '../terminal/options.ts';
 import { rowsOf } from '../terminal/table.ts';
 
 interface LoginOptions {
@@ -17,81 +17,83 @@ interface LoginOptions {
   readonly field?: string;
 }
 
-/** `login`: a token by one of the methods, kept for the commands that follow. */
-export function loginCommand(program: Command, { asking }: Runner): void {
-  asksServer(program.command('login'))
-    .description('get a token, and keep it for the commands that follow')
+/** `login`: gets a token from an auth method and stores it for later commands. */
+export function loginCommand(program: Command, { serverAction }: Runner): void {
+  serverOptions(program.command('login'))
+    .description('log in and store the token for later commands')
     .argument(
       '[data...]',
-      '- or @file for a token, else what the method needs: username=me password=@file; what is secret is asked for',
+      '- or @file for a token; otherwise credentials, such as username=me password=@file; prompts for a missing secret',
     )
-    .option('--method <method>', 'token, userpass, approle or jwt', 'token')
-    .option('--path <path>', 'where the method is enabled; its name unless given')
-    .option('--no-store', 'keep nothing, and show the token')
-    .option('--token-only', 'keep nothing, and show the token alone')
-    .option('--field <name>', 'show this field of the answer alone')
-    .action(asking(login));
+    .option('--method <method>', 'auth method: token, userpass, approle or jwt', 'token')
+    .option('--path <path>', 'mount path of the auth method (default: the name of the method)')
+    .option('--no-store', 'print the token instead of storing it')
+    .option('--token-only', 'print only the token and do not store it')
+    .option('--field <name>', 'print only this field of the response')
+    .action(serverAction(login));
 }
 
 async function login(session: Session, data: readonly string[], options: LoginOptions): Promise<void> {
   const { output } = session;
-  const answer = await loggedIn(session, data, options);
+  const answer = await issuedToken(session, data, options);
   const { auth } = answer;
-  const keeps = options.store && options.tokenOnly !== true;
-  if (keeps) {
-    keepToken(session.tokenFile, auth.client_token);
+  const stores = options.store && options.tokenOnly !== true;
+  if (stores) {
+    storeToken(session.tokenFile, auth.client_token);
   }
   output.warnings(answer);
   if (options.tokenOnly === true) return output.field([['token', auth.client_token]], 'token');
   if (options.field !== undefined) return output.field(rowsOf(answer), options.field);
   const rows = rowsOf(answer);
-  // A token that is kept needs no showing: what is shown stays in scrollbacks and logs.
-  output.rows(keeps ? rows.filter(([name]) => name !== 'token') : rows, answer);
-  if (keeps && output.format === 'table') output.line(`\nLogged in; the token is kept in ${session.tokenFile}.`);
-  if (keeps && session.tokenIsGiven)
-    output.remark('warning: a variable of the environment names another token, which goes before the kept one');
+  // A stored token need not be printed: output stays in scrollback buffers and logs.
+  output.rows(stores ? rows.filter(([name]) => name !== 'token') : rows, answer);
+  if (stores && output.format === 'table') output.line(`\nLogged in. The token is stored in ${session.tokenFile}.`);
+  if (stores && session.tokenFromEnvironment)
+    output.notice(
+      'warning: a token in the environment takes precedence over the stored one; unset the variable to use the stored token',
+    );
 }
 
-/** The token that the method gives, or, for a token that is there already, what it is. @throws StartError */
-async function loggedIn(session: Session, data: readonly string[], { method, path }: LoginOptions): Promise<Issued> {
+/** Returns the token that the method issues; for the method `token`, looks up the given token. @throws StartError */
+async function issuedToken(session: Session, data: readonly string[], { method, path }: LoginOptions): Promise<Issued> {
   const { client, sources } = session;
-  const tokenFrom = async (given: string | undefined): Promise<string> =>
-    given === undefined
-      ? hiddenLine('Token (will be hidden): ', 'give - to read the token from standard input')
-      : secretFrom(given.replace(/^token=/, ''), 'a token', sources);
+  const tokenFrom = async (argument: string | undefined): Promise<string> =>
+    argument === undefined
+      ? promptHidden('Token (will be hidden): ', 'use - to read the token from standard input')
+      : secretFrom(argument.replace(/^token=/, ''), 'a token', sources);
   const at = { ...(path !== undefined && { path }) };
   if (method === 'token') {
-    const [given, ...more] = data;
-    if (more.length > 0) throw new StartError('a login by token takes the token alone');
-    return known(session, await tokenFrom(given));
+    const [argument, ...more] = data;
+    if (more.length > 0) throw new StartError('the method token takes one argument');
+    return tokenLogin(session, await tokenFrom(argument));
   }
   const members = await membersOf(data, sources);
-  /** A value that was given, or is asked for where nobody sees it. */
+  /** Returns the given value, or prompts for it without echo. */
   const secret = async (name: string): Promise<string> =>
     lineOf(members[name]) ??
-    (await hiddenLine(`${name} (will be hidden): `, `give ${name}=@file, or ${name}=- for standard input`));
-  const needed = (name: string): string => {
+    (await promptHidden(`${name} (will be hidden): `, `use ${name}=@file, or ${name}=- for standard input`));
+  const required = (name: string): string => {
     const value = lineOf(members[name]);
-    if (value === undefined) throw new StartError(`the method ${method} needs ${name}=…`);
+    if (value === undefined) throw new StartError(`the method ${method} requires ${name}=…`);
     return value;
   };
   const role = lineOf(members['role']);
   switch (method) {
     case 'userpass':
-      return client.auth.userpass({ username: needed('username'), password: await secret('password'), ...at });
+      return client.auth.userpass({ username: required('username'), password: await secret('password'), ...at });
     case 'approle':
-      return client.auth.approle({ roleId: needed('role_id'), secretId: await secret('secret_id'), ...at });
+      return client.auth.approle({ roleId: required('role_id'), secretId: await secret('secret_id'), ...at });
     case 'jwt':
       return client.auth.jwt({ jwt: await secret('jwt'), ...(role !== undefined && { role }), ...at });
     default:
-      throw new StartError(`there is no method ${method}: token, userpass, approle and jwt can log in`);
+      throw new StartError(`unknown method ${method}: use token, userpass, approle or jwt`);
   }
 }
 
-/** Editors end files with a line end, which no credential has. */
+/** Strips the final newline that editors add; no credential ends with one. */
 const lineOf = (value: unknown): string | undefined => (typeof value === 'string' ? value.replace(/\r?\n$/, '') : undefined);
 
-async function known({ client }: Session, token: string): Promise<Issued> {
+async function tokenLogin({ client }: Session, token: string): Promise<Issued> {
   client.token = token;
   const answer = await client.auth.token.look();
   const { data } = answer;

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
 import { pairsOf } from '../terminal/members.ts';
-import { asksServer, several } from '../terminal/options.ts';
+import { collect, serverOptions } from '../terminal/options.ts';
 
 interface Tuning {
   readonly description?: string;
@@ -13,7 +13,7 @@ interface Tuning {
   readonly allowedManagedKeys?: readonly string[];
 }
 
-/** What only the listed members change. */
+/** Contains only the given options, so the others keep their values. */
 const configOf = (options: Tuning): MountConfig => ({
   ...(options.defaultLeaseTtl !== undefined && { default_lease_ttl: options.defaultLeaseTtl }),
   ...(options.maxLeaseTtl !== undefined && { max_lease_ttl: options.maxLeaseTtl }),
@@ -23,16 +23,16 @@ const configOf = (options: Tuning): MountConfig => ({
 
 const described = ({ description }: Tuning) => ({ ...(description !== undefined && { description }) });
 
-const tunes = (command: Command): Command =>
-  asksServer(command)
-    .option('--description <text>', 'what it is for')
-    .option('--default-lease-ttl <duration>', 'how long its tokens live unless they say otherwise')
-    .option('--max-lease-ttl <duration>', 'how long they may live');
+const tuneOptions = (command: Command): Command =>
+  serverOptions(command)
+    .option('--description <text>', 'description of the mount')
+    .option('--default-lease-ttl <duration>', 'default TTL of tokens issued through this mount')
+    .option('--max-lease-ttl <duration>', 'maximum TTL of these tokens');
 
-const tunesEngine = (command: Command): Command =>
-  tunes(command)
-    .option('--ciphertext-prefix <word>', 'first part of its ciphertexts')
-    .option('--allowed-managed-keys <name>', 'managed key that its keys may use; may be given several times', several);
+const tuneEngineOptions = (command: Command): Command =>
+  tuneOptions(command)
+    .option('--ciphertext-prefix <word>', 'prefix of its ciphertexts')
+    .option('--allowed-managed-keys <name>', 'managed key that its keys may use; repeatable', collect);
 
 interface Listed {
   readonly detailed?: true;
@@ -48,97 +48,106 @@ function showMounts({ output }: Session, mounts: Readonly<Record<string, Mount>>
   output.table(titles, rows, mounts);
 }
 
-const lists = (command: Command): Command => asksServer(command).option('--detailed', 'with times and ids');
+const detailedOption = (command: Command): Command => serverOptions(command).option('--detailed', 'also show TTLs and UUIDs');
 
-/** `secrets`: where engines are mounted. */
-export function secretsCommands(program: Command, { asking }: Runner): void {
-  const secrets = program.command('secrets').description('where engines are mounted');
+/** `secrets`: mounts of transit engines. */
+export function secretsCommands(program: Command, { serverAction }: Runner): void {
+  const secrets = program.command('secrets').description('manage the mounts of secrets engines');
 
-  lists(secrets.command('list'))
-    .description('show the mounts')
-    .action(asking(async (session, options: Listed) => showMounts(session, (await session.client.sys.mounts()).data, options)));
+  detailedOption(secrets.command('list'))
+    .description('list the mounted engines')
+    .action(
+      serverAction(async (session, options: Listed) => showMounts(session, (await session.client.sys.mounts()).data, options)),
+    );
 
-  tunesEngine(secrets.command('enable'))
+  tuneEngineOptions(secrets.command('enable'))
     .description('mount an engine')
     .argument('<type>', 'transit')
-    .option('--path <path>', 'where; its type unless given')
-    .option('--options <name=value>', 'option of the engine; may be given several times', several)
+    .option('--path <path>', 'mount path (default: the type)')
+    .option('--options <name=value>', 'option of the engine; repeatable', collect)
     .action(
-      asking(async ({ client, output }, type: string, options: Tuning & { path?: string; options?: readonly string[] }) => {
+      serverAction(async ({ client, output }, type: string, options: Tuning & { path?: string; options?: readonly string[] }) => {
         const path = options.path ?? type;
-        const given = options.options === undefined ? {} : { options: pairsOf('--options', options.options) };
-        const answer = await client.sys.enableMount(path, { type, config: configOf(options), ...described(options), ...given });
+        const engineOptions = options.options === undefined ? {} : { options: pairsOf('--options', options.options) };
+        const answer = await client.sys.enableMount(path, {
+          type,
+          config: configOf(options),
+          ...described(options),
+          ...engineOptions,
+        });
         output.done(answer, `Enabled ${type} at ${path}/.`);
       }),
     );
 
-  asksServer(secrets.command('disable'))
-    .description('remove a mount, and every key in it')
-    .argument('<path>')
+  serverOptions(secrets.command('disable'))
+    .description('unmount an engine and delete all its keys')
+    .argument('<path>', 'path of the mount')
     .action(
-      asking(async ({ client, output }, path: string) => {
+      serverAction(async ({ client, output }, path: string) => {
         output.done(await client.sys.disableMount(path), `Disabled ${path}.`);
       }),
     );
 
-  asksServer(secrets.command('move'))
+  serverOptions(secrets.command('move'))
     .description('move a mount to another path')
-    .argument('<from>')
-    .argument('<to>')
+    .argument('<from>', 'current path of the mount')
+    .argument('<to>', 'new path of the mount')
     .action(
-      asking(async ({ client, output }, from: string, to: string) => {
+      serverAction(async ({ client, output }, from: string, to: string) => {
         const answer = await client.sys.remount(from, to);
         if (output.format === 'json') output.json(answer);
         else output.line(`Moved ${from} to ${to}.`);
       }),
     );
 
-  tunesEngine(secrets.command('tune'))
-    .description('change the settings of a mount; what is not given stays')
-    .argument('<path>')
+  tuneEngineOptions(secrets.command('tune'))
+    .description('change settings of a mount; omitted settings keep their values')
+    .argument('<path>', 'path of the mount')
     .action(
-      asking(async ({ client, output }, path: string, options: Tuning) => {
+      serverAction(async ({ client, output }, path: string, options: Tuning) => {
         output.done(await client.sys.tuneMount(path, { ...configOf(options), ...described(options) }), `Tuned ${path}.`);
       }),
     );
 }
 
-/** `auth`: which methods to log in there are. */
-export function authCommands(program: Command, { asking }: Runner): void {
-  const auth = program.command('auth').description('methods to log in');
+/** `auth`: mounts of auth methods. */
+export function authCommands(program: Command, { serverAction }: Runner): void {
+  const auth = program.command('auth').description('manage auth methods');
 
-  lists(auth.command('list'))
-    .description('show the methods')
+  detailedOption(auth.command('list'))
+    .description('list the enabled auth methods')
     .action(
-      asking(async (session, options: Listed) => showMounts(session, (await session.client.sys.authMethods()).data, options)),
+      serverAction(async (session, options: Listed) =>
+        showMounts(session, (await session.client.sys.authMethods()).data, options),
+      ),
     );
 
-  tunes(auth.command('enable'))
-    .description('enable a method')
+  tuneOptions(auth.command('enable'))
+    .description('enable an auth method')
     .argument('<type>', 'userpass, approle or jwt')
-    .option('--path <path>', 'where; its type unless given')
+    .option('--path <path>', 'mount path (default: the type)')
     .action(
-      asking(async ({ client, output }, type: string, options: Tuning & { path?: string }) => {
+      serverAction(async ({ client, output }, type: string, options: Tuning & { path?: string }) => {
         const path = options.path ?? type;
         const answer = await client.sys.enableAuth(path, { type, config: configOf(options), ...described(options) });
         output.done(answer, `Enabled ${type} at ${path}/.`);
       }),
     );
 
-  asksServer(auth.command('disable'))
-    .description('remove a method, and revoke every token that it gave')
-    .argument('<path>')
+  serverOptions(auth.command('disable'))
+    .description('disable an auth method and revoke every token it issued')
+    .argument('<path>', 'path of the mount')
     .action(
-      asking(async ({ client, output }, path: string) => {
+      serverAction(async ({ client, output }, path: string) => {
         output.done(await client.sys.disableAuth(path), `Disabled ${path}.`);
       }),
     );
 
-  tunes(auth.command('tune'))
-    .description('change the settings of a method; what is not given stays')
-    .argument('<path>')
+  tuneOptions(auth.command('tune'))
+    .description('change settings of an auth method; omitted settings keep their values')
+    .argument('<path>', 'path of the mount')
     .action(
-      asking(async ({ client, output }, path: string, options: Tuning) => {
+      serverAction(async ({ client, output }, path: string, options: Tuning) => {
         output.done(await client.sys.tuneAuth(path, { ...configOf(options), ...described(options) }), `Tuned ${path}.`);
       }),
     );

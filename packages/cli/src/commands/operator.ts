@@ -2,7 +2,7 @@ import { exitCode, StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
-import { asksServer, showsField, wholeNumber } from '../terminal/options.ts';
+import { fieldOption, serverOptions, wholeNumber } from '../terminal/options.ts';
 import { shareFrom } from '../terminal/share.ts';
 import { generateRootCommand } from './generate-root.ts';
 import { raftCommands } from './raft.ts';
@@ -18,44 +18,51 @@ interface InitOptions {
   readonly status?: true;
 }
 
-/** `operator`: what the people do who run the service. */
+/** `operator`: operation of nodes and of the cluster. */
 export function operatorCommands(program: Command, runner: Runner): void {
-  const { asking } = runner;
-  const operator = program.command('operator').description('running the service');
+  const { serverAction } = runner;
+  const operator = program.command('operator').description('initialize, unseal and operate nodes and clusters');
 
-  asksServer(operator.command('init'))
-    .description('make the keys of a new cluster, and show them this once')
-    .option('--key-shares <count>', 'into how many shares the unseal key is split, 5 unless given', wholeNumber)
-    .option('--key-threshold <count>', 'how many of them unseal a node, 3 unless given', wholeNumber)
-    .option('--recovery-shares <count>', 'with a seal that unseals by itself: number of recovery shares', wholeNumber)
-    .option('--recovery-threshold <count>', '… and how many of them are needed', wholeNumber)
-    .option('--status', 'only tell: exit 0 when it is initialised, 2 when it is not')
-    .action(asking(initialize));
+  serverOptions(operator.command('init'))
+    .description('initialize a new cluster; prints the shares and the root token only once')
+    .option('--key-shares <count>', 'number of unseal key shares (default: 5)', wholeNumber)
+    .option('--key-threshold <count>', 'number of shares required to unseal a node (default: 3)', wholeNumber)
+    .option(
+      '--recovery-shares <count>',
+      'number of recovery key shares, for a seal that unseals automatically (default: 5)',
+      wholeNumber,
+    )
+    .option('--recovery-threshold <count>', 'number of recovery key shares required (default: 3)', wholeNumber)
+    .option('--status', 'only report the state: exits 0 if initialized, 2 if not')
+    .action(serverAction(initialize));
 
-  asksServer(operator.command('unseal'))
-    .description('give a sealed node one share of the unseal key')
-    .argument('[share]', '- for standard input or @file, hex or base64; asked for, unseen, unless given')
-    .option('--reset', 'forget the shares that were given so far')
+  serverOptions(operator.command('unseal'))
+    .description('submit one share of the unseal key to a sealed node')
+    .argument('[share]', '- for standard input or @file, in hex or base64; prompted for if omitted')
+    .option('--reset', 'discard the shares submitted so far')
     .action(
-      asking(async ({ client, output, sources }, given: string | undefined, { reset }: { reset?: true }) => {
-        const status = reset === true ? await client.sys.resetUnseal() : await client.sys.unseal(await shareFrom(sources, given));
+      serverAction(async ({ client, output, sources }, argument: string | undefined, { reset }: { reset?: true }) => {
+        const status =
+          reset === true ? await client.sys.resetUnseal() : await client.sys.unseal(await shareFrom(sources, argument));
         output.warnings(status);
         output.rows(sealRows(status), status);
       }),
     );
 
-  asksServer(operator.command('seal'))
-    .description('seal the node at the address: it forgets its keys and serves nothing')
-    .action(asking(async ({ client, output }) => output.done(await client.sys.seal(), 'The node is sealed.')));
+  serverOptions(operator.command('seal'))
+    .description('seal the node at the address; it discards its keys and stops serving')
+    .action(serverAction(async ({ client, output }) => output.done(await client.sys.seal(), 'Sealed the node.')));
 
-  asksServer(operator.command('step-down'))
-    .description('let another node become the active one')
-    .action(asking(async ({ client, output }) => output.done(await client.sys.stepDown(), 'The active node has stepped down.')));
-
-  showsField(operator.command('rotate'))
-    .description('encrypt from now on under a new key; old ones stay for reading')
+  serverOptions(operator.command('step-down'))
+    .description('make the active node transfer leadership to another node')
     .action(
-      asking(async ({ client, output }, options: { field?: string }) => {
+      serverAction(async ({ client, output }) => output.done(await client.sys.stepDown(), 'The active node has stepped down.')),
+    );
+
+  fieldOption(operator.command('rotate'))
+    .description('rotate the encryption key of the barrier; older keys remain available for decryption')
+    .action(
+      serverAction(async ({ client, output }, options: { field?: string }) => {
         await client.sys.rotate();
         output.answer(await client.sys.keyStatus(), options);
       }),
@@ -65,18 +72,18 @@ export function operatorCommands(program: Command, runner: Runner): void {
   generateRootCommand(operator, runner);
   recoverCommand(operator, runner);
 
-  showsField(operator.command('key-status'))
-    .description('show the term and the use of the key that values are encrypted under')
+  fieldOption(operator.command('key-status'))
+    .description('show the term and the usage of the current encryption key of the barrier')
     .action(
-      asking(async ({ client, output }, options: { field?: string }) => {
+      serverAction(async ({ client, output }, options: { field?: string }) => {
         output.answer(await client.sys.keyStatus(), options);
       }),
     );
 
-  asksServer(operator.command('members'))
-    .description('show the nodes as the active one has heard of them')
+  serverOptions(operator.command('members'))
+    .description('list the cluster nodes known to the active node')
     .action(
-      asking(async ({ client, output }) => {
+      serverAction(async ({ client, output }) => {
         const { nodes } = (await client.sys.haStatus()).data;
         const rows = nodes.map((node) => [
           node.hostname,
@@ -94,22 +101,24 @@ export function operatorCommands(program: Command, runner: Runner): void {
 }
 
 async function initialize({ client, output }: Session, options: InitOptions): Promise<number | undefined> {
-  const { recovery_seal: unsealsItself, initialized } = await client.sys.sealStatus();
+  const { recovery_seal: autoUnseals, initialized } = await client.sys.sealStatus();
   if (options.status === true) {
     output.rows([['Initialized', initialized]]);
     return initialized ? exitCode.ok : exitCode.denied;
   }
-  const isRecovery = unsealsItself || options.recoveryShares !== undefined || options.recoveryThreshold !== undefined;
+  const isRecovery = autoUnseals || options.recoveryShares !== undefined || options.recoveryThreshold !== undefined;
   if (isRecovery && (options.keyShares !== undefined || options.keyThreshold !== undefined))
-    throw new StartError('the seal unseals by itself: its shares are --recovery-shares and --recovery-threshold');
+    throw new StartError('this seal unseals automatically: use --recovery-shares and --recovery-threshold');
   const shares = (isRecovery ? options.recoveryShares : options.keyShares) ?? 5;
   const threshold = (isRecovery ? options.recoveryThreshold : options.keyThreshold) ?? Math.min(3, shares);
-  const made = await client.sys.initialize(
+  const response = await client.sys.initialize(
     isRecovery
       ? { recovery_shares: shares, recovery_threshold: threshold }
       : { secret_shares: shares, secret_threshold: threshold },
   );
-  const [hex, base64] = isRecovery ? [made.recovery_keys ?? [], made.recovery_keys_base64 ?? []] : [made.keys, made.keys_base64];
+  const [hex, base64] = isRecovery
+    ? [response.recovery_keys ?? [], response.recovery_keys_base64 ?? []]
+    : [response.keys, response.keys_base64];
   if (output.format === 'json') {
     const none: readonly string[] = [];
     output.json({
@@ -121,16 +130,17 @@ async function initialize({ client, output }: Session, options: InitOptions): Pr
       recovery_keys_hex: isRecovery ? hex : none,
       recovery_keys_shares: isRecovery ? shares : 0,
       recovery_keys_threshold: isRecovery ? threshold : 0,
-      root_token: made.root_token,
+      root_token: response.root_token,
     });
     return undefined;
   }
   for (const [index, share] of base64.entries()) output.line(`${isRecovery ? 'Recovery' : 'Unseal'} Key ${index + 1}: ${share}`);
-  output.line(`\nInitial Root Token: ${made.root_token}\n`);
+  output.line(`\nInitial Root Token: ${response.root_token}\n`);
   output.line(
     isRecovery
-      ? `${threshold} of the ${shares} recovery keys can make a new root token. They are shown this once: keep them apart, each with its holder.`
-      : `Each start of a node needs ${threshold} of the ${shares} keys. They are shown this once, and without them the data is lost: keep them\napart, each with its holder.`,
+      ? `Any ${threshold} of the ${shares} recovery keys can generate a new root token.`
+      : `Each start of a node requires ${threshold} of the ${shares} unseal keys; without them the data is lost.`,
   );
+  output.line('They are printed only once: store each with a different holder.');
   return undefined;
 }

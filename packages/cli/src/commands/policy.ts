@@ -1,58 +1,56 @@
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
-import { asksServer, showsField } from '../terminal/options.ts';
-import { harmless } from '../terminal/table.ts';
+import { fieldOption, serverOptions } from '../terminal/options.ts';
+import { escapeControls } from '../terminal/table.ts';
 
-/** `policy`: what tokens may do. */
-export function policyCommands(program: Command, { asking, local }: Runner): void {
-  const policy = program.command('policy').description('what tokens may do');
+/** `policy`: ACL policies. */
+export function policyCommands(program: Command, { serverAction, localAction }: Runner): void {
+  const policy = program.command('policy').description('manage and test policies');
 
-  asksServer(policy.command('list'))
-    .description('show the names of all policies')
-    .action(asking(async ({ client, output }) => output.names((await client.sys.policies()).data.keys)));
+  serverOptions(policy.command('list'))
+    .description('list the policy names')
+    .action(serverAction(async ({ client, output }) => output.names((await client.sys.policies()).data.keys)));
 
-  showsField(policy.command('read'))
-    .description('show the text of a policy')
-    .argument('<name>')
+  fieldOption(policy.command('read'))
+    .description('print the text of a policy')
+    .argument('<name>', 'name of the policy')
     .action(
-      asking(async ({ client, output }, name: string, options: { field?: string }) => {
+      serverAction(async ({ client, output }, name: string, options: { field?: string }) => {
         const answer = await client.sys.policy(name);
         if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
-        output.line(harmless(answer.data.policy.trimEnd()));
+        output.line(escapeControls(answer.data.policy.trimEnd()));
       }),
     );
 
-  asksServer(policy.command('write'))
-    .description('make a policy, or replace its text')
-    .argument('<name>')
-    .argument('<file>', 'HCL or JSON, or - for standard input')
+  serverOptions(policy.command('write'))
+    .description('create or replace a policy')
+    .argument('<name>', 'name of the policy')
+    .argument('<file>', 'policy file in HCL or JSON, or - for standard input')
     .action(
-      asking(async ({ client, output, sources }, name: string, file: string) => {
+      serverAction(async ({ client, output, sources }, name: string, file: string) => {
         const text = await (file === '-' ? sources.stdin() : sources.file(file.replace(/^@/, '')));
         output.done(await client.sys.writePolicy(name, text.toString('utf8')), `Wrote policy ${name}.`);
       }),
     );
 
-  asksServer(policy.command('delete'))
-    .description('remove a policy')
-    .argument('<name>')
+  serverOptions(policy.command('delete'))
+    .description('delete a policy')
+    .argument('<name>', 'name of the policy')
     .action(
-      asking(async ({ client, output }, name: string) => {
+      serverAction(async ({ client, output }, name: string) => {
         output.done(await client.sys.deletePolicy(name), `Deleted policy ${name}.`);
       }),
     );
 
   policy
     .command('test')
-    .description(
-      'exit 0 when the policy in a file allows the request, 2 when it does not, 1 when there is a mistake in either; without a server',
-    )
-    .argument('<file>', 'the policy, HCL or JSON')
-    .argument('<path>', 'path of the request, below /v1/')
+    .description('test a policy file without a server; exits 0 if it allows the request, 2 if not, 1 on invalid input')
+    .argument('<file>', 'policy file in HCL or JSON')
+    .argument('<path>', 'request path below /v1/')
     .argument('<capability>', 'create, read, update, patch, delete, list or sudo')
-    .argument('[parameters...]', 'members of the body, name=value each')
+    .argument('[parameters...]', 'request parameters, each name=value')
     .action(
-      local(async (file: string, path: string, capability: string, parameters: string[]) => {
+      localAction(async (file: string, path: string, capability: string, parameters: string[]) => {
         const { testPolicy } = await import('../work/policy-test.ts');
         return testPolicy({ file, path, capability, parameters });
       }),

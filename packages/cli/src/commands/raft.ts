@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
 import { textFrom } from '../terminal/input.ts';
-import { asksServer, showsField, wholeNumber } from '../terminal/options.ts';
+import { fieldOption, serverOptions, wholeNumber } from '../terminal/options.ts';
 import { snapshotCommands } from './snapshot.ts';
 
 interface JoinOptions {
@@ -13,20 +13,20 @@ interface JoinOptions {
   readonly nonVoter?: true;
 }
 
-/** `operator raft`: the members of the cluster. */
+/** `operator raft`: cluster membership, snapshots and autopilot. */
 export function raftCommands(operator: Command, runner: Runner): void {
-  const { asking } = runner;
-  asksServer(operator.command('rotate-authority'))
-    .description("give the cluster a new authority that signs the nodes' certificates")
-    .option('--status', 'only show how far a rotation has come')
-    .action(asking(rotateAuthority));
+  const { serverAction } = runner;
+  serverOptions(operator.command('rotate-authority'))
+    .description('rotate the certificate authority of the cluster')
+    .option('--status', 'only show the progress of the rotation')
+    .action(serverAction(rotateAuthority));
 
-  const raft = operator.command('raft').description('the members of the cluster, and its state as a file');
+  const raft = operator.command('raft').description('manage cluster members, snapshots and autopilot');
 
-  asksServer(raft.command('list-peers'))
-    .description('show the members, as the node at the address knows them')
+  serverOptions(raft.command('list-peers'))
+    .description('list the cluster members known to the node at the address')
     .action(
-      asking(async ({ client, output }) => {
+      serverAction(async ({ client, output }) => {
         const { data } = await client.sys.raft.configuration();
         const rows = data.config.servers.map((server) => [
           server.node_id,
@@ -35,28 +35,28 @@ export function raftCommands(operator: Command, runner: Runner): void {
           server.leader ? 'leader' : 'follower',
           server.voter,
         ]);
-        output.table(['Node', 'Id', 'Address', 'State', 'Voter'], rows, data);
+        output.table(['Node', 'ID', 'Address', 'State', 'Voter'], rows, data);
       }),
     );
 
-  asksServer(raft.command('join'))
-    .description('make the node at the address a member of the cluster that another node belongs to')
-    .argument('<leader-address>', 'address of any unsealed member, such as https://n1.example:8200')
-    .option('--leader-ca-cert <pem>', 'authority of that address, PEM or @file')
-    .option('--retry', 'let the node try until it has joined')
-    .option('--non-voter', 'it answers requests, and has no vote')
-    .action(asking(join));
+  serverOptions(raft.command('join'))
+    .description('join the node at the address to an existing cluster')
+    .argument('<leader-address>', 'API address of any unsealed member, for example https://n1.example:8200')
+    .option('--leader-ca-cert <pem>', 'CA certificate for that address: PEM or @file')
+    .option('--retry', 'make the node retry until it has joined')
+    .option('--non-voter', 'join as a non-voter: it serves requests but does not vote')
+    .action(serverAction(join));
 
-  for (const { name, says, done } of [
-    { name: 'remove-peer', says: 'end the membership of a node, for good', done: 'is no member any more' },
-    { name: 'promote', says: 'let a node vote', done: 'votes as soon as it has caught up' },
-    { name: 'demote', says: 'let a node vote no more', done: 'has no vote any more' },
+  for (const { name, description, done } of [
+    { name: 'remove-peer', description: 'permanently remove a node from the cluster', done: 'was removed from the cluster' },
+    { name: 'promote', description: 'promote a node to voter', done: 'becomes a voter when it has caught up' },
+    { name: 'demote', description: 'demote a voter to non-voter', done: 'is now a non-voter' },
   ] as const)
-    asksServer(raft.command(name))
-      .description(says)
-      .argument('<server>', 'name or id of the node')
+    serverOptions(raft.command(name))
+      .description(description)
+      .argument('<server>', 'name or ID of the node')
       .action(
-        asking(async ({ client: { sys }, output }, server: string) => {
+        serverAction(async ({ client: { sys }, output }, server: string) => {
           const change = { 'remove-peer': sys.raft.removePeer, promote: sys.raft.promote, demote: sys.raft.demote }[name];
           output.done(await change.call(sys.raft, server), `${server} ${done}.`);
         }),
@@ -70,7 +70,7 @@ async function rotateAuthority({ client: { sys }, output }: Session, { status }:
   if (status !== true)
     return output.done(
       await sys.raft.rotateAuthority(),
-      'The rotation has begun; operator rotate-authority --status shows how far it has come.',
+      'Started the rotation. To see its progress, run transitd operator rotate-authority --status.',
     );
   const { data } = await sys.raft.authorityRotation();
   output.rows(
@@ -103,13 +103,13 @@ interface AutopilotOptions {
   readonly minQuorum?: number;
 }
 
-function autopilotCommands(raft: Command, { asking }: Runner): void {
-  const autopilot = raft.command('autopilot').description('how the members are, and what is done about dead ones');
+function autopilotCommands(raft: Command, { serverAction }: Runner): void {
+  const autopilot = raft.command('autopilot').description('show member health and configure dead-server cleanup');
 
-  asksServer(autopilot.command('state'))
-    .description('show how the active node finds the members')
+  serverOptions(autopilot.command('state'))
+    .description('show the health of the members, as seen by the active node')
     .action(
-      asking(async ({ client, output }) => {
+      serverAction(async ({ client, output }) => {
         const { data } = await client.sys.raft.autopilotState();
         if (output.format === 'json') return output.json(data);
         output.rows([
@@ -130,30 +130,30 @@ function autopilotCommands(raft: Command, { asking }: Runner): void {
           server.version,
         ]);
         output.line('');
-        output.table(['Node', 'Address', 'Part', 'Status', 'Healthy', 'Last Contact', 'Last Index', 'Version'], rows, data);
+        output.table(['Node', 'Address', 'Role', 'Status', 'Healthy', 'Last Contact', 'Last Index', 'Version'], rows, data);
       }),
     );
 
-  showsField(autopilot.command('get-config'))
-    .description('show the settings')
+  fieldOption(autopilot.command('get-config'))
+    .description('show the autopilot configuration')
     .action(
-      asking(async ({ client, output }, options: { field?: string }) => {
+      serverAction(async ({ client, output }, options: { field?: string }) => {
         output.answer(await client.sys.raft.autopilotConfig(), options);
       }),
     );
 
-  asksServer(autopilot.command('set-config'))
-    .description('change settings; what is not given stays')
-    .option('--cleanup-dead-servers <bool>', 'whether members are removed that were silent for too long')
-    .option('--dead-server-last-contact-threshold <duration>', 'for how long')
-    .option('--last-contact-threshold <duration>', 'silence from which a member is not healthy')
-    .option('--max-trailing-logs <count>', 'entries that a healthy member may be behind', wholeNumber)
-    .option('--min-quorum <count>', 'voters that are never removed', wholeNumber)
+  serverOptions(autopilot.command('set-config'))
+    .description('change autopilot settings; omitted settings keep their values')
+    .option('--cleanup-dead-servers <bool>', 'whether to remove dead servers: true or false')
+    .option('--dead-server-last-contact-threshold <duration>', 'time without contact after which a server is dead')
+    .option('--last-contact-threshold <duration>', 'time without contact after which a member is unhealthy')
+    .option('--max-trailing-logs <count>', 'number of log entries a healthy member may lag behind', wholeNumber)
+    .option('--min-quorum <count>', 'minimum number of voters that cleanup keeps', wholeNumber)
     .action(
-      asking(async ({ client, output }, options: AutopilotOptions) => {
+      serverAction(async ({ client, output }, options: AutopilotOptions) => {
         const config = settingsOf(options);
-        if (Object.keys(config).length === 0) throw new StartError('there is no setting to change');
-        output.done(await client.sys.raft.configureAutopilot(config), 'The settings are changed.');
+        if (Object.keys(config).length === 0) throw new StartError('no setting to change: use at least one option');
+        output.done(await client.sys.raft.configureAutopilot(config), 'Changed the autopilot configuration.');
       }),
     );
 }
@@ -161,7 +161,7 @@ function autopilotCommands(raft: Command, { asking }: Runner): void {
 function settingsOf(options: AutopilotOptions): Partial<AutopilotConfig> {
   const cleanup = options.cleanupDeadServers;
   if (cleanup !== undefined && cleanup !== 'true' && cleanup !== 'false')
-    throw new StartError('--cleanup-dead-servers is true or false');
+    throw new StartError('--cleanup-dead-servers must be true or false');
   return {
     ...(cleanup !== undefined && { cleanup_dead_servers: cleanup === 'true' }),
     ...(options.deadServerLastContactThreshold !== undefined && {

@@ -12,18 +12,16 @@ interface RecoverOptions {
   readonly format: Format;
 }
 
-/** `operator recover`: what is left of a cluster that lost the majority of its disks. */
-export function recoverCommand(operator: Command, { local, work }: Runner): void {
+/** `operator recover`: makes a snapshot from one data directory when the cluster has lost a majority of its disks. */
+export function recoverCommand(operator: Command, { localAction, work }: Runner): void {
   operator
     .command('recover')
-    .description(
-      'make a snapshot of all that the disk of a stopped node holds: for when a majority of the disks is gone for good',
-    )
-    .requiredOption('--data-dir <dir>', 'of the node; it can be started as ever afterwards')
-    .requiredOption('--out <file>', 'the snapshot, which must not be there yet')
-    .option('--without-log', 'take the records as they were last flushed: for a log that is damaged')
+    .description('create a snapshot from the data directory of a stopped node, after permanent loss of a majority')
+    .requiredOption('--data-dir <dir>', 'data directory of the stopped node; the node can still be started afterwards')
+    .requiredOption('--out <file>', 'snapshot file to create; must not exist')
+    .option('--without-log', 'use only the flushed records: for a damaged log')
     .addOption(formatOption())
-    .action(local((options: RecoverOptions) => recover(options, work)));
+    .action(localAction((options: RecoverOptions) => recover(options, work)));
 }
 
 async function recover({ dataDir, out, withoutLog, format }: RecoverOptions, work: LocalWork): Promise<number> {
@@ -38,13 +36,13 @@ async function recover({ dataDir, out, withoutLog, format }: RecoverOptions, wor
     await work.recover(dataDir, { withoutLog: withoutLog === true }, async (recovery) => {
       await saveSnapshot(out, async () => recovery.archive());
       output.rows(rowsOf(recovery));
-      for (const remark of remarksOn(recovery, out)) output.remark(remark);
+      for (const notice of noticesFor(recovery, out)) output.notice(notice);
     });
     return exitCode.ok;
   } catch (error) {
     if (error instanceof StartError || !(error instanceof StorageDamaged || error instanceof StorageFailed)) throw error;
-    const hint = error instanceof LogUnreadable ? ' With --without-log its records are taken as they were last flushed.' : '';
-    output.remark(`transitd: ${error.message}${hint}`);
+    const hint = error instanceof LogUnreadable ? ' Use --without-log to recover the records as of the last flush.' : '';
+    output.notice(`transitd: ${error.message}${hint}`);
     return exitCode.storage;
   }
 }
@@ -58,28 +56,32 @@ const rowsOf = ({ state, name, records }: Recovery) =>
     ['last_index', state.index],
     ['commit_index', state.commitIndex],
     ['beyond_commit', Math.max(0, state.index - state.commitIndex)],
-    // With the log, nothing is known to be missing.
+    // Nothing is known to be missing if the log was read.
     ...(state.conf === undefined ? ([['known_missing', state.storedIndex - state.index]] as const) : []),
     ['records', records],
   ] as const;
 
-/** What an operator has to know before this snapshot becomes the state of a cluster. */
-function remarksOn({ state, isMember, isOvertaken }: Recovery, file: string): readonly string[] {
+/** Returns what an operator must know before restoring this snapshot. */
+function noticesFor({ state, isMember, isOvertaken }: Recovery, file: string): readonly string[] {
   const { index, commitIndex, storedIndex, conf } = state;
   return [
     ...(index > commitIndex
       ? [
-          `Entries ${commitIndex + 1} to ${index} are taken, though this disk does not know them to be committed: perhaps they were never acknowledged.`,
+          `The snapshot includes entries ${commitIndex + 1} to ${index}, which may be uncommitted: they may never have been acknowledged.`,
         ]
       : []),
     ...(conf === undefined
       ? [
-          `The log was left out, and all that it held above entry ${index} is missing: this disk is known to have held entries up to ${storedIndex}, of which those up to ${commitIndex} were committed.`,
+          `The log was not read, so all entries after ${index} are missing.`,
+          `This disk is known to have held entries up to ${storedIndex}, committed up to ${commitIndex}.`,
         ]
       : []),
-    ...(isMember ? [] : ['This node was no member any more: the others went on without it.']),
-    ...(isOvertaken ? ['This node was told that its disk was set back, or is a copy: another disk may hold more.'] : []),
-    `Writes that other nodes acknowledged after entry ${index} are missing. Do this on every disk that is left, and go on with the highest last_term, among those with the highest last_index.`,
-    `Then found a new cluster with the same seal, and there: transitd operator raft snapshot restore --force ${file}`,
+    ...(isMember ? [] : ['This node had been removed from the cluster: the other members continued without it.']),
+    ...(isOvertaken
+      ? ['Another node reported that this disk was rolled back or copied: another disk may hold newer entries.']
+      : []),
+    `Writes that other nodes acknowledged after entry ${index} are missing.`,
+    'Run this on every remaining disk. Use the snapshot with the highest last_term, and among those the highest last_index.',
+    `Then initialize a new cluster with the same seal and run: transitd operator raft snapshot restore --force ${file}`,
   ];
 }

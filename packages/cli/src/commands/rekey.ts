@@ -3,8 +3,8 @@ import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
-import { checkNotExposed } from '../terminal/input.ts';
-import { asksServer, wholeNumber } from '../terminal/options.ts';
+import { refusePlainSecret } from '../terminal/input.ts';
+import { serverOptions, wholeNumber } from '../terminal/options.ts';
 import { shareFrom } from '../terminal/share.ts';
 import type { Rows } from '../terminal/table.ts';
 
@@ -18,30 +18,29 @@ interface RekeyOptions {
   readonly keyThreshold?: number;
 }
 
-/** `operator rekey`: new shares and a new root key, by enough holders of the present shares. */
-export function rekeyCommand(operator: Command, { asking }: Runner): void {
-  asksServer(operator.command('rekey'))
-    .description('exchange the shares: begin with --init, then each holder gives a share')
-    .argument('[share]', '- for standard input or @file, hex or base64; asked for, unseen, unless given')
-    .option('--init', 'begin an exchange')
-    .option('--key-shares <count>', 'number of the new shares, 5 unless given', wholeNumber)
-    .option('--key-threshold <count>', 'how many of them will be needed, 3 unless given', wholeNumber)
-    .option('--verify', 'with --init: the new shares count when enough of them were given back; else: give one back')
-    .option('--nonce <nonce>', 'of the exchange that the share is meant for; the one under way unless given')
-    .option('--status', 'show how far it is')
-    .option('--cancel', 'end it without a change')
-    .action(asking(rekey));
+/** `operator rekey`: replaces the shares and the root key, authorized by a threshold of the current shares. */
+export function rekeyCommand(operator: Command, { serverAction }: Runner): void {
+  serverOptions(operator.command('rekey'))
+    .description('replace the key shares: start with --init, then each holder submits one share')
+    .argument('[share]', '- for standard input or @file, in hex or base64; prompted for if omitted')
+    .option('--init', 'start a rekey')
+    .option('--key-shares <count>', 'number of new shares (default: 5)', wholeNumber)
+    .option('--key-threshold <count>', 'number of new shares required (default: 3)', wholeNumber)
+    .option('--verify', 'with --init: require verification of the new shares; with a share: verify that new share')
+    .option('--nonce <nonce>', 'nonce of the rekey (default: the one in progress)')
+    .option('--status', 'show the progress of the rekey')
+    .option('--cancel', 'cancel the rekey')
+    .action(serverAction(rekey));
 }
 
-async function rekey({ client, output, sources }: Session, given: string | undefined, options: RekeyOptions): Promise<void> {
+async function rekey({ client, output, sources }: Session, argument: string | undefined, options: RekeyOptions): Promise<void> {
   const { init, status, cancel, verify, nonce } = options;
   if (
     [init, status, cancel].filter((chosen) => chosen === true).length > 1 ||
-    (given !== undefined && (init || status || cancel))
+    (argument !== undefined && (init || status || cancel))
   )
-    throw new StartError('give one of --init, --status, --cancel and a share');
-  if (cancel === true)
-    return output.done(await client.sys.cancelRekey(), 'The exchange of the shares is ended, if there was one.');
+    throw new StartError('use only one of --init, --status, --cancel and a share');
+  if (cancel === true) return output.done(await client.sys.cancelRekey(), 'Rekey canceled, if one was in progress.');
   if (status === true) return showStatus(output, (await client.sys.rekeyStatus()).data);
   if (init === true) {
     const shares = options.keyShares ?? 5;
@@ -53,10 +52,10 @@ async function rekey({ client, output, sources }: Session, given: string | undef
     output.warnings(answer);
     return showStatus(output, answer.data);
   }
-  if (given !== undefined) checkNotExposed(given, 'a share');
-  const underWay = nonce ?? (await client.sys.rekeyStatus()).data.nonce;
-  if (underWay === '') throw new StartError('no exchange of the shares is under way: begin one with --init');
-  const share = { key: await shareFrom(sources, given), nonce: underWay };
+  if (argument !== undefined) refusePlainSecret(argument, 'a share');
+  const currentNonce = nonce ?? (await client.sys.rekeyStatus()).data.nonce;
+  if (currentNonce === '') throw new StartError('no rekey is in progress: start one with --init');
+  const share = { key: await shareFrom(sources, argument), nonce: currentNonce };
   const answer = await (verify === true ? client.sys.verifyRekey(share) : client.sys.rekey(share));
   output.warnings(answer);
   if (output.format === 'json') return output.json(answer);
@@ -80,11 +79,11 @@ function showStep(output: Session['output'], step: RekeyStep): void {
     return;
   }
   for (const [index, key] of (step.keys_base64 ?? []).entries()) output.line(`Key ${index + 1}: ${key}`);
-  if (step.keys_base64 === undefined) output.line('The new shares are in force.');
+  if (step.keys_base64 === undefined) output.line('The new shares are now in effect.');
   else if (step.verification_nonce === undefined)
-    output.line('\nThese shares are in force from now on, and shown this once; the old ones open nothing any more.');
-  else
-    output.line(
-      `\nThe old shares stay in force until enough of these were given back:\n\n  transitd operator rekey --verify --nonce ${step.verification_nonce}`,
-    );
+    output.line('\nThe new shares are now in effect, and the old shares are invalid. They are printed only once.');
+  else {
+    output.line('\nThe old shares stay in effect until a threshold of the new shares is verified:\n');
+    output.line(`  transitd operator rekey --verify --nonce ${step.verification_nonce}`);
+  }
 }

@@ -1,42 +1,44 @@
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
-import { asksServer, formatOption } from '../terminal/options.ts';
+import { formatOption, serverOptions } from '../terminal/options.ts';
 import type { Format } from '../terminal/output.ts';
 import type { Rows } from '../terminal/table.ts';
 
-/** `operator raft snapshot`: the state of the cluster as a file. */
-export function snapshotCommands(raft: Command, { asking, local }: Runner): void {
-  const snapshot = raft.command('snapshot').description('the state of the cluster as a file; every value in it is encrypted');
+/** `operator raft snapshot`: snapshots of the cluster state. */
+export function snapshotCommands(raft: Command, { serverAction, localAction }: Runner): void {
+  const snapshot = raft
+    .command('snapshot')
+    .description('save, restore and inspect snapshots of the cluster state; their values are encrypted');
 
-  asksServer(snapshot.command('save'))
-    .description('write a snapshot to a file, and check it')
-    .argument('<file>', 'which must not be there yet')
+  serverOptions(snapshot.command('save'))
+    .description('save a snapshot to a file and verify its checksums')
+    .argument('<file>', 'file to create; must not exist')
     .action(
-      asking(async ({ client, output }, file: string) => {
+      serverAction(async ({ client, output }, file: string) => {
         const { saveSnapshot } = await import('../work/snapshot-file.ts');
         output.rows(metaRows(await saveSnapshot(file, () => client.sys.raft.snapshot())));
       }),
     );
 
-  asksServer(snapshot.command('restore'))
-    .description('put the cluster back to a snapshot: what was revoked since is valid again')
-    .argument('<file>')
-    .option('-f, --force', 'also one that was made under other keys; all nodes are sealed then')
+  serverOptions(snapshot.command('restore'))
+    .description('restore the cluster from a snapshot; tokens revoked since then are valid again')
+    .argument('<file>', 'snapshot file')
+    .option('-f, --force', 'also restore a snapshot encrypted with other keys; this seals all nodes')
     .action(
-      asking(async ({ client, output }, file: string, { force }: { force?: true }) => {
+      serverAction(async ({ client, output }, file: string, { force }: { force?: true }) => {
         const { streamOf } = await import('../work/snapshot-file.ts');
         const answer = await client.sys.raft.restoreSnapshot(await streamOf(file), { force: force === true });
-        output.done(answer, 'The snapshot is restored.');
+        output.done(answer, 'Restored the snapshot.');
       }),
     );
 
   snapshot
     .command('inspect')
-    .description('check a snapshot file and show what it says of itself; without a server')
-    .argument('<file>')
+    .description('verify a snapshot file and show its metadata, without a server')
+    .argument('<file>', 'snapshot file')
     .addOption(formatOption())
     .action(
-      local(async (file: string, { format }: { format: Format }) => {
+      localAction(async (file: string, { format }: { format: Format }) => {
         const [{ inspectSnapshot }, { Output }] = await Promise.all([
           import('../work/snapshot-file.ts'),
           import('../terminal/output.ts'),

@@ -3,19 +3,19 @@ import { exitCode } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
-import { asksServer } from '../terminal/options.ts';
+import { serverOptions } from '../terminal/options.ts';
 import type { Rows } from '../terminal/table.ts';
 
-/** `status`: whether a node is sealed, and what it says of the cluster. */
-export function statusCommand(program: Command, { asking }: Runner): void {
-  asksServer(program.command('status'))
-    .description('show the state of a node; exit 0 when it is unsealed, 2 when it is sealed')
-    .action(asking(showStatus));
+/** `status`: the seal and HA status of a node. */
+export function statusCommand(program: Command, { serverAction }: Runner): void {
+  serverOptions(program.command('status'))
+    .description('show the seal and HA status of a node; exits 0 if unsealed, 2 if sealed')
+    .action(serverAction(showStatus));
 }
 
 async function showStatus({ client, output }: Session): Promise<number> {
   const seal = await client.sys.sealStatus();
-  // It may have been sealed in between.
+  // The node may have been sealed since the first request.
   const leader = seal.sealed ? undefined : await client.sys.leader().catch(() => undefined);
   output.rows([...sealRows(seal), ...(leader === undefined ? [] : leaderRows(leader))], { ...seal, ...leader });
   return seal.sealed ? exitCode.denied : exitCode.ok;

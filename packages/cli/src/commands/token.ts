@@ -5,7 +5,7 @@ import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
 import { secretFrom, textFrom } from '../terminal/input.ts';
 import { pairsOf } from '../terminal/members.ts';
-import { asksServer, several, showsField, wholeNumber, wraps } from '../terminal/options.ts';
+import { collect, fieldOption, serverOptions, wholeNumber, wrapOption } from '../terminal/options.ts';
 import { rowsOf } from '../terminal/table.ts';
 
 interface CreateOptions {
@@ -26,97 +26,103 @@ interface CreateOptions {
   readonly field?: string;
 }
 
-/** `token`: what shows who asks. */
-export function tokenCommands(program: Command, { asking }: Runner): void {
-  const token = program.command('token').description('what shows who asks');
+/** `token`: tokens and their capabilities. */
+export function tokenCommands(program: Command, { serverAction }: Runner): void {
+  const token = program.command('token').description('create, look up, renew and revoke tokens');
 
-  wraps(token.command('create'))
-    .description('make a token that may do no more than the own one')
-    .option('--policy <name>', 'policy that it has; may be given several times', several)
-    .option('--ttl <duration>', 'how long it lives')
-    .option('--explicit-max-ttl <duration>', 'how long it lives at most, renewed or not')
-    .option('--period <duration>', 'to what each renewal brings it back, for ever')
-    .option('--display-name <name>', 'how the audit calls it')
-    .option('--use-limit <count>', 'how many requests it can make', wholeNumber)
-    .option('--type <type>', 'service or batch')
-    .option('--renewable <bool>', 'true unless given')
-    .option('--orphan', 'it lives on when the own token ends')
-    .option('--no-default-policy', 'without the policy default')
-    .option('--metadata <name=value>', 'remark that the audit shows; may be given several times', several)
-    .option('--role <name>', 'by the rules of this role')
-    .option('--id <id>', 'the token itself, - for standard input or @file; needs sudo')
-    .action(asking(createToken));
+  wrapOption(token.command('create'))
+    .description('create a token, with at most the rights of the calling token')
+    .option('--policy <name>', 'policy of the token; repeatable', collect)
+    .option('--ttl <duration>', 'TTL of the token')
+    .option('--explicit-max-ttl <duration>', 'maximum lifetime, including renewals')
+    .option('--period <duration>', 'make the token periodic: each renewal resets its TTL to this, without a maximum lifetime')
+    .option('--display-name <name>', 'name of the token in the audit log')
+    .option('--use-limit <count>', 'maximum number of requests', wholeNumber)
+    .option('--type <type>', 'token type: service or batch')
+    .option('--renewable <bool>', 'whether the token can be renewed: true or false (default: true)')
+    .option('--orphan', 'create a token without a parent; it outlives the calling token')
+    .option('--no-default-policy', 'do not attach the policy default')
+    .option('--metadata <name=value>', 'metadata recorded in the audit log; repeatable', collect)
+    .option('--role <name>', 'token role to create the token with')
+    .option('--id <id>', 'value of the token: - for standard input or @file; requires sudo')
+    .action(serverAction(createToken));
 
-  showsField(token.command('lookup'))
-    .description('show what a token is; the own one unless given')
-    .argument('[token]', '- for standard input or @file; an accessor as it is')
-    .option('--self', 'the own token')
-    .option('--accessor', 'what is given is its accessor')
+  fieldOption(token.command('lookup'))
+    .description('look up a token (default: the calling token)')
+    .argument('[token]', '- or @file to read a token; with --accessor, the accessor')
+    .option('--self', 'use the calling token')
+    .option('--accessor', 'the argument is an accessor')
     .action(
-      asking(async (session, given: string | undefined, options: Named & { field?: string }) => {
+      serverAction(async (session, argument: string | undefined, options: TokenSelection & { field?: string }) => {
         const { client, output } = session;
-        const answer = await client.auth.token.look(await namedBy(session, given, options));
+        const answer = await client.auth.token.look(await selectedToken(session, argument, options));
         if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
         output.warnings(answer);
-        // Who asks has the token already; what is shown stays in scrollbacks and logs.
+        // The caller has the token already; output stays in scrollback buffers and logs.
         output.rows(rowsOf(answer).filter(([name]) => name !== 'id'));
       }),
     );
 
-  showsField(token.command('renew'))
-    .description('let a token live on; the own one unless given')
-    .argument('[token]', '- for standard input or @file; an accessor as it is')
-    .option('--self', 'the own token')
-    .option('--accessor', 'what is given is its accessor')
-    .option('--increment <duration>', 'for how long')
+  fieldOption(token.command('renew'))
+    .description('renew a token (default: the calling token)')
+    .argument('[token]', '- or @file to read a token; with --accessor, the accessor')
+    .option('--self', 'use the calling token')
+    .option('--accessor', 'the argument is an accessor')
+    .option('--increment <duration>', 'requested TTL')
     .action(
-      asking(async (session, given: string | undefined, options: Named & { increment?: string; field?: string }) => {
-        const named = await namedBy(session, given, options);
-        session.output.answer(await session.client.auth.token.renew(named, options.increment), options);
-      }),
+      serverAction(
+        async (session, argument: string | undefined, options: TokenSelection & { increment?: string; field?: string }) => {
+          const selected = await selectedToken(session, argument, options);
+          session.output.answer(await session.client.auth.token.renew(selected, options.increment), options);
+        },
+      ),
     );
 
-  asksServer(token.command('revoke'))
-    .description('end a token and what was made with it')
-    .argument('[token]', '- for standard input or @file; an accessor as it is')
-    .option('--self', 'the own token')
-    .option('--accessor', 'what is given is its accessor')
-    .option('--mode <mode>', 'orphan: what was made with it lives on')
+  serverOptions(token.command('revoke'))
+    .description('revoke a token and its children')
+    .argument('[token]', '- or @file to read a token; with --accessor, the accessor')
+    .option('--self', 'use the calling token')
+    .option('--accessor', 'the argument is an accessor')
+    .option('--mode <mode>', 'orphan: keep the children of the token')
     .action(
-      asking(async (session, given: string | undefined, options: Named & { mode?: string }) => {
+      serverAction(async (session, argument: string | undefined, options: TokenSelection & { mode?: string }) => {
         const { client, output } = session;
-        if (given === undefined && options.self !== true)
-          throw new StartError('give the token to revoke, or --self for the own one');
-        const named = await namedBy(session, given, options);
+        if (argument === undefined && options.self !== true)
+          throw new StartError('no token to revoke: use - or @FILE to read it, or --self for the calling token');
+        const selected = await selectedToken(session, argument, options);
         if (options.mode === undefined)
-          return output.done(await client.auth.token.revoke(named), 'Revoked the token, if it was one.');
-        if (options.mode !== 'orphan') throw new StartError('--mode can be orphan, nothing else');
-        if (named === undefined || 'accessor' in named) throw new StartError('--mode orphan needs the token itself');
-        output.done(await client.auth.token.revokeOrphan(named.token), 'Revoked the token, and nothing that was made with it.');
+          return output.done(await client.auth.token.revoke(selected), 'Revoked the token, if it existed.');
+        if (options.mode !== 'orphan') throw new StartError('--mode must be orphan');
+        if (selected === undefined || 'accessor' in selected)
+          throw new StartError('--mode orphan requires the token, not --self or --accessor');
+        output.done(await client.auth.token.revokeOrphan(selected.token), 'Revoked the token and kept its children.');
       }),
     );
 
-  showsField(token.command('capabilities'))
-    .description('show what a token may do at a path; the own one unless given')
-    .argument('<path-or-token>', 'the path; when two are given the token, - for standard input or @file')
+  fieldOption(token.command('capabilities'))
+    .description('show the capabilities of a token on a path (default: the calling token)')
+    .argument('<path-or-token>', 'the path; with two arguments, - or @file to read the token')
     .argument('[path]', 'path below /v1/')
     .action(
-      asking(async ({ client, output, sources }, first: string, second: string | undefined, options: { field?: string }) => {
-        const asked = second === undefined ? undefined : await secretFrom(first, 'a token', sources);
-        const answer = await client.sys.capabilities(second ?? first, asked);
-        if (options.field !== undefined) return output.answer(answer, options);
-        if (output.format === 'json') output.json(answer.data.capabilities);
-        else output.line(answer.data.capabilities.join(', '));
-      }),
+      serverAction(
+        async ({ client, output, sources }, first: string, second: string | undefined, options: { field?: string }) => {
+          const token = second === undefined ? undefined : await secretFrom(first, 'a token', sources);
+          const answer = await client.sys.capabilities(second ?? first, token);
+          if (options.field !== undefined) return output.answer(answer, options);
+          if (output.format === 'json') output.json(answer.data.capabilities);
+          else output.line(answer.data.capabilities.join(', '));
+        },
+      ),
     );
 }
 
 async function createToken({ client, output, sources }: Session, options: CreateOptions): Promise<void> {
   const { renewable, type, orphan, role } = options;
   if (renewable !== undefined && renewable !== 'true' && renewable !== 'false')
-    throw new StartError('--renewable is true or false');
-  if (type !== undefined && type !== 'service' && type !== 'batch') throw new StartError('--type is service or batch');
-  if (orphan === true && role !== undefined) throw new StartError('whether tokens of a role are orphans is a matter of the role');
+    throw new StartError('--renewable must be true or false');
+  if (type !== undefined && type !== 'service' && type !== 'batch') throw new StartError('--type must be service or batch');
+  if (orphan === true && role !== undefined)
+    throw new StartError('--orphan cannot be used with --role: the role decides whether its tokens are orphans');
   const request = {
     ...(options.id !== undefined && { id: await secretFrom(options.id, 'a token', sources) }),
     ...(options.policy !== undefined && { policies: options.policy }),
@@ -139,22 +145,22 @@ async function createToken({ client, output, sources }: Session, options: Create
   output.answer(answer, options);
 }
 
-interface Named {
+interface TokenSelection {
   readonly self?: true;
   readonly accessor?: true;
 }
 
-/** Nothing for the own token. @throws StartError */
-async function namedBy(
+/** Returns the named token or accessor; undefined for the calling token. @throws StartError */
+async function selectedToken(
   { sources }: Session,
-  given: string | undefined,
-  { self, accessor }: Named,
+  argument: string | undefined,
+  { self, accessor }: TokenSelection,
 ): Promise<TokenNamed | undefined> {
-  if (self === true && given !== undefined) throw new StartError('give a token or --self, not both');
-  if (given === undefined) {
-    if (accessor === true) throw new StartError('--accessor needs an accessor');
+  if (self === true && argument !== undefined) throw new StartError('use either a token or --self, not both');
+  if (argument === undefined) {
+    if (accessor === true) throw new StartError('--accessor requires an accessor as the argument');
     return undefined;
   }
-  if (accessor === true) return { accessor: await textFrom(given, sources) };
-  return { token: await secretFrom(given, 'a token', sources) };
+  if (accessor === true) return { accessor: await textFrom(argument, sources) };
+  return { token: await secretFrom(argument, 'a token', sources) };
 }

@@ -2,13 +2,13 @@ import { version } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 
-/** `version`: the release of this command and of the node that it runs. */
-export function versionCommand(program: Command, { local }: Runner): void {
+/** `version`: the version of the client and the server, which are one program. */
+export function versionCommand(program: Command, { localAction }: Runner): void {
   program
     .command('version')
     .description('print the version')
     .action(
-      local(async () => {
+      localAction(async () => {
         console.log(`transitd ${version}`);
       }),
     );

@@ -8,7 +8,7 @@ import { growthBytesMin } from '@transitd/storage-fsm';
 import { certificateFinding, diskFinding, type Finding, fail, ok, warn } from './finding.ts';
 import { endpointOf, unreachable } from './reach.ts';
 
-/** What a node would find with this file on this machine. */
+/** Checks a configuration file against this machine, as a node would find it at its start. */
 export async function checkConfiguration(file: string, nowMs: number): Promise<readonly Finding[]> {
   let config: Config;
   try {
@@ -18,37 +18,37 @@ export async function checkConfiguration(file: string, nowMs: number): Promise<r
     throw error;
   }
   return [
-    ok('configuration', `${file} is well-formed`),
+    ok('configuration', `${file} is valid`),
     ...dataDirectory(config),
     ...config.listeners.flatMap((listener) => listenerFindings(listener, config, nowMs)),
     sealKeys(config),
-    ...auditSinks(config),
+    ...auditDevices(config),
     ...libraries(config),
-    ...(await others(config)),
+    ...(await joinTargets(config)),
   ];
 }
 
 function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
   const check = 'data directory';
-  const place = existing(resolve(folder));
-  const { bavail, bsize } = statfsSync(place);
+  const ancestor = existingAncestor(resolve(folder));
+  const { bavail, bsize } = statfsSync(ancestor);
   const disk = diskFinding(bavail * bsize, raft.disk_reserve === 0 ? 0 : Math.max(raft.disk_reserve, growthBytesMin));
-  if (place !== resolve(folder))
+  if (ancestor !== resolve(folder))
     return [
-      mayWrite(resolve(folder))
-        ? ok(check, `${folder} is made at the first start`)
-        : fail(check, `${place} cannot be written`, 'let the user who runs the node write there'),
+      isWritable(resolve(folder))
+        ? ok(check, `${folder} does not exist; the first start creates it`)
+        : fail(check, `${ancestor} is not writable`, 'make it writable for the user that runs the node'),
       disk,
     ];
   const { uid } = statSync(folder);
   const own = process.getuid?.();
   if (own !== undefined && own !== 0 && uid !== own)
     return [
-      warn(check, `${folder} belongs to another user than the one who asks`, 'run the doctor as the user who runs the node'),
+      warn(check, `${folder} belongs to another user than the current one`, 'run the doctor as the user that runs the node'),
       disk,
     ];
   return [
-    checked(check, `${folder} is its owner's alone`, `chmod 0700 ${folder}`, () => {
+    findingOf(check, `only the owner can access ${folder}`, `chmod 0700 ${folder}`, () => {
       requireOwnerOnly(folder);
       requireOwnerOnly(resolve(folder, 'node.state'));
     }),
@@ -56,29 +56,30 @@ function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
   ];
 }
 
-/** The path itself, or the first folder above it that is there. */
-const existing = (path: string): string => (existsSync(path) || dirname(path) === path ? path : existing(dirname(path)));
+/** Returns the path itself or its nearest existing ancestor. */
+const existingAncestor = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : existingAncestor(dirname(path));
 
-/** Whether there can be a file or folder at this path, which `existing` is the existing part of. */
-function mayWrite(path: string): boolean {
-  const place = existing(path);
+/** Whether this process can write to the path, or create it. */
+function isWritable(path: string): boolean {
+  const ancestor = existingAncestor(path);
   try {
-    accessSync(place, constants.W_OK);
-    return place === path || statSync(place).isDirectory();
+    accessSync(ancestor, constants.W_OK);
+    return ancestor === path || statSync(ancestor).isDirectory();
   } catch {
     return false;
   }
 }
 
-function checked(check: string, found: string, todo: string, look: () => void): Finding {
+function findingOf(check: string, found: string, todo: string, run: () => void): Finding {
   try {
-    look();
+    run();
     return ok(check, found);
   } catch (error) {
     if (error instanceof StartError) return fail(check, error.message, todo);
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
-    return fail(check, `it cannot be read: ${code}`, todo);
+    return fail(check, `cannot be read: ${code}`, todo);
   }
 }
 
@@ -86,18 +87,26 @@ function listenerFindings({ address, tls }: ListenerConfig, { api_addr: api }: C
   const check = `listener ${address.host}:${address.port}`;
   if (tls === undefined)
     return isLoopback(address.host)
-      ? [ok(check, 'without TLS, for this machine alone')]
-      : [warn(check, 'tokens and plaintexts cross the network in clear', 'give it tls, or let it listen on loopback')];
-  const usable = checked(
+      ? [ok(check, 'no TLS, but reachable from this machine only')]
+      : [
+          warn(
+            check,
+            'no TLS: tokens and plaintexts cross the network unencrypted',
+            'configure tls, or listen on a loopback address',
+          ),
+        ];
+  const usable = findingOf(
     check,
-    `${tls.cert_file} and its key fit`,
-    'give it a certificate and the key of it',
+    `${tls.cert_file} and its key match`,
+    'configure a certificate and the matching key',
     () => void tlsContext(tls),
   );
   if (usable.state === 'fail') return [usable];
   const certificate = new X509Certificate(readFileSync(tls.cert_file));
   const times = { fromMs: Date.parse(certificate.validFrom), untilMs: Date.parse(certificate.validTo) };
-  const key = checked(`${check} key`, "its owner's alone", `chmod 0600 ${tls.key_file}`, () => requireOwnerOnly(tls.key_file));
+  const key = findingOf(`${check} key`, 'only its owner can read it', `chmod 0600 ${tls.key_file}`, () =>
+    requireOwnerOnly(tls.key_file),
+  );
   const findings = [
     usable,
     certificateFinding(`${check} certificate`, times, nowMs),
@@ -110,33 +119,38 @@ function listenerFindings({ address, tls }: ListenerConfig, { api_addr: api }: C
     ? findings
     : [
         ...findings,
-        warn(`${check} name`, `its certificate is not for ${host}, the host of api_addr`, 'name it in the certificate'),
+        warn(
+          `${check} name`,
+          `the certificate is not valid for ${host}, the host of api_addr`,
+          'add the host to the certificate',
+        ),
       ];
 }
 
 function sealKeys(config: Config): Finding {
   const { seal } = config;
-  if (seal.type !== 'static') return ok('seal', `${seal.type}: each start of the node needs its shares`);
+  if (seal.type !== 'static') return ok('seal', `${seal.type}: each start of the node requires its shares`);
   const variables = [seal.key_env, seal.previous?.key_env].filter((name) => name !== undefined);
-  if (variables.some((name) => process.env[name] === undefined)) return ok('seal', `its key is in the environment of the node`);
-  return checked('seal', 'its key can be read', 'give the node a key that it alone can change', () => {
+  if (variables.some((name) => process.env[name] === undefined))
+    return ok('seal', `the environment of the node provides the key`);
+  return findingOf('seal', 'the key is readable', 'provide a readable key file that only its owner can change', () => {
     const read = sealConfig(config);
     if (read.type !== 'static') return;
     for (const key of [read.current, read.previous]) key?.key.fill(0);
   });
 }
 
-function auditSinks({ audit }: Config): readonly Finding[] {
-  if (audit.length === 0) return [warn('audit', 'nothing is recorded of who asks for what', 'configure a sink')];
-  return audit.map((sink) => {
-    const check = `audit ${sink.name}`;
-    if (sink.type !== 'file') return ok(check, 'goes to the standard output');
-    return mayWrite(sink.path)
-      ? ok(check, `${sink.path} can be written`)
+function auditDevices({ audit }: Config): readonly Finding[] {
+  if (audit.length === 0) return [warn('audit', 'requests are not audited', 'configure an audit device')];
+  return audit.map((device) => {
+    const check = `audit ${device.name}`;
+    if (device.type !== 'file') return ok(check, 'writes to standard output');
+    return isWritable(device.path)
+      ? ok(check, `${device.path} is writable`)
       : fail(
           check,
-          `${sink.path} cannot be written`,
-          'let the user who runs the node write there: without a sink every request is refused',
+          `${device.path} is not writable`,
+          'make it writable for the user that runs the node: without an audit device the node refuses every request',
         );
   });
 }
@@ -144,17 +158,17 @@ function auditSinks({ audit }: Config): readonly Finding[] {
 const libraries = ({ pkcs11_libraries }: Config): readonly Finding[] =>
   pkcs11_libraries.map(({ name, path }) =>
     existsSync(path)
-      ? ok(`library ${name}`, `${path} is there`)
-      : fail(`library ${name}`, `${path} is not there`, 'install it, or correct its path'),
+      ? ok(`library ${name}`, `${path} exists`)
+      : fail(`library ${name}`, `${path} does not exist`, 'install the library, or correct its path'),
   );
 
-/** The nodes that this one looks for. */
-const others = ({ retry_join }: Config): Promise<readonly Finding[]> =>
+/** Checks whether the nodes in `retry_join` are reachable. */
+const joinTargets = ({ retry_join }: Config): Promise<readonly Finding[]> =>
   Promise.all(
     retry_join.map(async (address) => {
       const reason = await unreachable(endpointOf(address));
       return reason === undefined
-        ? ok(`retry_join ${address}`, 'can be reached')
-        : warn(`retry_join ${address}`, `cannot be reached: ${reason}`, 'start that node, or open the way to it');
+        ? ok(`retry_join ${address}`, 'is reachable')
+        : warn(`retry_join ${address}`, `is not reachable: ${reason}`, 'start that node, or allow connections to it');
     }),
   );

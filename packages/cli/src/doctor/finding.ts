@@ -1,4 +1,4 @@
-/** What one check has found, and what to do where something is wrong. */
+/** Result of one check, with a suggested fix unless it is ok. */
 export interface Finding {
   readonly state: 'ok' | 'warn' | 'fail';
   readonly check: string;
@@ -12,25 +12,27 @@ export const fail = (check: string, found: string, todo: string): Finding => ({ 
 
 const dayMs = 86_400_000;
 
-/** Whether a certificate can be used now, and will be for a month. Times in ms since 1970. */
+/** Checks that a certificate is valid now and for the next 30 days. Times in ms since 1970. */
 export function certificateFinding(
   check: string,
   { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
   nowMs: number,
 ): Finding {
-  const until = `valid until ${new Date(untilMs).toISOString()}`;
-  if (nowMs >= untilMs) return fail(check, `it was ${until}`, 'replace it; SIGHUP loads it');
-  if (nowMs < fromMs) return fail(check, `it is valid from ${new Date(fromMs).toISOString()}`, 'check the clock, or replace it');
+  const [from, until] = [fromMs, untilMs].map((ms) => new Date(ms).toISOString());
+  if (nowMs >= untilMs) return fail(check, `expired on ${until}`, 'replace it and send SIGHUP to reload');
+  if (nowMs < fromMs) return fail(check, `not valid before ${from}`, 'check the clock, or replace the certificate');
   const days = Math.floor((untilMs - nowMs) / dayMs);
-  return days < 30 ? warn(check, `${until}, in ${days} days`, 'replace it; SIGHUP loads it') : ok(check, until);
+  return days < 30
+    ? warn(check, `expires in ${days} days, on ${until}`, 'replace it and send SIGHUP to reload')
+    : ok(check, `valid until ${until}`);
 }
 
-/** Free space against what is kept back: below it writes are refused. */
+/** Compares free space with the reserve, below which a node refuses writes. */
 export function diskFinding(freeBytes: number, reserveBytes: number): Finding {
   const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
-  const found = `${mib(freeBytes)} free, ${mib(reserveBytes)} kept back`;
-  if (freeBytes < reserveBytes) return fail('disk', found, 'make room: writes are refused below the reserve');
+  const found = `${mib(freeBytes)} free, ${mib(reserveBytes)} reserved`;
+  if (freeBytes < reserveBytes) return fail('disk', found, 'free disk space: the node refuses writes below the reserve');
   return freeBytes < 2 * reserveBytes
-    ? warn('disk', found, 'make room soon: writes are refused below the reserve')
+    ? warn('disk', found, 'free disk space soon: the node refuses writes below the reserve')
     : ok('disk', found);
 }

@@ -1,24 +1,24 @@
 import { connect } from 'node:net';
 import { connect as connectTls, type PeerCertificate } from 'node:tls';
 
-const withinMs = 3_000;
+const timeoutMs = 3_000;
 
-/** Why no connection can be made; nothing when one can. */
+/** Returns the reason why an endpoint does not accept connections; undefined if it does. */
 export function unreachable({ host, port }: { readonly host: string; readonly port: number }): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: withinMs });
-    const end = (reason?: string): void => {
+    const socket = connect({ host, port, timeout: timeoutMs });
+    const finish = (reason?: string): void => {
       socket.destroy();
       resolve(reason);
     };
     socket
-      .once('connect', () => end())
-      .once('timeout', () => end(`no answer within ${withinMs / 1000} s`))
-      .once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+      .once('connect', () => finish())
+      .once('timeout', () => finish(`no answer within ${timeoutMs / 1000} s`))
+      .once('error', (error: NodeJS.ErrnoException) => finish(error.code ?? error.message));
   });
 }
 
-/** What a server shows of itself, trusted or not; nothing when it shows nothing. */
+/** Returns the certificate of a server, trusted or not; undefined if there is none. */
 export function peerCertificate({
   host,
   port,
@@ -27,20 +27,20 @@ export function peerCertificate({
   readonly port: number;
 }): Promise<PeerCertificate | undefined> {
   return new Promise((resolve) => {
-    // Nothing is sent on it: only what the other side shows is looked at.
-    const socket = connectTls({ host, port, timeout: withinMs, rejectUnauthorized: false });
-    const end = (certificate?: PeerCertificate): void => {
+    // Safe without verification: nothing is sent, only the certificate is read.
+    const socket = connectTls({ host, port, timeout: timeoutMs, rejectUnauthorized: false });
+    const finish = (certificate?: PeerCertificate): void => {
       socket.destroy();
       resolve(certificate);
     };
     socket
-      .once('secureConnect', () => end(socket.getPeerCertificate()))
-      .once('timeout', () => end())
-      .once('error', () => end());
+      .once('secureConnect', () => finish(socket.getPeerCertificate()))
+      .once('timeout', () => finish())
+      .once('error', () => finish());
   });
 }
 
-/** Host and port of an http or https address. */
+/** Returns the host and the port of an http or https address. */
 export function endpointOf(address: string): { readonly host: string; readonly port: number } {
   const { hostname, port, protocol } = new URL(address);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) };

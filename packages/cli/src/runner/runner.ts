@@ -2,33 +2,38 @@ import type { Command } from 'commander';
 import type { Session, SessionOptions } from '../session/session.ts';
 import type { LocalWork } from './local-work.ts';
 
-/** What a command ends with: an exit code, 0 when it says nothing. */
-export type Ending = Promise<number | undefined> | Promise<void> | number | undefined;
+/** Result of a command: its exit code, 0 if undefined. */
+export type CommandResult = Promise<number | undefined> | Promise<void> | number | undefined;
 
-/** What commander calls: with the positional arguments, the options and the command. */
+/** commander calls it with the positional arguments, the options and the command. */
 type Action = (...args: unknown[]) => Promise<void>;
 
-/** How the actions of commands are run. The types of their arguments are what their declarations say. */
+/** Makes the actions of commands from handlers. The declaration of a command determines the argument types of its handler. */
 export interface Runner {
-  /** One that asks a server: what is needed for that is loaded now, and by no other command. */
-  readonly asking: <Args extends unknown[]>(handler: (session: Session, ...args: Args) => Ending) => Action;
-  readonly local: <Args extends unknown[]>(handler: (...args: Args) => Ending) => Action;
+  /** For commands that call a server: loads the client code when the command runs. */
+  readonly serverAction: <Args extends unknown[]>(handler: (session: Session, ...args: Args) => CommandResult) => Action;
+  /** For commands that run without a server session. */
+  readonly localAction: <Args extends unknown[]>(handler: (...args: Args) => CommandResult) => Action;
   readonly work: LocalWork;
-  /** Every command, loaded for those that describe them all. */
+  /** Loads every command, for the completion scripts. */
   readonly wholeProgram: () => Promise<Command>;
 }
 
-export const createRunner = (end: (code: number) => void, work: LocalWork, wholeProgram: () => Promise<Command>): Runner => ({
+export const createRunner = (
+  setExitCode: (code: number) => void,
+  work: LocalWork,
+  wholeProgram: () => Promise<Command>,
+): Runner => ({
   work,
   wholeProgram,
-  asking:
-    <Args extends unknown[]>(handler: (session: Session, ...args: Args) => Ending): Action =>
+  serverAction:
+    <Args extends unknown[]>(handler: (session: Session, ...args: Args) => CommandResult): Action =>
     async (...args) => {
       const { openSession } = await import('../session/session.ts');
-      end((await handler(openSession(args.at(-2) as SessionOptions), ...(args.slice(0, -1) as Args))) ?? 0);
+      setExitCode((await handler(openSession(args.at(-2) as SessionOptions), ...(args.slice(0, -1) as Args))) ?? 0);
     },
-  local:
-    <Args extends unknown[]>(handler: (...args: Args) => Ending): Action =>
+  localAction:
+    <Args extends unknown[]>(handler: (...args: Args) => CommandResult): Action =>
     async (...args) =>
-      end((await handler(...(args.slice(0, -1) as Args))) ?? 0),
+      setExitCode((await handler(...(args.slice(0, -1) as Args))) ?? 0),
 });

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where a value may come from, the first that is set: our own variables, else those of programs that ask the same interface. */
+/** Prefixes of the variables, in order of precedence: ours, then those of programs with the same API. */
 const prefixes = ['TRANSITD', 'VAULT', 'BAO'] as const;
 
 const variable = (environment: NodeJS.ProcessEnv, name: string): string | undefined =>
@@ -9,7 +9,7 @@ const variable = (environment: NodeJS.ProcessEnv, name: string): string | undefi
 
 export const defaultAddress = 'http://127.0.0.1:8200';
 
-/** What every command that asks a server takes. */
+/** Connection options of every command that calls a server. */
 export interface ConnectionOptions {
   readonly address?: string;
   readonly caCert?: string;
@@ -18,14 +18,14 @@ export interface ConnectionOptions {
 
 export interface ConnectionSettings {
   readonly addresses: readonly string[];
-  /** PEM: these authorities are trusted and no others. */
+  /** PEM file of the only trusted authorities. */
   readonly caFile: string | undefined;
   readonly namespace: string | undefined;
-  /** From the environment; else the one that the last login kept. */
+  /** From the environment. If undefined, the session uses the stored token of the last login. */
   readonly token: string | undefined;
 }
 
-/** Options go before the environment. Several addresses are separated by commas. */
+/** Returns the settings; options take precedence over the environment. Commas separate several addresses. */
 export const connectionSettings = (options: ConnectionOptions, environment: NodeJS.ProcessEnv): ConnectionSettings => ({
   addresses: (options.address ?? variable(environment, 'ADDR') ?? defaultAddress).split(',').map((address) => address.trim()),
   caFile: options.caCert ?? variable(environment, 'CACERT'),
@@ -33,9 +33,9 @@ export const connectionSettings = (options: ConnectionOptions, environment: Node
   token: variable(environment, 'TOKEN'),
 });
 
-/** Whether the caller has named a server, rather than left it to the default. */
-export const namesServer = (options: ConnectionOptions, environment: NodeJS.ProcessEnv): boolean =>
+/** Whether an option or a variable sets the address. */
+export const hasAddress = (options: ConnectionOptions, environment: NodeJS.ProcessEnv): boolean =>
   (options.address ?? variable(environment, 'ADDR')) !== undefined;
 
-/** Where `login` keeps a token. */
+/** Path of the file in which `login` stores the token. */
 export const tokenFile = (environment: NodeJS.ProcessEnv): string => join(environment['HOME'] || homedir(), '.transitd-token');

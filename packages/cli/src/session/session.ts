@@ -3,20 +3,20 @@ import { StartError } from '@transitd/process';
 import { processSources, type Sources } from '../terminal/input.ts';
 import { type Format, Output } from '../terminal/output.ts';
 import { type ConnectionOptions, connectionSettings, tokenFile } from './environment.ts';
-import { keptToken } from './token-file.ts';
+import { readToken } from './token-file.ts';
 import { trustOnly } from './trust.ts';
 
-/** One run of a command that asks a server. */
+/** One run of a command that calls a server. */
 export interface Session {
   readonly client: TransitdClient;
   readonly output: Output;
   readonly sources: Sources;
   readonly addresses: readonly string[];
-  /** The token that is shown to the server, where there is one. */
+  /** The calling token, if there is one. */
   readonly token: string | undefined;
-  /** … and it comes from the environment. */
-  readonly tokenIsGiven: boolean;
-  /** Where a login keeps its token. */
+  /** The calling token comes from the environment, not from the token file. */
+  readonly tokenFromEnvironment: boolean;
+  /** File in which a login stores its token. */
   readonly tokenFile: string;
 }
 
@@ -29,16 +29,16 @@ export function openSession(options: SessionOptions, environment: NodeJS.Process
   const { addresses, caFile, namespace, ...settings } = connectionSettings(options, environment);
   if (caFile !== undefined) trustOnly(caFile);
   const file = tokenFile(environment);
-  const token = settings.token ?? keptToken(file);
+  const token = settings.token ?? readToken(file);
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
-    throw new StartError('the token holds blanks or characters that a token cannot have');
+    throw new StartError('the token contains spaces or characters that are invalid in a token');
   return {
     client: clientOf({ addresses, ...(token !== undefined && { token }), ...(namespace !== undefined && { namespace }) }),
     output: new Output(options.format ?? 'table'),
     sources: processSources(),
     addresses,
     token,
-    tokenIsGiven: settings.token !== undefined,
+    tokenFromEnvironment: settings.token !== undefined,
     tokenFile: file,
   };
 }
@@ -47,7 +47,7 @@ function clientOf(options: ConstructorParameters<typeof TransitdClient>[0]): Tra
   try {
     return new TransitdClient(options);
   } catch (error) {
-    if (error instanceof TypeError) throw new StartError('an address of the server is not of the form https://host:port');
+    if (error instanceof TypeError) throw new StartError('the server address is not of the form https://host:port');
     throw error;
   }
 }

@@ -2,34 +2,36 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { requireOwnerOnly, StartError } from '@transitd/process';
 
 /**
- * The token that a login has kept; nothing when there is none.
- * @throws StartError for a file that others can read, or that cannot be read
+ * Returns the token stored by the last login; undefined if there is none.
+ * @throws StartError if other users can read the file, or this process cannot
  */
-export function keptToken(file: string): string | undefined {
+export function readToken(file: string): string | undefined {
   try {
     requireOwnerOnly(file);
     return readFileSync(file, 'utf8').trim() || undefined;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw cannot('read', file, error);
+    throw fileError('read', file, error);
   }
 }
 
-/** Only its owner can read it, from its first byte on. @throws StartError */
-export function keepToken(file: string, token: string): void {
-  const part = `${file}.${process.pid}`;
+/** Stores a token in a file that has the mode 0600 from the moment it is created. @throws StartError */
+export function storeToken(file: string, token: string): void {
+  const temporary = `${file}.${process.pid}`;
   try {
-    writeFileSync(part, `${token}\n`, { mode: 0o600, flag: 'wx' });
-    renameSync(part, file);
+    writeFileSync(temporary, `${token}\n`, { mode: 0o600, flag: 'wx' });
+    renameSync(temporary, file);
   } catch (error) {
-    rmSync(part, { force: true });
-    throw cannot('written', file, error);
+    rmSync(temporary, { force: true });
+    throw fileError('written', file, error);
   }
 }
 
-export const forgetToken = (file: string): void => rmSync(file, { force: true });
+export const deleteToken = (file: string): void => rmSync(file, { force: true });
 
-function cannot(what: string, file: string, error: unknown): StartError {
+function fileError(action: string, file: string, error: unknown): StartError {
   if (error instanceof StartError) return error;
-  return new StartError(`the token file ${file} cannot be ${what}: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+  return new StartError(
+    `the token file ${file} cannot be ${action}: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
+  );
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setDefaultCACertificates } from 'node:tls';
 import { StartError } from '@transitd/process';
 
-/** From now on this process trusts the authorities in a PEM file, and no others. @throws StartError */
+/** Makes this process trust only the authorities in a PEM file. @throws StartError */
 export function trustOnly(file: string): void {
   try {
     const pem = readFileSync(file, 'utf8');
@@ -12,7 +12,7 @@ export function trustOnly(file: string): void {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const reason =
-      code?.startsWith('E') && !code.startsWith('ERR_') ? `cannot be read: ${code}` : `holds no certificate in PEM: ${message}`;
-    throw new StartError(`the authority file ${file} ${reason}`);
+      code?.startsWith('E') && !code.startsWith('ERR_') ? `cannot be read: ${code}` : `contains no PEM certificate: ${message}`;
+    throw new StartError(`the CA file ${file} ${reason}`);
   }
 }

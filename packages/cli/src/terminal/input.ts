@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { StartError } from '@transitd/process';
 
-/** From where a command takes what is not on its command line. */
+/** Inputs of a command besides its arguments. */
 export interface Sources {
   /** All of standard input. */
   readonly stdin: () => Promise<Buffer>;
@@ -19,14 +19,14 @@ export function readFile(path: string): Buffer {
   }
 }
 
-/** This process's own. Standard input has one end, so a second reader is a mistake. */
+/** Reads standard input and files of this process. Standard input can be read only once, so a second read is an error. */
 export function processSources(): Sources {
-  let isTaken = false;
+  let wasRead = false;
   return {
     file: readFile,
     stdin: async () => {
-      if (isTaken) throw new StartError('standard input can be read once, so - can stand in one place only');
-      isTaken = true;
+      if (wasRead) throw new StartError('standard input can be read only once: use - for one argument only');
+      wasRead = true;
       const chunks: Buffer[] = [];
       for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
       return Buffer.concat(chunks);
@@ -34,7 +34,7 @@ export function processSources(): Sources {
   };
 }
 
-/** `-` is standard input, `@file` a file, anything else is meant as it stands. A text of several lines loses its last line's end. */
+/** Resolves `-` to standard input and `@file` to a file, both without the final newline; returns any other argument unchanged. */
 export async function textFrom(argument: string, { stdin, file }: Sources): Promise<string> {
   if (argument === '-') return (await stdin()).toString('utf8').replace(/\r?\n$/, '');
   if (argument.startsWith('@'))
@@ -45,38 +45,42 @@ export async function textFrom(argument: string, { stdin, file }: Sources): Prom
 }
 
 /**
- * A secret from standard input (`-`) or a file (`@file`). Never the argument itself: every user of the machine can read command lines, and shells
- * keep them.
- * @param what - names the secret in the refusal: `a share`
+ * Reads a secret from standard input (`-`) or a file (`@file`). Refuses a plain argument: every user of the machine can read command
+ * lines, and shells keep a history.
+ * @param what - names the secret in the error, for example `a share`
  * @throws StartError
  */
 export async function secretFrom(argument: string, what: string, sources: Sources): Promise<string> {
-  checkNotExposed(argument, what);
+  refusePlainSecret(argument, what);
   return textFrom(argument, sources);
 }
 
-/** Refuses a secret that is the argument itself, for a command that asks the server something before it reads it. @throws StartError */
-export function checkNotExposed(argument: string, what: string): void {
-  if (argument !== '-' && !argument.startsWith('@')) throw exposed(what, '-', '@FILE');
+/** Refuses a secret passed as a plain argument. For commands that call the server before they read the secret. @throws StartError */
+export function refusePlainSecret(argument: string, what: string): void {
+  if (argument !== '-' && !argument.startsWith('@')) throw plainSecretError(what, '-', '@FILE');
 }
 
-/** The refusal of a secret on the command line. @param ways - to give it from standard input and from a file */
-export const exposed = (what: string, ...[stdin, file]: readonly [string, string]): StartError =>
+/** Returns the error for a secret on the command line. @param alternatives - syntax for standard input and for a file */
+export const plainSecretError = (what: string, ...[stdin, file]: readonly [stdin: string, file: string]): StartError =>
   new StartError(
-    `${what} must not be on the command line, where other users and the shell's history have it: use ${stdin} to read it from standard input, or ${file} to read it from a file`,
+    `${what} must not be on the command line, where other users and the shell history can expose it: ${waysToRead(stdin, file)}`,
   );
 
-/** As `textFrom`, but bytes, and every one of them; standard input when there is no argument. */
+const waysToRead = (stdin: string, file: string): string =>
+  `use ${stdin} to read it from standard input, or ${file} to read it from a file`;
+
+/** Like `textFrom`, but returns all bytes, and reads standard input if there is no argument. */
 export async function bytesFrom(argument: string | undefined, { stdin, file }: Sources): Promise<Buffer> {
   if (argument === undefined || argument === '-') return stdin();
   return argument.startsWith('@') ? file(argument.slice(1)) : Buffer.from(argument);
 }
 
-/** Enter; Ctrl-C and Ctrl-D, which a raw terminal hands over as characters. */
+/** Enter. */
 const lineEnds = new Set(['\r', '\n']);
-const breaks = new Set(['\u0003', '\u0004']);
+/** Ctrl-C and Ctrl-D, which a terminal in raw mode delivers as characters. */
+const interrupts = new Set(['\u0003', '\u0004']);
 
-/** A terminal, or what stands for one in a test. */
+/** The parts of a terminal that the prompt uses; tests pass a fake. */
 export interface Terminal {
   readonly input: Pick<ReadStream, 'isTTY' | 'setRawMode' | 'on' | 'off' | 'resume' | 'pause'>;
   readonly output: Pick<WriteStream, 'write'>;
@@ -85,28 +89,32 @@ export interface Terminal {
 const processTerminal = (): Terminal => ({ input: process.stdin as ReadStream, output: process.stderr as WriteStream });
 
 /**
- * What is typed at a terminal, without showing it.
- * @throws StartError when there is no terminal, with `instead` as the way out, or when it is broken off
+ * Prompts on the terminal and returns the typed line; does not echo it.
+ * @throws StartError without a terminal (the message ends with `alternative`), or if the user interrupts
  */
-export function hiddenLine(question: string, instead: string, { input, output }: Terminal = processTerminal()): Promise<string> {
-  if (input.isTTY !== true) throw new StartError(`there is no terminal to ask at: ${instead}`);
+export function promptHidden(
+  question: string,
+  alternative: string,
+  { input, output }: Terminal = processTerminal(),
+): Promise<string> {
+  if (input.isTTY !== true) throw new StartError(`no terminal to prompt on: ${alternative}`);
   return new Promise((resolve, reject) => {
     let typed = '';
-    const end = (settle: () => void): void => {
+    const finish = (complete: () => void): void => {
       input.off('data', onData);
       input.setRawMode(false);
       input.pause();
       output.write('\n');
-      settle();
+      complete();
     };
     const onData = (chunk: Buffer): void => {
       for (const character of chunk.toString('utf8')) {
         if (lineEnds.has(character)) {
-          end(() => resolve(typed));
+          finish(() => resolve(typed));
           return;
         }
-        if (breaks.has(character)) {
-          end(() => reject(new StartError('broken off')));
+        if (interrupts.has(character)) {
+          finish(() => reject(new StartError('interrupted')));
           return;
         }
         typed = character === '\u007f' || character === '\b' ? typed.slice(0, -1) : typed + character;

@@ -1,14 +1,14 @@
 import { StartError } from '@transitd/process';
-import { exposed, type Sources } from './input.ts';
+import { plainSecretError, type Sources } from './input.ts';
 
-/** Members that are secrets wherever the API has them: credentials, shares, and backups, which hold keys in clear. */
+/** Members that are secrets everywhere in the API: credentials, shares, and backups, which contain plaintext keys. */
 const secretNames: ReadonlySet<string> = new Set(['backup', 'jwt', 'key', 'otp', 'password', 'pin', 'secret_id', 'token']);
 
 /**
- * The body that arguments stand for: `name=value`, `name=@file`, `name=-` (standard input), `name=\@text` for a text with that sign; a name
- * given several times is a list. `-` is a whole JSON object from standard input, `@file` one from a file; both may be followed by members.
- * A member that is a secret comes from standard input or a file only.
- * @throws StartError, which says where the mistake is, and never what stands there
+ * Builds a request body from arguments: `name=value`, `name=@file`, `name=-` (standard input), `name=\@text` for a text that starts
+ * with `@`; a repeated name makes a list. `-` is a JSON object from standard input, `@file` one from a file; members may follow both.
+ * A secret member must come from standard input or a file.
+ * @throws StartError, which names the position of the mistake but never repeats the value
  */
 export async function membersOf(args: readonly string[], sources: Sources): Promise<Readonly<Record<string, unknown>>> {
   const members = new Map<string, unknown>();
@@ -18,17 +18,18 @@ export async function membersOf(args: readonly string[], sources: Sources): Prom
       for (const [name, value] of Object.entries(objectFrom(await textOf(argument, sources)))) members.set(name, value);
       continue;
     }
-    if (split <= 0) throw new StartError(`argument ${at + 1} of the data is not of the form name=value`);
+    if (split <= 0) throw new StartError(`data argument ${at + 1} is not of the form name=value`);
     const name = argument.slice(0, split);
-    const given = argument.slice(split + 1);
-    if (secretNames.has(name) && given !== '-' && !given.startsWith('@')) throw exposed(name, `${name}=-`, `${name}=@FILE`);
-    const value = await textOf(given, sources);
+    const text = argument.slice(split + 1);
+    if (secretNames.has(name) && text !== '-' && !text.startsWith('@'))
+      throw plainSecretError(name, `${name}=-`, `${name}=@FILE`);
+    const value = await textOf(text, sources);
     members.set(name, members.has(name) ? [members.get(name), value].flat() : value);
   }
   return Object.fromEntries(members);
 }
 
-/** Whole: a file's last line end may belong to it. */
+/** Keeps the final newline: it may be part of the value. */
 async function textOf(value: string, { stdin, file }: Sources): Promise<string> {
   if (value === '-') return (await stdin()).toString('utf8');
   if (value.startsWith('@')) return file(value.slice(1)).toString('utf8');
@@ -46,7 +47,7 @@ function objectFrom(text: string): object {
   return value;
 }
 
-/** Pairs such as `owner=me`, for options that are given several times. @throws StartError */
+/** Parses the pairs of a repeatable option, such as `owner=me`. @throws StartError */
 export function pairsOf(option: string, pairs: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     pairs.map((pair) => {

@@ -1,39 +1,40 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-/** Options of every command that asks a server. */
-export const asksServer = (command: Command): Command =>
+/** Adds the options of every command that calls a server. */
+export const serverOptions = (command: Command): Command =>
   command
-    .option('--address <url>', 'address of the server; several, separated by commas, are tried in turn')
-    .option('--ca-cert <file>', 'PEM of the authorities to trust, and no others')
-    .option('--namespace <name>', 'there is the root namespace only')
+    .option('--address <url>', 'address of the server; several, separated by commas, are tried in order')
+    .option('--ca-cert <file>', 'PEM file of the only authorities to trust')
+    .option('--namespace <name>', 'namespace of the requests; only the root namespace exists')
     .addOption(formatOption());
 
 export const formatOption = (): Option =>
-  new Option('--format <format>', 'how the answer is shown').choices(['table', 'json']).default('table');
+  new Option('--format <format>', 'output format').choices(['table', 'json']).default('table');
 
-/** … that shows an answer of which one field may be wanted. */
-export const showsField = (command: Command): Command =>
-  asksServer(command).option('--field <name>', 'show this field of the answer alone, without a line end unless at a terminal');
+/** Adds these options and `--field`. */
+export const fieldOption = (command: Command): Command =>
+  serverOptions(command).option('--field <name>', 'print only this field of the response, with a newline only on a terminal');
 
-/** … whose answer may be wrapped. */
-export const wraps = (command: Command): Command =>
-  showsField(command).option(
-    '--wrap-ttl <duration>',
-    'let the answer wait for one reader, for so long, and show the token for it',
-  );
+/** Adds these options and `--wrap-ttl`. */
+export const wrapOption = (command: Command): Command =>
+  fieldOption(command).option('--wrap-ttl <duration>', 'wrap the response for this long and print the wrapping token');
 
-/** Gathers an option that may be given several times. */
-export const several = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
+/** Collects the values of a repeatable option. */
+export const collect = (value: string, previous: readonly string[] | undefined): readonly string[] => [
+  ...(previous ?? []),
+  value,
+];
 
-/** Where the keys of a command are. */
+/** Options of commands on keys. */
 export interface Mounted {
   readonly mount: string;
   readonly field?: string;
 }
 
-export const onMount = (command: Command): Command => command.option('--mount <path>', 'where the engine is mounted', 'transit');
+export const mountOption = (command: Command): Command =>
+  command.option('--mount <path>', 'mount path of the transit engine', 'transit');
 
 export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It has to be a whole number.');
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
 }

@@ -1,9 +1,9 @@
 import { StartError } from '@transitd/process';
-import { cellOf, harmless, type Rows, rowsOf, tableText } from './table.ts';
+import { cellOf, escapeControls, type Rows, rowsOf, tableText } from './table.ts';
 
 export type Format = 'table' | 'json';
 
-/** What a command shows, on standard output; what it remarks, on standard error. */
+/** Prints results on standard output and notices on standard error. */
 export class Output {
   readonly format: Format;
 
@@ -19,11 +19,11 @@ export class Output {
     process.stdout.write(content);
   }
 
-  remark(text: string): void {
-    process.stderr.write(`${harmless(text)}\n`);
+  notice(text: string): void {
+    process.stderr.write(`${escapeControls(text)}\n`);
   }
 
-  /** In a table unless JSON is asked for. @param value - for JSON, where it is more than the rows */
+  /** Prints a table or JSON. @param value - what to print as JSON, if it is more than the rows */
   rows(rows: Rows, value: unknown = Object.fromEntries(rows)): void {
     if (this.format === 'json') this.json(value);
     else this.line(tableText(['Key', 'Value'], rows));
@@ -38,7 +38,7 @@ export class Output {
     this.line(JSON.stringify(value, null, 2));
   }
 
-  /** Names, one a line. */
+  /** Prints names, one per line. */
   names(names: readonly string[]): void {
     if (this.format === 'json') this.json(names);
     else
@@ -50,41 +50,41 @@ export class Output {
       );
   }
 
-  /** A whole answer, or one field of it, which then stands alone. @throws StartError when there is no such field */
+  /** Prints a whole response, or one field of it. @throws StartError if the field does not exist */
   answer(answer: unknown, { field }: { readonly field?: string | undefined } = {}): void {
     this.warnings(answer);
-    if (typeof answer === 'string') this.line(harmless(answer.trimEnd()));
+    if (typeof answer === 'string') this.line(escapeControls(answer.trimEnd()));
     else if (field !== undefined) this.field(rowsOf(answer), field);
     else this.rows(rowsOf(answer), answer);
   }
 
   field(rows: Rows, name: string): void {
     const row = rows.find(([key]) => key === name);
-    if (row === undefined) throw new StartError(`the answer has no field ${name}`);
+    if (row === undefined) throw new StartError(`the response has no field ${name}`);
     const [, value] = row;
     if (this.format === 'json') this.json(value);
     else this.raw(`${cellOf(value)}${process.stdout.isTTY === true ? '\n' : ''}`);
   }
 
-  /** A change without a result: a sentence, or the answer where it has something to say. */
+  /** Prints the result of a change: the response if it has content, otherwise the sentence. */
   done(answer: unknown, sentence: string): void {
     if (rowsOf(answer).length > 0 || (this.format === 'json' && answer !== undefined)) this.answer(answer);
     else {
       this.warnings(answer);
-      if (this.format === 'table') this.line(harmless(sentence));
+      if (this.format === 'table') this.line(escapeControls(sentence));
     }
   }
 
-  /** They are part of the JSON. */
+  /** Prints the warnings of a response, unless they are part of the JSON output. */
   warnings(answer: unknown): void {
     const warnings: unknown = typeof answer === 'object' && answer !== null ? Reflect.get(answer, 'warnings') : undefined;
     if (this.format === 'table' && Array.isArray(warnings))
-      for (const warning of warnings) this.remark(`warning: ${String(warning)}`);
+      for (const warning of warnings) this.notice(`warning: ${String(warning)}`);
   }
 }
 
-/** Until every byte that was shown is out: the process ends right behind it. */
-export const shown = (): Promise<unknown> =>
+/** Resolves when all output is written, after which the process may exit. */
+export const flushOutput = (): Promise<unknown> =>
   Promise.all(
     [process.stdout, process.stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))),
   );

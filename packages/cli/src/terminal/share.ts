@@ -1,9 +1,9 @@
-import { hiddenLine, type Sources, secretFrom } from './input.ts';
+import { promptHidden, type Sources, secretFrom } from './input.ts';
 
-/** A share from standard input or a file, or asked for where nobody sees it. @throws StartError */
-export async function shareFrom(sources: Sources, given: string | undefined): Promise<string> {
-  const share = await (given === undefined
-    ? hiddenLine('Share of the key (will be hidden): ', 'give - to read the share from standard input')
-    : secretFrom(given, 'a share', sources));
+/** Reads a share from standard input or a file, or prompts for it without echo. @throws StartError */
+export async function shareFrom(sources: Sources, argument: string | undefined): Promise<string> {
+  const share = await (argument === undefined
+    ? promptHidden('Key share (will be hidden): ', 'use - to read the share from standard input')
+    : secretFrom(argument, 'a share', sources));
   return share.trim();
 }

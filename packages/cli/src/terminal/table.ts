@@ -1,11 +1,11 @@
 import type { Auth, Envelope, WrapInfo } from '@transitd/client';
 
-/** Characters by which a text of the server's would steer the terminal, shown instead of sent. */
-const steering = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
-export const harmless = (text: string): string =>
-  text.replace(steering, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+/** Control and format characters. Escaped, so that text from the server cannot control the terminal. */
+const controlCharacters = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
+export const escapeControls = (text: string): string =>
+  text.replace(controlCharacters, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 
-/** A value as a person reads it: a text as it is, a list of texts with commas, anything else as JSON. */
+/** Formats a value for a table cell: strings unchanged, lists of strings with commas, anything else as JSON. */
 export function cellOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return 'n/a';
@@ -14,12 +14,12 @@ export function cellOf(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** Lines with aligned columns below their titles; empty for no rows at all. */
+/** Formats rows as aligned columns below their titles. */
 export function tableText(titles: readonly string[], rows: readonly (readonly unknown[])[]): string {
   const cells = [
     titles,
     titles.map((title) => '-'.repeat(title.length)),
-    ...rows.map((row) => row.map((value) => harmless(cellOf(value)))),
+    ...rows.map((row) => row.map((value) => escapeControls(cellOf(value)))),
   ];
   const widths = titles.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   return cells
@@ -47,12 +47,12 @@ const wrapRows = (wrapped: WrapInfo): Rows => [
   ...(wrapped.wrapped_accessor === undefined ? [] : [['wrapped_accessor', wrapped.wrapped_accessor] as const]),
 ];
 
-/** What of an answer is shown: a wrapping, a token, its data, or the answer itself where it has no envelope. */
+/** Returns the rows to print for a response: its wrapping, its token, its data, or the response itself if it has no envelope. */
 export function rowsOf(answer: unknown): Rows {
   if (typeof answer !== 'object' || answer === null) return [];
   const { wrap_info: wrapped, auth, data } = answer as Partial<Envelope>;
   if (wrapped) return wrapRows(wrapped);
   if (auth) return authRows(auth);
-  const shown = 'request_id' in answer ? data : answer;
-  return typeof shown === 'object' && shown !== null ? Object.entries(shown) : [];
+  const content = 'request_id' in answer ? data : answer;
+  return typeof content === 'object' && content !== null ? Object.entries(content) : [];
 }

@@ -1,19 +1,19 @@
 import type { Command } from 'commander';
 
-/** One command: the words that lead to it, and what may follow. */
-export interface Completed {
+/** Completions of one command: its path, its subcommands and its options. */
+export interface CommandCompletions {
   /** `operator raft`; empty for the program. */
   readonly path: string;
-  readonly commands: readonly { readonly name: string; readonly says: string }[];
-  readonly options: readonly { readonly name: string; readonly says: string }[];
+  readonly commands: readonly { readonly name: string; readonly description: string }[];
+  readonly options: readonly { readonly name: string; readonly description: string }[];
 }
 
-/** Every command of a tree, as the scripts need them. */
-export function completions(command: Command, path: readonly string[] = []): readonly Completed[] {
-  const subcommands = command.commands.map((one) => ({ name: one.name(), says: one.description() }));
-  const options = command.options.flatMap(({ long, description }) => (long ? [{ name: long, says: description }] : []));
+/** Returns the completions of a command and all its subcommands. */
+export function completions(command: Command, path: readonly string[] = []): readonly CommandCompletions[] {
+  const subcommands = command.commands.map((one) => ({ name: one.name(), description: one.description() }));
+  const options = command.options.flatMap(({ long, description }) => (long ? [{ name: long, description }] : []));
   return [
-    { path: path.join(' '), commands: subcommands, options: [...options, { name: '--help', says: 'show the help' }] },
+    { path: path.join(' '), commands: subcommands, options: [...options, { name: '--help', description: 'show the help' }] },
     ...command.commands.flatMap((one) => completions(one, [...path, one.name()])),
   ];
 }
@@ -21,7 +21,7 @@ export function completions(command: Command, path: readonly string[] = []): rea
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
-/** The script that a shell reads at its start. */
+/** Returns the completion script of a shell. */
 export function completionScript(shell: Shell, program: Command): string {
   const all = completions(program);
   return shell === 'fish' ? fishScript(all) : shell === 'zsh' ? zshScript(all) : bashScript(all);
@@ -29,18 +29,21 @@ export function completionScript(shell: Shell, program: Command): string {
 
 const names = (listed: readonly { readonly name: string }[]): string => listed.map(({ name }) => name).join(' ');
 
-const cases = (all: readonly Completed[]): string =>
+const cases = (all: readonly CommandCompletions[]): string =>
   all
     .map(({ path, commands, options }) => `    '${path}') commands='${names(commands)}' options='${names(options)}' ;;`)
     .join('\n');
-const pathCases = (all: readonly Completed[]): string =>
+const pathCases = (all: readonly CommandCompletions[]): string =>
   all
     .filter(({ path }) => path !== '')
     .map(({ path }) => `'${path}'`)
     .join('|');
 
-/** The same lines in bash and zsh: where in the tree the words before the cursor lead, and what may come there. */
-const place = (all: readonly Completed[], { current, before }: { readonly current: string; readonly before: string }): string =>
+/** The part shared by bash and zsh: finds the command that the words before the cursor name, and its completions. */
+const findCommand = (
+  all: readonly CommandCompletions[],
+  { current, before }: { readonly current: string; readonly before: string },
+): string =>
   `  local current=\${${current}} at='' word commands='' options=''
   for word in "\${${before}}"; do
     case "\${at:+$at }$word" in
@@ -51,10 +54,10 @@ const place = (all: readonly Completed[], { current, before }: { readonly curren
 ${cases(all)}
   esac`;
 
-function bashScript(all: readonly Completed[]): string {
+function bashScript(all: readonly CommandCompletions[]): string {
   return `# transitd completion for bash: source <(transitd completion bash)
 _transitd() {
-${place(all, { current: 'COMP_WORDS[COMP_CWORD]', before: 'COMP_WORDS[@]:1:COMP_CWORD-1' })}
+${findCommand(all, { current: 'COMP_WORDS[COMP_CWORD]', before: 'COMP_WORDS[@]:1:COMP_CWORD-1' })}
   if [[ $current == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$current"))
   else COMPREPLY=($(compgen -W "$commands" -- "$current")); fi
 }
@@ -62,11 +65,11 @@ complete -o default -F _transitd transitd
 `;
 }
 
-function zshScript(all: readonly Completed[]): string {
+function zshScript(all: readonly CommandCompletions[]): string {
   return `#compdef transitd
 # transitd completion for zsh: source <(transitd completion zsh)
 _transitd() {
-${place(all, { current: 'words[CURRENT]', before: '(@)words[2,CURRENT-1]' })}
+${findCommand(all, { current: 'words[CURRENT]', before: '(@)words[2,CURRENT-1]' })}
   if [[ $current == -* ]]; then compadd -- \${=options}
   elif [[ -n $commands ]]; then compadd -- \${=commands}
   else _files; fi
@@ -77,12 +80,12 @@ compdef _transitd transitd
 
 const fishText = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
-function fishScript(all: readonly Completed[]): string {
+function fishScript(all: readonly CommandCompletions[]): string {
   const lines = all.flatMap(({ path, commands, options }) => {
     const here = `-c transitd -n ${fishText(`__transitd_at ${fishText(path)}`)}`;
     return [
-      ...commands.map(({ name, says }) => `complete ${here} -f -a ${name} -d ${fishText(says)}`),
-      ...options.map(({ name, says }) => `complete ${here} -l ${name.slice(2)} -d ${fishText(says)}`),
+      ...commands.map(({ name, description }) => `complete ${here} -f -a ${name} -d ${fishText(description)}`),
+      ...options.map(({ name, description }) => `complete ${here} -l ${name.slice(2)} -d ${fishText(description)}`),
     ];
   });
   return `# transitd completion for fish: transitd completion fish | source

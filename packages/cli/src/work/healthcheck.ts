@@ -1,6 +1,6 @@
 import { exitCode } from '@transitd/process';
 
-/** For container engines: 0 when the node serves (active or a standby), 2 when it answers that it cannot, 1 when it does not answer. */
+/** Returns the exit code for container engines: 0 if the node is active or standby, 2 in another state, 1 if it does not answer. */
 export async function checkHealth(address: string): Promise<number> {
   try {
     const answer = await fetch(new URL('/v1/sys/health?standbyok=true&perfstandbyok=true', address), {

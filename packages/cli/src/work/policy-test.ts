@@ -3,28 +3,29 @@ import { AccessError, isCapability, policyPermits } from '@transitd/access';
 import { parsePath, RequestError } from '@transitd/http';
 import { exitCode, StartError } from '@transitd/process';
 
-/** What a policy says to one request. */
-export interface PolicyQuestion {
+/** A policy file and a request to test it with. */
+export interface PolicyTest {
   readonly file: string;
   /** Below `/v1/`. */
   readonly path: string;
   readonly capability: string;
-  /** `name=value` each. */
+  /** Each `name=value`. */
   readonly parameters: readonly string[];
 }
 
 /**
- * Asks a policy in a file, and prints `allowed` or `denied`.
- * @returns the exit code: 0 when it allows the request, 2 when it does not
- * @throws StartError for a file that is no policy, or a request that cannot be made
+ * Tests whether a policy file allows a request, and prints `allowed` or `denied`.
+ * @returns the exit code: 0 if the policy allows the request, 2 if not
+ * @throws StartError for an invalid policy file or request
  */
-export function testPolicy({ file, path, capability, parameters }: PolicyQuestion): number {
-  if (!isCapability(capability)) throw new StartError(`${capability} is no capability`);
+export function testPolicy({ file, path, capability, parameters }: PolicyTest): number {
+  if (!isCapability(capability))
+    throw new StartError(`unknown capability ${capability}: use create, read, update, patch, delete, list or sudo`);
   try {
-    const { path: asked, trailingSlash } = parsePath(`/v1/${path.replace(/^\//, '')}`);
-    if (trailingSlash && capability !== 'list') throw new StartError('only the path of a list may end with a slash');
-    const question = { path: asked, capability, parameters: membersOf(parameters) };
-    const allowed = policyPermits(readFileSync(file, 'utf8'), question, Date.now());
+    const { path: requestPath, trailingSlash } = parsePath(`/v1/${path.replace(/^\//, '')}`);
+    if (trailingSlash && capability !== 'list') throw new StartError('only a path to list may end with a slash');
+    const request = { path: requestPath, capability, parameters: membersOf(parameters) };
+    const allowed = policyPermits(readFileSync(file, 'utf8'), request, Date.now());
     console.log(allowed ? 'allowed' : 'denied');
     return allowed ? exitCode.ok : exitCode.denied;
   } catch (error) {
@@ -34,7 +35,7 @@ export function testPolicy({ file, path, capability, parameters }: PolicyQuestio
   }
 }
 
-/** The members that a body would have: `true`, `7`, `["a"]` as in JSON, anything else as a text. */
+/** Returns the members of the request body: values that are JSON, such as `true`, `7` or `["a"]`, are parsed; others are strings. */
 function membersOf(parameters: readonly string[]): Readonly<Record<string, unknown>> {
   const members: Record<string, unknown> = Object.create(null);
   for (const parameter of parameters) {

@@ -3,84 +3,96 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StartError } from '@transitd/process';
 import { expect } from 'chai';
-import { connectionSettings, namesServer, tokenFile } from '../../src/session/environment.ts';
+import { connectionSettings, hasAddress, tokenFile } from '../../src/session/environment.ts';
 import { openSession } from '../../src/session/session.ts';
-import { forgetToken, keepToken, keptToken } from '../../src/session/token-file.ts';
+import { deleteToken, readToken, storeToken } from '../../src/session/token-file.ts';
 
-describe('where a command asks', () => {
+describe('the server address', () => {
   for (const { options = {}, environment = {}, expected, because } of [
-    { expected: 'http://127.0.0.1:8200', because: 'nothing is said' },
-    { environment: { BAO_ADDR: 'http://b' }, expected: 'http://b', because: 'of three variables only the last is set' },
-    { environment: { BAO_ADDR: 'http://b', VAULT_ADDR: 'http://v' }, expected: 'http://v', because: 'VAULT_ goes before BAO_' },
+    { expected: 'http://127.0.0.1:8200', because: 'neither option nor variable is set' },
+    { environment: { BAO_ADDR: 'http://b' }, expected: 'http://b', because: 'only the last of three variables is set' },
+    {
+      environment: { BAO_ADDR: 'http://b', VAULT_ADDR: 'http://v' },
+      expected: 'http://v',
+      because: 'VAULT_ takes precedence over BAO_',
+    },
     {
       environment: { VAULT_ADDR: 'http://v', TRANSITD_ADDR: 'http://t' },
       expected: 'http://t',
-      because: 'ours goes before both',
+      because: 'TRANSITD_ takes precedence over both',
     },
-    { environment: { VAULT_ADDR: 'http://v', TRANSITD_ADDR: '' }, expected: 'http://v', because: 'an empty one is not set' },
+    {
+      environment: { VAULT_ADDR: 'http://v', TRANSITD_ADDR: '' },
+      expected: 'http://v',
+      because: 'an empty variable counts as unset',
+    },
     {
       environment: { TRANSITD_ADDR: 'http://t' },
       options: { address: 'http://o' },
       expected: 'http://o',
-      because: 'an option is nearest',
+      because: 'an option takes precedence over variables',
     },
-    { environment: { TRANSITD_ADDR: 'http://a, http://b' }, expected: 'http://a http://b', because: 'there may be several' },
+    {
+      environment: { TRANSITD_ADDR: 'http://a, http://b' },
+      expected: 'http://a http://b',
+      because: 'a variable may hold several addresses',
+    },
   ])
     it(`is ${expected}: ${because}`, () => {
       expect(connectionSettings(options, environment).addresses.join(' ')).to.equal(expected);
-      expect(namesServer(options, environment)).to.equal(because !== 'nothing is said');
+      expect(hasAddress(options, environment)).to.equal(because !== 'neither option nor variable is set');
     });
 
-  it('takes authority, namespace and token in the same way', () => {
+  it('reads CA file, namespace and token with the same precedence', () => {
     const environment = { TRANSITD_CACERT: 'ca', VAULT_NAMESPACE: 'ns', BAO_TOKEN: 'b', VAULT_TOKEN: 'v' };
     expect(connectionSettings({}, environment)).to.include({ caFile: 'ca', namespace: 'ns', token: 'v' });
     expect(connectionSettings({ caCert: 'x', namespace: 'y' }, environment)).to.include({ caFile: 'x', namespace: 'y' });
   });
 });
 
-describe('the token of the last login', () => {
+describe('the stored token of the last login', () => {
   let folder = '';
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'transitd-token-'));
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('is kept in a file that its owner alone can read, replaced whole, and forgotten', () => {
+  it('is stored in a file that only its owner can read, replaced and deleted', () => {
     const file = tokenFile({ HOME: folder });
     expect(file).to.equal(join(folder, '.transitd-token'));
-    expect(keptToken(file)).to.equal(undefined);
-    keepToken(file, 's.one');
-    keepToken(file, 's.two');
-    expect(keptToken(file)).to.equal('s.two');
+    expect(readToken(file)).to.equal(undefined);
+    storeToken(file, 's.one');
+    storeToken(file, 's.two');
+    expect(readToken(file)).to.equal('s.two');
     expect(statSync(file).mode & 0o777).to.equal(0o600);
     expect(readFileSync(file, 'utf8')).to.equal('s.two\n');
-    forgetToken(file);
-    expect(keptToken(file)).to.equal(undefined);
+    deleteToken(file);
+    expect(readToken(file)).to.equal(undefined);
   });
 
-  it('is not used from a file that others can read', () => {
+  it('is refused if other users can read its file', () => {
     const file = join(folder, 't');
     writeFileSync(file, 's.one', { mode: 0o644 });
-    expect(() => keptToken(file)).to.throw(StartError, /has the mode 0644/);
+    expect(() => readToken(file)).to.throw(StartError, /has mode 0644/);
   });
 
-  it('is not lost without a word when it cannot be kept', () => {
-    expect(() => keepToken(join(folder, 'no/such/folder'), 's.one')).to.throw(StartError, /cannot be written: ENOENT/);
+  it('fails with an error when it cannot be stored', () => {
+    expect(() => storeToken(join(folder, 'no/such/folder'), 's.one')).to.throw(StartError, /cannot be written: ENOENT/);
   });
 
-  it('comes behind the environment', () => {
-    keepToken(tokenFile({ HOME: folder }), 's.kept');
-    expect(openSession({}, { HOME: folder }).token).to.equal('s.kept');
-    expect(openSession({}, { HOME: folder, BAO_TOKEN: 's.given' }).token).to.equal('s.given');
+  it('is used only if the environment has no token', () => {
+    storeToken(tokenFile({ HOME: folder }), 's.stored');
+    expect(openSession({}, { HOME: folder }).token).to.equal('s.stored');
+    expect(openSession({}, { HOME: folder, BAO_TOKEN: 's.environment' }).token).to.equal('s.environment');
   });
 
   for (const [what, environment] of [
-    ['an address that is none', { TRANSITD_ADDR: 'nonsense' }],
-    ['a token with a line end in it', { TRANSITD_TOKEN: 's.one\ntwo' }],
-    ['an authority that is not there', { TRANSITD_CACERT: '/nowhere/ca.pem' }],
-    ['an authority that is no certificate', { TRANSITD_CACERT: import.meta.filename }],
+    ['an invalid address', { TRANSITD_ADDR: 'nonsense' }],
+    ['a token that contains a newline', { TRANSITD_TOKEN: 's.one\ntwo' }],
+    ['a CA file that does not exist', { TRANSITD_CACERT: '/nowhere/ca.pem' }],
+    ['a CA file that is not a certificate', { TRANSITD_CACERT: import.meta.filename }],
   ] as const)
-    it(`does not begin with ${what}`, () => {
+    it(`refuses ${what}`, () => {
       expect(() => openSession({}, { HOME: folder, ...environment }))
         .to.throw(StartError)
         .with.property('message')

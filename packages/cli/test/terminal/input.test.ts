@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { StartError } from '@transitd/process';
 import { expect } from 'chai';
-import { bytesFrom, hiddenLine, processSources, type Sources, type Terminal, textFrom } from '../../src/terminal/input.ts';
+import { bytesFrom, processSources, promptHidden, type Sources, type Terminal, textFrom } from '../../src/terminal/input.ts';
 
 const sources: Sources = { stdin: async () => Buffer.from('typed\r\n'), file: (path) => Buffer.from(`of ${path}\n`) };
 
-describe('what is not on the command line', () => {
-  it('comes from standard input, a file, or stands there as it is; a text without its line end, bytes with it', async () => {
+describe('inputs besides arguments', () => {
+  it('come from standard input, a file or the argument; text loses its final newline, bytes keep it', async () => {
     expect(await textFrom('-', sources)).to.equal('typed');
     expect(await textFrom('@f', sources)).to.equal('of f');
     expect(await textFrom('plain', sources)).to.equal('plain');
@@ -16,12 +16,12 @@ describe('what is not on the command line', () => {
     expect(String(await bytesFrom('plain', sources))).to.equal('plain');
   });
 
-  it('says which file cannot be read', () => {
+  it('names the file that cannot be read', () => {
     expect(() => processSources().file('/nowhere/x')).to.throw(StartError, '/nowhere/x cannot be read: ENOENT');
   });
 });
 
-describe('a hidden line', () => {
+describe('promptHidden', () => {
   function terminal({ isTTY = true } = {}) {
     const events = new EventEmitter();
     const raw: boolean[] = [];
@@ -43,16 +43,16 @@ describe('a hidden line', () => {
       },
     };
     return {
-      // A stand-in with what is used of a terminal.
+      // A fake with the members that the prompt uses.
       terminal: { input, output } as unknown as Terminal,
       type: (text: string) => void events.emit('data', Buffer.from(text)),
       seen: () => ({ written, raw, reads, listeners: events.listenerCount('data') }),
     };
   }
 
-  it('is what was typed up to the end of the line, corrected, and nothing of it is shown', async () => {
+  it('returns the typed line with corrections applied, without echo', async () => {
     const { terminal: at, type, seen } = terminal();
-    const line = hiddenLine('Share: ', 'give -', at);
+    const line = promptHidden('Share: ', 'use -', at);
     type('ab');
     type('x\u007fc');
     type('d\b\r');
@@ -61,19 +61,19 @@ describe('a hidden line', () => {
   });
 
   for (const key of ['\u0003', '\u0004'])
-    it(`can be broken off by ${JSON.stringify(key)}, which gives the terminal back`, async () => {
+    it(`fails on ${JSON.stringify(key)} and restores the terminal`, async () => {
       const { terminal: at, type, seen } = terminal();
-      const line = hiddenLine('Share: ', 'give -', at);
+      const line = promptHidden('Share: ', 'use -', at);
       type(`secret${key}`);
       expect(await line.catch((error: unknown) => error))
         .to.be.instanceOf(StartError)
-        .with.property('message', 'broken off');
+        .with.property('message', 'interrupted');
       expect(seen().raw).to.deep.equal([true, false]);
     });
 
-  it('is not waited for without a terminal', async () => {
+  it('fails at once without a terminal', async () => {
     const { terminal: at } = terminal({ isTTY: false });
-    const attempt = (async () => hiddenLine('Share: ', 'give -', at))();
-    expect(await attempt.catch((error: unknown) => String(error))).to.include('there is no terminal to ask at: give -');
+    const attempt = (async () => promptHidden('Share: ', 'use -', at))();
+    expect(await attempt.catch((error: unknown) => String(error))).to.include('no terminal to prompt on: use -');
   });
 });

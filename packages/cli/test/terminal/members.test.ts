@@ -11,7 +11,7 @@ const sources: Sources = {
   },
 };
 
-describe('data on a command line', () => {
+describe('data arguments', () => {
   for (const { args, body } of [
     { args: [], body: {} },
     { args: ['a=b', 'c='], body: { a: 'b', c: '' } },
@@ -30,23 +30,23 @@ describe('data on a command line', () => {
     });
 
   for (const { args, says } of [
-    { args: ['ok=1', 'hunter2'], says: 'argument 2 of the data is not of the form name=value' },
-    { args: ['=hunter2'], says: 'argument 1 of the data is not of the form name=value' },
+    { args: ['ok=1', 'hunter2'], says: 'data argument 2 is not of the form name=value' },
+    { args: ['=hunter2'], says: 'data argument 1 is not of the form name=value' },
     { args: ['a=@nowhere'], says: 'nowhere cannot be read: ENOENT' },
     ...['password', 'secret_id', 'jwt', 'token', 'otp', 'pin', 'key', 'backup'].flatMap((name) =>
       ['hunter2', '\\@hunter2', ''].map((value) => ({
         args: ['ok=1', `${name}=${value}`],
-        says: `${name} must not be on the command line, where other users and the shell's history have it: use ${name}=- to read it from standard input, or ${name}=@FILE to read it from a file`,
+        says: `${name} must not be on the command line, where other users and the shell history can expose it: use ${name}=- to read it from standard input, or ${name}=@FILE to read it from a file`,
       })),
     ),
   ])
-    it(`refuses ${JSON.stringify(args)}, without showing it`, async () => {
+    it(`refuses ${JSON.stringify(args)} without repeating the value`, async () => {
       const error = await membersOf(args, sources).catch((reason: unknown) => reason);
       expect(error).to.be.instanceOf(StartError).with.property('message', says);
     });
 
   for (const text of ['', 'hunter2', '[1]', 'null', '"hunter2"'])
-    it(`takes no ${JSON.stringify(text)} for an object, and does not show it`, async () => {
+    it(`refuses ${JSON.stringify(text)} as a JSON object without repeating it`, async () => {
       const error = await membersOf(['-'], { ...sources, stdin: async () => Buffer.from(text) }).catch(
         (reason: unknown) => reason,
       );
@@ -56,7 +56,7 @@ describe('data on a command line', () => {
         .and.not.include('hunter2');
     });
 
-  it('pairs are pairs', () => {
+  it('parses the pairs of an option', () => {
     expect(pairsOf('--metadata', ['a=1', 'b=x=y'])).to.deep.equal({ a: '1', b: 'x=y' });
     expect(() => pairsOf('--metadata', ['hunter2'])).to.throw(StartError, /^--metadata takes pairs of the form name=value$/);
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { cellOf, harmless, rowsOf, tableText } from '../../src/terminal/table.ts';
+import { cellOf, escapeControls, rowsOf, tableText } from '../../src/terminal/table.ts';
 
 describe('tables', () => {
   it('align their columns below their titles', () => {
@@ -23,10 +23,10 @@ describe('tables', () => {
     { value: false, cell: 'false' },
     { value: { a: [1] }, cell: '{"a":[1]}' },
   ])
-    it(`${JSON.stringify(value)} is ${cell}`, () => expect(cellOf(value)).to.equal(cell));
+    it(`show ${JSON.stringify(value)} as ${cell}`, () => expect(cellOf(value)).to.equal(cell));
 
-  it('let nothing of the server steer the terminal', () => {
-    expect(harmless('a\u001b[2Jb\u009b\u202e\tc\nd')).to.equal('a\\u{1b}[2Jb\\u{9b}\\u{202e}\tc\nd');
+  it('escape control characters from the server', () => {
+    expect(escapeControls('a\u001b[2Jb\u009b\u202e\tc\nd')).to.equal('a\\u{1b}[2Jb\\u{9b}\\u{202e}\tc\nd');
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(tableText(['A'], [[text]])).not.to.match(/(?![\n\t])\p{Cc}/u);
@@ -51,7 +51,7 @@ describe('tables', () => {
       names: ['token', 'token_accessor', 'token_duration', 'token_renewable', 'token_policies', 'token_meta_user'],
     },
     {
-      what: 'a wrapping rather than what is in it',
+      what: 'a wrapping token instead of the data',
       answer: {
         ...envelope,
         data: { a: 1 },
@@ -65,8 +65,8 @@ describe('tables', () => {
         'wrapping_token_creation_path',
       ],
     },
-    { what: 'an answer without an envelope', answer: { sealed: true }, names: ['sealed'] },
-    { what: 'nothing of a list', answer: undefined, names: [] },
+    { what: 'a response without an envelope', answer: { sealed: true }, names: ['sealed'] },
+    { what: 'nothing for an empty response', answer: undefined, names: [] },
   ])
     it(`show ${what}`, () => expect(rowsOf(answer).map(([name]) => name)).to.deep.equal(names));
 });

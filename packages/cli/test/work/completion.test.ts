@@ -6,8 +6,8 @@ import { noLocalWork } from '../no-local-work.ts';
 
 const program = await createProgram(() => undefined, noLocalWork);
 
-/** What a real bash offers behind these words. */
-function offered(...words: readonly string[]): readonly string[] {
+/** Returns the completions that bash offers after these words. */
+function completionsIn(...words: readonly string[]): readonly string[] {
   const script = `${completionScript('bash', program)}
 COMP_WORDS=(transitd "$@"); COMP_CWORD=$#; _transitd; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-c', script, 'bash', ...words], { encoding: 'utf8' });
@@ -27,12 +27,12 @@ describe('completion', () => {
     { words: [''], some: ['server', 'status', 'login', 'operator', 'doctor'] },
     { words: ['nonsense', ''], some: ['server', 'status'] },
   ] as { words: string[]; all?: string[]; some?: string[] }[])
-    it(`of bash, behind ${JSON.stringify(words.join(' '))}`, () => {
-      if (all !== undefined) expect(offered(...words)).to.have.members(all);
-      else expect(offered(...words)).to.include.members(some ?? []);
+    it(`in bash, after ${JSON.stringify(words.join(' '))}`, () => {
+      if (all !== undefined) expect(completionsIn(...words)).to.have.members(all);
+      else expect(completionsIn(...words)).to.include.members(some ?? []);
     });
 
-  it('knows every command in every shell', () => {
+  it('covers every command in every shell', () => {
     const paths = completions(program).map(({ path }) => path);
     expect(paths).to.include.members(['', 'operator raft autopilot set-config', 'key encrypt', 'completion']);
     for (const shell of ['bash', 'zsh', 'fish'] as const)

@@ -20,20 +20,20 @@ describe('transitd policy test', () => {
   writeFileSync(join(folder, 'broken.hcl'), 'path "a" { capabilities = ["fly"] }');
   after(() => rmSync(folder, { recursive: true }));
 
-  /** The exit code, with what was said. */
+  /** Returns the exit code and the output. */
   async function run(...argv: readonly string[]): Promise<readonly [number, string]> {
-    const said: string[] = [];
+    const printed: string[] = [];
     const { log, error } = console;
-    console.log = (line: string) => void said.push(line);
+    console.log = (line: string) => void printed.push(line);
     console.error = console.log;
     try {
-      return [await runCommandLine(['policy', 'test', ...argv], noLocalWork), said.join('\n')];
+      return [await runCommandLine(['policy', 'test', ...argv], noLocalWork), printed.join('\n')];
     } finally {
       Object.assign(console, { log, error });
     }
   }
 
-  for (const [question, code] of [
+  for (const [request, code] of [
     [['transit/encrypt/k', 'update'], 0],
     [['/transit/encrypt/k', 'update', 'plaintext=AAAA'], 0],
     [['transit/encrypt/k', 'update', 'key_version=1'], 2],
@@ -48,8 +48,8 @@ describe('transitd policy test', () => {
     [['transit/export/encryption-key/k', 'read'], 2],
     [['nowhere', 'read'], 2],
   ] as const)
-    it(`exits with ${code} for ${question.join(' ')}`, async () => {
-      expect(await run(file, ...question)).to.deep.equal([code, code === 0 ? 'allowed' : 'denied']);
+    it(`exits with ${code} for ${request.join(' ')}`, async () => {
+      expect(await run(file, ...request)).to.deep.equal([code, code === 0 ? 'allowed' : 'denied']);
     });
 
   for (const [argv, says] of [
@@ -57,15 +57,15 @@ describe('transitd policy test', () => {
     [[join(folder, 'broken.hcl'), 'a', 'read'], /1:28: invalid capability/],
     [[file, 'a//b', 'read'], /empty segment/],
     [[file, 'a/../b', 'read'], /\. or \.\. segment/],
-    [[file, 'a/', 'read'], /only the path of a list/],
+    [[file, 'a/', 'read'], /only a path to list/],
     [[file, '', 'read'], /the path is empty/],
-    [[file, 'a', 'fly'], /fly is no capability/],
+    [[file, 'a', 'fly'], /unknown capability fly/],
     [[file, 'a', 'read', 'x'], /not of the form name=value/],
     [[file, 'a'], /missing required argument/],
   ] as const)
     it(`exits with 1 for ${argv.slice(1).join(' ')}: ${says.source}`, async () => {
-      const [code, said] = await run(...argv);
+      const [code, output] = await run(...argv);
       expect(code).to.equal(1);
-      if (argv.length > 2) expect(said).to.match(says);
+      if (argv.length > 2) expect(output).to.match(says);
     });
 });

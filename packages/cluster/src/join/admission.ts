@@ -14,18 +14,18 @@ export interface AdmissionParts {
   readonly store: Store;
   readonly changes: ConfigurationChanges;
   readonly clusterId: string;
-  /** The authority that signs, PEM; undefined before the first rotation. */
+  /** The signing authority, PEM; undefined before the first rotation. */
   readonly current?: string | undefined;
   readonly self: NodeId;
-  /** What the leader knows of its peers. */
+  /** Returns the leader's status of its peers. */
   readonly peers: () => readonly PeerStatus[];
 }
 
-/** A member that restarts is heard of again before that. */
+/** How long a member must be silent before another node may take its name; a restarting member is heard sooner. */
 const silentMsMin = 10_000;
 
 /**
- * Makes a node that has shown that it holds the seal's key a member: a learner first, a voter as soon as it has caught up.
+ * Makes a node that has proved to hold the seal's key a member: a learner first, a voter as soon as it has caught up.
  * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
  */
 export async function admit(
@@ -47,16 +47,17 @@ export async function admit(
   let members: readonly Member[] = [];
   await changes.make((_conf, before) => {
     requireSigner(before, authority);
-    // A node that lost its disk comes back under a new id: one that has the seal's key may take the place of a namesake that has not been heard
-    // of for a while. The answer to an earlier attempt may have been lost: the same id may try again as long as nothing was heard of it. A
-    // namesake that has just been admitted counts as heard of, so that of several joiners with one name one is admitted.
+    // A node that lost its disk returns under a new id: it may replace a member with its name that has been silent for a while. If the
+    // answer to an earlier attempt was lost, the same id may try again as long as the member was never heard. A member that was just
+    // admitted counts as heard, so only one of several joiners with the same name is admitted.
     const namesake = before.members.find((one) => one.name === name);
     const peer = peers().find((one) => one.id === namesake?.id);
-    const unborn = peer?.learner === true && peer.match === 0;
-    const isAgain = namesake?.id === id && unborn;
-    if (namesake?.id === self) throw new JoinError('name_taken', `the active node itself has the name ${name}`);
-    if (peer !== undefined && !isAgain && peer.silentMs < silentMsMin) throw new JoinError('name_taken', takenText(name, peer));
-    if (isAgain) {
+    const neverHeard = peer?.learner === true && peer.match === 0;
+    const isRetry = namesake?.id === id && neverHeard;
+    if (namesake?.id === self)
+      throw new JoinError('name_taken', `the name ${name} belongs to the active node: give this node another node_id`);
+    if (peer !== undefined && !isRetry && peer.silentMs < silentMsMin) throw new JoinError('name_taken', takenText(name, peer));
+    if (isRetry) {
       members = before.members.map((one) => (one.id === id ? member : one));
       return { membership: { ...before, members } };
     }
@@ -76,8 +77,11 @@ function refuseUsedId({ members, removed }: Membership, { id }: Joiner): void {
   if (members.some((one) => one.id === id)) throw new JoinError('node_id_used', 'this node id belongs to a member');
 }
 
-/** A node that lost its disk meets this for as long as the leader cannot know that its namesake is gone. */
+/** A node that lost its disk gets this refusal until the leader can assume that the member with its name is gone. */
 function takenText(name: string, { silentMs }: PeerStatus): string {
   const [heardS, replaceS] = [Math.round(silentMs / 100) / 10, silentMsMin / 1000];
-  return `the name ${name} belongs to a member that was admitted or heard of ${heardS} s ago; a node with an empty data directory takes its place once that member has been silent for ${replaceS} s`;
+  return (
+    `the name ${name} belongs to a member that was admitted or heard ${heardS} s ago; ` +
+    `a node with an empty data directory can replace it once it has been silent for ${replaceS} s`
+  );
 }

@@ -30,24 +30,24 @@ interface OpenChallenge extends JoinOpening {
 
 type Ending = 'challenge_used' | 'challenge_expired' | 'challenge_displaced';
 
-/** Challenges open at a time. */
+/** Limit of open challenges. */
 const openMax = 16;
-/** How long one is good. */
+/** Validity of a challenge. */
 const lifeMs = 60_000;
-/** Ends that are remembered, so that a late answer is told what became of its challenge. */
-const endsMax = 64;
+/** Limit of remembered endings: a late answer is told how its challenge ended. */
+const endingsMax = 64;
 
 /**
- * The leader's side of joins. Anybody may ask for a challenge, so there is no full desk that strangers could keep full: a new challenge
- * displaces the oldest one of whoever has the most open. A stranger displaces its own, not those of a joiner at another address; with
- * as many addresses as there are places it still has to fill all of them between a joiner's challenge and its answer.
+ * The leader's side of joins. Any node may request a challenge, so strangers must not be able to use up the limit: a new challenge
+ * displaces the oldest one of the address with the most open ones. A stranger thus displaces its own challenges, not those of a joiner at
+ * another address. With as many addresses as the limit it must still open all of them between a joiner's challenge and its answer.
  */
 export class JoinDesk {
   readonly #options: JoinDeskOptions;
-  /** By id, the oldest first. */
+  /** By id, oldest first. */
   readonly #open = new Map<string, OpenChallenge>();
-  readonly #ends = new Map<string, Ending>();
-  /** Counts the calls of `clear`, so that a challenge that is being made when one comes is not opened. */
+  readonly #endings = new Map<string, Ending>();
+  /** Counts the calls of `clear`: a challenge that is being made during one is not opened. */
   #clears = 0;
 
   constructor(options: JoinDeskOptions) {
@@ -55,8 +55,8 @@ export class JoinDesk {
   }
 
   /**
-   * Opens a challenge for a node: the offer, as it goes back.
-   * @param source - where the request comes from: the client's address, as the node saw it that it was sent to
+   * Opens a challenge for a node; returns the offer to send.
+   * @param source - the client's address, as seen by the node that received the request
    * @throws JoinError `join_malformed`, `leader_changed`; BarrierError `unseal_key_not_kept`; StoreError
    */
   async challenge(message: unknown, source: string): Promise<object> {
@@ -67,7 +67,7 @@ export class JoinDesk {
     const { secret, ...wrapping } = await this.#options.wrap(exchangedBefore(request, announcement));
     if (clears !== this.#clears) {
       secret.fill(0);
-      throw new JoinError('leader_changed', 'this node has just ceased to be the active one');
+      throw new JoinError('leader_changed', 'this node is no longer the active one');
     }
     const offer = { ...announcement, ...wrapping };
     this.#makeRoom();
@@ -76,7 +76,7 @@ export class JoinDesk {
   }
 
   /**
-   * Takes the answer to a challenge, which is used up by it, right or wrong: the welcome, as it goes back.
+   * Checks the answer to a challenge, which is used up even by a wrong answer; returns the welcome to send.
    * @throws JoinError `join_malformed`, `challenge_unknown`, `challenge_used`, `challenge_expired`, `challenge_displaced`, `join_proof`;
    *   what `admit` throws
    */
@@ -87,7 +87,7 @@ export class JoinDesk {
       if (!sameProof(answer.proof, joinerProof(secret, opening)))
         throw new JoinError(
           'join_proof',
-          'the proof is wrong: the node does not hold the seal key, or what was sent has been changed on the way',
+          'the proof is wrong: the node does not hold the seal key, or its messages were changed on the way',
         );
       const { nonce: _, ...joiner } = opening.request;
       const admission = await this.#options.admit(joiner);
@@ -97,12 +97,12 @@ export class JoinDesk {
     }
   }
 
-  /** Ends every open challenge at once: for a node that seals or is not the active one any more. */
+  /** Ends every open challenge: this node was sealed or is no longer active. */
   clear(): void {
     this.#clears += 1;
     for (const { secret } of this.#open.values()) secret.fill(0);
     this.#open.clear();
-    this.#ends.clear();
+    this.#endings.clear();
   }
 
   #take(id: string): OpenChallenge {
@@ -115,8 +115,8 @@ export class JoinDesk {
   }
 
   #notOpen(id: string): JoinError {
-    const ending = this.#ends.get(id) ?? 'challenge_unknown';
-    return new JoinError(ending, `${endings[ending]}; a new one has to be asked for`);
+    const ending = this.#endings.get(id) ?? 'challenge_unknown';
+    return new JoinError(ending, `${endings[ending]}; request a new one`);
   }
 
   #endExpired(): void {
@@ -126,7 +126,7 @@ export class JoinDesk {
 
   #makeRoom(): void {
     this.#endExpired();
-    if (this.#open.size >= openMax) this.#end(oldestOfTheGreediest(this.#open), 'challenge_displaced');
+    if (this.#open.size >= openMax) this.#end(oldestOfBusiestSource(this.#open), 'challenge_displaced');
   }
 
   #end(id: string, ending: Ending): void {
@@ -136,21 +136,21 @@ export class JoinDesk {
   }
 
   #remember(id: string, ending: Ending): void {
-    this.#ends.set(id, ending);
-    const [oldest] = this.#ends.keys();
-    if (this.#ends.size > endsMax && oldest !== undefined) this.#ends.delete(oldest);
+    this.#endings.set(id, ending);
+    const [oldest] = this.#endings.keys();
+    if (this.#endings.size > endingsMax && oldest !== undefined) this.#endings.delete(oldest);
   }
 }
 
 const endings: Readonly<Record<Ending | 'challenge_unknown', string>> = {
-  challenge_unknown: 'this challenge was not given by this node, or long ago',
+  challenge_unknown: 'this node does not know this challenge, or it ended long ago',
   challenge_used: 'this challenge has been answered already',
-  challenge_expired: 'this challenge was good for one minute, which is over',
-  challenge_displaced: 'this challenge was displaced by newer ones: too many nodes ask at the same time',
+  challenge_expired: 'this challenge has expired: it was valid for one minute',
+  challenge_displaced: 'this challenge was displaced by newer ones: too many nodes join at the same time',
 };
 
-/** Of equally many open ones, the source whose oldest is the oldest. */
-function oldestOfTheGreediest(open: ReadonlyMap<string, OpenChallenge>): string {
+/** Returns the oldest challenge of the source with the most; among equals, of the source with the oldest challenge. */
+function oldestOfBusiestSource(open: ReadonlyMap<string, OpenChallenge>): string {
   const bySource = Map.groupBy(open, ([, { source }]) => callerGroup(source));
   const [[id] = ['']] = [...bySource.values()].reduce((most, one) => (one.length > most.length ? one : most), []);
   return id;

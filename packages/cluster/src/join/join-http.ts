@@ -4,34 +4,34 @@ import { JoinError } from '../refusals/join-error.ts';
 import type { Send } from './join-client.ts';
 
 export interface JoinHttpOptions {
-  /** PEM: what https addresses are checked against instead of the system's authorities. The join itself is safe without. */
+  /** PEM of the authority for https addresses, instead of the system's. The join is safe without it. */
   readonly ca?: string;
-  /** Ends what is under way, as when the node stops. */
+  /** Ends requests in flight, as when the node stops. */
   readonly signal?: AbortSignal;
-  /** For one message and its answer. A forwarded answer has 10 s at the leader. */
+  /** Deadline for one message and its answer; the leader has 10 s for a forwarded one. */
   readonly deadlineMs?: number;
 }
 
 const deadlineDefaultMs = 15_000;
-/** The longest member list is 40 KiB. */
+/** The longest membership is 40 KiB. */
 const answerBytesMax = 128 * 1024;
-/** Of what a leader says about its refusal. */
+/** Limit for the reason of a leader's refusal. */
 const reasonCharactersMax = 300;
 
-/** Sends by HTTP or HTTPS, over a connection of its own each time. A redirect is not followed. */
+/** Sends by HTTP or HTTPS, on a new connection each time, and follows no redirect. */
 export const sendByHttp =
   (options: JoinHttpOptions = {}): Send =>
   (address, path, message) =>
     exchange({ address, path, body: JSON.stringify(message) }, options);
 
-interface Asked {
+interface OutgoingMessage {
   readonly address: string;
   readonly path: string;
   readonly body: string;
 }
 
 async function exchange(
-  { address, path, body }: Asked,
+  { address, path, body }: OutgoingMessage,
   { ca, signal, deadlineMs = deadlineDefaultMs }: JoinHttpOptions,
 ): Promise<unknown> {
   const deadline = AbortSignal.timeout(deadlineMs);
@@ -78,14 +78,15 @@ async function bodyOf(response: IncomingMessage): Promise<Answer> {
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > answerBytesMax) throw new JoinError('leader_untrusted', `its answer has more than ${answerBytesMax} bytes`); // leaving the loop ends the connection
+    // Leaving the loop closes the connection.
+    if (length > answerBytesMax) throw new JoinError('leader_untrusted', `its answer has more than ${answerBytesMax} bytes`);
     chunks.push(chunk);
   }
   return { status: response.statusCode ?? 0, body: Buffer.concat(chunks) };
 }
 
-/** Refusals that a later attempt may not meet: no leader, sealed, too many at the same time. */
-const isForNow = (status: number): boolean => status >= 500 || status === 408 || status === 429;
+/** Whether a later attempt may succeed: no leader, sealed, too many requests. */
+const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 429;
 
 function messageIn({ status, body }: Answer): unknown {
   const json = jsonIn(body);
@@ -96,7 +97,7 @@ function messageIn({ status, body }: Answer): unknown {
   const reason = refusalIn(json);
   const answered = status >= 300 && status < 400 ? 'a redirect, which is not followed' : `status ${status}`;
   const text = `it answered with ${answered}${reason === undefined ? '' : `: ${reason}`}`;
-  throw new JoinError(isForNow(status) ? 'leader_unavailable' : 'leader_refused', text);
+  throw new JoinError(isTemporary(status) ? 'leader_unavailable' : 'leader_refused', text);
 }
 
 function jsonIn(body: Buffer): unknown {
@@ -107,7 +108,7 @@ function jsonIn(body: Buffer): unknown {
   }
 }
 
-/** The first of `errors`, in one line of printable characters: it comes from a stranger and goes into a log. */
+/** Returns the first of `errors` as one line of printable characters: it comes from an unverified node and goes into a log. */
 function refusalIn(json: unknown): string | undefined {
   const errors = typeof json === 'object' && json !== null && 'errors' in json ? json.errors : undefined;
   const [first] = Array.isArray(errors) ? errors : [];
@@ -116,7 +117,7 @@ function refusalIn(json: unknown): string | undefined {
     : undefined;
 }
 
-/** What a failed connection says: its code where there is one, since some errors of several addresses have no message. */
+/** Returns the reason of a failed connection; its code when there is no message, as with errors of several addresses. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'it cannot be reached';
   const { code } = error as NodeJS.ErrnoException;

@@ -20,11 +20,11 @@ export interface Joiner {
 
 /** 1, joiner → leader. */
 export interface JoinRequest extends Joiner {
-  /** 32 random bytes: what the leader says cannot be older than this. */
+  /** 32 random bytes: the leader's messages cannot be older than this. */
   readonly nonce: Buffer;
 }
 
-/** What an offer says beside the seal's part of it. */
+/** The part of an offer without the seal. */
 export interface Announcement {
   readonly clusterId: string;
   /** The certificate of the cluster's authority, PEM. */
@@ -46,11 +46,11 @@ export interface JoinAnswer {
   readonly proof: Buffer;
 }
 
-/** What makes a joiner a member. */
+/** The result of an admission: the joiner is a member. */
 export interface Admission {
   /** The node's certificate, PEM. */
   readonly certificate: string;
-  /** Everybody, the new member included. */
+  /** All members, including the new one. */
   readonly members: readonly Member[];
 }
 
@@ -59,11 +59,11 @@ export interface JoinWelcome extends Admission {
   readonly proof: Buffer;
 }
 
-// Every field has a bound, every text one spelling: what is decoded and encoded again is what was sent.
+// Every field is bounded and has one spelling, so that decoding and encoding again gives the bytes that were sent.
 
 const matching = (pattern: RegExp, error: string) => z.string(error).regex(pattern, error);
 
-/** Strict base64 of exactly that many bytes, with no bit to spare. */
+/** Strict base64 of exactly this many bytes, without unused bits set. */
 const bytes = (count: number) => {
   const error = `is not the base64 of ${count} bytes`;
   return matching(new RegExp(`^[A-Za-z0-9+/=]{${4 * Math.ceil(count / 3)}}$`), error)
@@ -72,7 +72,7 @@ const bytes = (count: number) => {
     .refine(({ length }) => length === count, error);
 };
 
-/** One block. */
+/** One PEM block. */
 const pem = (label: string, charactersMax: number) => {
   const error = `is not one ${label} in PEM of at most ${charactersMax} characters`;
   const block = new RegExp(`^-----BEGIN ${label}-----\n(?:[A-Za-z0-9+/=]{1,76}\n)+-----END ${label}-----\n?$`);
@@ -90,7 +90,7 @@ const apiAddress = matching(/^https?:\/\/[\x21-\x7e]{1,248}$/, apiAddressProblem
   return url !== null && url.username === '' && url.password === '';
 }, apiAddressProblem);
 
-/** Whether a text is an address at which a member can be asked: scheme, host and port, nothing else. */
+/** Whether a text is the API address of a member: scheme, host and port, nothing else. */
 export const isLeaderAddress = (text: string): boolean =>
   apiAddress.safeParse(text).success && /^https?:\/\/[^/?#\\]+\/?$/.test(text);
 
@@ -133,7 +133,7 @@ const offerMessage = z.strictObject({
 
 const answerMessage = z.strictObject({ challenge_id: challengeId, proof });
 
-/** What those two may be, as a JSON Schema. */
+/** JSON Schemas of the joiner's two messages. */
 export const joinRequestSchema = z.toJSONSchema(requestMessage, { io: 'input' });
 export const joinAnswerSchema = z.toJSONSchema(answerMessage, { io: 'input' });
 
@@ -163,7 +163,7 @@ export const encodeRequest = (request: JoinRequest): object => ({
   nonce: request.nonce.toString('base64'),
 });
 
-/** @throws JoinError `join_malformed`, as all that decode here */
+/** @throws JoinError `join_malformed`, as do all decoders here */
 export function decodeRequest(message: unknown): JoinRequest {
   const { node_id, name, api_addr, cluster_addr, non_voter, request, nonce } = parse(requestMessage, message);
   return { id: node_id, name, apiAddress: api_addr, clusterAddress: cluster_addr, nonVoter: non_voter, request, nonce };
@@ -253,7 +253,7 @@ function membersOf(members: z.output<typeof welcomeMessage>['members']): readonl
   }
 }
 
-/** The first problem, with its place; nothing of what was sent is repeated. */
+/** Throws the first problem with its path; the error repeats nothing of the message. */
 function parse<S extends z.ZodType>(schema: S, message: unknown): z.output<S> {
   const result = schema.safeParse(message);
   if (result.success) return result.data;

@@ -1,8 +1,8 @@
 import { type SealStatus, type SealTerms, ShareCollection } from '@transitd/barrier';
 
 /**
- * A node with a shamir seal between the request to join and the join: it gathers shares against the terms that the leader told. Whether
- * the leader told the truth shows later, when the key of the shares opens what it wrapped, or not; the shares stay here in any case.
+ * A node with a shamir seal that has asked to join and collects shares, by the terms that the leader reported. Whether the terms are true
+ * shows later, when the key from the shares opens the wrapped secret or does not; the shares never leave this node.
  */
 export class PendingJoin {
   readonly terms: SealTerms;
@@ -10,7 +10,7 @@ export class PendingJoin {
 
   constructor(terms: SealTerms) {
     this.terms = terms;
-    this.#shares = this.#none();
+    this.#shares = this.#emptyCollection();
   }
 
   get sealStatus(): SealStatus {
@@ -20,13 +20,16 @@ export class PendingJoin {
     return { type, initialized: false, sealed: true, t: threshold, n: shares, progress, nonce, recoverySeal: false };
   }
 
-  /** Takes a share; one that is in already counts once. True when there are enough. @throws BarrierError `invalid_share`, and nothing changes */
+  /**
+   * Adds a share; a repeated one counts once. Returns whether there are enough.
+   * @throws BarrierError `invalid_share`, and nothing changes
+   */
   addShare(share: Uint8Array): boolean {
     this.#shares.add(share);
     return this.#shares.complete;
   }
 
-  /** For `JoinClient.complete`, and then for the barrier of the new member. They are wiped by `reset`. */
+  /** The shares, for `JoinClient.complete` and then for the barrier of the new member; `reset` wipes them. */
   get shares(): ShareCollection {
     return this.#shares;
   }
@@ -34,10 +37,10 @@ export class PendingJoin {
   /** Wipes the shares given so far. */
   reset(): void {
     this.#shares.wipe();
-    this.#shares = this.#none();
+    this.#shares = this.#emptyCollection();
   }
 
-  #none(): ShareCollection {
+  #emptyCollection(): ShareCollection {
     return new ShareCollection(this.terms.threshold, this.terms.shareHashes);
   }
 }

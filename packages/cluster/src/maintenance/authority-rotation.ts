@@ -8,13 +8,13 @@ import { decodeMembership, type Membership } from '../membership/membership.ts';
 import {
   advanced,
   announced,
+  blockingMembers,
   isSameAuthority,
   phaseOf,
   type RotationPhase,
-  waitedFor,
   withdrawn,
 } from '../membership/rotation-phase.ts';
-import type { StandbyNews } from '../standbys/standbys.ts';
+import type { StandbyReport } from '../standbys/standbys.ts';
 import { authorityOf } from './member-entries.ts';
 
 export interface AuthorityRotationParts {
@@ -23,23 +23,23 @@ export interface AuthorityRotationParts {
   /** Through the barrier. */
   readonly store: Store;
   readonly clusterId: string;
-  /** What a member has said of itself in this term of the active node. */
-  readonly news: (id: NodeId) => Pick<StandbyNews, 'readsAuthorities'> | undefined;
+  /** Returns a member's newest report in this term of the active node. */
+  readonly report: (id: NodeId) => Pick<StandbyReport, 'readsAuthorities'> | undefined;
   readonly log: Logger;
 }
 
-/** How a rotation stands. */
+/** The progress of a rotation. */
 export interface RotationStatus {
   readonly phase: RotationPhase;
-  /** The authority that signs, PEM; undefined before the first rotation. */
+  /** The signing authority, PEM; undefined before the first rotation. */
   readonly current: string | undefined;
-  /** Names of the members without which it does not go on. */
+  /** Names of the members that the rotation waits for. */
   readonly waitsFor: readonly string[];
 }
 
 /**
- * Rotates the cluster's authority (decision 103), on the active node. Each phase is one change of the configuration, and the key of the authority
- * that signs is always in one of two records, so the next active node goes on wherever this one stops.
+ * Rotates the cluster's authority (decision 103), on the active node. Each phase is one configuration change, and the signing authority's
+ * key is always in one of two records, so the next active node continues wherever this one stops.
  */
 export class AuthorityRotation {
   readonly #parts: AuthorityRotationParts;
@@ -54,68 +54,71 @@ export class AuthorityRotation {
     return {
       phase: phaseOf(membership.authorities),
       current: membership.authorities?.current,
-      waitsFor: waitedFor(membership, this.#holds).map(({ name }) => name),
+      waitsFor: blockingMembers(membership, this.#hasAnnouncement).map(({ name }) => name),
     };
   }
 
   /**
-   * Announces a new authority; resolves when that is committed. All else happens in `advance`.
-   * @throws RequestError `invalid_request` while a rotation is under way, or a member is away or too old; StoreError
+   * Announces a new authority; resolves when the announcement is committed. `advance` does the rest.
+   * @throws RequestError `invalid_request` while a rotation is in progress, or a member is away or of an older release; StoreError
    */
   begin(): Promise<void> {
-    return this.#inTurn(() => this.#begin());
+    return this.#oneAtATime(() => this.#begin());
   }
 
-  /** Goes on with a rotation as far as its members allow. @throws StoreError */
+  /** Continues a rotation as far as its members allow. @throws StoreError */
   advance(): Promise<void> {
-    return this.#inTurn(() => this.#advance());
+    return this.#oneAtATime(() => this.#advance());
   }
 
   async #begin(): Promise<void> {
     const { store, clusterId, changes, log } = this.#parts;
-    await this.#settle();
-    this.#refuseToBegin();
+    await this.#keepSigningKey();
+    this.#requireReady();
     await this.#dropUnreadable();
-    // By these revisions a rotation that another active node has begun meanwhile is noticed.
+    // These revisions detect a rotation that another active node began in the meantime.
     const revisions = await this.#revisions();
     const { certificate: current } = await authorityOf(store, clusterId, this.#committed.authorities?.current);
     const next = await makeAuthority(clusterId, new Date());
     const conditions = revisions.current === 0 ? await this.#revisions() : revisions;
     await this.#commit(conditions, [authorityRecord(next, nextAuthorityPath)]);
     await changes.make((_conf, membership) => {
-      this.#refuseToBegin(); // somebody may have joined meanwhile
+      this.#requireReady(); // a node may have joined in the meantime
       const after = announced(membership, current, next.certificate);
-      if (after === membership) throw underWay();
+      if (after === membership) throw inProgress();
       return { membership: after };
     });
-    log.warn("a rotation of the cluster's authority has begun");
+    log.warn("a rotation of the cluster's authority was started");
   }
 
   async #advance(): Promise<void> {
     const { changes, log } = this.#parts;
-    await this.#settle();
+    await this.#keepSigningKey();
     const { authorities } = this.#membership;
     const before = phaseOf(authorities);
     if (before === 'none') return;
-    const announcedOne = authorities?.next;
-    const hasKey = announcedOne === undefined || (await this.#hasNextKey(announcedOne));
+    const announcedPem = authorities?.next;
+    const hasKey = announcedPem === undefined || (await this.#hasNextKey(announcedPem));
     let after: Membership | undefined;
     await changes.make((_conf, membership) => {
-      const isSame = membership.authorities?.next === announcedOne;
-      const changed = hasKey ? advanced(membership, this.#holds) : withdrawn(membership);
+      const isSame = membership.authorities?.next === announcedPem;
+      const changed = hasKey ? advanced(membership, this.#hasAnnouncement) : withdrawn(membership);
       after = isSame && changed !== membership ? changed : undefined;
       return after && { membership: after };
     });
     if (after === undefined) return;
-    await this.#settle();
+    await this.#keepSigningKey();
     if (!hasKey)
-      log.error("the rotation of the cluster's authority was withdrawn: the key of the new one is lost. Begin it again");
-    else if (before === 'announced') log.warn("the cluster's new authority signs from now on");
-    else log.warn("the rotation of the cluster's authority is finished: the old one is trusted no longer");
+      log.error(
+        "the rotation of the cluster's authority was withdrawn because the key of the new authority is lost: start the rotation again",
+      );
+    else if (before === 'announced')
+      log.warn("the cluster's new authority signs now; the old one is trusted until every member has a new certificate");
+    else log.warn("the rotation of the cluster's authority is finished: the old authority is no longer trusted");
   }
 
-  /** Once the new authority signs for certain, its key takes the place of the old one, which is lost with that. */
-  async #settle(): Promise<void> {
+  /** Overwrites the old authority's key with the new one's, once it is committed that the new one signs. */
+  async #keepSigningKey(): Promise<void> {
     const { store } = this.#parts;
     const current = this.#committed.authorities?.current;
     if (current === undefined) return;
@@ -127,17 +130,17 @@ export class AuthorityRotation {
     await this.#commit(revisions, [authorityRecord(next), { path: nextAuthorityPath, value: null }]);
   }
 
-  #refuseToBegin(): void {
-    const { driver, news } = this.#parts;
+  #requireReady(): void {
+    const { driver, report } = this.#parts;
     const { members, authorities } = this.#membership;
-    if (phaseOf(authorities) !== 'none') throw underWay();
+    if (phaseOf(authorities) !== 'none') throw inProgress();
     const { nodeId } = driver.status();
-    const unready = members.filter(({ id }) => id !== nodeId && news(id)?.readsAuthorities !== true);
+    const unready = members.filter(({ id }) => id !== nodeId && report(id)?.readsAuthorities !== true);
     if (unready.length === 0) return;
     const names = unready.map(({ name }) => name).join(', ');
     throw new RequestError(
       'invalid_request',
-      `the active node has not heard from these members, or they are of an older release: ${names}. Bring them back or remove them first`,
+      `the active node has not heard from these members, or they run an older release: ${names}. Bring them back, upgrade or remove them first`,
     );
   }
 
@@ -148,11 +151,11 @@ export class AuthorityRotation {
       return next !== undefined && isSameAuthority(next.certificate, certificate);
     } catch (error) {
       if (error instanceof StoreError) throw error;
-      return false; // a restore has made it unreadable
+      return false; // a restore made it unreadable
     }
   }
 
-  /** A restore has made the record of an authority that signs nothing unreadable: nobody could say what revision it has. @throws StoreError */
+  /** Deletes the record of the next authority if a restore made it unreadable: `get` could not return its revision. @throws StoreError */
   async #dropUnreadable(): Promise<void> {
     const { store } = this.#parts;
     try {
@@ -179,11 +182,12 @@ export class AuthorityRotation {
       { path: nextAuthorityPath, revision: next },
     ];
     const { outcome } = await this.#parts.store.commit({ conditions, writes });
-    if (outcome === 'conflict') throw new StoreError('busy', "another rotation of the cluster's authority was quicker");
+    if (outcome === 'conflict')
+      throw new StoreError('busy', "another rotation of the cluster's authority has changed its records in the meantime");
   }
 
-  /** Whether a member has durably what the configuration in force says. */
-  readonly #holds = (id: NodeId): boolean => {
+  /** Whether a member has durably stored the configuration in force. */
+  readonly #hasAnnouncement = (id: NodeId): boolean => {
     const { driver } = this.#parts;
     const { confIndex, committedConfIndex, stableIndex } = driver.consensus();
     if (confIndex !== committedConfIndex) return false;
@@ -199,12 +203,12 @@ export class AuthorityRotation {
     return decodeMembership(this.#parts.driver.consensus().committedConf.context);
   }
 
-  #inTurn(task: () => Promise<void>): Promise<void> {
+  #oneAtATime(task: () => Promise<void>): Promise<void> {
     const done = this.#last.then(task);
     this.#last = done.catch(() => undefined);
     return done;
   }
 }
 
-const underWay = (): RequestError =>
-  new RequestError('invalid_request', "a rotation of the cluster's authority is under way: see its status");
+const inProgress = (): RequestError =>
+  new RequestError('invalid_request', "a rotation of the cluster's authority is in progress: see its status");

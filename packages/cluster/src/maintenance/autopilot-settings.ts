@@ -2,7 +2,7 @@ import { RequestError } from '@transitd/http';
 import type { Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
 
-/** When the active node takes a member for healthy, and when it removes one by itself. Times in whole seconds. */
+/** When a member counts as healthy, and when the active node removes a dead one. Times in whole seconds. */
 export interface AutopilotSettings {
   readonly cleanupDeadServers: boolean;
   readonly deadServerLastContactThreshold: number;
@@ -35,7 +35,7 @@ const record = z.strictObject({
 });
 
 /** @throws RequestError `invalid_request` */
-export function checkSettings(settings: AutopilotSettings): void {
+function checkSettings(settings: AutopilotSettings): void {
   const { cleanupDeadServers, deadServerLastContactThreshold, lastContactThreshold, maxTrailingLogs, minQuorum } = settings;
   if (deadServerLastContactThreshold < 60) throw refusal('dead_server_last_contact_threshold should not be less than 1m');
   if (cleanupDeadServers && minQuorum < 3)
@@ -47,7 +47,7 @@ export function checkSettings(settings: AutopilotSettings): void {
 
 const refusal = (message: string): RequestError => new RequestError('invalid_request', message);
 
-/** Those stored, else the defaults. @throws Error for an unknown format; StoreError */
+/** Returns the stored settings, or the defaults. @throws Error for an unknown format; StoreError */
 export async function readSettings(store: Pick<Store, 'get'>): Promise<AutopilotSettings> {
   const stored = await store.get(path);
   if (stored === undefined) return defaultSettings;
@@ -57,11 +57,11 @@ export async function readSettings(store: Pick<Store, 'get'>): Promise<Autopilot
   return settings;
 }
 
-/** Stores those that are told, beside the others as they are. @throws RequestError `invalid_request`, StoreError */
-export async function changeSettings(store: Store, told: Partial<AutopilotSettings>): Promise<void> {
+/** Stores the given settings; the others stay as they are. @throws RequestError `invalid_request`, StoreError */
+export async function changeSettings(store: Store, changes: Partial<AutopilotSettings>): Promise<void> {
   for (;;) {
     const revision = (await store.get(path))?.revision ?? 0;
-    const settings = { ...(await readSettings(store)), ...told };
+    const settings = { ...(await readSettings(store)), ...changes };
     checkSettings(settings);
     const value = Buffer.from(JSON.stringify({ format, ...settings }));
     const { outcome } = await store.commit({ conditions: [{ path, revision }], writes: [{ path, value }] });

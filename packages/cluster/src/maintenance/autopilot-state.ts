@@ -7,24 +7,24 @@ import type { AutopilotSettings } from './autopilot-settings.ts';
 export interface ServerState {
   readonly member: Member;
   readonly part: 'leader' | 'voter' | 'non-voter';
-  /** Heard of within an election timeout. */
+  /** Whether it was heard within an election timeout. */
   readonly alive: boolean;
   readonly healthy: boolean;
-  /** Since its last sign of life; 0 for the leader itself. */
+  /** Time since its last message; 0 for the leader itself. */
   readonly silentMs: number;
   readonly lastIndex: LogIndex;
-  /** Of the entry there; 0 where the leader does not know it. */
+  /** Term of the entry at `lastIndex`; 0 when the leader does not know it. */
   readonly lastTerm: Term;
 }
 
 export interface ClusterState {
   readonly healthy: boolean;
-  /** How many of the healthy voters can fail before there is no majority. */
+  /** How many healthy voters can fail before the majority is lost. */
   readonly failureTolerance: number;
   readonly servers: readonly ServerState[];
 }
 
-export interface LeadersView {
+export interface LeaderView {
   readonly status: Pick<DriverStatus, 'nodeId' | 'term' | 'lastIndex'>;
   /** First entry of this leader's term. */
   readonly termStartIndex: LogIndex;
@@ -33,9 +33,9 @@ export interface LeadersView {
   readonly peers: readonly PeerStatus[];
 }
 
-/** What the leader makes of its members. A member that is sealed, or short of disk, could not lead: it is not healthy. */
+/** Returns the health of the members. A member that is sealed or short of disk could not lead, so it is not healthy. */
 export function clusterState(
-  { status, termStartIndex, conf, membership, peers }: LeadersView,
+  { status, termStartIndex, conf, membership, peers }: LeaderView,
   { lastContactThreshold, maxTrailingLogs }: Pick<AutopilotSettings, 'lastContactThreshold' | 'maxTrailingLogs'>,
 ): ClusterState {
   const { nodeId, term, lastIndex } = status;
@@ -63,7 +63,7 @@ export function clusterState(
   };
 }
 
-/** The member that is to be removed next because it has been dead for long; undefined while there is none, or it may not be. */
+/** Returns the next dead member to remove; undefined when there is none, or the settings do not allow a removal. */
 export function deadServer({ servers }: ClusterState, settings: AutopilotSettings): NodeId | undefined {
   const { cleanupDeadServers, deadServerLastContactThreshold, minQuorum } = settings;
   if (!cleanupDeadServers || minQuorum < 3) return undefined;
@@ -74,22 +74,22 @@ export function deadServer({ servers }: ClusterState, settings: AutopilotSetting
   return dead.find(({ part }) => part === 'non-voter' || voters > minQuorum)?.member.id;
 }
 
-/** Since when each member has been as healthy, or not, as it is: as far as this leader has seen it. */
+/** Tracks since when each member has been healthy or unhealthy, as observed by this leader. */
 export class Stability {
-  readonly #seen = new Map<NodeId, { readonly healthy: boolean; readonly sinceUtcMs: number }>();
+  readonly #observed = new Map<NodeId, { readonly healthy: boolean; readonly sinceUtcMs: number }>();
 
-  /** Another term begins: what was seen in an earlier one says nothing about the time between. */
+  /** Forgets everything when a term begins: an earlier term says nothing about the time between. */
   clear(): void {
-    this.#seen.clear();
+    this.#observed.clear();
   }
 
   observe({ servers }: ClusterState, utcMs: number): void {
-    for (const id of this.#seen.keys()) if (!servers.some(({ member }) => member.id === id)) this.#seen.delete(id);
+    for (const id of this.#observed.keys()) if (!servers.some(({ member }) => member.id === id)) this.#observed.delete(id);
     for (const { member, healthy } of servers)
-      if (this.#seen.get(member.id)?.healthy !== healthy) this.#seen.set(member.id, { healthy, sinceUtcMs: utcMs });
+      if (this.#observed.get(member.id)?.healthy !== healthy) this.#observed.set(member.id, { healthy, sinceUtcMs: utcMs });
   }
 
   sinceUtcMs(id: NodeId): number | undefined {
-    return this.#seen.get(id)?.sinceUtcMs;
+    return this.#observed.get(id)?.sinceUtcMs;
   }
 }

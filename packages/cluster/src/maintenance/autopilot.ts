@@ -15,26 +15,26 @@ export interface AutopilotParts {
   readonly log: Logger;
 }
 
-/** What the active node makes of the members, and does about those that are dead. */
+/** Observes the health of the members on the active node, and removes dead ones if the settings say so. */
 export class Autopilot {
   readonly #parts: AutopilotParts;
   readonly #stability = new Stability();
-  /** The newest view, for figures. */
-  #seen: ClusterState | undefined;
+  /** The newest state, for metrics. */
+  #latest: ClusterState | undefined;
 
   constructor(parts: AutopilotParts) {
     this.#parts = parts;
   }
 
-  /** This node begins to lead. */
-  begins(): void {
+  /** This node becomes the leader. */
+  leadershipBegins(): void {
     this.#stability.clear();
-    this.#seen = undefined;
+    this.#latest = undefined;
   }
 
-  /** As of the last look; undefined on a node that does not lead. */
-  get seen(): ClusterState | undefined {
-    return this.#parts.storage.driver.status().ready ? this.#seen : undefined;
+  /** The state as of the last evaluation; undefined on a node that does not lead. */
+  get latestState(): ClusterState | undefined {
+    return this.#parts.storage.driver.status().ready ? this.#latest : undefined;
   }
 
   settings(): Promise<AutopilotSettings> {
@@ -42,25 +42,25 @@ export class Autopilot {
   }
 
   /** @throws RequestError `invalid_request`, StoreError */
-  change(told: Partial<AutopilotSettings>): Promise<void> {
-    return changeSettings(this.#parts.store, told);
+  change(settings: Partial<AutopilotSettings>): Promise<void> {
+    return changeSettings(this.#parts.store, settings);
   }
 
-  /** Looks at the members now. @throws StoreError */
-  async look(): Promise<ClusterState> {
-    return this.#look(await this.settings());
+  /** Returns the present state of the members. @throws StoreError */
+  async evaluate(): Promise<ClusterState> {
+    return this.#evaluate(await this.settings());
   }
 
-  /** Since when a member has been as healthy, or not, as it is. */
+  /** Returns since when a member has been healthy or unhealthy. */
   stableSince(id: number): Date | undefined {
     const utcMs = this.#stability.sinceUtcMs(id);
     return utcMs === undefined ? undefined : new Date(utcMs);
   }
 
-  /** One look, and one dead server less where the settings want that: one at a time, so that each removal is weighed by what is left. */
+  /** Evaluates the members and removes at most one dead server, so that each removal is decided with the members left. */
   async maintenance(): Promise<void> {
     const settings = await this.settings();
-    const id = deadServer(this.#look(settings), settings);
+    const id = deadServer(this.#evaluate(settings), settings);
     if (id === undefined) return;
     const name = this.#parts.membershipList.member(id)?.name;
     const enough = ({ voters }: { voters: readonly number[] }): boolean =>
@@ -68,11 +68,11 @@ export class Autopilot {
     if (await this.#parts.operator.removeNode(id, enough))
       this.#parts.log.warn(
         { node: name },
-        'a server was removed that had been dead for longer than dead_server_last_contact_threshold',
+        'autopilot removed a server that had been dead for longer than dead_server_last_contact_threshold',
       );
   }
 
-  #look(settings: AutopilotSettings): ClusterState {
+  #evaluate(settings: AutopilotSettings): ClusterState {
     const { storage, membershipList } = this.#parts;
     const { conf, termStartIndex = Number.POSITIVE_INFINITY } = storage.driver.consensus();
     const state = clusterState(
@@ -86,7 +86,7 @@ export class Autopilot {
       settings,
     );
     this.#stability.observe(state, Date.now());
-    this.#seen = state;
+    this.#latest = state;
     return state;
   }
 }

@@ -1,14 +1,17 @@
 import { type Logger, reasonOf } from '@transitd/process';
 import type { KeyValueMachine } from '@transitd/storage-fsm';
 
-/** Summing up all records is work: not more often than this. */
-const checkAgainMs = 60_000;
+/** Minimum interval: the digest of all records is expensive to compute. */
+const intervalMs = 60_000;
 
-/** Somebody's records are others: a node whose own sum does not hold any more is damaged, and ends. */
+/**
+ * Recomputes this node's state digest from its records after a state digest mismatch between nodes. A node whose records do not match its
+ * own digest is damaged, and stops.
+ */
 export class DigestCheck {
   readonly #machine: KeyValueMachine;
   readonly #log: Logger;
-  #resting = false;
+  #isCoolingDown = false;
 
   constructor(machine: KeyValueMachine, log: Logger) {
     this.#machine = machine;
@@ -16,17 +19,20 @@ export class DigestCheck {
   }
 
   async run(): Promise<void> {
-    if (this.#resting) return;
-    this.#resting = true;
+    if (this.#isCoolingDown) return;
+    this.#isCoolingDown = true;
     try {
       const { sound } = await this.#machine.checkDigest();
-      this.#log.error({ sound }, 'nodes have different records at one index; this one has summed up its own');
+      this.#log.error(
+        { sound },
+        'state digest mismatch between nodes: this node has recomputed its digest. Where sound is true its own records are intact',
+      );
     } catch (error) {
-      this.#log.error({ reason: reasonOf(error) }, 'the own records could not be summed up');
+      this.#log.error({ reason: reasonOf(error) }, 'could not compute the state digest');
     } finally {
       setTimeout(() => {
-        this.#resting = false;
-      }, checkAgainMs).unref();
+        this.#isCoolingDown = false;
+      }, intervalMs).unref();
     }
   }
 }

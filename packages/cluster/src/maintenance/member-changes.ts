@@ -3,52 +3,52 @@ import type { ConfState, NodeId } from '@transitd/raft-core';
 import type { MemberChange } from '../membership/configuration-changes.ts';
 import { certificateShown, type Member, type Membership, memberRemoved } from '../membership/membership.ts';
 
-/** What the leader knows that decides whether a change of the voters leaves a cluster that works. */
-export interface Heard {
-  /** This node, which leads. */
+/** The leader's contact with the members: it decides whether a change of the voters leaves a majority. */
+export interface VoterContact {
+  /** This node, the leader. */
   readonly self: NodeId;
-  /** Whether that member was heard of a moment ago; true for this node. */
-  readonly isHeard: (id: NodeId) => boolean;
+  /** Whether a member was heard within an election timeout; true for this node. */
+  readonly isActive: (id: NodeId) => boolean;
 }
 
-/** The member that an operator names: by its name, else by its id in decimal. */
-export const memberCalled = ({ members }: Membership, serverId: string): Member | undefined =>
+/** Returns the member with this name, or else with this id in decimal. */
+export const findMember = ({ members }: Membership, serverId: string): Member | undefined =>
   members.find(({ name }) => name === serverId) ?? members.find(({ id }) => String(id) === serverId);
 
 /**
- * The member is one no more; nothing to change when it is none.
- * @param shown - fingerprint of the certificate that it showed last: under it a removed node is told that it was removed
+ * Removes a member; undefined when there is no such member.
+ * @param certificate - fingerprint of the certificate that the member used last: a removed node that shows it is told that it was removed
  * @throws RequestError `invalid_request` when too few voters would be left
  */
 export function removal(
   conf: ConfState,
   membership: Membership,
-  { id, shown, ...heard }: Heard & { readonly id: NodeId; readonly shown: string | undefined },
+  { id, certificate, ...contact }: VoterContact & { readonly id: NodeId; readonly certificate: string | undefined },
 ): MemberChange | undefined {
-  const known = shown === undefined ? membership : certificateShown(membership, id, shown);
+  const known = certificate === undefined ? membership : certificateShown(membership, id, certificate);
   const after = memberRemoved(known, id);
   if (after === known) return undefined;
-  refuseTooFewVoters(conf, id, heard);
+  refuseTooFewVoters(conf, id, contact);
   return { members: [{ id, to: 'none' }], membership: after };
 }
 
 /**
- * The member shall not vote, from now on and for good.
+ * Demotes a member: it does not vote until it is promoted.
  * @throws RequestError `invalid_request` when too few voters would be left
  */
 export function demotion(
   conf: ConfState,
   membership: Membership,
-  { id, ...heard }: Heard & { readonly id: NodeId },
+  { id, ...contact }: VoterContact & { readonly id: NodeId },
 ): MemberChange | undefined {
   const after = withVote(membership, id, false);
   const votes = conf.voters.includes(id);
   if (after === membership && !votes) return undefined;
-  refuseTooFewVoters(conf, id, heard);
+  refuseTooFewVoters(conf, id, contact);
   return { members: votes ? [{ id, to: 'learner' }] : [], membership: after };
 }
 
-/** The member shall vote: it does as soon as it has caught up. */
+/** Promotes a member: it votes as soon as it has caught up. */
 export function promotion(membership: Membership, id: NodeId): MemberChange | undefined {
   const after = withVote(membership, id, true);
   return after === membership ? undefined : { membership: after };
@@ -62,17 +62,18 @@ function withVote(membership: Membership, id: NodeId, votes: boolean): Membershi
 }
 
 /**
- * A change of the voters is decided by those that are left: if too few of them are heard of, it would never be committed, nor would
- * anything after it.
+ * Refuses a change that the remaining voters could not commit: with too few of them in contact, neither the change nor any later entry
+ * would ever be committed.
+ * @throws RequestError `invalid_request`
  */
-export function refuseTooFewVoters({ voters }: ConfState, without: NodeId, { self, isHeard }: Heard): void {
+export function refuseTooFewVoters({ voters }: ConfState, without: NodeId, { self, isActive }: VoterContact): void {
   if (!voters.includes(without)) return;
   const left = voters.filter((id) => id !== without);
   if (left.length === 0) throw new RequestError('invalid_request', 'this is the last voter of the cluster');
-  const heard = left.filter((id) => id === self || isHeard(id)).length;
-  if (2 * heard <= left.length)
+  const active = left.filter((id) => id === self || isActive(id)).length;
+  if (2 * active <= left.length)
     throw new RequestError(
       'invalid_request',
-      `of the ${left.length} voters that would be left, ${heard} can be heard: no majority`,
+      `of the ${left.length} voters that would be left, ${active} can be heard: no majority`,
     );
 }

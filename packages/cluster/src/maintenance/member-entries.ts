@@ -26,19 +26,19 @@ export interface OwnEntryParts {
   readonly changes: ConfigurationChanges;
   readonly clusterId: string;
   readonly nodeId: NodeId;
-  /** The authority that signs, PEM; undefined before the first rotation. */
+  /** Returns the signing authority, PEM; undefined before the first rotation. */
   readonly current: () => string | undefined;
-  /** By what this node is to be found. */
+  /** Returns the present name, addresses and role of this node. */
   readonly self: () => Pick<Member, 'name' | 'apiAddress' | 'clusterAddress' | 'nonVoter'>;
   readonly identity: () => NodeIdentity | undefined;
-  /** Puts an identity in force, durably. */
-  readonly become: (identity: NodeIdentity) => Promise<void>;
+  /** Stores an identity and puts it in force. */
+  readonly setIdentity: (identity: NodeIdentity) => Promise<void>;
 }
 
 /**
- * The cluster's authority that signs; the first call on the active node of a cluster without one makes it.
- * @param current - PEM of the one that the configuration names; undefined before the first rotation
- * @throws StoreError; Error when the key of that one is not there
+ * Returns the cluster's signing authority; makes it on the first call in a cluster without one. Only on the active node.
+ * @param current - PEM of the signing authority in the configuration; undefined before the first rotation
+ * @throws StoreError; Error when its key is missing
  */
 export async function authorityOf(store: Store, clusterId: string, current?: string): Promise<ClusterAuthority> {
   for (;;) {
@@ -57,7 +57,7 @@ async function signingAuthority(store: Store, present: ClusterAuthority | undefi
   throw new Error("the key of the cluster's authority is missing");
 }
 
-/** Lists a certificate that was signed for a member, before the member has it. @throws StoreError */
+/** Lists a certificate that was signed for a member, before the member gets it. @throws StoreError */
 export const listCertificate = (
   changes: ConfigurationChanges,
   nodeId: NodeId,
@@ -68,15 +68,16 @@ export const listCertificate = (
     return changed(membership, certificateSigned(membership, nodeId, fingerprint));
   });
 
-/** A certificate that was signed while the authority changed is listed nowhere: it has to be signed again. @throws StoreError `busy` */
+/** Refuses a certificate signed by an authority that no longer signs; it must be signed again. @throws StoreError `busy` */
 export function requireSigner(membership: Membership, { certificate }: ClusterAuthority): void {
-  if (!maySign(membership, certificate)) throw new StoreError('busy', "the cluster's authority has just been rotated");
+  if (!maySign(membership, certificate))
+    throw new StoreError('busy', "the cluster's authority was rotated in the meantime: try again");
 }
 
 /**
- * Writes the authority again whose record a restore has made unreadable: it lies there under keys that are not the cluster's any more.
- * @param known - PEM of the certificate of the one that signs: as the configuration names it, or as this node was told at its own join
- * @throws RequestError `invalid_request` when this is not that authority; StoreError
+ * Writes the authority's record again after a restore under another root key made it unreadable.
+ * @param known - certificate of the signing authority, PEM: from the configuration, or from this node's identity
+ * @throws RequestError `invalid_request` when it is another authority; StoreError
  */
 export async function keepAuthority(store: Store, known: string, authority: ClusterAuthority): Promise<void> {
   if (!isAuthority(authority, known)) throw new RequestError('invalid_request', 'this is not the authority of this cluster');
@@ -85,7 +86,7 @@ export async function keepAuthority(store: Store, known: string, authority: Clus
   } catch (error) {
     if (error instanceof StoreError) throw error;
   }
-  // One that was announced lies under lost keys too: the rotation is withdrawn, and begun again by the operator.
+  // The key of an announced authority is unreadable too: the rotation is withdrawn, and the operator starts it again.
   await store.commit({ conditions: [], writes: [authorityRecord(authority), { path: nextAuthorityPath, value: null }] });
 }
 
@@ -95,16 +96,16 @@ function isAuthority(authority: ClusterAuthority, known: string): boolean {
       isPair(authority) && fingerprintOf(new X509Certificate(authority.certificate)) === fingerprintOf(new X509Certificate(known))
     );
   } catch {
-    return false; // no key, or no certificate
+    return false; // malformed key or certificate
   }
 }
 
 /**
- * What the active node does for itself as a member: it has a certificate of the cluster's authority, and stands in the member list as it is
- * to be found now. @throws StoreError
+ * Keeps the active node's own membership entry up to date: a certificate of the signing authority, and its present name and addresses.
+ * @throws StoreError
  */
 export async function updateOwnEntry(parts: OwnEntryParts): Promise<void> {
-  const { store, changes, clusterId, nodeId, current, self, become } = parts;
+  const { store, changes, clusterId, nodeId, current, self, setIdentity } = parts;
   let identity = parts.identity();
   const isDue =
     identity === undefined ||
@@ -115,38 +116,38 @@ export async function updateOwnEntry(parts: OwnEntryParts): Promise<void> {
     const { key, request } = await makeRequest(nodeId);
     const certificate = await signRequest(authority, { request, now: new Date(), clusterId, nodeId });
     await listCertificate(changes, nodeId, { fingerprint: fingerprintOf(new X509Certificate(certificate)), authority });
-    identity = { seeds: [], ...identity, authority: authority.certificate, key, certificate };
-    await become(identity);
+    identity = { membersAtJoin: [], ...identity, authority: authority.certificate, key, certificate };
+    await setIdentity(identity);
   }
   const fingerprint = fingerprintOf(new X509Certificate(identity.certificate));
   await changes.make((_conf, membership) => {
     const present = membership.members.find(({ id }) => id === nodeId);
-    const { nonVoter, ...found } = self();
+    const { nonVoter, ...addresses } = self();
     const wanted =
-      present === undefined ? { id: nodeId, certificate: fingerprint, nonVoter, ...found } : { ...present, ...found };
+      present === undefined ? { id: nodeId, certificate: fingerprint, nonVoter, ...addresses } : { ...present, ...addresses };
     return changed(membership, certificateShown(withMember(membership, wanted), nodeId, fingerprint));
   });
 }
 
-/** What members say of themselves, as far as the list does not say so yet. */
-export interface MemberNews {
+/** The part of a member's report that its membership entry repeats. */
+export interface MemberReport {
   readonly apiAddress: string;
   readonly clusterAddress: string;
-  /** Fingerprint of what the member showed. */
+  /** Fingerprint of the certificate that the member used. */
   readonly certificate: string;
 }
 
-/** Keeps the list to what the members themselves say: where they are, and which certificate they use by now. @throws StoreError */
+/** Updates the membership entries from the members' reports: their addresses and the certificates that they use. @throws StoreError */
 export function updateMemberEntries(
   changes: ConfigurationChanges,
-  newsOf: (id: NodeId) => MemberNews | undefined,
+  reportOf: (id: NodeId) => MemberReport | undefined,
 ): Promise<void> {
   return changes.make((_conf, before) => {
     let membership = before;
     for (const member of before.members) {
-      const news = newsOf(member.id);
-      if (news === undefined) continue;
-      const { apiAddress, clusterAddress, certificate } = news;
+      const report = reportOf(member.id);
+      if (report === undefined) continue;
+      const { apiAddress, clusterAddress, certificate } = report;
       membership = withMember(membership, { ...member, apiAddress, clusterAddress });
       membership = certificateShown(membership, member.id, certificate);
     }
@@ -154,7 +155,7 @@ export function updateMemberEntries(
   });
 }
 
-/** The list with this member in it, in the place of the one of its id; the same list while there is nothing to change. */
+/** Adds a member, or replaces the one with its id. Returns the same membership when there is nothing to change. */
 export function withMember(membership: Membership, member: Member): Membership {
   const others = membership.members.filter(({ id }) => id !== member.id);
   const present = membership.members.find(({ id }) => id === member.id);

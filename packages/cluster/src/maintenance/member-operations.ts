@@ -6,73 +6,77 @@ import { KnownNodes } from '../membership/known-nodes.ts';
 import { decodeMembership, type Member, type Membership } from '../membership/membership.ts';
 import type { Standbys } from '../standbys/standbys.ts';
 import { LeadershipTransferred } from '../transport/leadership-transferred.ts';
-import { demotion, type Heard, memberCalled, promotion, refuseTooFewVoters, removal } from './member-changes.ts';
+import { demotion, findMember, promotion, refuseTooFewVoters, removal, type VoterContact } from './member-changes.ts';
 
-export interface OperatorParts {
+export interface MemberOperationsParts {
   readonly driver: Pick<Driver<CommitResult>, 'status' | 'consensus' | 'peers' | 'transfer'>;
   readonly changes: Pick<ConfigurationChanges, 'make'>;
-  readonly standbys: Pick<Standbys, 'news' | 'silenced'>;
-  /** Members to which this node has no connection: a new leader counts silent ones as heard of for an election timeout. */
+  readonly standbys: Pick<Standbys, 'report' | 'servingEnded'>;
+  /** Members that this node is not connected to. Needed because a new leader counts silent members as active for an election timeout. */
   readonly unconnected?: () => readonly NodeId[];
-  /** A removal left voters that cannot be reached and know only nodes that have left. */
-  readonly onStranded?: (voters: readonly string[]) => void;
+  /** A removal left voters that are unreachable and whose logs may name only removed nodes. */
+  readonly onIsolated?: (voters: readonly string[]) => void;
 }
 
-/** What an operator changes about the members; only on the leader. */
+/** The membership changes that an operator asks for: remove, promote, demote. Only on the leader. */
 export class MemberOperations {
-  readonly #parts: OperatorParts;
-  readonly #acquaintances = new KnownNodes();
+  readonly #parts: MemberOperationsParts;
+  readonly #knownNodes = new KnownNodes();
 
-  constructor(parts: OperatorParts) {
+  constructor(parts: MemberOperationsParts) {
     this.#parts = parts;
   }
 
   /**
-   * The member is one no more, and serves nothing any more; nothing happens for one that is unknown.
+   * Removes a member; resolves when it can no longer serve. Does nothing for an unknown one.
    * @param serverId - its name, or its id in decimal
-   * @throws RequestError, LeadershipTransferred when it is this node itself, StoreError
+   * @throws RequestError; LeadershipTransferred when it is this node; StoreError
    */
   async remove(serverId: string): Promise<void> {
     const id = this.#member(serverId)?.id;
     if (id === undefined) return;
-    await this.#handOverIfSelf(id);
+    await this.#transferLeadershipIfSelf(id);
     await this.removeNode(id);
   }
 
-  /** @throws RequestError, StoreError */
+  /**
+   * Removes a member by id; resolves with whether it was removed.
+   * @param allowed - checked with the configuration in force at the change
+   * @throws RequestError, StoreError
+   */
   async removeNode(id: NodeId, allowed: (conf: ConfState) => boolean = () => true): Promise<boolean> {
     const { changes, standbys } = this.#parts;
     let removed = false;
     await changes.make((conf, membership) => {
       const change = allowed(conf)
-        ? removal(conf, membership, { id, shown: standbys.news(id)?.certificate, ...this.#heard() })
+        ? removal(conf, membership, { id, certificate: standbys.report(id)?.certificate, ...this.#contact() })
         : undefined;
       removed = change !== undefined;
       return change;
     });
-    if (removed) this.#warnOfStranded();
-    if (removed) await standbys.silenced(id);
+    if (removed) this.#warnOfIsolated();
+    if (removed) await standbys.servingEnded(id);
     return removed;
   }
 
-  /** Notes which members each member knows by now; on every node, so that the next leader knows it too. */
+  /** Records which members each connected member knows; on every node, so that the next leader knows it too. */
   observe(): void {
-    this.#acquaintances.observe(
+    this.#knownNodes.observe(
       this.#membership.members.map(({ id }) => id),
       this.#connected,
     );
   }
 
-  #warnOfStranded(): void {
+  #warnOfIsolated(): void {
     const { members } = this.#membership;
     const { voters } = this.#parts.driver.consensus().conf;
-    const stranded = this.#acquaintances.stranded(
+    const isolated = this.#knownNodes.isolated(
       voters,
       members.map(({ id }) => id),
       this.#connected,
     );
-    const names = stranded.map((id) => members.find((one) => one.id === id)?.name ?? String(id));
-    if (names.length > 0) this.#parts.onStranded?.(names);
+    const names = isolated.map((id) => members.find((one) => one.id === id)?.name ?? String(id));
+    if (names.length > 0) this.#parts.onIsolated?.(names);
   }
 
   get #connected(): ReadonlySet<NodeId> {
@@ -80,39 +84,42 @@ export class MemberOperations {
     return new Set(this.#membership.members.flatMap(({ id }) => (away.has(id) ? [] : [id])));
   }
 
-  /** This node and the members that were heard of within an election timeout. */
+  /** This node and the members heard within an election timeout. */
   get #active(): ReadonlySet<NodeId> {
     const { driver } = this.#parts;
     return new Set([driver.status().nodeId, ...driver.peers().flatMap(({ id, active }) => (active ? [id] : []))]);
   }
 
-  /** The member votes as soon as it has caught up. @throws RequestError, StoreError */
+  /** Promotes a member: it votes as soon as it has caught up. @throws RequestError, StoreError */
   async promote(serverId: string): Promise<void> {
     const { id } = this.#requireMember(serverId);
     await this.#parts.changes.make((_conf, membership) => promotion(membership, id));
   }
 
-  /** The member does not vote any more, until it is promoted. @throws RequestError, LeadershipTransferred when it is this node itself, StoreError */
+  /** Demotes a member: it does not vote until promoted. @throws RequestError; LeadershipTransferred when it is this node; StoreError */
   async demote(serverId: string): Promise<void> {
     const { id } = this.#requireMember(serverId);
-    await this.#handOverIfSelf(id);
-    await this.#parts.changes.make((conf, membership) => demotion(conf, membership, { id, ...this.#heard() }));
+    await this.#transferLeadershipIfSelf(id);
+    await this.#parts.changes.make((conf, membership) => demotion(conf, membership, { id, ...this.#contact() }));
   }
 
-  /** A leader that is to lose its vote gives the lead away first, so that no moment passes without one. */
-  async #handOverIfSelf(id: NodeId): Promise<void> {
+  /** Transfers leadership first when the leader itself is to lose its vote, so that the cluster is never without a leader. */
+  async #transferLeadershipIfSelf(id: NodeId): Promise<void> {
     const { driver } = this.#parts;
     const { nodeId, term } = driver.status();
     if (id !== nodeId) return;
-    refuseTooFewVoters(driver.consensus().conf, id, this.#heard());
+    refuseTooFewVoters(driver.consensus().conf, id, this.#contact());
     const outcome = await new Promise<TransferOutcome>((resolve) => driver.transfer(undefined, resolve));
     if (outcome.kind === 'resigned') throw new LeadershipTransferred(term);
-    throw new StoreError('busy', 'this node leads, and no other voter has taken the lead over from it');
+    throw new StoreError(
+      'busy',
+      'this node is the leader, and no other voter took over leadership: check that the other voters are unsealed and up to date, then try again',
+    );
   }
 
-  #heard(): Heard {
+  #contact(): VoterContact {
     const active = this.#active;
-    return { self: this.#parts.driver.status().nodeId, isHeard: (id) => active.has(id) };
+    return { self: this.#parts.driver.status().nodeId, isActive: (id) => active.has(id) };
   }
 
   get #membership(): Membership {
@@ -121,7 +128,7 @@ export class MemberOperations {
 
   #member(serverId: string): Member | undefined {
     if (serverId === '') throw new RequestError('invalid_request', 'no server id provided');
-    return memberCalled(this.#membership, serverId);
+    return findMember(this.#membership, serverId);
   }
 
   #requireMember(serverId: string): Member {

@@ -12,14 +12,17 @@ export const renewPath = '/cluster/renew';
 
 export interface RenewalOptions {
   readonly clusterId: string;
-  /** @throws StoreError `not_leader`, `sealed` and the like, where nothing can be signed */
+  /** Returns the signing authority. @throws StoreError `not_leader`, `sealed` and the like, when this node cannot sign */
   readonly authority: () => Promise<ClusterAuthority>;
-  /** Puts the new certificate into the member list (`certificateSigned`), and resolves when that is committed. @throws StoreError */
+  /** Lists the new certificate (`certificateSigned`); resolves when that is committed. @throws StoreError */
   readonly list: (node: NodeId, fingerprint: string, authority: ClusterAuthority) => Promise<void>;
   readonly now: () => Date;
 }
 
-/** Answers `POST /cluster/renew {request}` with `{certificate}`, both PEM: signed for whoever asks, and listed before it leaves. */
+/**
+ * Answers `POST /cluster/renew {request}` with `{certificate}`, both PEM. The certificate is for the caller and is listed before it is
+ * sent.
+ */
 export function renewalHandler({ clusterId, authority, list, now }: RenewalOptions): ClusterHandler {
   return async ({ from, body }) => {
     const request = requestIn(body);
@@ -40,14 +43,14 @@ function requestIn(body: Buffer): string {
     if (typeof fields === 'object' && fields !== null && 'request' in fields && typeof fields.request === 'string')
       return fields.request;
   } catch {
-    // said below
+    // reported below
   }
-  throw new RequestError('malformed_body', 'the body has no request');
+  throw new RequestError('malformed_body', 'the body has no certificate request');
 }
 
 /**
- * Asks the active node to certify a new key, and answers with the identity to be kept from then on; nothing has changed when it throws.
- * @throws ClusterCallError; Error when the answer is a refusal or no certificate for this node and key
+ * Asks the active node to certify a new key; returns the new identity. Nothing has changed when it throws.
+ * @throws ClusterCallError; Error when the answer is a refusal, or not a certificate for this node and key
  */
 export async function renewIdentity(
   client: Pick<ClusterClient, 'post'>,
@@ -58,17 +61,17 @@ export async function renewIdentity(
     timeoutMs,
   }: {
     readonly identity: NodeIdentity;
-    /** Those that this node trusts: the certificate may come from another one than that before it. */
+    /** The trusted authorities: the one that signs may have changed since the last certificate. */
     readonly authorities: readonly X509Certificate[];
     readonly leader: NodeId;
     readonly timeoutMs: number;
   },
 ): Promise<NodeIdentity> {
   const local = nameIn(new X509Certificate(identity.certificate), new X509Certificate(identity.authority));
-  if (local === undefined) throw new Error('this node’s certificate is not one of its cluster');
+  if (local === undefined) throw new Error("this node's certificate is not signed by its cluster's authority");
   const { key, request } = await makeRequest(local.nodeId);
   const { status, json } = await client.post(leader, renewPath, { json: { request }, timeoutMs });
-  if (status !== 200) throw new Error(`the certificate was not renewed: status ${status}`);
+  if (status !== 200) throw new Error(`the certificate was not renewed: the active node answered with status ${status}`);
   const certificate = certificateIn(json);
   const signed = new X509Certificate(certificate);
   const named = nameByAny(signed, authorities);
@@ -87,10 +90,10 @@ export async function renewIdentity(
 function certificateIn(json: unknown): string {
   if (typeof json === 'object' && json !== null && 'certificate' in json && typeof json.certificate === 'string')
     return json.certificate;
-  throw new Error('the certificate was not renewed: the answer has none');
+  throw new Error("the certificate was not renewed: the active node's answer has none");
 }
 
-/** Whether the authority that signed this node's certificate is another one than that which signs now. @param current - PEM */
+/** Whether a former authority signed this node's certificate. @param current - the signing authority, PEM */
 export const isOfFormerAuthority = ({ authority }: NodeIdentity, current: string | undefined): boolean =>
   current !== undefined && !isSameAuthority(authority, current);
 
@@ -98,48 +101,51 @@ export interface RenewalParts {
   readonly client: Pick<ClusterClient, 'post'>;
   readonly identity: () => NodeIdentity | undefined;
   readonly authorities: () => readonly X509Certificate[];
-  /** The authority that signs, PEM; undefined before the first rotation. */
+  /** Returns the signing authority, PEM; undefined before the first rotation. */
   readonly authority: () => string | undefined;
-  /** The member that leads; undefined while none is known, and where it is this node, which certifies itself. */
+  /** Returns the leader; undefined while none is known, and on the leader, which certifies itself. */
   readonly leader: () => NodeId | undefined;
-  /** Puts an identity in force, durably. */
-  readonly become: (identity: NodeIdentity) => Promise<void>;
+  /** Stores an identity and puts it in force. */
+  readonly setIdentity: (identity: NodeIdentity) => Promise<void>;
   /** UTC. */
   readonly now: () => number;
 }
 
 const answerWithinMs = 10_000;
-/** The leader lists each certificate that it signs, so a node asks each authority for at most one a minute. A call not sent does not count. */
-const againMs = 60_000;
+/**
+ * A node sends each authority at most one request a minute, because the leader lists each certificate that it signs. A request that was not
+ * sent does not count.
+ */
+const retryMs = 60_000;
 
 /**
- * A node that has a new key certified in the second half of its certificate's life, or when the authority was rotated. Nothing is lost with an answer: the certificate in
- * force stays good beside the new one until the new one is shown, and the next request takes its place.
+ * Renews this node's certificate, for a new key, in the second half of its validity and after a rotation of the authority. A lost answer
+ * does no harm: the present certificate stays valid until the new one is used, and the next request replaces the unused one.
  */
 export class Renewal {
   readonly #parts: RenewalParts;
-  /** The last attempt: when it was made, and the authority that signed then. */
+  /** Time of the last attempt, and the authority that signed then. */
   #tried: { readonly ms: number; readonly authority: string | undefined } | undefined;
 
   constructor(parts: RenewalParts) {
     this.#parts = parts;
   }
 
-  /** True when another certificate is in force now. @throws as {@link renewIdentity} */
+  /** Renews the certificate if due; returns whether it was replaced. @throws as {@link renewIdentity} */
   async renewIfDue(): Promise<boolean> {
-    const { client, identity: present, authorities, authority, leader: leading, become, now } = this.#parts;
+    const { client, identity: present, authorities, authority, leader: leading, setIdentity, now } = this.#parts;
     const [identity, leader] = [present(), leading()];
     if (identity === undefined || leader === undefined) return false;
     const signing = authority();
     const isDue = renewalDue(new X509Certificate(identity.certificate), now()) || isOfFormerAuthority(identity, signing);
     const tried = this.#tried;
-    const isTooSoon = tried !== undefined && tried.authority === signing && Math.abs(now() - tried.ms) < againMs;
+    const isTooSoon = tried !== undefined && tried.authority === signing && Math.abs(now() - tried.ms) < retryMs;
     if (!isDue || isTooSoon) return false;
     this.#tried = { ms: now(), authority: signing };
     try {
-      await become(await renewIdentity(client, { identity, authorities: authorities(), leader, timeoutMs: answerWithinMs }));
+      await setIdentity(await renewIdentity(client, { identity, authorities: authorities(), leader, timeoutMs: answerWithinMs }));
     } catch (error) {
-      if (error instanceof ClusterCallError && error.code === 'not_sent') this.#tried = undefined; // nothing was listed
+      if (error instanceof ClusterCallError && error.code === 'not_sent') this.#tried = undefined; // no certificate was listed
       throw error;
     }
     return true;

@@ -1,4 +1,4 @@
-import './reflect-metadata.ts'; // what follows needs it
+import './reflect-metadata.ts'; // @peculiar/x509 needs it
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
 import {
   BasicConstraintsExtension,
@@ -16,7 +16,7 @@ import type { NodeId } from '@transitd/raft-core';
 import type { Store, StoredRecord, Write } from '@transitd/storage-fsm';
 import { type NodeName, uriOf } from './certificate.ts';
 
-/** What signs the certificates of a cluster's nodes. The key lies behind the barrier and never leaves an unsealed leader. */
+/** The certificate authority of a cluster's nodes. The key is encrypted by the barrier and never leaves an unsealed leader. */
 export interface ClusterAuthority {
   /** PEM of PKCS #8, EC P-256. */
   readonly key: string;
@@ -24,28 +24,28 @@ export interface ClusterAuthority {
   readonly certificate: string;
 }
 
-/** A request that is not signed: the message says why. */
+/** A certificate request was refused: the message says why. */
 export class RequestRefused extends Error {
   override readonly name = 'RequestRefused';
 }
 
 export const authorityPath = 'core/cluster-authority';
-/** Made for a rotation. It begins with the path of the other, so a restore keeps both. */
+/** Record of the authority made for a rotation. It has the other path as its prefix, so that a restore keeps both. */
 export const nextAuthorityPath = `${authorityPath}-next`;
 const format = 1;
 
-/** A request in PEM takes well below 1 KiB. */
+/** A request in PEM is well below 1 KiB. */
 const requestCharactersMax = 4096;
 const lifeMs = 365 * 24 * 3_600_000;
-/** Clocks of nodes differ a little; ours do not look at it, other tools do. */
+/** Allows for clock differences. Our nodes ignore the date; other tools check it. */
 const backdatedMs = 5 * 60_000;
-/** RFC 5280 §4.1.2.5: no well-defined end. A cluster outlives every date that could stand here. */
+/** RFC 5280 §4.1.2.5: no well-defined end. A cluster may outlive any date. */
 const noEnd = new Date('9999-12-31T23:59:59Z');
 
 const curve = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const signature = { name: 'ECDSA', hash: 'SHA-256' } as const;
 
-/** The authority of a new cluster. */
+/** Makes the authority of a cluster, self-signed. */
 export async function makeAuthority(clusterId: string, now: Date): Promise<ClusterAuthority> {
   const { pem, keys } = newKey();
   const certificate = await X509CertificateGenerator.createSelfSigned({
@@ -60,7 +60,7 @@ export async function makeAuthority(clusterId: string, now: Date): Promise<Clust
   return { key: pem, certificate: pemOf(certificate) };
 }
 
-/** A key of a node's own, which never leaves it, and what asks an authority to certify it (PKCS #10, PEM). */
+/** Makes a node's key, which never leaves the node, and the request to certify it (PKCS #10, PEM). */
 export async function makeRequest(nodeId: NodeId): Promise<{ readonly key: string; readonly request: string }> {
   const { pem, keys } = newKey();
   const request = await Pkcs10CertificateRequestGenerator.create({ name: `CN=${nodeId}`, keys, signingAlgorithm: signature });
@@ -68,9 +68,9 @@ export async function makeRequest(nodeId: NodeId): Promise<{ readonly key: strin
 }
 
 /**
- * Certifies the key of a request for one year, in PEM. Of the request only the key is taken, and whom it names must be `nodeId`; all
- * else in the certificate is ours.
- * @throws RequestRefused unless the request is one for an EC P-256 key, signed with it, that names this node and nothing else
+ * Certifies the key of a request for one year; returns the certificate in PEM. Only the key is taken from the request, and its subject must
+ * be `nodeId`; this function sets everything else.
+ * @throws RequestRefused unless the request is for an EC P-256 key, signed with it, and names exactly this node
  */
 export async function signRequest(
   authority: ClusterAuthority,
@@ -105,7 +105,7 @@ async function keyIn(pem: string, nodeId: NodeId): Promise<webcrypto.CryptoKey> 
   try {
     const request = new Pkcs10CertificateRequest(pem);
     key = await request.publicKey.export(curve, ['verify'], crypto);
-    if (!(await request.verify(crypto))) throw new RequestRefused('it is not signed with its own key');
+    if (!(await request.verify(crypto))) throw new RequestRefused('the certificate request is not signed with its own key');
     subject = request.subject;
   } catch (error) {
     if (error instanceof RequestRefused) throw error;
@@ -115,14 +115,14 @@ async function keyIn(pem: string, nodeId: NodeId): Promise<webcrypto.CryptoKey> 
   return key;
 }
 
-/** The record of an authority, to be written through the barrier. */
+/** Returns the record of an authority; write it through the barrier. */
 export function authorityRecord({ key, certificate }: ClusterAuthority, path: string = authorityPath): Write {
   return { path, value: Buffer.from(JSON.stringify({ format, key, certificate })) };
 }
 
 /**
- * The cluster's authority, or undefined while it has none.
- * @param path - of its record; the one made for a rotation lies at another path until it signs
+ * Returns the cluster's authority; undefined while it has none.
+ * @param path - of its record; the authority made for a rotation has another path until it signs
  * @throws Error for an unknown format; StoreError
  */
 export async function readAuthority(
@@ -138,18 +138,18 @@ function authorityIn({ value }: StoredRecord, path: string): ClusterAuthority {
     const fields: unknown = JSON.parse(Buffer.from(value).toString('utf8'));
     if (typeof fields === 'object' && fields !== null && 'format' in fields && fields.format === format) {
       const { key, certificate } = fields as Partial<ClusterAuthority>;
-      // The text of errors of these two could repeat what they were given: it is not passed on.
+      // Errors of JSON.parse and node:crypto could repeat the key: their text is not passed on.
       if (typeof key === 'string' && typeof certificate === 'string' && isPair({ key, certificate })) return { key, certificate };
     }
   } catch {
-    // said below
+    // reported below
   } finally {
     value.fill(0);
   }
   throw new Error(`the record ${path} has an unknown format`);
 }
 
-/** Whether a private key in PEM is the one of a certificate in PEM. @throws Error of node:crypto when one of them is neither */
+/** Whether a private key (PEM) belongs to a certificate (PEM). @throws Error of node:crypto when one of them is malformed */
 export const isPair = ({ key, certificate }: { readonly key: string; readonly certificate: string }): boolean =>
   new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
 
@@ -162,7 +162,7 @@ function newKey(): { readonly pem: string; readonly keys: webcrypto.CryptoKeyPai
   };
 }
 
-/** 126 random bits behind a 1, so that it is positive and never shortened (RFC 5280 §4.1.2.2). */
+/** Returns 126 random bits after a leading 01: positive, and always 16 bytes (RFC 5280 §4.1.2.2). */
 function newSerialNumber(): string {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;

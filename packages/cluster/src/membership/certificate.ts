@@ -1,21 +1,22 @@
 import { createHash, type X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
 
-/** Whom a certificate names. */
+/** The node that a certificate names. */
 export interface NodeName {
   readonly clusterId: string;
   readonly nodeId: NodeId;
 }
 
-/** SHA-256 of the certificate's DER in lower-case hex, as the member list holds it. */
+/** Returns the SHA-256 of the certificate's DER in lower-case hex, as in the membership list. */
 export const fingerprintOf = ({ raw }: X509Certificate): string => createHash('sha256').update(raw).digest('hex');
 
-/** The one subject alternative name of a node's certificate. */
+/** Returns the only subject alternative name of a node's certificate. */
 export const uriOf = ({ clusterId, nodeId }: NodeName): string => `transitd:${clusterId}/${nodeId}`;
 
 /**
- * Whom a certificate names, when it is a node's: issued and signed by `authority`, and with nothing but one common name and one URI,
- * which agree. Its time is not looked at (a listed member whose certificate has run out is let in): the member list decides.
+ * Returns the node that a certificate names; undefined unless `authority` issued and signed it for a node: one common name and one URI that
+ * agree, and nothing else. Validity dates are ignored: the membership list decides, and a listed member with an expired certificate is
+ * admitted.
  */
 export function nameIn(certificate: X509Certificate, authority: X509Certificate): NodeName | undefined {
   if (certificate.ca || !certificate.checkIssued(authority) || !certificate.verify(authority.publicKey)) return undefined;
@@ -26,7 +27,7 @@ export function nameIn(certificate: X509Certificate, authority: X509Certificate)
   return certificate.subjectAltName === `URI:${uriOf(name)}` && name.nodeId < 2 ** 48 ? name : undefined;
 }
 
-/** {@link nameIn} by whichever of these authorities has signed the certificate. */
+/** {@link nameIn} with the first of these authorities that signed the certificate. */
 export function nameByAny(certificate: X509Certificate, authorities: readonly X509Certificate[]): NodeName | undefined {
   for (const authority of authorities) {
     const name = nameIn(certificate, authority);
@@ -35,7 +36,7 @@ export function nameByAny(certificate: X509Certificate, authorities: readonly X5
   return undefined;
 }
 
-/** Half of the certificate's life has passed, by this node's clock in milliseconds since 1970: it is time for the next. */
+/** Whether half of the certificate's validity has passed. @param now - ms since 1970, by this node's clock */
 export function renewalDue({ validFromDate, validToDate }: X509Certificate, now: number): boolean {
   return now >= (validFromDate.getTime() + validToDate.getTime()) / 2;
 }

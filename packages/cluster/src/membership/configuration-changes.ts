@@ -2,16 +2,16 @@ import type { ConfChange, ConfRefusalReason, ConfState, Driver, ProposalOutcome 
 import { type CommitResult, StoreError } from '@transitd/storage-fsm';
 import { decodeMembership, encodeMembership, type Membership } from './membership.ts';
 
-/** A change of the members: what part each shall have, and the list as it is to be. */
+/** A membership change: new roles of members, and the new membership. */
 export interface MemberChange {
   readonly members?: Extract<ConfChange, { kind: 'change' }>['members'];
   readonly membership: Membership;
 }
 
-/** How often, and how soon again, a change is tried while an earlier one is not committed yet. */
-const [tries, againMs] = [50, 100];
+/** Attempts, and the pause between them, while an earlier change is not committed yet. */
+const [attemptsMax, retryMs] = [50, 100];
 
-/** ConfigurationChanges the configuration of the cluster, one change after the other; only on the leader. */
+/** Changes the cluster's Raft configuration, one change at a time; only on the leader. */
 export class ConfigurationChanges {
   readonly #driver: Driver<CommitResult>;
   readonly #pause: (ms: number) => Promise<void>;
@@ -23,8 +23,8 @@ export class ConfigurationChanges {
   }
 
   /**
-   * Makes one change, decided from the configuration in force; resolves when it is committed, or when there is nothing to change.
-   * @param decide - may refuse by throwing
+   * Makes one change, decided from the configuration in force. Resolves when it is committed, or when there is nothing to change.
+   * @param decide - returns undefined for no change; throws to refuse
    * @throws StoreError
    */
   make(decide: (conf: ConfState, membership: Membership) => MemberChange | undefined): Promise<void> {
@@ -34,7 +34,7 @@ export class ConfigurationChanges {
   }
 
   async #make(decide: (conf: ConfState, membership: Membership) => MemberChange | undefined): Promise<void> {
-    for (let tried = 0; tried < tries; tried++) {
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const { conf } = this.#driver.consensus();
       const membership = decodeMembership(conf.context);
       const change = decide(conf, membership);
@@ -45,12 +45,13 @@ export class ConfigurationChanges {
         this.#driver.proposeConf({ kind: 'change', members, context }, resolve),
       );
       if (outcome.kind === 'applied') return;
-      if (outcome.kind === 'unknown') throw new StoreError('outcome_unknown', 'the change of the members may still take effect');
+      if (outcome.kind === 'unknown')
+        throw new StoreError('outcome_unknown', 'the outcome of the membership change is unknown: it may still take effect');
       const { reason } = outcome;
-      if (reason === 'confInvalid') throw new StoreError('stopped', 'the members cannot be changed in this way');
-      if (reason !== 'confPending' && reason !== 'busy') throw new StoreError('not_leader', 'this node does not lead');
-      await this.#pause(againMs);
+      if (reason === 'confInvalid') throw new StoreError('stopped', 'this membership change is invalid');
+      if (reason !== 'confPending' && reason !== 'busy') throw new StoreError('not_leader', 'this node is not the leader');
+      await this.#pause(retryMs);
     }
-    throw new StoreError('busy', 'an earlier change of the members is not finished');
+    throw new StoreError('busy', 'an earlier membership change is not committed yet');
   }
 }

@@ -2,12 +2,12 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectory } from '@transitd/storage-fsm';
 
-/** Its node is no member any more. */
+/** The node was removed from the cluster. */
 export const removalFile = 'removed';
-/** A later run of the node was met, so that what it acknowledged may be missing here. */
+/** A peer knows a later incarnation of the node: entries that it acknowledged may be missing here. */
 export const overtakenFile = 'overtaken';
 
-/** Keeps in the data directory, for all later starts, what its node has been told of itself. @throws errors of the file system */
+/** Records in the data directory, for all later starts, why the node may not take part. @throws errors of the file system */
 export async function recordExclusion(directory: string, name: string, facts: object): Promise<void> {
   const file = await open(join(directory, name), 'w', 0o600);
   try {

@@ -7,24 +7,24 @@ import { isPair } from './authority.ts';
 import { nameIn } from './certificate.ts';
 import { type Member, parseMembers } from './membership.ts';
 
-/** By what a node is known to its peers. */
+/** The certificate and key with which a node authenticates to its peers. */
 export interface NodeIdentity {
-  /** PEM of PKCS #8, EC P-256. In clear on disk: a sealed node votes. */
+  /** PEM of PKCS #8, EC P-256. Unencrypted on disk, because a sealed node votes. */
   readonly key: string;
   /** PEM, signed by the authority. */
   readonly certificate: string;
   /** PEM of the cluster's own authority. */
   readonly authority: string;
-  /** The member list told at the join, until the log tells. */
-  readonly seeds: readonly Member[];
+  /** The members as of the join, used until the log names this node; empty on the founder. */
+  readonly membersAtJoin: readonly Member[];
 }
 
 const fileName = 'identity.json';
 const format = 1;
 
 /**
- * The identity kept in a data directory; undefined when there is none.
- * @throws StartError when others than its owner can use the file, and when it is damaged; errors of the file system
+ * Reads the identity in a data directory; undefined when there is none.
+ * @throws StartError when other users can access the file, or it is damaged; errors of the file system
  */
 export async function readIdentity(directory: string): Promise<NodeIdentity | undefined> {
   const path = join(directory, fileName);
@@ -41,22 +41,25 @@ export async function readIdentity(directory: string): Promise<NodeIdentity | un
   return identity;
 }
 
-/** Nothing of the text goes into an error: it holds the node's key. */
+/** Errors repeat nothing of the text: it holds the node's key. */
 function identityIn(text: string): NodeIdentity | undefined {
   try {
     const fields: unknown = JSON.parse(text);
     if (typeof fields !== 'object' || fields === null || !('format' in fields) || fields.format !== format) return undefined;
-    const { key, certificate, authority, seeds } = fields as Partial<Record<keyof NodeIdentity, unknown>>;
+    const { key, certificate, authority, seeds } = fields as Readonly<Record<string, unknown>>;
     if (typeof key !== 'string' || typeof certificate !== 'string' || typeof authority !== 'string') return undefined;
     const named = nameIn(new X509Certificate(certificate), new X509Certificate(authority)) !== undefined;
-    return named && isPair({ key, certificate }) ? { key, certificate, authority, seeds: parseMembers(seeds) } : undefined;
+    return named && isPair({ key, certificate })
+      ? { key, certificate, authority, membersAtJoin: parseMembers(seeds) }
+      : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Puts an identity in the place of the one before it, durably and as a whole. @throws errors of the file system */
-export async function writeIdentity(directory: string, { key, certificate, authority, seeds }: NodeIdentity): Promise<void> {
+/** Replaces the identity in a data directory, atomically and durably. @throws errors of the file system */
+export async function writeIdentity(directory: string, identity: NodeIdentity): Promise<void> {
+  const { key, certificate, authority, membersAtJoin: seeds } = identity;
   const path = join(directory, fileName);
   await rm(`${path}.new`, { force: true });
   const file = await open(`${path}.new`, 'wx', 0o600);

@@ -3,28 +3,29 @@ import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Storage } from '../ports/storage-port.ts';
 import { type NodeIdentity, writeIdentity } from './identity.ts';
-import { decodeMembership, type ListedNode, listedNode, type Member, type Membership, nobody } from './membership.ts';
+import { decodeMembership, type ListedNode, listedNode, type Member, type Membership, noMembers } from './membership.ts';
 import { namedAuthorities } from './rotation-phase.ts';
 
-/** Members by a committed configuration, and the entry that brought it. */
-export interface ToldMembers {
+/** Members by a committed configuration, and the index of its log entry. */
+export interface CommittedMembers {
   readonly index: LogIndex;
   readonly members: readonly Member[];
 }
 
-/** Who belongs to the cluster, as this node knows it, and by what it is known itself. */
+/** The members of the cluster as this node knows them, and this node's identity. */
 export class MembershipList {
   readonly #directory: string;
   #identity: NodeIdentity | undefined;
-  #membership: Membership = nobody;
-  #committed: Membership & { readonly index: LogIndex } = { index: 0, ...nobody };
-  #told: (ToldMembers & { readonly from: NodeId }) | undefined;
-  /** The highest membership list that was seen, signed by the cluster's authority. */
-  #signed: ToldMembers | undefined;
-  /** Newest first. */
+  #membership: Membership = noMembers;
+  #committed: Membership & { readonly index: LogIndex } = { index: 0, ...noMembers };
+  /** Committed members that a member reported while this node had no leader. */
+  #reported: (CommittedMembers & { readonly from: NodeId }) | undefined;
+  /** The newest membership list signed by the cluster's authority. */
+  #signedList: CommittedMembers | undefined;
+  /** In order of precedence. */
   #lists: readonly (readonly Member[])[] = [];
   #storage: Storage | undefined;
-  /** By their PEM, those that are trusted. */
+  /** The trusted authorities, by PEM. */
   #authorities = new Map<string, X509Certificate>();
 
   constructor(directory: string, identity: NodeIdentity | undefined) {
@@ -32,30 +33,30 @@ export class MembershipList {
     this.#identity = identity;
   }
 
-  /** Absent on a founder that has not been active since it got a cluster address. */
+  /** Undefined on a founder that has not been active since `cluster_addr` was configured. */
   get identity(): NodeIdentity | undefined {
     return this.#identity;
   }
 
   requireIdentity(): NodeIdentity {
-    if (this.#identity === undefined) throw new StoreError('stopped', 'this node has no certificate yet');
+    if (this.#identity === undefined) throw new StoreError('stopped', 'this node has no certificate for the cluster port yet');
     return this.#identity;
   }
 
-  /** Puts an identity in force, durably. @throws errors of the file system */
-  async become(identity: NodeIdentity): Promise<void> {
+  /** Stores an identity and puts it in force. @throws errors of the file system */
+  async setIdentity(identity: NodeIdentity): Promise<void> {
     await writeIdentity(this.#directory, identity);
     this.#identity = identity;
   }
 
-  /** From now on the log tells. */
-  follow(storage: Storage): void {
+  /** Uses the log's configuration from now on. */
+  useLog(storage: Storage): void {
     this.#storage = storage;
-    this.configured();
+    this.configurationChanged();
   }
 
-  /** The configuration in force, or the newest committed one, has changed. */
-  configured(): void {
+  /** Rereads the configuration in force and the newest committed one. */
+  configurationChanged(): void {
     if (this.#storage === undefined) return;
     const { conf, confIndex, committedConf, committedConfIndex } = this.#storage.driver.consensus();
     this.#membership = decodeMembership(conf.context);
@@ -63,10 +64,10 @@ export class MembershipList {
       index: committedConfIndex,
       ...(confIndex === committedConfIndex ? this.#membership : decodeMembership(committedConf.context)),
     };
-    const local = [this.members, this.#committed.members, this.#seeds];
-    const told = this.#told === undefined || this.#committed.index >= this.#told.index ? undefined : this.#told;
-    this.#told = told && local.flat().some(({ id }) => id === told.from) ? told : undefined;
-    const newestFirst = [this.#told, this.#signed]
+    const local = [this.members, this.#committed.members, this.#membersAtJoin];
+    const reported = this.#reported === undefined || this.#committed.index >= this.#reported.index ? undefined : this.#reported;
+    this.#reported = reported && local.flat().some(({ id }) => id === reported.from) ? reported : undefined;
+    const newestFirst = [this.#reported, this.#signedList]
       .flatMap((one) => (one === undefined || one.index <= this.#committed.index ? [] : [one]))
       .sort((a, b) => b.index - a.index);
     this.#lists = [
@@ -77,72 +78,74 @@ export class MembershipList {
   }
 
   /**
-   * Admits and calls the members of a signed list too, until this node's own log has come as far.
-   * @returns whether it names anybody who was not known
+   * Also admits and calls the members of a signed list, until this node's log has reached its index.
+   * @returns whether it names a member that was not known
    */
-  listed({ index, members }: ToldMembers): boolean {
-    const before = new Set(this.known.map(({ id }) => id));
-    this.#signed = { index, members };
-    this.configured();
-    return this.known.some(({ id }) => !before.has(id));
+  useSignedList({ index, members }: CommittedMembers): boolean {
+    const before = new Set(this.knownMembers.map(({ id }) => id));
+    this.#signedList = { index, members };
+    this.configurationChanged();
+    return this.knownMembers.some(({ id }) => !before.has(id));
   }
 
   /**
-   * A member that the own log names says what is committed, to a node that nobody leads: it may have been away while everybody else was
-   * replaced. Whom that names is let in too, in memory, until the own log has come as far, or names the teller no more.
-   * @returns whether that is news
+   * Takes the committed members as reported by a member while this node has no leader: it may have been away while all other members were
+   * replaced. Also admits the members named there, in memory only, until this node's log catches up or no longer names the reporting
+   * member.
+   * @returns whether the report was used
    */
-  told(from: NodeId, { index, members }: ToldMembers): boolean {
-    const newest = Math.max(this.#committed.index, this.#told?.index ?? 0);
+  useReport(from: NodeId, { index, members }: CommittedMembers): boolean {
+    const newest = Math.max(this.#committed.index, this.#reported?.index ?? 0);
     if (this.#storage === undefined || index <= newest) return false;
-    this.#told = { from, index, members };
-    this.configured();
-    return this.#told !== undefined;
+    this.#reported = { from, index, members };
+    this.configurationChanged();
+    return this.#reported !== undefined;
   }
 
-  /** What this node's log holds for certain, to be told to others. */
-  get committed(): ToldMembers {
+  /** The members by the newest committed configuration in this node's log. */
+  get committed(): CommittedMembers {
     const { index, members } = this.#committed;
     return { index, members };
   }
 
+  /** By the configuration in force, committed or not. */
   get membership(): Membership {
     return this.#membership;
   }
 
-  /** The authority that signs by the newest committed configuration, PEM; undefined before the first rotation. */
+  /** The signing authority by the newest committed configuration, PEM; undefined before the first rotation. */
   get committedAuthority(): string | undefined {
     return this.#committed.authorities?.current;
   }
 
   /**
-   * The authorities whose signatures count: those of the configuration in force and of the committed one, for the former may be rolled back.
-   * Until this node's log tells of the node itself, and before the first rotation, the one told at the join or the renewal.
+   * The trusted authorities: those of the configuration in force, which may be rolled back, and of the committed one. Until this node's log
+   * names the node itself, and before the first rotation, also the authority of the node's identity.
    */
   get authorities(): readonly X509Certificate[] {
     const named = [this.#membership, this.#committed].flatMap(namedAuthorities);
     const local = this.#identity?.authority;
-    const isTold = this.#committed.authorities !== undefined && !this.#isBeforeOwnJoin;
-    const trusted = new Set(isTold || local === undefined ? named : [...named, local]);
+    const namesAuthorities = this.#committed.authorities !== undefined && !this.#isBeforeOwnJoin;
+    const trusted = new Set(namesAuthorities || local === undefined ? named : [...named, local]);
     this.#authorities = new Map([...trusted].map((pem) => [pem, this.#authorities.get(pem) ?? new X509Certificate(pem)]));
     return [...this.#authorities.values()];
   }
 
-  /** Everybody by the configuration in force; before the log tells, as was told at the join. */
+  /** The members by the configuration in force; before the log names any, those as of the join. */
   get members(): readonly Member[] {
-    return this.#membership.members.length > 0 ? this.#membership.members : (this.#identity?.seeds ?? []);
+    return this.#membership.members.length > 0 ? this.#membership.members : (this.#identity?.membersAtJoin ?? []);
   }
 
-  /** Ids of everybody who may still serve: members, and those that were removed of late. */
-  get served(): readonly NodeId[] {
-    return [...this.known, ...this.#membership.removed].map(({ id }) => id);
+  /** Ids of all nodes that may still serve: known members, and recently removed ones. */
+  get possiblyServing(): readonly NodeId[] {
+    return [...this.knownMembers, ...this.#membership.removed].map(({ id }) => id);
   }
 
   /**
-   * Everybody whom this node calls and lets in. A configuration that is not committed may be rolled back: until it is, who belongs to the one
-   * before it does so too, for an election may need them. By the newest list where several name one.
+   * All members that this node calls and admits. An uncommitted configuration may be rolled back, so the members of the committed one
+   * belong here too: an election may need them. A member that several lists name is taken from the newest.
    */
-  get known(): readonly Member[] {
+  get knownMembers(): readonly Member[] {
     const known = new Map<NodeId, Member>();
     for (const member of this.#all) if (!known.has(member.id)) known.set(member.id, member);
     return [...known.values()];
@@ -152,19 +155,19 @@ export class MembershipList {
     return this.#all.find((member) => member.id === id);
   }
 
-  /** Whose certificate that is. Removed counts only when it is committed. */
+  /** Returns the node that a certificate belongs to. A removal counts only once it is committed. */
   memberState(fingerprint: string): ListedNode | undefined {
     return listedNode({ members: this.#all, removed: this.#committed.removed }, fingerprint);
   }
 
-  /** As of which entry a node is known to be removed for good. */
+  /** Returns the committed index at which a node is known to be removed; undefined if it is not. */
   removedAt(id: NodeId): LogIndex | undefined {
     return this.#committed.removed.some((one) => one.id === id) ? this.#committed.index : undefined;
   }
 
-  /** Of a node that follows the log from its beginning: until that tells of the node itself, it tells of those who were there before it. */
-  get #seeds(): readonly Member[] {
-    return this.#isBeforeOwnJoin ? (this.#identity?.seeds ?? []) : [];
+  /** A new node reads the log from its beginning: until the log names the node itself, it names former members. */
+  get #membersAtJoin(): readonly Member[] {
+    return this.#isBeforeOwnJoin ? (this.#identity?.membersAtJoin ?? []) : [];
   }
 
   get #isBeforeOwnJoin(): boolean {

@@ -1,7 +1,7 @@
 import type { NodeId } from '@transitd/raft-core';
 import { z } from 'zod';
 
-/** A node of the cluster, as the replicated list names it. Whether it votes stands in the configuration of the log. */
+/** A member as the membership names it. Whether it votes is in the Raft configuration. */
 export interface Member {
   readonly id: NodeId;
   /** `node_id` of its configuration. */
@@ -10,11 +10,11 @@ export interface Member {
   readonly apiAddress: string;
   /** `host:port` of its cluster port. */
   readonly clusterAddress: string;
-  /** SHA-256 of the DER of the certificate that it shows, in lower-case hex. */
+  /** SHA-256 of the DER of its certificate, in lower-case hex. */
   readonly certificate: string;
-  /** Signed at a renewal and not shown by the node so far: until then both are its own, so an answer that got lost locks nobody out. */
+  /** Signed at a renewal, and not used by the node so far. Both are valid until then, so a lost answer locks no node out. */
   readonly nextCertificate?: string;
-  /** Never to become a voter. */
+  /** Whether it never becomes a voter. */
   readonly nonVoter: boolean;
 }
 
@@ -24,31 +24,31 @@ export interface RemovedMember {
   readonly certificate: string;
 }
 
-/** Certificates of the cluster's authorities, PEM. Absent in a list of members until the first rotation begins. */
+/** Certificates of the cluster's authorities, PEM. A membership names them from the first rotation on. */
 export interface Authorities {
-  /** The one that signs. */
+  /** The signing authority. */
   readonly current: string;
-  /** Trusted already; it signs as soon as every member holds the configuration that says so. */
+  /** Announced: trusted already, and signs as soon as every member has stored the configuration that names it. */
   readonly next?: string;
-  /** The one before `current`, trusted until no member has one of the certificates named by `fingerprints`: all that it has signed. */
+  /** The one before `current`, trusted until no member has one of `fingerprints`, which are all certificates that it signed. */
   readonly former?: { readonly certificate: string; readonly fingerprints: readonly string[] };
 }
 
-/** Who belongs to the cluster, and who did: `removed` ascends by time. It travels as the context of the log's configuration. */
+/** The members of the cluster, and the removed ones, oldest first. Stored as the context of the Raft configuration. */
 export interface Membership {
   readonly members: readonly Member[];
   readonly removed: readonly RemovedMember[];
   readonly authorities?: Authorities;
 }
 
-export const nobody: Membership = { members: [], removed: [] };
+export const noMembers: Membership = { members: [], removed: [] };
 
-/** How many removed members are remembered at most: one that has been away for longer is a stranger. */
+/** Limit of removed members: a member removed earlier is unknown. */
 const removedMax = 256;
-/** The list lies in the two slots of `node.state`, 64 KiB each, as base64. */
+/** The membership is stored as base64 in both slots of `node.state`, 64 KiB each. */
 const bytesMax = 40 * 1024;
 const format = 1;
-/** Of a list that names authorities. */
+/** Of a membership that names authorities. */
 const formatWithAuthorities = 2;
 
 const id = z
@@ -84,16 +84,16 @@ const list = z.discriminatedUnion('format', [
   }),
 ]);
 
-/** A member as it is written, in JSON. @throws Error */
+/** Parses members from their stored JSON. @throws Error */
 export function parseMembers(json: unknown): readonly Member[] {
   const result = z.array(member).safeParse(json);
-  if (!result.success) throw new Error('the list of members is not understood');
+  if (!result.success) throw new Error('the list of members has an unknown format');
   return result.data;
 }
 
 /**
- * UTF-8 of JSON with a format number. Of the removed members it keeps the newest, 256 at most and as many as fit.
- * @throws Error for a list that no node could read: an ill-formed field, two members with one id or certificate, members alone too long
+ * Encodes as UTF-8 of JSON with a format number. Keeps the newest removed members: at most 256, and as many as fit.
+ * @throws Error for a membership that no node could read: a malformed field, two nodes with one id or certificate, members too long
  */
 export function encodeMembership({ members, removed, authorities }: Membership): Uint8Array {
   const named = authorities === undefined ? { format } : { format: formatWithAuthorities, authorities };
@@ -105,9 +105,9 @@ export function encodeMembership({ members, removed, authorities }: Membership):
   }
 }
 
-/** What `encodeMembership` wrote; nobody when there are no bytes. @throws Error for an unknown format, and for all that is not written */
+/** Decodes the output of `encodeMembership`; no members for no bytes. @throws Error for an unknown format or any other bytes */
 export function decodeMembership(bytes: Uint8Array): Membership {
-  if (bytes.length === 0) return nobody;
+  if (bytes.length === 0) return noMembers;
   if (bytes.length > bytesMax) throw new Error(`the member list has more than ${bytesMax} bytes`);
   let json: unknown;
   try {
@@ -126,17 +126,17 @@ export function decodeMembership(bytes: Uint8Array): Membership {
   return { members, removed, ...authorities };
 }
 
-/** The fingerprints under which a node may appear. */
+/** Returns the fingerprints of a node's valid certificates. */
 export const certificatesOf = (node: Pick<Member, 'certificate' | 'nextCertificate'>): readonly string[] =>
   node.nextCertificate === undefined ? [node.certificate] : [node.certificate, node.nextCertificate];
 
-/** Whose certificate this is, and whether it still belongs to the cluster; undefined for a stranger. */
+/** The node that a certificate belongs to, and whether it still is a member. */
 export interface ListedNode {
   readonly id: NodeId;
   readonly memberState: 'member' | 'removed';
 }
 
-/** @param fingerprint - as in `Member.certificate` */
+/** Returns the node with this certificate; undefined for an unknown one. @param fingerprint - as in `Member.certificate` */
 export function listedNode({ members, removed }: Membership, fingerprint: string): ListedNode | undefined {
   const present = members.find((one) => certificatesOf(one).includes(fingerprint));
   if (present !== undefined) return { id: present.id, memberState: 'member' };
@@ -144,11 +144,11 @@ export function listedNode({ members, removed }: Membership, fingerprint: string
   return past === undefined ? undefined : { id: past.id, memberState: 'removed' };
 }
 
-/** A certificate was signed for a member: it is listed before the member has it. Replaces an earlier one that was never shown. */
+/** Lists a certificate that was signed for a member, before the member gets it. Replaces an earlier one that the member never used. */
 export const certificateSigned = (membership: Membership, node: NodeId, fingerprint: string): Membership =>
   withMember(membership, node, (one) => (one.certificate === fingerprint ? one : { ...one, nextCertificate: fingerprint }));
 
-/** A member showed its renewed certificate: the one before it is nobody's any more. The same list while there is nothing to change. */
+/** Drops the former certificate of a member that used its renewed one. Returns the same membership when there is nothing to change. */
 export const certificateShown = (membership: Membership, node: NodeId, fingerprint: string): Membership =>
   withMember(membership, node, (one) => {
     if (one.nextCertificate !== fingerprint) return one;
@@ -156,14 +156,14 @@ export const certificateShown = (membership: Membership, node: NodeId, fingerpri
     return { ...rest, certificate: fingerprint };
   });
 
-/** The member becomes one of those removed; the same list when there is no such member. */
+/** Moves a member to the removed ones. Returns the same membership when there is no such member. */
 export function memberRemoved(membership: Membership, node: NodeId): Membership {
-  const gone = membership.members.find((one) => one.id === node);
-  if (gone === undefined) return membership;
-  const { id, name, certificate } = gone;
+  const leaving = membership.members.find((one) => one.id === node);
+  if (leaving === undefined) return membership;
+  const { id, name, certificate } = leaving;
   return {
     ...membership,
-    members: membership.members.filter((one) => one !== gone),
+    members: membership.members.filter((one) => one !== leaving),
     removed: [...membership.removed, { id, name, certificate }].slice(-removedMax),
   };
 }
@@ -173,7 +173,7 @@ function withMember(membership: Membership, node: NodeId, change: (one: Member) 
   return members.every((one, i) => one === membership.members[i]) ? membership : { ...membership, members };
 }
 
-/** `host:port` or `[v6]:port`, as in `Member.clusterAddress`; undefined when it is neither. */
+/** Parses `host:port` or `[v6]:port`, as in `Member.clusterAddress`; undefined for any other text. */
 export function parseHostAndPort(text: string): { readonly host: string; readonly port: number } | undefined {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/@]+)):(\d{1,5})$/.exec(text);
   const [host, port] = [match?.[1] ?? match?.[2], Number(match?.[3])];

@@ -5,30 +5,31 @@ import { z } from 'zod';
 import type { ClusterAuthority } from './authority.ts';
 import { certificatesOf, type Member, parseMembers } from './membership.ts';
 
-/** Members by one committed configuration of one cluster. */
-export interface MembershipList {
+/** The members by one committed configuration of one cluster. */
+export interface ListContent {
   readonly clusterId: string;
-  /** Of the entry that brought the configuration. */
+  /** Index of the configuration's log entry. */
   readonly index: LogIndex;
   readonly members: readonly Member[];
 }
 
-/** A membership list as it travels and is kept: the exact text, and the signature of the cluster's authority over it in base64. */
+/** A membership list as sent and stored: the exact text, and the signature of the cluster's authority over it in base64. */
 export interface SignedList {
   readonly text: string;
   readonly signature: string;
 }
 
-export interface HeldList extends MembershipList {
+/** A list whose signature was verified, or made here. */
+export interface VerifiedList extends ListContent {
   readonly signed: SignedList;
 }
 
-/** A list that is not taken: the message says why. */
+/** A membership list was refused: the message says why. */
 export class ListRefused extends Error {
   override readonly name = 'ListRefused';
 }
 
-/** The authority's key signs certificates too, whose text never begins like this. */
+/** Separates lists from certificates, which the same key signs: their bytes never begin like this. */
 const heading = 'transitd membership list 1\n';
 const charactersMax = 56 * 1024;
 
@@ -36,20 +37,20 @@ export const signedList = z.object({ text: z.string().max(charactersMax), signat
 const content = z.strictObject({ clusterId: z.string().max(64), index: z.int().min(1), members: z.array(z.unknown()) });
 
 /** Signs the members of a committed configuration. */
-export function signList({ key }: Pick<ClusterAuthority, 'key'>, { clusterId, index, members }: MembershipList): HeldList {
+export function signList({ key }: Pick<ClusterAuthority, 'key'>, { clusterId, index, members }: ListContent): VerifiedList {
   const text = `${heading}${JSON.stringify({ clusterId, index, members })}`;
   const signature = sign('sha256', Buffer.from(text), key).toString('base64');
   return { clusterId, index, members, signed: { text, signature } };
 }
 
 /**
- * Reads a list that another node has shown.
- * @param authorities - certificates of the cluster's authorities that are trusted
+ * Verifies a list from another node.
+ * @param authorities - the trusted authorities of the cluster
  * @throws ListRefused when it is malformed or not signed by one of them
  */
-export function openList(shown: unknown, authorities: readonly X509Certificate[]): HeldList {
-  const read = signedList.safeParse(shown);
-  if (!read.success) throw new ListRefused('it is no membership list');
+export function openList(list: unknown, authorities: readonly X509Certificate[]): VerifiedList {
+  const read = signedList.safeParse(list);
+  if (!read.success) throw new ListRefused('it is not a membership list');
   const { text, signature } = read.data;
   const isSignedBy = ({ publicKey }: X509Certificate): boolean =>
     verify('sha256', Buffer.from(text), publicKey, Buffer.from(signature, 'base64'));
@@ -63,25 +64,25 @@ export function openList(shown: unknown, authorities: readonly X509Certificate[]
   }
 }
 
-type Members = Pick<MembershipList, 'index' | 'members'>;
+type Members = Pick<ListContent, 'index' | 'members'>;
 
 export interface ListContext {
   readonly clusterId: string;
-  /** The highest signed list that this node has seen. */
-  readonly held: Members | undefined;
+  /** The signed list with the highest index that this node has accepted. */
+  readonly newest: Members | undefined;
   /** The newest committed configuration in this node's log. */
   readonly committed: Members;
-  /** The node that shows the list, with the fingerprint of the certificate that it used where that is known here. */
+  /** The node that sent the list, with the fingerprint of its certificate if known. */
   readonly caller: { readonly id: NodeId; readonly certificate?: string };
 }
 
 /**
- * The decision about a signed list. `take`: higher than any that was seen. `known`: nothing new. `conflict`: this node knows other members
- * as of the same index, so there are two histories under one cluster id. All else is a reason to refuse it.
+ * The decision about a signed list. `take`: its index is higher than that of every list accepted before. `known`: nothing new. `conflict`:
+ * this node knows other members at the same index, so two histories exist under one cluster id. The others are reasons to refuse it.
  */
 export type ListVerdict = 'take' | 'known' | 'conflict' | 'foreign cluster' | 'caller not listed';
 
-export function judgeList(list: MembershipList, { clusterId, held, committed, caller }: ListContext): ListVerdict {
+export function judgeList(list: ListContent, { clusterId, newest, committed, caller }: ListContext): ListVerdict {
   if (list.clusterId !== clusterId) return 'foreign cluster';
   const named = list.members.find(({ id }) => id === caller.id);
   const isListed =
@@ -89,10 +90,10 @@ export function judgeList(list: MembershipList, { clusterId, held, committed, ca
   if (!isListed) return 'caller not listed';
   const isOther = (one: Members | undefined): boolean =>
     one !== undefined && one.index === list.index && !sameMembers(one.members, list.members);
-  if (isOther(held) || isOther(committed)) return 'conflict';
-  return held === undefined || list.index > held.index ? 'take' : 'known';
+  if (isOther(newest) || isOther(committed)) return 'conflict';
+  return newest === undefined || list.index > newest.index ? 'take' : 'known';
 }
 
-/** In any order: a change of the configuration may list members in another one. */
+/** Compares in any order: a configuration change may reorder the members. */
 const sameMembers = (some: readonly Member[], others: readonly Member[]): boolean => isDeepStrictEqual(byId(some), byId(others));
 const byId = (members: readonly Member[]): readonly Member[] => [...members].sort((a, b) => a.id - b.id);

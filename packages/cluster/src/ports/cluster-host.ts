@@ -4,7 +4,7 @@ import type { Logger, NodeObserver } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import type { Storage } from './storage-port.ts';
 
-/** What the node around its part in the cluster is and does. */
+/** The node that runs the cluster code: its configuration, state and callbacks. */
 export interface ClusterHost {
   readonly config: Config;
   readonly log: Logger;
@@ -12,20 +12,20 @@ export interface ClusterHost {
   readonly directory: string;
   /** URL of this node's API. */
   readonly apiAddress: () => string;
-  /** It leads, and serves. */
+  /** Whether this node leads and serves. */
   readonly isActive: () => boolean;
-  /** It has its keys, and what serves is loaded. */
+  /** Whether this node has its keys and its services are loaded. */
   readonly isUnsealed: () => boolean;
-  /** Its records are others than those of the active node. */
+  /** State digest mismatch: this node's records differ from the active node's. */
   readonly onDifference: () => void;
-  /** What is on its disk is not what this node told the others: the process must end. */
+  /** The disk lacks entries that this node acknowledged: the process must end. */
   readonly onFatal: (error: Error) => void;
-  /** This node is no member any more. */
+  /** This node was removed from the cluster. */
   readonly onRemoved: () => void;
   readonly observer: NodeObserver;
 }
 
-/** The node's own parts, once they are open. */
+/** This node's storage and barrier, open, and its ids. */
 export interface LocalNode {
   readonly storage: Storage;
   readonly barrier: Barrier;

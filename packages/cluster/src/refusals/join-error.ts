@@ -1,5 +1,5 @@
 export type JoinErrorCode =
-  // The leader's answers.
+  // Sent by the leader.
   | 'join_malformed'
   | 'challenge_unknown'
   | 'challenge_used'
@@ -11,7 +11,7 @@ export type JoinErrorCode =
   | 'node_id_used'
   | 'node_removed'
   | 'leader_changed'
-  // The joiner's own.
+  // Raised by the joiner.
   | 'leader_unavailable'
   | 'leader_refused'
   | 'leader_untrusted'
@@ -19,7 +19,7 @@ export type JoinErrorCode =
   | 'join_seal'
   | 'seal_changed';
 
-/** A join that ends without a member. The message reaches whoever asked for it: it holds no key, no secret and no proof. */
+/** A failed join. The message reaches the caller, so it holds no key, no secret and no proof. */
 export class JoinError extends Error {
   override readonly name = 'JoinError';
   readonly code: JoinErrorCode;

@@ -14,7 +14,7 @@ import { JoinError, type JoinErrorCode } from './join-error.ts';
 
 type ClusterRefusalCode = BarrierErrorCode | JoinErrorCode | RequestErrorCode | StoreErrorCode;
 
-/** The status of each code with which this node, its barrier or its store refuses something. */
+/** The status of each code with which this node, its barrier or its store refuses a request. */
 export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>> = {
   ...requestErrorAnswers,
   already_initialized: refused(400),
@@ -24,7 +24,7 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
   challenge_expired: refused(400),
   challenge_unknown: refused(400),
   challenge_used: refused(400),
-  conflict: refusedForNow(503), // another change was faster, again and again
+  conflict: refusedForNow(503), // other changes kept winning the race
   disk_low: refused(503),
   foreign_cluster: refused(400),
   invalid_rotation_config: refused(400),
@@ -47,13 +47,13 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
   rekey_nonce: refused(400),
   rekey_not_started: refused(400),
   request_refused: refused(400),
-  reserved_path: refused(500), // no caller can name a record
+  reserved_path: refused(500), // a bug: callers cannot name records
   root_generation_in_progress: refused(400),
   root_generation_nonce: refused(400),
   root_generation_not_started: refused(400),
   seal_changed: refused(400),
   seal_mismatch: refused(400),
-  sealed: refused(503), // until someone unseals it: no time can be named
+  sealed: refused(503), // until an operator unseals it: no time to retry after
   share_encoding: refused(400),
   share_missing: refused(400),
   stopped: refusedForNow(503),
@@ -62,10 +62,10 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
   unsealed: refused(400),
 };
 
-/** An expected refusal of a call on the cluster port. */
+/** Whether an error is an expected refusal, not a fault of this node. */
 export const isClusterRefusal = (error: unknown): error is BarrierError | JoinError | RequestError | StoreError =>
   error instanceof RequestError || error instanceof StoreError || error instanceof BarrierError || error instanceof JoinError;
 
-/** The reply to a refused call. */
+/** Returns the reply to a refused call. */
 export const clusterRefusalReply = ({ code, message }: BarrierError | JoinError | RequestError | StoreError): Reply =>
   refusalReply(clusterRefusalAnswers[code], message);

@@ -1,10 +1,10 @@
 import type { LogIndex } from '@transitd/raft-core';
 import type { Replica } from '@transitd/storage-fsm';
 
-/** How often it is looked at for entries that change no record, and so are told to nobody. */
-const lookMs = 20;
+/** Poll interval: entries that change no record notify no watcher. */
+const pollMs = 20;
 
-/** Waits until this node has applied entries. */
+/** The index that this node has applied, and waiting for it. */
 export class AppliedIndex {
   readonly #replica: Pick<Replica, 'status' | 'watch'>;
 
@@ -16,12 +16,12 @@ export class AppliedIndex {
     return this.#replica.status().appliedIndex;
   }
 
-  /** Resolves with whether everything up to `index` is applied, as soon as it is, or when the time has run out. */
+  /** Resolves with true as soon as `index` is applied, or with false after `withinMs`. */
   reached(index: LogIndex, withinMs: number): Promise<boolean> {
     if (this.index >= index) return Promise.resolve(true);
     return new Promise((resolve) => {
       const end = (): void => {
-        clearInterval(look);
+        clearInterval(poll);
         clearTimeout(deadline);
         unwatch();
         resolve(this.index >= index);
@@ -29,9 +29,9 @@ export class AppliedIndex {
       const endWhenReached = (): void => {
         if (this.index >= index) end();
       };
-      // Told within the apply, before the index has moved.
+      // The watcher runs during the apply, before the applied index advances.
       const unwatch = this.#replica.watch('', () => void setImmediate(endWhenReached));
-      const look = setInterval(endWhenReached, lookMs);
+      const poll = setInterval(endWhenReached, pollMs);
       const deadline = setTimeout(end, withinMs);
     });
   }

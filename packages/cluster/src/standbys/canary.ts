@@ -3,8 +3,8 @@ import type { Store } from '@transitd/storage-fsm';
 const path = 'core/canary';
 
 /**
- * A record that the active node rewrites every few seconds with its own clock. Its age on another node is the lag of replication and the
- * skew of the clocks together.
+ * A record that the active node rewrites every few seconds with its clock. Its age on another node is the sum of replication lag and clock
+ * skew.
  */
 export class Canary {
   readonly #store: Store;
@@ -31,7 +31,7 @@ export class Canary {
     this.#unwatch();
   }
 
-  /** A record that cannot be read, as while the node is sealed, tells nothing new. */
+  /** Ignores a record that cannot be read, as while the node is sealed. */
   async #read(): Promise<void> {
     try {
       const record = await this.#store.get(path);
@@ -39,7 +39,7 @@ export class Canary {
       const { utcMs } = JSON.parse(Buffer.from(record.value).toString('utf8')) as { utcMs?: unknown };
       if (typeof utcMs === 'number') this.#utcMs = utcMs;
     } catch {
-      // the next one will do
+      // the next record replaces it
     }
   }
 }

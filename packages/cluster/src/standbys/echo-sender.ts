@@ -1,8 +1,8 @@
 import type { NodeId } from '@transitd/raft-core';
-import type { ToldMembers } from '../membership/membership-list.ts';
+import type { CommittedMembers } from '../membership/membership-list.ts';
 import type { SignedList } from '../membership/signed-list.ts';
 import type { ClusterClient } from '../transport/cluster-client.ts';
-import { type EchoNews, echoAnswer, intervalTold, listShown, membersTold } from './echo-wire.ts';
+import { committedMembersIn, type EchoRequest, echoReplySchema, intervalIn, signedListIn } from './echo-wire.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import type { StateDigest } from './state-comparison.ts';
 
@@ -10,29 +10,29 @@ export interface EchoSenderOptions {
   readonly client: Pick<ClusterClient, 'post'>;
   readonly heartbeats: Heartbeats;
   readonly intervalMs: number;
-  /** Whom to ask; undefined when it is this node itself that leads, or nobody is known. */
+  /** Returns the node to send to; undefined when this node leads, or knows no other member. */
   readonly target: () => NodeId | undefined;
-  readonly news: () => EchoNews;
-  /** One was answered within that time, or with undefined: not, or not by an active node. */
+  readonly request: () => EchoRequest;
+  /** An echo ended. @param ms - round-trip time; undefined without an answer, or if the answering node is not active */
   readonly onEcho?: (to: NodeId, ms: number | undefined) => void;
-  /** What the active node's records came to. */
+  /** The active node reported its state digest. */
   readonly onState: (state: StateDigest) => void;
-  /** The active node has another interval, or does not say which: it never answers this one's echoes. */
+  /** The active node refuses the echo because its `cluster_heartbeat_interval` differs; undefined when it does not report its own. */
   readonly onInterval: (theirsMs: number | undefined) => void;
-  /** The one that was asked is not the active node; whom it knows to be members. */
-  readonly onMembers: (from: NodeId, told: ToldMembers) => void;
-  /** The one that was asked shows a newer signed membership list. */
+  /** A node that is not active reported the committed members that it knows. */
+  readonly onMembers: (from: NodeId, members: CommittedMembers) => void;
+  /** The node sent a newer signed membership list. */
   readonly onList: (from: NodeId, list: SignedList) => void;
-  /** A member says that this node was removed, as of an entry that it knows to be committed. */
+  /** A member reported that this node was removed, by the committed entry at this index. */
   readonly onRemoved: (from: NodeId, atIndex: number) => void;
 }
 
-/** The echoes of a node that does not lead: one at a time, one an interval, and one at once when something has changed. */
+/** Sends the heartbeats (echoes) of a node that does not lead: one at a time, one in each interval, and one at once after a change. */
 export class EchoSender {
   readonly #options: EchoSenderOptions;
   #timer: NodeJS.Timeout | undefined;
-  #underWay = false;
-  #again = false;
+  #inFlight = false;
+  #sendAgain = false;
 
   constructor(options: EchoSenderOptions) {
     this.#options = options;
@@ -40,7 +40,7 @@ export class EchoSender {
 
   start(): void {
     this.#timer ??= setInterval(() => void this.#echo(), this.#options.intervalMs);
-    this.now();
+    this.sendNow();
   }
 
   stop(): void {
@@ -48,44 +48,46 @@ export class EchoSender {
     this.#timer = undefined;
   }
 
-  /** Another node leads, or this one is unsealed: what was known before is worth little. */
-  now(): void {
+  /** Sends an echo at once: the leader or the seal has changed, so earlier answers are out of date. */
+  sendNow(): void {
     if (this.#timer === undefined) return;
-    this.#again = this.#underWay;
+    this.#sendAgain = this.#inFlight;
     void this.#echo();
   }
 
   async #echo(): Promise<void> {
-    const { client, heartbeats, intervalMs, target, news, onRemoved, onInterval, onMembers, onList, onState, onEcho } =
+    const { client, heartbeats, intervalMs, target, request, onRemoved, onInterval, onMembers, onList, onState, onEcho } =
       this.#options;
     const to = target();
-    if (this.#underWay || to === undefined) return;
-    this.#underWay = true;
+    if (this.#inFlight || to === undefined) return;
+    this.#inFlight = true;
     const sentMs = performance.now();
     try {
-      const answer = await client.post(to, '/cluster/echo', { json: news(), timeoutMs: intervalMs }).catch((error: unknown) => {
-        onEcho?.(to, undefined);
-        throw error;
-      });
+      const answer = await client
+        .post(to, '/cluster/echo', { json: request(), timeoutMs: intervalMs })
+        .catch((error: unknown) => {
+          onEcho?.(to, undefined);
+          throw error;
+        });
       const received = { sentMs, receivedMs: performance.now(), receivedUtcMs: Date.now() };
       onEcho?.(to, answer.status === 200 ? received.receivedMs - sentMs : undefined);
       if (answer.status === 410) onRemoved(to, removedAt(answer.json));
       if (answer.status === 200) {
-        const reply = echoAnswer.parse(answer.json);
+        const reply = echoReplySchema.parse(answer.json);
         heartbeats.answered(reply, received);
         if (reply.state !== undefined) onState(reply.state);
       } else heartbeats.failed({ sentMs, nowMs: received.receivedMs });
-      const list = listShown(answer.json);
+      const list = signedListIn(answer.json);
       if (list !== undefined) onList(to, list);
-      if (answer.status === 409) onInterval(intervalTold(answer.json));
-      const told = answer.status === 503 ? membersTold(answer.json) : undefined;
-      if (told !== undefined) onMembers(to, told);
+      if (answer.status === 409) onInterval(intervalIn(answer.json));
+      const members = answer.status === 503 ? committedMembersIn(answer.json) : undefined;
+      if (members !== undefined) onMembers(to, members);
     } catch {
       heartbeats.failed({ sentMs, nowMs: performance.now() });
     } finally {
-      this.#underWay = false;
-      if (this.#again) {
-        this.#again = false;
+      this.#inFlight = false;
+      if (this.#sendAgain) {
+        this.#sendAgain = false;
         void this.#echo();
       }
     }

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { parseHostAndPort, parseMembers } from '../membership/membership.ts';
-import type { ToldMembers } from '../membership/membership-list.ts';
+import type { CommittedMembers } from '../membership/membership-list.ts';
 import { type SignedList, signedList } from '../membership/signed-list.ts';
 
-/** What a node says of itself with each echo. */
-export const echoNews = z.object({
+/** The body of an echo: what a node reports about itself. */
+export const echoRequestSchema = z.object({
   name: z.string().max(64),
   apiAddress: z.url({ protocol: /^https?$/ }).max(256),
   clusterAddress: z
@@ -12,55 +12,58 @@ export const echoNews = z.object({
     .max(256)
     .refine((text) => parseHostAndPort(text) !== undefined),
   appliedIndex: z.int().min(0),
-  /** Its `cluster_heartbeat_interval`: for how long an answer lets it serve. */
+  /** Its `cluster_heartbeat_interval`: how long it may serve after an answer. */
   intervalMs: z.int().min(1),
-  /** It answers requests from its own replica while echoes are answered. */
+  /** Whether it is a performance standby: it serves reads from its own state while its echoes are answered. */
   serves: z.boolean(),
   sealed: z.boolean(),
-  /** Median time that a write to its log took in the last seconds, in ms; absent where nothing was written, or by an older node. */
+  /** Median time of recent writes to its log, in ms; absent when nothing was written, and from older releases. */
   writeMs: z.number().min(0).optional(),
-  /** Its records are others than the active node's at one index. */
+  /** State digest mismatch: its records differ from the active node's at one index. */
   differs: z.boolean().default(false),
   version: z.string().max(64),
   hostname: z.string().max(255).default(''),
-  /** It reads member lists that name authorities; an older node does not say so. */
+  /** Whether it can read memberships that name authorities; absent from older releases. */
   readsAuthorities: z.boolean().default(false),
-  /** Index of the newest signed membership list that it has seen; an answer brings a newer one. */
+  /** Index of the newest signed membership list that it has; an answer contains a newer one. */
   listIndex: z.int().min(0).default(0),
 });
-export type EchoNews = z.output<typeof echoNews>;
+export type EchoRequest = z.output<typeof echoRequestSchema>;
 
 const mode = z.enum(['disabled', 'primary', 'secondary', 'bootstrapping', 'unknown']);
 
-/** What the active node answers, while it holds a lease: everything acknowledged by then lies at or below `commitIndex`. */
-export const echoAnswer = z.object({
+/** The active node's answer, given while it holds a lease: every entry acknowledged by then is at or below `commitIndex`. */
+export const echoReplySchema = z.object({
   commitIndex: z.int().min(0),
   utcMs: z.number(),
-  /** What the active node's records came to, after the entry at `index`. */
+  /** State digest of the active node after the entry at `index`. */
   state: z.object({ index: z.int().min(0), digest: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
   replication: z.object({ performance: mode, disasterRecovery: mode }),
   list: signedList.optional(),
 });
 
-/** A newer node may say more: what is not known is left out. */
-export type EchoReply = z.output<typeof echoAnswer>;
+/** Fields that only a newer release knows are dropped. */
+export type EchoReply = z.output<typeof echoReplySchema>;
 
 const otherInterval = z.object({ intervalMs: z.int().min(1) });
 
-/** The active node's interval, where that is why it refuses; undefined when it does not say. */
-export const intervalTold = (json: unknown): number | undefined => otherInterval.safeParse(json).data?.intervalMs;
+/** Returns the active node's interval from its refusal of another one; undefined when the answer has none. */
+export const intervalIn = (json: unknown): number | undefined => otherInterval.safeParse(json).data?.intervalMs;
 
 const refusal = z.object({ committed: z.object({ index: z.int().min(0), members: z.array(z.unknown()) }) });
 
-/** Whom a node that is not the active one knows to be members; undefined when it does not say. @throws Error for an ill-formed list */
-export function membersTold(json: unknown): ToldMembers | undefined {
-  const said = refusal.safeParse(json);
-  if (!said.success) return undefined;
-  const { index, members } = said.data.committed;
+/**
+ * Returns the committed members that a node which is not active reports; undefined when the answer has none.
+ * @throws Error when malformed
+ */
+export function committedMembersIn(json: unknown): CommittedMembers | undefined {
+  const read = refusal.safeParse(json);
+  if (!read.success) return undefined;
+  const { index, members } = read.data.committed;
   return { index, members: parseMembers(members) };
 }
 
 const withList = z.object({ list: signedList });
 
-/** The signed membership list in an answer, unverified; undefined where it has none. */
-export const listShown = (json: unknown): SignedList | undefined => withList.safeParse(json).data?.list;
+/** Returns the signed membership list in an answer, unverified; undefined when the answer has none. */
+export const signedListIn = (json: unknown): SignedList | undefined => withList.safeParse(json).data?.list;

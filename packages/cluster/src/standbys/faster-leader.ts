@@ -1,18 +1,18 @@
 import type { NodeId } from '@transitd/raft-core';
 
-/** How many times faster another disk has to be. */
+/** How many times faster the other disk must be. */
 const timesFaster = 3;
-/** For how long it has to be so, without a break. */
+/** How long it must be that much faster, without interruption. */
 const fasterForMs = 30_000;
-/** Between two transfers for this reason, counting those by which this node came to lead. */
+/** Minimum time between two transfers, including a transfer that made this node the leader. */
 const betweenTransfersMs = 10 * 60_000;
-/** Up to here this node's own disk is fast enough: a transfer refuses writes for a moment, which would cost more than it saves. */
+/** A leader whose writes take at most this long stays: a transfer refuses writes for a moment, which would cost more than it saves. */
 const fastEnoughMs = 20;
 
 /** A voter that could lead now. */
 export interface Candidate {
   readonly id: NodeId;
-  /** Median of what a write to its log has taken of late, in ms; undefined where it has not said. */
+  /** Median time of recent writes to its log, in ms; undefined when it has not reported one. */
   readonly writeMs: number | undefined;
 }
 
@@ -21,18 +21,18 @@ export interface Candidate {
  * and, where only one other voter answers, for its disk. All times are readings of one monotonic clock, in ms.
  */
 export class FasterLeader {
-  /** Since when each voter has been so much faster than this node. */
+  /** Since when each voter has been that much faster than this node. */
   #fasterSinceMs = new Map<NodeId, number>();
   #transferredMs = Number.NEGATIVE_INFINITY;
 
-  /** This node begins to lead. @param byTransfer - the leader before it gave it the leadership */
-  begins({ nowMs, byTransfer }: { readonly nowMs: number; readonly byTransfer: boolean }): void {
+  /** This node becomes the leader. @param byTransfer - whether the former leader transferred leadership to it */
+  leadershipBegins({ nowMs, byTransfer }: { readonly nowMs: number; readonly byTransfer: boolean }): void {
     this.#fasterSinceMs.clear();
     if (byTransfer) this.#transferredMs = nowMs;
   }
 
-  /** The voter that is to lead instead; undefined for nobody. Asked every few seconds while this node leads. */
-  heir({
+  /** Returns the voter to transfer leadership to; undefined for none. Call it every few seconds while this node leads. */
+  successor({
     nowMs,
     writeMs,
     candidates,
@@ -42,8 +42,8 @@ export class FasterLeader {
     readonly candidates: readonly Candidate[];
   }): NodeId | undefined {
     const before = this.#fasterSinceMs;
-    const isFaster = ({ writeMs: theirs }: Candidate): boolean =>
-      theirs !== undefined && writeMs !== undefined && writeMs > fastEnoughMs && timesFaster * theirs <= writeMs;
+    const isFaster = ({ writeMs: candidateMs }: Candidate): boolean =>
+      candidateMs !== undefined && writeMs !== undefined && writeMs > fastEnoughMs && timesFaster * candidateMs <= writeMs;
     const faster = candidates.filter(isFaster);
     this.#fasterSinceMs = new Map(faster.map(({ id }) => [id, before.get(id) ?? nowMs]));
     if (nowMs < this.#transferredMs + betweenTransfersMs) return undefined;
@@ -51,8 +51,8 @@ export class FasterLeader {
     return lasting.sort((a, b) => (a.writeMs ?? 0) - (b.writeMs ?? 0) || a.id - b.id)[0]?.id;
   }
 
-  /** The leadership is being transferred for this reason, whether or not that succeeds. */
-  transferred(nowMs: number): void {
+  /** A transfer was started, whether or not it succeeds. */
+  transferStarted(nowMs: number): void {
     this.#transferredMs = nowMs;
     this.#fasterSinceMs.clear();
   }

@@ -2,8 +2,8 @@ import type { Echoes, ReplicationModes } from '@transitd/health';
 import type { LogIndex } from '@transitd/raft-core';
 import type { EchoReply } from './echo-wire.ts';
 
-/** What counts of the active node's answer to an echo. */
-export type EchoAnswer = Pick<EchoReply, 'commitIndex' | 'utcMs' | 'replication'>;
+/** The fields of the active node's answer to an echo that decide about serving. */
+export type EchoTiming = Pick<EchoReply, 'commitIndex' | 'utcMs' | 'replication'>;
 
 interface Answered {
   readonly sentMs: number;
@@ -11,8 +11,8 @@ interface Answered {
 }
 
 /**
- * What this node's echoes to the active node have shown. Times are readings of the monotonic clock. An echo counts from when it was
- * sent, and only once it was answered: what waited in a buffer must not look fresh.
+ * The results of this node's echoes to the active node. Times are readings of the monotonic clock. An echo counts from the time it was
+ * sent, and only once it is answered: an answer that was buffered must not look fresh.
  */
 export class Heartbeats {
   readonly #intervalMs: number;
@@ -21,7 +21,7 @@ export class Heartbeats {
   #clockSkewMs = 0;
   #answeredSentMs: number | undefined;
   #replication: ReplicationModes | undefined;
-  /** Answers whose commit index is not yet known to be applied, ascending in both fields. */
+  /** Answers whose commit index is not applied yet, ascending in both fields. */
   #awaiting: readonly Answered[] = [];
   #appliedSentMs: number | undefined;
 
@@ -30,7 +30,7 @@ export class Heartbeats {
     this.#sinceMs = nowMs;
   }
 
-  /** The node begins to serve, or to stand by: time counts from here until the next answer. */
+  /** Forgets all answers: the node becomes active or standby, or its seal changes. */
   restart(nowMs: number): void {
     this.#sinceMs = nowMs;
     this.#answeredSentMs = undefined;
@@ -40,16 +40,16 @@ export class Heartbeats {
   }
 
   answered(
-    answer: EchoAnswer,
+    answer: EchoTiming,
     { sentMs, receivedMs, receivedUtcMs }: { sentMs: number; receivedMs: number; receivedUtcMs: number },
   ): void {
     this.#durationMs = receivedMs - sentMs;
     this.#clockSkewMs = answer.utcMs - receivedUtcMs;
     this.#replication = answer.replication;
     this.#answeredSentMs = Math.max(sentMs, this.#answeredSentMs ?? sentMs);
-    // What was sent before the node could serve, the active node has not counted as letting it serve.
+    // An echo sent before the restart reported that this node does not serve: the active node does not wait for it.
     if (sentMs < this.#sinceMs) return;
-    // An older answer that asks for no less than a newer one can show nothing that the newer one does not.
+    // An older answer whose commit index is not lower is superseded by the newer one.
     const older = this.#awaiting.filter(({ commitIndex }) => commitIndex < answer.commitIndex);
     this.#awaiting = [...older, { sentMs, commitIndex: answer.commitIndex }];
   }
@@ -59,7 +59,7 @@ export class Heartbeats {
     this.#clockSkewMs = 0;
   }
 
-  /** When the newest answered echo was sent whose commit index lies at or below `appliedIndex`; never falls back. */
+  /** Returns when the newest echo was sent whose answered commit index is at or below `appliedIndex`; never decreases. */
   appliedSentMs(appliedIndex: LogIndex): number | undefined {
     const applied = this.#awaiting.filter(({ commitIndex }) => commitIndex <= appliedIndex);
     for (const { sentMs } of applied) this.#appliedSentMs = Math.max(sentMs, this.#appliedSentMs ?? sentMs);

@@ -1,6 +1,6 @@
 import type { LogIndex } from '@transitd/raft-core';
 
-/** The state right after one entry, as a sum over all its records. */
+/** The state digest after one entry: a hash over all records. */
 export interface StateDigest {
   readonly index: LogIndex;
   /** Hex. */
@@ -9,33 +9,34 @@ export interface StateDigest {
 
 export interface StateComparisonOptions {
   readonly appliedIndex: () => LogIndex;
-  /** This node's digest at that index; undefined when it is not kept any more. */
+  /** Returns this node's digest at an index; undefined when it is no longer kept. */
   readonly digestAt: (index: LogIndex) => bigint | undefined;
-  /** Called once, when this node's state is another one than the active node's at the same index. */
+  /** Called once, when this node's digest differs from the active node's at the same index. */
   readonly onDifference: (index: LogIndex) => void;
 }
 
 export const hexOf = (digest: bigint): string => digest.toString(16).padStart(64, '0');
 
 /**
- * Whether this node's records are those of the active node: shown by equal digests at one index, before the node answers anything from
- * them after its start (decision 45). A store can lose records without an error, and whoever writes to a disk can put older ones back.
+ * Compares this node's records with the active node's by their state digests at one index. After a start this node serves nothing from its
+ * records until a comparison succeeds (decision 45): a store can lose records without an error, and an attacker with access to the disk can
+ * put older records back.
  */
 export class StateComparison {
   readonly #options: StateComparisonOptions;
-  #told: StateDigest | undefined;
+  #pending: StateDigest | undefined;
   #verdict: 'unknown' | 'same' | 'different' = 'unknown';
 
   constructor(options: StateComparisonOptions) {
     this.#options = options;
   }
 
-  /** The active node says what its state was. */
-  told(digest: StateDigest): void {
-    // One that is waited for is compared first: under load a newer one would always be ahead.
-    if (this.#told === undefined || this.#options.appliedIndex() >= this.#told.index) {
+  /** Takes a digest of the active node and compares it as soon as its index is applied here. */
+  compareWith(digest: StateDigest): void {
+    // A pending digest is compared first: under load a newer one would always be ahead of the applied index.
+    if (this.#pending === undefined || this.#options.appliedIndex() >= this.#pending.index) {
       this.#compare();
-      this.#told = digest;
+      this.#pending = digest;
     }
     this.#compare();
   }
@@ -46,12 +47,12 @@ export class StateComparison {
   }
 
   #compare(): void {
-    const told = this.#told;
-    if (told === undefined || this.#verdict === 'different' || this.#options.appliedIndex() < told.index) return;
-    const local = this.#options.digestAt(told.index);
-    this.#told = undefined;
+    const pending = this.#pending;
+    if (pending === undefined || this.#verdict === 'different' || this.#options.appliedIndex() < pending.index) return;
+    const local = this.#options.digestAt(pending.index);
+    this.#pending = undefined;
     if (local === undefined) return;
-    this.#verdict = hexOf(local) === told.digest ? 'same' : 'different';
-    if (this.#verdict === 'different') this.#options.onDifference(told.index);
+    this.#verdict = hexOf(local) === pending.digest ? 'same' : 'different';
+    if (this.#verdict === 'different') this.#options.onDifference(pending.index);
   }
 }

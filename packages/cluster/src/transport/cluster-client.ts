@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream';
 import type { NodeId } from '@transitd/raft-core';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
-import { incarnationHeader, type Run, writeIncarnation } from './incarnations.ts';
+import { type Incarnation, incarnationHeader, writeIncarnation } from './incarnations.ts';
 import { connectToPeer, type PeerConnectionOptions } from './peer-connection.ts';
 
 /** `not_sent`: no byte of the request left, so it may be sent again. `outcome_unknown`: the peer may have acted on it. */
@@ -33,7 +33,10 @@ export interface ClusterRequest {
   readonly timeoutMs: number;
 }
 
-/** An answer, whatever its status: 410 says that this node was removed, 421 that another run of it is the one that counts. The body has to be read to its end or destroyed. */
+/**
+ * An answer, whatever its status: 410 says that this node was removed, 421 that the peer accepts another incarnation of this node. The
+ * caller reads the body to its end or destroys it.
+ */
 export interface ClusterResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -42,28 +45,33 @@ export interface ClusterResponse {
 
 export interface ClusterClientOptions {
   readonly identity: () => NodeIdentity;
-  /** This node's, named in every call. */
-  readonly run: () => Run;
-  /** Who the peers are, by the newest list. */
+  /** The incarnation of this node, sent with every call. */
+  readonly incarnation: () => Incarnation;
+  /** Returns a member by the newest membership list. */
   readonly member: (id: NodeId) => Member | undefined;
   readonly localAddress?: string | undefined;
-  /** For a connection and its handshake. */
+  /** Limit for a connection and its handshake together. */
   readonly connectMsMax?: number;
-  /** How long an answer's body may stand still. */
+  /** How long the body of an answer may make no progress. */
   readonly stallMsMax?: number;
 }
 
-/** Requests under way to one peer at a time, and how many calls of the cluster's own besides: those never wait behind the clients'. */
+/**
+ * Concurrent requests to one peer: forwarded ones, and the cluster's own calls, which have their own connections and never queue after
+ * clients' requests.
+ */
 const forwardedMax = 128;
-const ownMax = 16;
-/** Shorter than the listener keeps them, so that a request seldom meets a connection that is being closed. */
+const clusterCallsMax = 16;
+/** Shorter than the listener's keep-alive, so that a request seldom uses a connection that the peer is closing. */
 const idleMs = 10_000;
 const defaultConnectMsMax = 2_500;
 const defaultStallMsMax = 10_000;
-/** What is read of the answer to a call in JSON. */
+/** Limit for the body of a JSON answer. */
 const jsonBytesMax = 64 * 1024;
 
-/** HTTP to peers over kept-alive connections, each bound to the certificate that the member list names. */
+/**
+ * Calls peers by HTTP over keep-alive connections. Each connection is bound to a certificate that the membership list names for the peer.
+ */
 export class ClusterClient {
   readonly #options: ClusterClientOptions;
   readonly #peers = new Map<NodeId, Peer>();
@@ -74,21 +82,21 @@ export class ClusterClient {
   }
 
   /**
-   * Resolves with the head of the answer; its body streams, and breaks with an error when it is cut or stands still.
+   * Resolves with the head of the answer. The body streams; it fails with an error when the connection breaks or stalls.
    * @throws ClusterCallError
    */
-  async request(to: NodeId, asked: ClusterRequest): Promise<ClusterResponse> {
+  async request(to: NodeId, request: ClusterRequest): Promise<ClusterResponse> {
     if (this.#closed) throw new ClusterCallError('not_sent', 'the cluster port is closed');
-    if (asked.signal?.aborted) throw new ClusterCallError('not_sent', 'the call was given up');
+    if (request.signal?.aborted) throw new ClusterCallError('not_sent', 'the caller aborted the call');
     const peer = this.#peer(to);
-    if (peer === undefined) throw new ClusterCallError('not_sent', `node ${to} is no member of the cluster`);
-    const headers = { ...asked.headers, [incarnationHeader]: writeIncarnation(this.#options.run()) };
-    return exchange(peer, { ...asked, headers }, this.#options.stallMsMax ?? defaultStallMsMax);
+    if (peer === undefined) throw new ClusterCallError('not_sent', `node ${to} is not a member of the cluster`);
+    const headers = { ...request.headers, [incarnationHeader]: writeIncarnation(this.#options.incarnation()) };
+    return exchange(peer, { ...request, headers }, this.#options.stallMsMax ?? defaultStallMsMax);
   }
 
   /**
-   * One of the cluster's own calls, JSON both ways; `json` is undefined when the answer has none.
-   * @throws ClusterCallError, `outcome_unknown` too when the answer's body breaks, is no JSON or is longer than 64 KiB
+   * Makes one of the cluster's own calls, with JSON both ways; `json` is undefined when the answer has no body.
+   * @throws ClusterCallError, `outcome_unknown` also when the body of the answer breaks off, is not JSON or is longer than 64 KiB
    */
   async post(
     to: NodeId,
@@ -107,16 +115,16 @@ export class ClusterClient {
       const text = await textOf(body);
       return { status, json: text === '' ? undefined : JSON.parse(text) };
     } catch (error) {
-      throw new ClusterCallError('outcome_unknown', `node ${to}: the answer to ${path} cannot be read`, { cause: error });
+      throw new ClusterCallError('outcome_unknown', `node ${to}: cannot read the answer to ${path}`, { cause: error });
     }
   }
 
-  /** The member list changed: requests to nodes that it does not name any more are cut, connections that it made stale go when they are free. */
+  /** Applies a changed membership list: cuts requests to nodes that it no longer names, and closes stale connections once they are idle. */
   recheck(): void {
     for (const id of this.#peers.keys()) this.#peer(id);
   }
 
-  /** Cuts everything under way. */
+  /** Cuts all requests in flight. */
   close(): void {
     this.#closed = true;
     for (const peer of this.#peers.values()) peer.destroy();
@@ -132,51 +140,51 @@ export class ClusterClient {
       return undefined;
     }
     const identity = this.#options.identity();
-    const terms = [member.clusterAddress, ...certificatesOf(member), identity.certificate].join();
-    if (known?.terms === terms) return known;
+    const connectionKey = [member.clusterAddress, ...certificatesOf(member), identity.certificate].join();
+    if (known?.connectionKey === connectionKey) return known;
     known?.retire();
     const { localAddress, connectMsMax = defaultConnectMsMax } = this.#options;
-    const peer = new Peer(terms, member, { identity, localAddress, connectMsMax });
+    const peer = new Peer(connectionKey, member, { identity, localAddress, connectMsMax });
     this.#peers.set(id, peer);
     return peer;
   }
 }
 
-/** The connections to one peer, all made on the same terms: its address, its certificates, and our own. */
+/** The connections to one peer, all with the same address, certificates of the peer and certificate of this node: `connectionKey`. */
 class Peer {
-  readonly terms: string;
+  readonly connectionKey: string;
   readonly member: Member;
-  readonly #local: PeerAgent;
-  readonly #forwarded: PeerAgent;
+  readonly #clusterAgent: PeerAgent;
+  readonly #forwardAgent: PeerAgent;
 
-  constructor(terms: string, member: Member, via: PeerConnectionOptions) {
-    this.terms = terms;
+  constructor(connectionKey: string, member: Member, via: PeerConnectionOptions) {
+    this.connectionKey = connectionKey;
     this.member = member;
-    this.#local = new PeerAgent({ ...via, member, maxSockets: ownMax });
-    this.#forwarded = new PeerAgent({ ...via, member, maxSockets: forwardedMax });
+    this.#clusterAgent = new PeerAgent({ ...via, member, maxSockets: clusterCallsMax });
+    this.#forwardAgent = new PeerAgent({ ...via, member, maxSockets: forwardedMax });
   }
 
   agentFor(path: string): Agent {
-    return path.startsWith('/cluster/') ? this.#local : this.#forwarded;
+    return path.startsWith('/cluster/') ? this.#clusterAgent : this.#forwardAgent;
   }
 
-  /** After a call without an answer the free connections are suspect: TCP may be waiting long after the network is well again. */
+  /** Closes idle connections after a call without an answer: TCP may still be backing off long after the network has recovered. */
   dropFree(): void {
-    this.#local.dropFree();
-    this.#forwarded.dropFree();
+    this.#clusterAgent.dropFree();
+    this.#forwardAgent.dropFree();
   }
 
-  /** Requests under way end in order; no connection is used again. */
+  /** Lets requests in flight finish; reuses no connection. */
   retire(): void {
-    this.#local.maxFreeSockets = 0;
-    this.#forwarded.maxFreeSockets = 0;
+    this.#clusterAgent.maxFreeSockets = 0;
+    this.#forwardAgent.maxFreeSockets = 0;
     this.dropFree();
   }
 
   destroy(): void {
     this.retire();
-    this.#local.destroy();
-    this.#forwarded.destroy();
+    this.#clusterAgent.destroy();
+    this.#forwardAgent.destroy();
   }
 }
 
@@ -193,11 +201,11 @@ class PeerAgent extends Agent {
     this.#to = to;
   }
 
-  /** Only by the callback, so that no request gets a connection, and sends, before the peer is known. */
+  /** Returns the connection by the callback only, so that no request is sent before the peer is verified. */
   override createConnection(_options: unknown, callback?: (error: Error | null, socket: Duplex) => void): undefined {
     connectToPeer(this.#to.member, this.#to, (error, connection) => {
-      const given = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;
-      given?.(error ?? null, connection?.socket);
+      const done = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;
+      done?.(error ?? null, connection?.socket);
     });
   }
 
@@ -206,8 +214,8 @@ class PeerAgent extends Agent {
   }
 }
 
-function exchange(peer: Peer, asked: ClusterRequest, stallMs: number): Promise<ClusterResponse> {
-  const { method, path, headers = {}, body, signal, timeoutMs } = asked;
+function exchange(peer: Peer, request: ClusterRequest, stallMs: number): Promise<ClusterResponse> {
+  const { method, path, headers = {}, body, signal, timeoutMs } = request;
   return new Promise((resolve, reject) => {
     const address = parseHostAndPort(peer.member.clusterAddress);
     const req = httpsRequest({ ...address, agent: peer.agentFor(path), method, path, headers });
@@ -219,13 +227,13 @@ function exchange(peer: Peer, asked: ClusterRequest, stallMs: number): Promise<C
     const giveUp = (reason: string): void => {
       const error = new Error(reason);
       req.destroy(error);
-      if (!mayBeSent) fail(error); // it would tell only when it gets a connection, on which it sends nothing any more
+      if (!mayBeSent) fail(error); // the request itself reports the error only once it gets a connection
     };
     const deadline = setTimeout(() => {
       giveUp(`no answer within ${timeoutMs} ms`);
       peer.dropFree();
     }, timeoutMs);
-    const onAbort = (): void => giveUp('the call was given up');
+    const onAbort = (): void => giveUp('the caller aborted the call');
     signal?.addEventListener('abort', onAbort);
     req.once('socket', () => {
       mayBeSent = true;
@@ -241,17 +249,18 @@ function exchange(peer: Peer, asked: ClusterRequest, stallMs: number): Promise<C
       resolve({ status: res.statusCode ?? 0, headers: res.headers, body: res });
     });
     if (body === undefined || body instanceof Uint8Array) req.end(body);
-    else pipeline(body, req, () => undefined); // its failure destroys the request, which tells
+    else pipeline(body, req, () => undefined); // a failure destroys the request, whose `error` rejects
   });
 }
 
-/** A reader that has taken everything and sees nothing more come for that long is not left waiting; a slow reader is. */
+/**
+ * Fails the body when nothing arrives for `stallMs` although the reader has consumed everything; a slow reader does not count as a stall.
+ */
 function breakWhenStalled(res: IncomingMessage, stallMs: number): void {
   const { socket } = res;
   let before = socket.bytesRead;
   const timer = setInterval(() => {
-    if (socket.bytesRead === before && res.readableLength === 0)
-      res.destroy(new Error(`the answer stood still for ${stallMs} ms`));
+    if (socket.bytesRead === before && res.readableLength === 0) res.destroy(new Error(`the answer stalled for ${stallMs} ms`));
     before = socket.bytesRead;
   }, stallMs);
   res.once('close', () => clearInterval(timer));

@@ -1,111 +1,81 @@
-import { X509Certificate } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import type { SecureContextOptions } from 'node:tls';
 import { OpenResponses, type Reply, readBody, sendReply } from '@transitd/http';
 import { StartError } from '@transitd/process';
 import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@transitd/raft-core';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { fingerprintOf, nameByAny, nameIn } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
-import type { ListedNode } from '../membership/membership.ts';
 import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
-import { type IncarnationVerdict, incarnationHeader, type Run, readIncarnation } from './incarnations.ts';
+import { type Caller, type CallerChecks, Callers } from './callers.ts';
+import { type Incarnation, type IncarnationVerdict, incarnationHeader, readIncarnation } from './incarnations.ts';
 import { agreedProtocol } from './raft-protocol.ts';
 
 export interface ClusterCall {
   readonly from: NodeId;
-  /** Fingerprint of what the caller showed: by it a renewed certificate is known to have arrived. */
+  /** Fingerprint of the certificate that the caller showed: it confirms that a renewed certificate has arrived. */
   readonly certificate: string;
   /** At most 64 KiB. */
   readonly body: Buffer;
   readonly query: URLSearchParams;
 }
 
-/** JSON as a whole, or bytes as they come. A stream that throws cuts the connection: the caller sees that its end is missing. */
+/** A JSON document, or a stream of bytes. A stream that throws cuts the connection, so the caller sees that the end is missing. */
 export type ClusterAnswer =
   | { readonly status: number; readonly json: unknown }
   | { readonly headers?: Readonly<Record<string, string>>; readonly stream: AsyncIterable<Uint8Array> };
 
-/** Answers a call. Refusals that the API knows are answered as there; all else is a fault. */
+/** Answers a call. Refusals that the API knows get the API's status; every other error is a fault of this node. */
 export type ClusterHandler = (call: ClusterCall) => Promise<ClusterAnswer>;
 
-export interface ClusterListenerOptions {
+export interface ClusterListenerOptions extends CallerChecks {
   readonly identity: () => NodeIdentity;
-  /** The authorities that this node trusts, asked at every connection; without it, the one of the identity. */
-  readonly authorities?: () => readonly X509Certificate[];
-  /** Whose certificate that is, by the newest member list; asked on every call. */
-  readonly memberState: (fingerprint: string) => ListedNode | undefined;
-  /**
-   * Calls, as in `calls`, that a node with a certificate of the cluster's authority may make though no list names it. Nothing else of such a
-   * node is looked at.
-   */
-  readonly openToUnlisted?: () => readonly string[];
-  /** A connection was refused; `from` is the id in its certificate, where that is one of the cluster's authority. */
-  readonly onRefused?: (refused: { readonly address: string; readonly reason: string; readonly from?: NodeId }) => void;
   /** By method and path: `POST /cluster/echo`. */
   readonly calls: Readonly<Record<string, ClusterHandler>>;
-  /** A client's request under `/v1/`, handed on by a member. Its body is unread; a caller that asks first has not been told to go on. */
+  /** Serves a client's request under `/v1/` that a member forwarded. Its body is unread, and `Expect: 100-continue` is not answered yet. */
   readonly forwarded: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
-  readonly raft: (socket: WebSocket, from: NodeId, run: Run) => void;
-  /** What this run of a member is to those that were here before. */
-  readonly judge: (from: NodeId, run: Run) => IncarnationVerdict;
-  /** A handler failed in a way that is ours. */
+  readonly raft: (socket: WebSocket, from: NodeId, incarnation: Incarnation) => void;
+  /** Compares an incarnation of a member with those that connected before. */
+  readonly judge: (from: NodeId, incarnation: Incarnation) => IncarnationVerdict;
+  /** A handler failed with an error that is not a refusal. */
   readonly onFault: (error: unknown) => void;
-  /** How often the standing of those who stay connected is looked at. */
+  /** Interval of the check whether connected nodes are still members. */
   readonly checkMs?: number;
-  /** Of Raft's frames; those of this program without it. */
+  /** Frame formats of Raft messages; those of this release by default. */
   readonly versions?: WireVersions;
 }
 
 export const raftPath = '/cluster/raft';
 
 const bodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5_000 };
-/** Handshakes under way at a time: further strangers push out the oldest, so that silent ones keep no member out. */
-const handshakesMax = 512;
 const handshakeMsMax = 5_000;
-/** Connections of nodes that no list names, in all. */
-const unlistedMax = 8;
-/** Connections of one node: more than its client opens. */
-const connectionsPerNodeMax = 256;
 const checkMs = 1_000;
 
-/** A connection of a node that was known when it connected. */
-interface Caller {
-  readonly from: NodeId;
-  readonly certificate: string;
-  readonly socket: TLSSocket;
-  /** Requests that are not answered yet. */
-  inFlight: number;
-  /** What lasts, and ends with the caller's membership: Raft's messages, a snapshot on its way. */
-  readonly lasting: Set<{ end(): void }>;
-}
-
-const gone: Reply = { status: 410, body: '{"removed":true}\n' };
-const foreignVersion: Reply = { status: 426, body: '{"errors":["no format of frames in common"]}\n' };
-/** To a connection for Raft's messages; calls of such a run are all misdirected (421). */
-const runRefusals: Readonly<Record<Exclude<IncarnationVerdict, 'in order'>, Reply>> = {
-  overtaken: { status: 409, body: '{"errors":["a later run of this node was here"]}\n' },
-  early: { status: 503, body: '{"errors":["an earlier run of this node is still connected"]}\n' },
+const removedReply: Reply = { status: 410, body: '{"removed":true}\n' };
+const foreignVersion: Reply = { status: 426, body: '{"errors":["no frame format in common"]}\n' };
+/** Refusals of a connection for Raft messages; every call of such an incarnation is refused as misdirected (421). */
+const incarnationRefusals: Readonly<Record<Exclude<IncarnationVerdict, 'in order'>, Reply>> = {
+  overtaken: { status: 409, body: '{"errors":["a later incarnation of this node has connected before"]}\n' },
+  early: { status: 503, body: '{"errors":["an earlier incarnation of this node is still connected"]}\n' },
 };
-const misdirected: Reply = { status: 421, body: '{"errors":["another run of this node is the one that counts"]}\n' };
-const runless: Reply = { status: 400, body: '{"errors":["a node has to name its run"]}\n' };
+const misdirected: Reply = { status: 421, body: '{"errors":["this node accepts another incarnation of the caller"]}\n' };
+const noIncarnation: Reply = { status: 400, body: '{"errors":["the header x-transitd-run is missing or malformed"]}\n' };
 const notFound: Reply = { status: 404, body: '{"errors":[]}\n' };
 const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
 
 /**
- * The port on which members of one cluster call each other: TLS 1.3 with certificates on both sides. The library's verdict on a
- * certificate is replaced by ours: signed by the cluster's authority for this cluster, and listed. Whoever is not known is cut off
- * without a word; who was removed is told so, and nothing else.
+ * The port on which members of one cluster call each other: TLS 1.3 with certificates on both sides. Node's certificate check is replaced
+ * by our own: signed by the cluster's authority for this cluster, and listed. An unknown node is cut off without an answer; a removed node
+ * is told that it was removed, and nothing else.
  */
 export class ClusterListener {
   readonly #options: ClusterListenerOptions;
   readonly #server: Server;
   readonly #versions: WireVersions;
-  /** The format of frames, by the request to speak it. */
+  /** The agreed frame format of an upgrade request. */
   readonly #agreed = new WeakMap<IncomingMessage, string>();
   readonly #upgrades = new WebSocketServer({
     noServer: true,
@@ -114,20 +84,15 @@ export class ClusterListener {
     maxPayload: frameBytesMax,
     handleProtocols: (_offered, req) => this.#agreed.get(req) ?? false,
   });
-  /** By the far end's address and port. */
-  readonly #handshakes = new Map<string, Socket>();
-  readonly #callers = new Map<Duplex, Caller>();
+  readonly #callers: Callers;
   #identity: NodeIdentity;
-  #ownAuthority: X509Certificate;
-  #clusterId: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ClusterListenerOptions) {
     this.#options = options;
     this.#versions = options.versions ?? wireVersions;
     this.#identity = options.identity();
-    this.#ownAuthority = new X509Certificate(this.#identity.authority);
-    this.#clusterId = nameIn(new X509Certificate(this.#identity.certificate), this.#ownAuthority)?.clusterId;
+    this.#callers = new Callers(options, this.#identity);
     this.#server = createServer({
       ...contextOf(this.#identity),
       requestCert: true,
@@ -135,15 +100,15 @@ export class ClusterListener {
       handshakeTimeout: handshakeMsMax,
       headersTimeout: 5_000,
       connectionsCheckingInterval: 1_000,
-      requestTimeout: 0, // bodies have deadlines of their own, where they are read
+      requestTimeout: 0, // bodies have their own deadlines, where they are read
       keepAliveTimeout: 60_000,
       maxHeaderSize: 16 * 1024,
       requireHostHeader: false,
       noDelay: true,
     });
-    this.#server.timeout = 60_000; // nothing read and nothing written for that long
-    this.#server.on('connection', (socket: Socket) => this.#handshake(socket));
-    this.#server.prependListener('secureConnection', (socket) => this.#admit(socket));
+    this.#server.timeout = 60_000; // nothing read and nothing written for this long
+    this.#server.on('connection', (socket: Socket) => this.#callers.handshake(socket));
+    this.#server.prependListener('secureConnection', (socket) => this.#callers.admit(socket));
     const onRequest = (req: IncomingMessage, res: ServerResponse): void => this.#onRequest(req, res);
     this.#server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest);
     this.#server.on('upgrade', (req, socket, head) => this.#onUpgrade(req, socket, head));
@@ -167,107 +132,41 @@ export class ClusterListener {
   }
 
   /**
-   * The member list or this node's identity may have changed: ends what those may not have who are no members any more, and shows a renewed
-   * certificate from now on. It happens by itself every second; a call makes it at once.
+   * Ends the streams and connections of nodes that are no longer members, and puts a renewed certificate into use. Runs every second; call
+   * it to apply a change of the membership list or of this node's identity at once.
    */
   recheck(): void {
     const identity = this.#options.identity();
     if (identity.certificate !== this.#identity.certificate) {
       this.#identity = identity;
-      this.#ownAuthority = new X509Certificate(identity.authority);
+      this.#callers.useIdentity(identity);
       this.#server.setSecureContext(contextOf(identity));
     }
-    for (const caller of this.#callers.values()) {
-      const memberState = this.#memberState(caller);
-      if (memberState === 'member') continue;
-      for (const one of caller.lasting) one.end();
-      // An answer under way is let out: it may be the one that tells of the removal itself.
-      if (memberState === undefined && caller.inFlight === 0) caller.socket.destroy();
-    }
+    this.#callers.recheck();
   }
 
-  /** Takes no more connections and cuts those that there are. */
+  /** Stops accepting connections and cuts all open ones. */
   close(): Promise<void> {
     clearInterval(this.#timer);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const socket of [...this.#callers.keys(), ...this.#handshakes.values()]) socket.destroy();
+    this.#callers.close();
     return closed;
   }
 
-  #handshake(socket: Socket): void {
-    const from = endpointOf(socket);
-    this.#handshakes.set(from, socket);
-    socket.once('close', () => {
-      if (this.#handshakes.get(from) === socket) this.#handshakes.delete(from);
-    });
-    const [oldest] = this.#handshakes.values();
-    if (this.#handshakes.size > handshakesMax) oldest?.destroy();
-  }
-
-  #admit(socket: TLSSocket): void {
-    this.#handshakes.delete(endpointOf(socket));
-    socket.on('error', () => undefined); // `close` follows
-    const caller = this.#callerOn(socket);
-    if (caller === undefined) {
-      socket.destroy();
-      return;
-    }
-    this.#callers.set(socket, caller);
-    socket.once('close', () => this.#callers.delete(socket));
-  }
-
-  /** Who has connected, as far as the certificate is ours and listed. A resumed session is refused: it shows none of its own. */
-  #callerOn(socket: TLSSocket): Caller | undefined {
-    const shown = socket.getPeerX509Certificate();
-    const address = endpointOf(socket).replace(' ', ':');
-    const refused = (reason: string, from?: NodeId): undefined => {
-      this.#options.onRefused?.({ address, reason, ...(from !== undefined && { from }) });
-      return undefined;
-    };
-    if (shown === undefined || socket.isSessionReused()) return refused('it shows no certificate');
-    const name = nameByAny(shown, this.#options.authorities?.() ?? [this.#ownAuthority]);
-    if (name === undefined) return refused("its certificate is not signed by this cluster's authority");
-    const from = name.nodeId;
-    if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);
-    const caller = { from, certificate: fingerprintOf(shown), socket, inFlight: 0, lasting: new Set<never>() };
-    if (this.#memberState(caller) === undefined && !this.#mayIntroduce())
-      return refused('the member list of this node does not name its certificate', from);
-    let connections = 0;
-    for (const one of this.#callers.values()) if (one.from === from) connections++;
-    return connections < connectionsPerNodeMax ? caller : refused('it has too many connections', from);
-  }
-
-  /** Whether one more connection of a node that no list names is taken. */
-  #mayIntroduce(): boolean {
-    if ((this.#options.openToUnlisted?.() ?? []).length === 0) return false;
-    let unlisted = 0;
-    for (const caller of this.#callers.values()) if (this.#memberState(caller) === undefined) unlisted++;
-    return unlisted < unlistedMax;
-  }
-
-  #isOpenToUnlisted(req: IncomingMessage): boolean {
-    return (this.#options.openToUnlisted?.() ?? []).includes(`${req.method} ${targetOf(req).path}`);
-  }
-
-  #memberState({ from, certificate }: Pick<Caller, 'from' | 'certificate'>): ListedNode['memberState'] | undefined {
-    const listed = this.#options.memberState(certificate);
-    return listed?.id === from ? listed.memberState : undefined;
-  }
-
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
-    const caller = this.#callers.get(req.socket);
-    const memberState = caller === undefined ? undefined : this.#memberState(caller);
-    if (caller === undefined || (memberState === undefined && !this.#isOpenToUnlisted(req))) {
+    const caller = this.#callers.on(req.socket);
+    const memberState = caller && this.#callers.memberState(caller);
+    if (caller === undefined || (memberState === undefined && !this.#callers.isOpenToUnlisted(callOf(req)))) {
       req.socket.destroy();
       return;
     }
     caller.inFlight++;
     res.once('close', () => caller.inFlight--);
-    const run = runOf(req);
+    const incarnation = incarnationOf(req);
     const head = req.method === 'HEAD';
-    if (memberState === 'removed') sendReply(res, gone, { head });
-    else if (run === undefined) sendReply(res, runless, { head });
-    else if (this.#options.judge(caller.from, run) !== 'in order') sendReply(res, misdirected, { head });
+    if (memberState === 'removed') sendReply(res, removedReply, { head });
+    else if (incarnation === undefined) sendReply(res, noIncarnation, { head });
+    else if (this.#options.judge(caller.from, incarnation) !== 'in order') sendReply(res, misdirected, { head });
     else if (req.url?.startsWith('/v1/')) this.#options.forwarded(req, res, caller.from);
     else void this.#answer(req, res, caller);
   }
@@ -275,14 +174,14 @@ export class ClusterListener {
   async #answer(req: IncomingMessage, res: ServerResponse, caller: Caller): Promise<void> {
     const head = req.method === 'HEAD';
     try {
-      const { path, query } = targetOf(req);
-      const handler = this.#options.calls[`${req.method} ${path}`];
+      const { query } = targetOf(req);
+      const handler = this.#options.calls[callOf(req)];
       if (handler === undefined) return sendReply(res, notFound, { head });
       const body = await readBody(req, res, bodyLimits);
-      // While the body came in, the caller may have been removed.
-      const memberState = this.#memberState(caller);
-      if (memberState === undefined && !this.#isOpenToUnlisted(req)) return void req.socket.destroy();
-      if (memberState === 'removed') return sendReply(res, gone, { head });
+      // The caller may have been removed while its body arrived.
+      const memberState = this.#callers.memberState(caller);
+      if (memberState === undefined && !this.#callers.isOpenToUnlisted(callOf(req))) return void req.socket.destroy();
+      if (memberState === 'removed') return sendReply(res, removedReply, { head });
       const answer = await handler({ from: caller.from, certificate: caller.certificate, body, query });
       if ('stream' in answer) await this.#stream(res, caller, answer);
       else sendReply(res, { status: answer.status, body: `${JSON.stringify(answer.json)}\n` }, { head });
@@ -295,12 +194,12 @@ export class ClusterListener {
 
   async #stream(
     res: ServerResponse,
-    { lasting }: Caller,
+    { streams }: Caller,
     { headers, stream }: Extract<ClusterAnswer, { stream: unknown }>,
   ): Promise<void> {
     const cut = new AbortController();
     const one = { end: () => cut.abort() };
-    lasting.add(one);
+    streams.add(one);
     res.writeHead(200, { 'Content-Type': 'application/octet-stream', ...headers });
     try {
       await pipeline(stream, res, { signal: cut.signal });
@@ -308,29 +207,29 @@ export class ClusterListener {
       res.destroy();
       if (!cut.signal.aborted && !isLost(error)) throw error;
     } finally {
-      lasting.delete(one);
+      streams.delete(one);
     }
   }
 
   #onUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const caller = this.#callers.get(req.socket);
-    const memberState = caller === undefined ? undefined : this.#memberState(caller);
+    const caller = this.#callers.on(req.socket);
+    const memberState = caller && this.#callers.memberState(caller);
     if (caller === undefined || memberState === undefined) {
       socket.destroy();
       return;
     }
-    const [run, agreed] = [runOf(req), agreedProtocol(offeredBy(req), this.#versions)];
-    const verdict = run && this.#options.judge(caller.from, run);
-    if (memberState === 'removed') refuseUpgrade(socket, gone);
+    const [incarnation, agreed] = [incarnationOf(req), agreedProtocol(offeredBy(req), this.#versions)];
+    const verdict = incarnation && this.#options.judge(caller.from, incarnation);
+    if (memberState === 'removed') refuseUpgrade(socket, removedReply);
     else if (targetOf(req).path !== raftPath) refuseUpgrade(socket, notFound);
     else if (agreed === undefined) refuseUpgrade(socket, foreignVersion);
-    else if (run === undefined || verdict === undefined) refuseUpgrade(socket, runless);
-    else if (verdict !== 'in order') refuseUpgrade(socket, runRefusals[verdict]);
+    else if (incarnation === undefined || verdict === undefined) refuseUpgrade(socket, noIncarnation);
+    else if (verdict !== 'in order') refuseUpgrade(socket, incarnationRefusals[verdict]);
     else {
       this.#agreed.set(req, agreed);
       this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
-        caller.lasting.add({ end: () => webSocket.terminate() });
-        this.#options.raft(webSocket, caller.from, run);
+        caller.streams.add({ end: () => webSocket.terminate() });
+        this.#options.raft(webSocket, caller.from, incarnation);
       });
     }
   }
@@ -343,20 +242,22 @@ const contextOf = ({ key, certificate, authority }: NodeIdentity): SecureContext
   minVersion: 'TLSv1.3',
 });
 
-const endpointOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
-
 function targetOf({ url = '' }: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
-  const mark = url.indexOf('?');
-  if (mark === -1) return { path: url, query: new URLSearchParams() };
-  return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) };
+  const at = url.indexOf('?');
+  if (at === -1) return { path: url, query: new URLSearchParams() };
+  return { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) };
 }
 
-const runOf = ({ headers }: IncomingMessage): Run | undefined => readIncarnation(String(headers[incarnationHeader] ?? ''));
+/** Names a call as in `calls`. */
+const callOf = (req: IncomingMessage): string => `${req.method} ${targetOf(req).path}`;
+
+const incarnationOf = ({ headers }: IncomingMessage): Incarnation | undefined =>
+  readIncarnation(String(headers[incarnationHeader] ?? ''));
 
 const offeredBy = ({ headers }: IncomingMessage): ReadonlySet<string> =>
   new Set(headers['sec-websocket-protocol']?.split(',').map((protocol) => protocol.trim()));
 
-/** The reader went away, which is no fault of ours. */
+/** Whether the error only says that the reader disconnected. */
 const isLost = (error: unknown): boolean =>
   ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EPIPE'].includes(
     (error as NodeJS.ErrnoException).code ?? '',

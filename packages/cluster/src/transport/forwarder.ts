@@ -6,7 +6,7 @@ import { StoreError } from '@transitd/storage-fsm';
 import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
 import { LeadershipTransferred, leadershipTransferredHeader } from './leadership-transferred.ts';
 
-/** Who leads, as this node knows it. */
+/** The leader, as this node knows it. */
 export interface Leader {
   readonly id: NodeId;
   readonly term: Term;
@@ -15,7 +15,7 @@ export interface Leader {
 export interface ForwarderOptions {
   readonly client: Pick<ClusterClient, 'request'>;
   readonly clusterId: string;
-  /** Another node than this one; undefined while none is known. */
+  /** Never this node; undefined while no leader is known. */
   readonly leader: () => Leader | undefined;
   readonly reached: (index: LogIndex, withinMs: number) => Promise<boolean>;
   /** The name of this node. */
@@ -32,16 +32,16 @@ export interface ForwardOptions {
   readonly caller: string;
 }
 
-/** Until the head of the answer. */
+/** Deadline for the head of the answer. */
 const deadlineMs = 10_000;
-/** The same where a body may be on its way: the active node has it wait for room, and cuts it when it arrives too slowly. */
+/** The same for a request with a body: the active node may queue it, and cuts a body that arrives too slowly. */
 const bodyDeadlineMs = 120_000;
-/** The same for what may take minutes, such as a restore, its body included. */
+/** The same for a request that may take minutes, such as a restore, including its body. */
 const slowDeadlineMs = 30 * 60_000;
-/** How long a forwarded write waits for this node's own copy of it (decision 25). */
-const ownCopyMs = 1000;
+/** How long a forwarded write waits until this node has applied it (decision 25). */
+const ownApplyMs = 1000;
 
-/** Headers of one connection only (RFC 9110 §7.6.1), and what the way to the active node says by itself. */
+/** Headers that are not forwarded: hop-by-hop (RFC 9110 §7.6.1), or set again by the connection to the active node. */
 const notForwarded = new Set([
   'connection',
   'expect',
@@ -57,40 +57,39 @@ const notForwarded = new Set([
   'x-forwarded-for',
 ]);
 
-/** Says from where the caller came; believed on the cluster port alone. */
+/** Header with the client's address; trusted on the cluster port only. */
 export const callerHeader = 'x-transitd-caller';
-/** Says by which node, for the audit entries of the node that decides; believed there alone too. */
+/** Header with the name of the forwarding node, for the audit entries of the active node; trusted on the cluster port only. */
 export const forwardedByHeader = 'x-transitd-forwarded-by';
 
 /**
- * Hands whole requests to the active node. None is ever sent twice: what has failed when its first byte may have been processed is
- * told as outcome unknown. All of them are cut when another node leads.
+ * Forwards whole requests to the active node. Sends no request twice: a failure after the first byte may have been processed is reported as
+ * outcome unknown. Cuts all requests in flight when the leader changes.
  */
 export class Forwarder {
   readonly #options: ForwarderOptions;
-  readonly #underWay = new Map<AbortController, Term>();
+  readonly #inFlight = new Map<AbortController, Term>();
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
   }
 
-  /** The lead has changed: whoever led before may never answer. */
+  /** Cuts the requests to the former leader, which may never answer. */
   leaderChanged(): void {
     const leader = this.#options.leader();
-    for (const [abort, term] of this.#underWay) if (term !== leader?.term) abort.abort();
+    for (const [abort, term] of this.#inFlight) if (term !== leader?.term) abort.abort();
   }
 
   /**
-   * Answers `res` with what the active node says.
-   * @param url - path and query as they came
-   * @param caller - address of whoever asked
-   * @param body - the request's body where it was read already
+   * Copies the active node's answer to `res`.
+   * @param url - path and query as received
+   * @param caller - the client's address, as this node trusts it
+   * @param body - the body of the request, when it has been read already
    * @param changes - whether the request may change anything
-   * @param endsLeadership - it may be this request by which another node comes to lead: it is not cut then
-   * @param isSlow - it may take minutes
-   * @param caller - its address, as this node believes it
-   * @returns the status that was answered
-   * @throws StoreError `not_leader` while nobody leads; `outcome_unknown`; LeadershipTransferred
+   * @param endsLeadership - whether the request itself may end the leader's term: a new leader does not cut it then
+   * @param isSlow - whether the request may take minutes
+   * @returns the status of the answer
+   * @throws StoreError `not_leader` while there is no leader; `outcome_unknown`; LeadershipTransferred
    */
   async forward(
     req: IncomingMessage,
@@ -100,9 +99,9 @@ export class Forwarder {
     const leader = this.#options.leader();
     if (leader === undefined) throw noLeader();
     const abort = new AbortController();
-    const gone = (): void => abort.abort();
-    res.once('close', gone);
-    if (!endsLeadership) this.#underWay.set(abort, leader.term);
+    const onClose = (): void => abort.abort();
+    res.once('close', onClose);
+    if (!endsLeadership) this.#inFlight.set(abort, leader.term);
     try {
       if (body === undefined && req.headers.expect !== undefined) res.writeContinue();
       const answer = await this.#options.client.request(leader.id, {
@@ -112,21 +111,22 @@ export class Forwarder {
         signal: abort.signal,
         timeoutMs: isSlow ? slowDeadlineMs : isLong(req, body) ? bodyDeadlineMs : deadlineMs,
       });
-      // This node was removed, or is a copy: it learns so by its echoes and its connections, and its callers find another one.
+      // This node was removed or runs on a copied disk. It learns that from its echoes and connections; its clients choose another node.
       if (answer.status === 410 || answer.status === 421) {
         answer.body.destroy();
-        throw new ClusterCallError('not_sent', 'the active node knows this node no more');
+        throw new ClusterCallError('not_sent', 'the active node does not admit this node');
       }
       if (answer.headers[leadershipTransferredHeader] !== undefined) {
         answer.body.destroy();
         throw new LeadershipTransferred(leader.term);
       }
       const index = indexIn(answer.headers[indexHeader.toLowerCase()], this.#options.clusterId);
-      if (index !== undefined) await this.#options.reached(index, ownCopyMs);
-      this.#underWay.delete(abort); // the answer is there: another leader changes nothing about it
+      if (index !== undefined) await this.#options.reached(index, ownApplyMs);
+      this.#inFlight.delete(abort); // the outcome is known: a new leader must not cut the answer
       const unread = body === undefined && !req.readableEnded && announcesBody(req);
       res.writeHead(answer.status, { ...answerHeaders(answer.headers), ...(unread && { connection: 'close' }) });
-      if (unread) req.resume(); // what still comes of it is read away, or closing would reset the answer out of the caller's hands
+      // Discard the rest of the body: closing with unread bytes would reset the connection before the client has the answer.
+      if (unread) req.resume();
       await pipeline(answer.body, res);
       return answer.status;
     } catch (error) {
@@ -137,16 +137,16 @@ export class Forwarder {
       if (error instanceof LeadershipTransferred) throw error;
       if (error instanceof ClusterCallError && error.code === 'not_sent') throw noLeader();
       if (changes)
-        throw new StoreError('outcome_unknown', 'the active node took the request and did not answer', { cause: error });
+        throw new StoreError('outcome_unknown', 'the active node received the request and did not answer', { cause: error });
       throw noLeader();
     } finally {
-      res.off('close', gone);
-      this.#underWay.delete(abort);
+      res.off('close', onClose);
+      this.#inFlight.delete(abort);
     }
   }
 }
 
-/** A body that the active node may have to make room for. */
+/** Whether the active node may queue the request because of its body. */
 const isLong = (req: IncomingMessage, body: Buffer | undefined): boolean =>
   body === undefined ? announcesBody(req) : body.length > uncountedBytes;
 
@@ -166,7 +166,7 @@ function headersOf(
   return forwarded;
 }
 
-/** Node's parser knows no LIST: on the cluster port it goes as the GET that means the same. */
+/** Rewrites LIST, which Node's HTTP parser does not know, as the equivalent GET. */
 function targetOf(method: string, url: string): { readonly method: string; readonly path: string } {
   if (method !== 'LIST') return { method, path: url };
   const at = url.indexOf('?');

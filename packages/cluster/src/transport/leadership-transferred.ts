@@ -1,15 +1,15 @@
 import type { Term } from '@transitd/raft-core';
 
-/** The node that was asked has given up its lead for this request, and has done nothing else about it: whoever leads next is to be asked. */
+/** The called node gave up leadership because of this request and did nothing else for it: send the request to the next leader. */
 export class LeadershipTransferred extends Error {
   override readonly name = 'LeadershipTransferred';
-  /** The one that has ended. */
+  /** The term whose leader gave up leadership. */
   readonly term: Term;
   constructor(term: Term) {
-    super('the lead was handed over');
+    super('leadership was transferred');
     this.term = term;
   }
 }
 
-/** Says so on the cluster port. */
+/** Header that reports it on the cluster port. */
 export const leadershipTransferredHeader = 'x-transitd-handed-over';

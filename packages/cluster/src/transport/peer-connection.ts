@@ -4,28 +4,28 @@ import { fingerprintOf } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
 
-/** A connection to a peer did not come about: nothing was sent on it. */
+/** A connection to a peer failed before anything was sent on it. */
 export class PeerUnreachable extends Error {
   override readonly name = 'PeerUnreachable';
 }
 
 export interface PeerConnectionOptions {
   readonly identity: NodeIdentity;
-  /** The address that the connection comes from; the system chooses without it. */
+  /** Local address of the connection; the system chooses one when undefined. */
   readonly localAddress: string | undefined;
-  /** For the connection and the handshake together. */
+  /** Limit for the connection and the handshake together. */
   readonly connectMsMax: number;
 }
 
 export interface PeerConnection {
   readonly socket: TLSSocket;
-  /** What the peer showed. */
+  /** Fingerprint of the certificate that the peer showed. */
   readonly certificate: string;
 }
 
 /**
- * Connects to a member by TLS 1.3, each side with its certificate. The connection is handed over only when the peer's certificate is
- * one that the member list names for it: then nothing can have been sent to somebody else. Whether this node is let in shows later.
+ * Connects to a member by TLS 1.3 with certificates on both sides. `done` gets the connection only when the membership list names the
+ * peer's certificate for this member, so nothing is ever sent to another node. Whether the peer admits this node shows later.
  * @param done - called once, never before this function returns; `PeerUnreachable` for every failure
  */
 export function connectToPeer(
@@ -40,30 +40,30 @@ export function connectToPeer(
     cert: identity.certificate,
     ca: identity.authority,
     minVersion: 'TLSv1.3',
-    rejectUnauthorized: false, // our own check instead: that very certificate, whatever its time
+    rejectUnauthorized: false, // replaced by our own check: exactly the listed certificate, also after its end date
   });
-  socket.setNoDelay(true).on('error', () => undefined); // `close` follows, also between two users
-  const settle = (reason?: string, cause?: Error): void => {
+  socket.setNoDelay(true).on('error', () => undefined); // `close` follows, also while no request uses the socket
+  const finish = (reason?: string, cause?: Error): void => {
     clearTimeout(deadline);
     socket.off('error', onError).off('close', onClose).off('secureConnect', onSecure);
     if (reason === undefined) return;
     socket.destroy();
     done(new PeerUnreachable(`node ${member.id} at ${member.clusterAddress}: ${reason}`, { cause }));
   };
-  const onError = (error: NodeJS.ErrnoException): void => settle(error.code ?? error.message, error);
-  const onClose = (): void => settle('the connection ended');
+  const onError = (error: NodeJS.ErrnoException): void => finish(error.code ?? error.message, error);
+  const onClose = (): void => finish('the connection ended');
   const onSecure = (): void => {
     const certificate = socket.getPeerX509Certificate();
-    const shown = certificate === undefined ? '' : fingerprintOf(certificate);
-    if (certificatesOf(member).includes(shown)) {
-      settle();
-      done(undefined, { socket, certificate: shown });
-    } else settle('it shows a certificate that the member list does not name');
+    const fingerprint = certificate === undefined ? '' : fingerprintOf(certificate);
+    if (certificatesOf(member).includes(fingerprint)) {
+      finish();
+      done(undefined, { socket, certificate: fingerprint });
+    } else finish('it shows a certificate that the membership list does not name');
   };
-  const deadline = setTimeout(() => settle(`no connection within ${connectMsMax} ms`), connectMsMax);
+  const deadline = setTimeout(() => finish(`no connection within ${connectMsMax} ms`), connectMsMax);
   socket.once('error', onError).once('close', onClose).once('secureConnect', onSecure);
 }
 
-/** What outgoing connections bind to, by the host that the cluster port listens on: that address, when it is one of this machine's own. */
+/** Returns the address that outgoing connections bind to: the host that the cluster port listens on, when that is a concrete address. */
 export const localAddressFor = (listenHost: string): string | undefined =>
   isIP(listenHost) === 0 || /^[0:.]*$/.test(listenHost) ? undefined : listenHost;

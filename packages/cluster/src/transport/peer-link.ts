@@ -5,29 +5,32 @@ import { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member } from '../membership/membership.ts';
 import { raftPath } from './cluster-listener.ts';
-import { incarnationHeader, type Run, writeIncarnation } from './incarnations.ts';
+import { type Incarnation, incarnationHeader, writeIncarnation } from './incarnations.ts';
 import { connectToPeer } from './peer-connection.ts';
 import { raftProtocols } from './raft-protocol.ts';
 
 export interface TransportLimits {
-  /** How often connections are looked at; they are pinged every second time. */
+  /** Interval of the check of all connections; every second check sends a ping. */
   readonly tickMs: number;
-  /** A connection without an answer to its pings for so many looks has ended. */
+  /** A connection whose pings stay unanswered for this many checks is closed. */
   readonly silentTicksMax: number;
-  /** A peer's connection on which nothing arrives for so many looks has ended. */
+  /** An incoming connection on which nothing arrives for this many checks is closed. */
   readonly idleTicksMax: number;
-  /** Above this, messages to a peer are dropped, as on any slow network. */
+  /** Messages to a peer are dropped while more than this is buffered, as on any slow network. */
   readonly unsentBytesMax: number;
-  /** What a slow network still carries per look: the answer to a ping waits behind what was sent before. */
+  /** Assumed throughput of a slow network between two checks: a pong queues after the bytes sent before it. */
   readonly slowBytesPerTick: number;
   readonly reconnectMsMin: number;
   readonly reconnectMsMax: number;
   readonly connectMsMax: number;
-  /** A peer that says so many times in a row that an earlier run is still connected has another process in mind: a lost connection ends sooner. */
+  /**
+   * After this many refusals in a row because an earlier incarnation is still connected, another process runs as this node: a lost
+   * connection would have ended sooner.
+   */
   readonly earlyMax: number;
 }
 
-/** Looks are counted, not time: a process that stood still takes the first one for one, and reads what waits for it before the next. */
+/** Limits count checks, not time: after a pause the process counts one check, and reads what has arrived before the next. */
 export const transportLimits: TransportLimits = {
   tickMs: 500,
   silentTicksMax: 5,
@@ -40,9 +43,9 @@ export const transportLimits: TransportLimits = {
   earlyMax: 40,
 };
 
-/** What a peer answers is told at each refusal; `foreignVersion` and `early` once until it takes this node in. */
+/** A refusal by the peer is reported each time; `foreignVersion` and `early` only once until the peer admits this node. */
 export interface PeerLinkOptions {
-  readonly run: Run;
+  readonly incarnation: Incarnation;
   readonly identity: () => NodeIdentity;
   readonly localAddress: string | undefined;
   readonly limits: TransportLimits;
@@ -55,23 +58,23 @@ export interface PeerLinkOptions {
   readonly early: () => void;
 }
 
-/** The way to one peer; connects again and again. */
+/** The outgoing connection to one peer; reconnects until closed. */
 export class PeerLink {
   readonly #options: PeerLinkOptions;
   #member: Member;
   #socket: WebSocket;
-  /** What the peer showed on the connection in force. */
+  /** Fingerprint of the certificate that the peer showed on the present connection. */
   #certificate: string | undefined;
   #retry: NodeJS.Timeout | undefined;
   /** Attempts since a connection lasted. */
   #attempts = 0;
   #ticks = 0;
-  /** Looks since a ping was answered, and the most that waited to be sent meanwhile. */
+  /** Checks since a ping was answered, and the most bytes that were buffered since then. */
   #silentTicks = 0;
-  #waitedBytes = 0;
-  /** What a refusal was told of, until the peer takes this node in. */
-  #toldOf: number | undefined;
-  /** Refusals in a row because of an earlier run. */
+  #bufferedBytesMax = 0;
+  /** Status of the refusal that was reported last; undefined once the peer has admitted this node. */
+  #reportedStatus: number | undefined;
+  /** Refusals in a row because an earlier incarnation is still connected. */
   #early = 0;
   #closed = false;
 
@@ -104,8 +107,8 @@ export class PeerLink {
     const socket = this.#socket;
     if (socket.readyState !== WebSocket.OPEN) return;
     const { silentTicksMax, slowBytesPerTick } = this.#options.limits;
-    this.#waitedBytes = Math.max(this.#waitedBytes, socket.bufferedAmount);
-    if (++this.#silentTicks >= silentTicksMax + this.#waitedBytes / slowBytesPerTick) socket.terminate();
+    this.#bufferedBytesMax = Math.max(this.#bufferedBytesMax, socket.bufferedAmount);
+    if (++this.#silentTicks >= silentTicksMax + this.#bufferedBytesMax / slowBytesPerTick) socket.terminate();
     else if (++this.#ticks % 2 === 0) socket.ping(undefined, undefined, ignoreError);
   }
 
@@ -116,15 +119,15 @@ export class PeerLink {
   }
 
   #connect(): WebSocket {
-    const { run, identity, localAddress, limits } = this.#options;
+    const { incarnation, identity, localAddress, limits } = this.#options;
     const { connectMsMax } = limits;
     this.#certificate = undefined;
     const socket = new WebSocket(`wss://${this.#member.clusterAddress}${raftPath}`, [...raftProtocols(wireVersions)], {
-      headers: { [incarnationHeader]: writeIncarnation(run) },
+      headers: { [incarnationHeader]: writeIncarnation(incarnation) },
       perMessageDeflate: false,
       maxPayload: frameBytesMax,
       handshakeTimeout: connectMsMax,
-      generateMask: () => undefined, // zeros: masks protect proxies that could read along, and TLS lets none
+      generateMask: () => undefined, // zeros: masks protect plaintext proxies, and TLS excludes those
       createConnection: ((_options: unknown, callback: (error: Error | null, socket?: Duplex) => void) =>
         connectToPeer(this.#member, { identity: identity(), localAddress, connectMsMax }, (error, connection) => {
           this.#certificate = connection?.certificate;
@@ -135,17 +138,17 @@ export class PeerLink {
     let reason = `the connection to ${clusterAddress} ended`;
     socket.on('open', () => {
       this.#options.reachable(clusterAddress);
-      this.#toldOf = undefined;
+      this.#reportedStatus = undefined;
       this.#early = 0;
       this.#silentTicks = 0;
-      this.#waitedBytes = 0;
+      this.#bufferedBytesMax = 0;
     });
     socket.on('pong', () => {
       this.#silentTicks = 0;
-      this.#waitedBytes = 0;
-      this.#attempts = 0; // it has lasted
+      this.#bufferedBytesMax = 0;
+      this.#attempts = 0; // the connection has lasted
     });
-    // A peer says nothing here but pongs.
+    // A peer sends nothing but pongs on this connection.
     socket.on('message', () => socket.terminate());
     let answered = false;
     socket.on('unexpected-response', (_request, { statusCode }) => {
@@ -170,8 +173,8 @@ export class PeerLink {
     if (status === 410) removed();
     if (status === 409) overtaken('later');
     if (this.#early >= limits.earlyMax) overtaken('other');
-    if (status === this.#toldOf) return;
-    this.#toldOf = status;
+    if (status === this.#reportedStatus) return;
+    this.#reportedStatus = status;
     if (status === 426) foreignVersion();
     if (status === 503) early();
   }
@@ -186,7 +189,7 @@ export class PeerLink {
   }
 }
 
-/** How long to wait after so many attempts in vain: doubles each time; half of it by chance, so that peers do not come all at once. */
+/** Returns the delay after this many failed attempts: doubled each time, half of it random, so that peers do not reconnect all at once. */
 export function backoffMs(
   attempts: number,
   { reconnectMsMin, reconnectMsMax }: Pick<TransportLimits, 'reconnectMsMin' | 'reconnectMsMax'>,
@@ -198,7 +201,7 @@ export function backoffMs(
 
 const ignoreError = (): void => undefined;
 
-/** All messages as one frame, or each as its own when that would be longer than a frame may be. */
+/** Encodes all messages as one frame, or one frame each when together they exceed the frame limit. */
 function framesOf(messages: readonly Message[]): readonly Uint8Array[] {
   try {
     return [encodeBatch(messages)];

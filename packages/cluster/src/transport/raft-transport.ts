@@ -10,61 +10,64 @@ import {
 import type { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import type { Member } from '../membership/membership.ts';
-import { Incarnations, type IncarnationVerdict, type Run } from './incarnations.ts';
+import { type Incarnation, Incarnations, type IncarnationVerdict } from './incarnations.ts';
 import { PeerLink, type PeerLinkOptions, type TransportLimits, transportLimits } from './peer-link.ts';
 
 export interface WebSocketTransportOptions {
   readonly self: NodeId;
-  /** This run of the node, by which peers tell it from others on copies of its disk. */
-  readonly run: Run;
+  /** The incarnation of this node: peers use it to detect processes that run on copies of its disk. */
+  readonly incarnation: Incarnation;
   readonly identity: () => NodeIdentity;
   readonly localAddress?: string | undefined;
-  /** A member answered that this node was removed. */
+  /** A member reported that this node was removed. */
   readonly onRemoved?: () => void;
-  /** A member reads no format of frames that this node writes; told once until it does. */
+  /** A member and this node have no frame format in common; reported once until they have. */
   readonly onForeignVersion?: (peer: NodeId) => void;
-  /** A member has met a later run of this node, or another of the same number; or it has long been connected to another one, and is still. */
+  /**
+   * `later`: a member knows a later incarnation of this node, or another with the same number. `other`: it stays connected to another
+   * process.
+   */
   readonly onOvertaken?: (peer: NodeId, by: 'later' | 'other') => void;
-  /** A member is still connected to another run of this node; told once until it takes this one in. */
-  readonly onEarly?: (peer: NodeId) => void;
-  /** A run of a member was refused here; told once of each. */
-  readonly onStranger?: (peer: NodeId, verdict: Exclude<IncarnationVerdict, 'in order'>) => void;
+  /** A member is still connected to an earlier incarnation of this node; reported once until it admits this one. */
+  readonly onEarlierConnected?: (peer: NodeId) => void;
+  /** This node refused an incarnation of a member; reported once for each. */
+  readonly onRefusedIncarnation?: (peer: NodeId, verdict: Exclude<IncarnationVerdict, 'in order'>) => void;
   /** An attempt to connect to a member failed, or a connection to it ended. */
   readonly onUnreachable?: (peer: NodeId, reason: string) => void;
-  /** There is a connection to a member, made to that address. */
+  /** A connection to a member was made, to that address. */
   readonly onReachable?: (peer: NodeId, address: string) => void;
   readonly limits?: Partial<TransportLimits>;
-  /** What the looks are taken by: a timer of Node unless given. */
+  /** Schedules the checks of the connections; a Node timer by default. */
   readonly every?: Clock['every'];
 }
 
 /**
- * Raft's messages as frames on WebSockets, one connection for each ordered pair of members, opened by the sender. What is sent while there
- * is no connection is lost, as the port allows.
+ * Carries Raft messages as frames on WebSockets: one connection for each ordered pair of members, opened by the sender. Messages sent while
+ * there is no connection are lost, as the port allows.
  */
 export class WebSocketTransport implements Transport {
   readonly #options: WebSocketTransportOptions;
   readonly #limits: TransportLimits;
   readonly #outgoing = new Map<NodeId, PeerLink>();
   readonly #incoming = new Map<NodeId, Incoming>();
-  readonly #runs = new Incarnations();
-  /** The nonce of the run of each peer that was refused last. */
+  readonly #incarnations = new Incarnations();
+  /** Nonce of the incarnation that was refused last, by peer. */
   readonly #refused = new Map<NodeId, string>();
-  readonly #stopLooking: () => void;
+  readonly #stopTicks: () => void;
   #receiver: TransportReceiver | undefined;
   #closed = false;
 
   constructor(options: WebSocketTransportOptions) {
     this.#options = options;
     this.#limits = { ...transportLimits, ...options.limits };
-    this.#stopLooking = (options.every ?? everyMs)(this.#limits.tickMs, () => this.#tick());
+    this.#stopTicks = (options.every ?? everyMs)(this.#limits.tickMs, () => this.#tick());
   }
 
   receive(receiver: TransportReceiver): void {
     this.#receiver = receiver;
   }
 
-  /** From now on these are the peers, this node left out: connects to those that are new, and leaves those that are gone. */
+  /** Sets the peers, ignoring this node: connects to new ones and disconnects from those that are gone. */
   members(list: readonly Member[]): void {
     if (this.#closed) return;
     const peers = new Map(list.filter(({ id }) => id !== this.#options.self).map((member) => [member.id, member]));
@@ -80,7 +83,7 @@ export class WebSocketTransport implements Transport {
     }
   }
 
-  /** Peers to which there is no connection at the moment. */
+  /** Peers without an outgoing connection now. */
   get unconnected(): readonly NodeId[] {
     return [...this.#outgoing].flatMap(([id, link]) => (link.isConnected ? [] : [id]));
   }
@@ -89,33 +92,33 @@ export class WebSocketTransport implements Transport {
     for (const [id, toPeer] of Map.groupBy(messages, ({ to }) => to)) this.#outgoing.get(id)?.send(toPeer);
   }
 
-  /** What a run of a peer is to those that have connected before. */
-  judge(from: NodeId, run: Run): IncarnationVerdict {
-    const verdict = this.#runs.judge(from, run, this.#incoming.has(from));
-    if (verdict !== 'in order' && this.#refused.get(from) !== run.nonce) {
-      this.#refused.set(from, run.nonce);
-      this.#options.onStranger?.(from, verdict);
+  /** Compares an incarnation of a peer with those that connected before. */
+  judge(from: NodeId, incarnation: Incarnation): IncarnationVerdict {
+    const verdict = this.#incarnations.judge(from, incarnation, this.#incoming.has(from));
+    if (verdict !== 'in order' && this.#refused.get(from) !== incarnation.nonce) {
+      this.#refused.set(from, incarnation.nonce);
+      this.#options.onRefusedIncarnation?.(from, verdict);
     }
     return verdict;
   }
 
-  /** Takes in a connection that `from` opened; one that it had before ends. */
-  accept(socket: WebSocket, from: NodeId, run: Run): void {
+  /** Accepts a connection that `from` opened, and closes the one it had before. */
+  accept(socket: WebSocket, from: NodeId, incarnation: Incarnation): void {
     if (this.#closed) {
       socket.terminate();
       return;
     }
-    this.#runs.connected(from, run);
+    this.#incarnations.connected(from, incarnation);
     this.#incoming.get(from)?.socket.terminate();
     const incoming: Incoming = { socket, idleTicks: 0 };
     this.#incoming.set(from, incoming);
     socket.binaryType = 'nodebuffer';
-    const heard = (): void => {
+    const resetIdle = (): void => {
       incoming.idleTicks = 0;
     };
-    socket.on('ping', heard);
+    socket.on('ping', resetIdle);
     socket.on('message', (frame, isBinary) => {
-      heard();
+      resetIdle();
       const messages = isBinary ? messagesIn(frame as Buffer, { from, to: this.#options.self }) : undefined;
       if (messages === undefined) socket.terminate();
       else for (const message of messages) this.#receiver?.message(message);
@@ -126,10 +129,10 @@ export class WebSocketTransport implements Transport {
     });
   }
 
-  /** Ends every connection; nothing is sent or received any more. */
+  /** Closes every connection; nothing is sent or received afterwards. */
   close(): void {
     this.#closed = true;
-    this.#stopLooking();
+    this.#stopTicks();
     this.#receiver = undefined;
     for (const link of this.#outgoing.values()) link.close();
     for (const { socket } of this.#incoming.values()) socket.terminate();
@@ -137,10 +140,19 @@ export class WebSocketTransport implements Transport {
   }
 
   #linkOptions(id: NodeId): PeerLinkOptions {
-    const { run, identity, localAddress, onRemoved, onForeignVersion, onOvertaken, onEarly, onUnreachable, onReachable } =
-      this.#options;
+    const {
+      incarnation,
+      identity,
+      localAddress,
+      onRemoved,
+      onForeignVersion,
+      onOvertaken,
+      onEarlierConnected,
+      onUnreachable,
+      onReachable,
+    } = this.#options;
     return {
-      run,
+      incarnation,
       identity,
       localAddress,
       limits: this.#limits,
@@ -152,7 +164,7 @@ export class WebSocketTransport implements Transport {
       removed: () => onRemoved?.(),
       foreignVersion: () => onForeignVersion?.(id),
       overtaken: (by) => onOvertaken?.(id, by),
-      early: () => onEarly?.(id),
+      early: () => onEarlierConnected?.(id),
     };
   }
 
@@ -174,7 +186,7 @@ interface Incoming {
   idleTicks: number;
 }
 
-/** The messages of a frame when every one of them is what `from` may say to `to`; otherwise none. */
+/** Returns the messages of a frame; undefined when it is malformed or any message is not from `from` to `to`. */
 function messagesIn(frame: Uint8Array, { from, to }: Pick<Message, 'from' | 'to'>): readonly Message[] | undefined {
   let messages: readonly Message[];
   try {

@@ -16,7 +16,7 @@ describe('the admission of a node', () => {
     cluster = await testCluster();
   });
 
-  /** A leader alone, and what it knows of those that it admits. */
+  /** A single leader, and its status of the nodes that it admits. */
   async function desk() {
     const { value } = authorityRecord(cluster.authority);
     const store = { get: async () => ({ value: Buffer.from(value ?? []), revision: 1 }) } as unknown as Store;
@@ -62,7 +62,7 @@ describe('the admission of a node', () => {
     return { joins, peers, members: () => membership.members.map(({ id }) => id) };
   }
 
-  it('is given to one of three joiners with one name', async () => {
+  it('succeeds for one of three joiners with the same name', async () => {
     const { joins, members } = await desk();
     const answers = await Promise.all([2, 3, 4].map((id) => joins(id)));
     expect(answers.filter((answer) => answer === 'admitted')).to.have.length(1);
@@ -70,7 +70,7 @@ describe('the admission of a node', () => {
     expect(members()).to.deep.equal([1, 2 + answers.indexOf('admitted')]);
   });
 
-  it('is repeated for the same node, as long as nothing was heard of it: the answer may have been lost', async () => {
+  it('can be repeated by the same node until it was heard: the answer may have been lost', async () => {
     const { joins, peers, members } = await desk();
     expect(await joins(2)).to.equal('admitted');
     expect(await joins(2)).to.equal('admitted');
@@ -79,11 +79,11 @@ describe('the admission of a node', () => {
     expect(await joins(2)).to.match(/^name_taken/);
   });
 
-  it('takes the place of a namesake that has been silent for ten seconds, and says so before', async () => {
+  it('replaces a member with the same name after ten seconds of silence, and the refusal before says so', async () => {
     const { joins, peers, members } = await desk();
     await joins(2);
     peers.set(2, { learner: false, match: 9, silentMs: 2_120 });
-    expect(await joins(3)).to.match(/heard of 2\.1 s ago; .* silent for 10 s$/);
+    expect(await joins(3)).to.match(/heard 2\.1 s ago; .* silent for 10 s$/);
     peers.set(2, { learner: false, match: 9, silentMs: 10_000 });
     expect(await joins(3)).to.equal('admitted');
     expect(members()).to.deep.equal([1, 3]);
@@ -91,6 +91,6 @@ describe('the admission of a node', () => {
 
   it('is refused under the name of the active node itself', async () => {
     const { joins } = await desk();
-    expect(await joins(2, 'n1')).to.match(/^name_taken: the active node itself/);
+    expect(await joins(2, 'n1')).to.match(/^name_taken: the name n1 belongs to the active node/);
   });
 });

@@ -21,7 +21,7 @@ import {
 
 type Message = Record<string, unknown>;
 
-/** A relay between the two: it sees and may change every message, the request's in `up`, the answer's in `down`. */
+/** A relay between the two nodes: it sees and may change every message, requests in `up`, answers in `down`. */
 const relay =
   (
     send: Send,
@@ -49,11 +49,11 @@ describe('a join', () => {
     const certificate = new X509Certificate(joined.certificate);
     expect(certificate.checkPrivateKey(createPrivateKey(node.key))).to.equal(true);
     expect(joined).to.deep.include({ clusterId, authority: leader.authority, key: node.key });
-    expect(joined.seeds.map(({ id, name }) => [id, name])).to.deep.equal([
+    expect(joined.membersAtJoin.map(({ id, name }) => [id, name])).to.deep.equal([
       [1, 'n1'],
       [42, 'n42'],
     ]);
-    expect(joined.seeds[1]?.certificate).to.equal(fingerprintOf(certificate));
+    expect(joined.membersAtJoin[1]?.certificate).to.equal(fingerprintOf(certificate));
     expect(leader.admitted).to.deep.equal([node.joiner]);
   });
 
@@ -67,8 +67,8 @@ describe('a join', () => {
       },
     });
     const client = clientOf(node, send);
-    const { terms, clusterId: told } = await client.prepare();
-    expect(told).to.equal(clusterId);
+    const { terms, clusterId: reported } = await client.prepare();
+    expect(reported).to.equal(clusterId);
     const pending = new PendingJoin(terms);
     expect(leader.shares.slice(1).map((share) => pending.addShare(share))).to.deep.equal([false, true]);
     leader.clock.nowMs += 10 * 60_000; // the operators took their time
@@ -82,7 +82,7 @@ describe('a join', () => {
     expect(leader.barrier.state.sealed).to.equal(false);
   });
 
-  it('can be tried again with the same id and key, as after an answer that got lost', async () => {
+  it('can be repeated with the same id and key, as after a lost answer', async () => {
     const lost = relay(sendTo(leader), {
       down: (path, message) => {
         if (path === answerPath) throw new JoinError('leader_unavailable', 'no answer within 15 s');
@@ -91,13 +91,13 @@ describe('a join', () => {
     });
     expect(await codeOf(clientOf(node, lost).complete(seal))).to.equal('leader_unavailable');
     expect(await messageOf(clientOf(node, lost).complete(seal))).to.equal(
-      'no join: https://10.0.0.1:8200: no answer within 15 s; whether it has admitted this node is unknown, and to join again is safe',
+      'cannot join: https://10.0.0.1:8200: no answer within 15 s; it may have admitted this node; joining again is safe',
     );
     await clientOf(node, sendTo(leader)).complete(seal);
     expect(leader.admitted).to.deep.equal([node.joiner, node.joiner, node.joiner]);
   });
 
-  it('goes on to the next address, and in the end tells what each one said', async () => {
+  it('tries the next address, and finally reports every reason', async () => {
     const send = sendTo(leader);
     const leaders = ['https://10.0.0.8:8200', 'https://10.0.0.1:8200'];
     const half: Send = (address, ...rest) => (address === leaders[0] ? unreachable : send)(address, ...rest);
@@ -109,12 +109,12 @@ describe('a join', () => {
     const attempt = clientOf(node, refusing, { leaders }).complete(seal);
     expect(await codeOf(attempt)).to.equal('leader_refused');
     expect(await messageOf(attempt)).to.equal(
-      'no join: https://10.0.0.8:8200: connect ECONNREFUSED; https://10.0.0.1:8200: it answered with status 409: the name is taken',
+      'cannot join: https://10.0.0.8:8200: connect ECONNREFUSED; https://10.0.0.1:8200: it answered with status 409: the name is taken',
     );
     expect(await codeOf(clientOf(node, unreachable, { leaders }).complete(seal))).to.equal('leader_unavailable');
   });
 
-  it('is refused by a node that belongs to another cluster, before anything is answered', async () => {
+  it('is refused by a node that belongs to another cluster, before it answers', async () => {
     const client = clientOf(node, sendTo(leader), { clusterId: 'another' });
     for (const attempt of [() => client.prepare(), () => client.complete(seal)]) {
       expect(await codeOf(attempt())).to.equal('foreign_cluster');
@@ -138,12 +138,12 @@ describe('a join', () => {
     expect([...leader.admitted, ...shamir.admitted]).to.deep.equal([]);
   });
 
-  it('is refused when the key of that id is another one', async () => {
+  it('is refused when the id belongs to another key', async () => {
     expect(await codeOf(clientOf(node, sendTo(leader)).complete(staticSeal('k1')))).to.equal('leader_untrusted');
     expect(leader.admitted).to.deep.equal([]);
   });
 
-  it('needs the shares anew when the cluster was rekeyed while they were gathered', async () => {
+  it('needs the shares again when the cluster was rekeyed while they were collected', async () => {
     leader = await startLeader({ type: 'shamir' });
     const client = clientOf(node, sendTo(leader));
     const { terms } = await client.prepare();
@@ -155,7 +155,7 @@ describe('a join', () => {
     expect(leader.admitted).to.deep.equal([]);
   });
 
-  it('ends without an answer when the shares are wiped while it is under way', async () => {
+  it('ends without an answer when the shares are wiped during the join', async () => {
     leader = await startLeader({ type: 'shamir' });
     const { terms } = await clientOf(node, sendTo(leader)).prepare();
     const pending = new PendingJoin(terms);
@@ -176,21 +176,21 @@ describe('a join', () => {
     ['an address of another scheme', ['ftp://10.0.0.1']],
     ['an address with a path', ['https://10.0.0.1:8200/v1/sys']],
     ['an address with a name and password', ['https://a:b@10.0.0.1:8200']],
-    ['something that is no address', ['https://10.0.0.1:99999']],
+    ['a malformed address', ['https://10.0.0.1:99999']],
   ] as const)
-    it(`is not begun with ${what}`, () => {
+    it(`does not begin with ${what}`, () => {
       expect(() => clientOf(node, unreachable, { leaders }))
         .to.throw(JoinError)
         .with.property('code', 'join_malformed');
     });
 
-  it('is not begun by a node whose own address no leader would take', () => {
+  it('does not begin on a node whose own address every leader would refuse', () => {
     const nowhere = { ...node, joiner: { ...node.joiner, clusterAddress: '10.0.0.42' } };
     expect(() => clientOf(nowhere, unreachable)).to.throw('cluster_addr is not an address such as 10.0.0.1:8201');
   });
 });
 
-describe('whoever stands between the two nodes of a join', () => {
+describe('an attacker between the two nodes of a join', () => {
   const seal = staticSeal();
   let leader: Leader;
   let node: JoiningNode;
@@ -199,7 +199,7 @@ describe('whoever stands between the two nodes of a join', () => {
     node = await makeJoiner();
   });
 
-  /** Both ends refuse: the joiner has joined nothing, the leader has admitted nobody. */
+  /** Both nodes refuse: the joiner has not joined, the leader has admitted no node. */
   async function failsOnBothSides(send: Send): Promise<void> {
     expect(await codeOf(clientOf(node, send).complete(seal))).to.equal('leader_untrusted');
     expect(leader.admitted).to.deep.equal([]);
@@ -222,7 +222,7 @@ describe('whoever stands between the two nodes of a join', () => {
         const code = await codeOf(clientOf(node, relay(sendTo(leader), { [direction]: changed })).complete(seal));
         expect(changes).to.equal(1);
         expect(code).to.not.equal('leader_unavailable');
-        // The last message comes after the admission of what the joiner really asked for; every other change ends before it.
+        // The last message follows the admission of the joiner's real request; every other change ends the exchange before it.
         const admitted = leader.admitted.slice(before);
         expect(admitted).to.deep.equal(path === answerPath && direction === 'down' ? [node.joiner] : []);
       }),
@@ -230,7 +230,7 @@ describe('whoever stands between the two nodes of a join', () => {
     );
   }).timeout(240_000);
 
-  it('cannot put its own key in the place of the joiner’s', async () => {
+  it('cannot replace the joiner’s key by its own', async () => {
     const local = await makeRequest(node.joiner.id);
     await failsOnBothSides(
       relay(sendTo(leader), {
@@ -255,7 +255,7 @@ describe('whoever stands between the two nodes of a join', () => {
     expect(await answered).to.equal('join_proof');
   });
 
-  it('cannot put another authority in the place of the cluster’s', async () => {
+  it('cannot replace the cluster’s authority', async () => {
     const local = await makeAuthority(clusterId, new Date());
     await failsOnBothSides(
       relay(sendTo(leader), {
@@ -264,13 +264,13 @@ describe('whoever stands between the two nodes of a join', () => {
     );
   });
 
-  it('cannot lead a joiner to a cluster of its own that says the same of itself', async () => {
+  it('cannot lure a joiner to another cluster that reports the same about itself', async () => {
     const local = await startLeader(staticSeal());
     await failsOnBothSides(sendTo(local));
     expect(local.admitted).to.deep.equal([]);
   });
 
-  it('cannot lead a joiner to a cluster of its own by showing the share hashes of the true one', async () => {
+  it('cannot lure a joiner to another cluster with the share hashes of the real one', async () => {
     leader = await startLeader({ type: 'shamir' });
     const local = await startLeader({ type: 'shamir' });
     let trueSeal: unknown;
@@ -339,7 +339,7 @@ describe('whoever stands between the two nodes of a join', () => {
     expect(await messageOf(clientOf(node, send).complete(seal))).to.match(/its proof is wrong/);
   });
 
-  it('cannot play an old exchange to the joiner again', async () => {
+  it('cannot replay an old exchange to the joiner', async () => {
     const recorded = new Map<string, Message>();
     const record = relay(sendTo(leader), {
       down: (path, message) => {
@@ -352,7 +352,7 @@ describe('whoever stands between the two nodes of a join', () => {
     expect(await codeOf(clientOf(node, replay).complete(seal))).to.equal('leader_untrusted');
   });
 
-  it('cannot play an old answer to the leader again', async () => {
+  it('cannot replay an old answer to the leader', async () => {
     let answer: Message | undefined;
     const record = relay(sendTo(leader), {
       up: (path, message) => {
@@ -365,7 +365,7 @@ describe('whoever stands between the two nodes of a join', () => {
     expect(leader.admitted).to.have.lengthOf(1);
   });
 
-  it('cannot answer one challenge by the proof for another', async () => {
+  it('cannot answer one challenge with the proof for another', async () => {
     const other = (await leader.desk.challenge(await requestOf(node), '')) as Message;
     const splice = relay(sendTo(leader), {
       up: (path, message) => (path === answerPath ? { ...message, challenge_id: other['challenge_id'] } : message),
@@ -375,7 +375,7 @@ describe('whoever stands between the two nodes of a join', () => {
   });
 });
 
-describe('a leader that holds the seal key and gives the wrong things all the same', () => {
+describe('a leader that holds the seal key but sends a wrong welcome', () => {
   const seal = staticSeal();
   const now = new Date('2026-06-01T00:00:00Z');
 
@@ -386,8 +386,8 @@ describe('a leader that holds the seal key and gives the wrong things all the sa
   };
 
   for (const [what, admission, message] of [
-    ['is no certificate', async () => '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', 'is none'],
-    ['is of another authority', ({ joiner }: JoiningNode) => certificateOf(42, joiner.request), 'not one of the authority'],
+    ['is malformed', async () => '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', 'is malformed'],
+    ['is of another authority', ({ joiner }: JoiningNode) => certificateOf(42, joiner.request), 'not signed by the authority'],
   ] as const)
     it(`is not joined when the certificate ${what}`, async () => {
       const node = await makeJoiner();
@@ -432,7 +432,7 @@ describe('a leader that holds the seal key and gives the wrong things all the sa
   });
 });
 
-/** Bytes as they arrive: what is no UTF-8 or no JSON ends there, as a malformed message. */
+/** Decodes bytes as received; invalid UTF-8 or JSON fails as a malformed message. */
 function parsed(bytes: Buffer): Message {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -441,7 +441,7 @@ function parsed(bytes: Buffer): Message {
   }
 }
 
-/** A first message of this node. */
+/** Returns the first message of this node. */
 async function requestOf(node: JoiningNode): Promise<Message> {
   let message: Message | undefined;
   const seen = relay(unreachable, {

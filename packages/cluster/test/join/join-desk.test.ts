@@ -22,7 +22,7 @@ describe('the desk for joins', () => {
 
   const newRequest = (): JoinRequest => ({ ...node.joiner, nonce: randomBytes(32) });
 
-  /** Asks for a challenge; the answer to it, ready to be given. */
+  /** Requests a challenge; returns the answer to it. */
   async function ask(source = '192.0.2.1', at = leader): Promise<object> {
     const request = newRequest();
     const offer = decodeOffer(await at.desk.challenge(encodeRequest(request), source));
@@ -32,20 +32,20 @@ describe('the desk for joins', () => {
 
   const wrong = (answer: object): object => ({ ...answer, proof: randomBytes(32).toString('base64') });
 
-  it('admits whoever answers a challenge', async () => {
+  it('admits a node that answers a challenge', async () => {
     const welcome = decodeWelcome(await leader.desk.answer(await ask()));
     expect(welcome.members.map(({ name }) => name)).to.deep.equal(['n1', 'n42']);
     expect(leader.admitted).to.deep.equal([node.joiner]);
   });
 
-  it('takes what a request body is: members without a prototype', async () => {
+  it('accepts a parsed request body, whose objects have no prototype', async () => {
     const bare = (message: object): object => Object.assign(Object.create(null), message);
     await leader.desk.answer(bare(await ask()));
     const request = encodeRequest(newRequest());
     expect(decodeOffer(await leader.desk.challenge(bare(request), '')).terms.keyId).to.equal('k1');
   });
 
-  it('takes one answer to a challenge, also when two come at the same time', async () => {
+  it('accepts one answer to a challenge, also of two concurrent ones', async () => {
     const answer = await ask();
     const both = await Promise.allSettled([leader.desk.answer(answer), leader.desk.answer(answer)]);
     expect(both.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected']);
@@ -53,21 +53,21 @@ describe('the desk for joins', () => {
     expect(leader.admitted).to.have.lengthOf(1);
   });
 
-  it('lets a wrong answer use the challenge up', async () => {
+  it('ends a challenge at a wrong answer', async () => {
     const answer = await ask();
     expect(await codeOf(leader.desk.answer(wrong(answer)))).to.equal('join_proof');
     expect(await codeOf(leader.desk.answer(answer))).to.equal('challenge_used');
     expect(leader.admitted).to.deep.equal([]);
   });
 
-  it('does not let a malformed answer, or one to another challenge, use it up', async () => {
+  it('keeps a challenge open after a malformed answer, and after one to another challenge', async () => {
     const answer = await ask();
     expect(await codeOf(leader.desk.answer({ ...answer, more: 1 }))).to.equal('join_malformed');
     expect(await codeOf(leader.desk.answer({ ...answer, challenge_id: '0'.repeat(32) }))).to.equal('challenge_unknown');
     await leader.desk.answer(answer);
   });
 
-  it('gives a minute for the answer, and no more', async () => {
+  it('expires a challenge after one minute', async () => {
     const [early, late] = [await ask(), await ask()];
     leader.clock.nowMs += 59_999;
     await leader.desk.answer(early);
@@ -77,7 +77,7 @@ describe('the desk for joins', () => {
     expect(leader.admitted).to.have.lengthOf(1);
   });
 
-  it('keeps sixteen open; the seventeenth displaces the oldest', async () => {
+  it('keeps sixteen challenges open; the seventeenth displaces the oldest', async () => {
     const answers = [];
     for (let i = 0; i < 17; i += 1) answers.push(await ask());
     const [first = {}, ...rest] = answers;
@@ -85,7 +85,7 @@ describe('the desk for joins', () => {
     for (const answer of rest) await leader.desk.answer(answer);
   });
 
-  it('has room again when challenges are over: nothing that is still good is displaced for what is not', async () => {
+  it('drops expired challenges before it displaces valid ones', async () => {
     for (let i = 0; i < 6; i += 1) await ask('192.0.2.1');
     leader.clock.nowMs += 30_000;
     const good = await ask('192.0.2.2');
@@ -95,26 +95,26 @@ describe('the desk for joins', () => {
     await leader.desk.answer(good);
   });
 
-  it('does not let a stranger push a joiner out, however often it asks', async () => {
+  it('does not let one stranger displace a joiner, however often it asks', async () => {
     const answer = await ask();
     for (let i = 0; i < 200; i += 1) await ask('203.0.113.1');
     await leader.desk.answer(answer);
   });
 
-  it('takes all addresses of one IPv6 network for one stranger', async () => {
+  it('counts all addresses of one IPv6 network as one source', async () => {
     const answer = await ask('2001:db8:1::7');
     for (let i = 0; i < 200; i += 1) await ask(`2001:db8:2::${i.toString(16)}`);
     await leader.desk.answer(answer);
   });
 
-  it('serves a joiner that comes while strangers hold every place', async () => {
+  it('serves a joiner while strangers hold every challenge', async () => {
     for (const source of attackers(16)) await ask(source);
     const answer = await ask();
     for (const source of attackers(8)) await ask(source);
     await leader.desk.answer(answer);
   });
 
-  it('remembers a bounded number of ends', async () => {
+  it('remembers a limited number of endings', async () => {
     const answer = await ask();
     await leader.desk.answer(answer);
     for (let i = 0; i < 63; i += 1) await leader.desk.answer(wrong(await ask())).catch(() => undefined);
@@ -123,20 +123,20 @@ describe('the desk for joins', () => {
     expect(await codeOf(leader.desk.answer(answer))).to.equal('challenge_unknown');
   });
 
-  it('ends every open challenge when the node is not the active one any more', async () => {
+  it('ends every open challenge when the node is no longer active', async () => {
     const answer = await ask();
     leader.desk.clear();
     expect(await codeOf(leader.desk.answer(answer))).to.equal('challenge_unknown');
     await leader.desk.answer(await ask());
   });
 
-  it('opens no challenge that was being made when the node ceased to be the active one', async () => {
+  it('opens no challenge that was being made when the node stopped being active', async () => {
     const waiting = leader.desk.challenge(encodeRequest(newRequest()), '');
     leader.desk.clear();
     expect(await codeOf(waiting)).to.equal('leader_changed');
   });
 
-  it('tells the outcome of an answer that was under way then', async () => {
+  it('reports the outcome of an answer that was in flight then', async () => {
     const admission = Promise.withResolvers<void>();
     const at = await startLeader(seal, {
       admit: async () => {
@@ -150,7 +150,7 @@ describe('the desk for joins', () => {
     expect(decodeWelcome(await welcome).members).to.deep.equal([]);
   });
 
-  it('passes the refusal of an admission on, and the challenge is used up by it', async () => {
+  it('passes on the refusal of an admission, which uses up the challenge', async () => {
     for (const refusal of [
       new JoinError('name_taken', 'the name n42 belongs to another member'),
       new JoinError('node_removed', 'this node was removed'),
@@ -184,19 +184,17 @@ describe('the desk for joins', () => {
     expect(secrets.map(isWiped)).to.deep.equal([true, true, true, ...Array(16).fill(false)]);
     at.clock.nowMs += 60_000;
     await at.desk.answer(await ask('', at));
-    expect(secrets.every(isWiped), 'those that ran out').to.equal(true);
+    expect(secrets.every(isWiped), 'the expired ones').to.equal(true);
     await ask('', at);
     at.desk.clear();
     expect(secrets.every(isWiped), 'those of a node that is not active any more').to.equal(true);
   });
 
-  it('says what became of a challenge, and nothing of its secret', async () => {
+  it('reports how a challenge ended, and nothing of its secret', async () => {
     const answer = await ask();
     expect(await messageOf(leader.desk.answer(wrong(answer)))).to.equal(
-      'the proof is wrong: the node does not hold the seal key, or what was sent has been changed on the way',
+      'the proof is wrong: the node does not hold the seal key, or its messages were changed on the way',
     );
-    expect(await messageOf(leader.desk.answer(answer))).to.equal(
-      'this challenge has been answered already; a new one has to be asked for',
-    );
+    expect(await messageOf(leader.desk.answer(answer))).to.equal('this challenge has been answered already; request a new one');
   });
 });

@@ -23,7 +23,7 @@ const founder: Member = {
   nonVoter: false,
 };
 
-/** The active node of a cluster, as far as a join needs it. */
+/** The active node of a cluster, with the parts that a join needs. */
 export interface Leader {
   readonly barrier: Barrier;
   /** Key shares, or recovery shares. */
@@ -31,7 +31,7 @@ export interface Leader {
   readonly desk: JoinDesk;
   /** The certificate of the cluster's authority. */
   readonly authority: string;
-  /** Who was admitted so far. */
+  /** The nodes admitted so far. */
   readonly admitted: readonly Joiner[];
   readonly clock: { nowMs: number };
 }
@@ -85,7 +85,7 @@ export const sendTo =
 export const clientOf = ({ joiner, key }: JoiningNode, send: Send, options: Partial<JoinClientOptions> = {}): JoinClient =>
   new JoinClient({ joiner, key, leaders: ['https://10.0.0.1:8200'], send, randomBytes, ...options });
 
-/** The code with which something fails. */
+/** Returns the code of the error. */
 export async function codeOf(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;
@@ -96,7 +96,7 @@ export async function codeOf(attempt: Promise<unknown>): Promise<string> {
   throw new Error('it did not fail');
 }
 
-/** The message with which something fails. */
+/** Returns the message of the error. */
 export async function messageOf(attempt: Promise<unknown> | (() => unknown)): Promise<string> {
   try {
     await (typeof attempt === 'function' ? attempt() : attempt);

@@ -58,7 +58,7 @@ describe('a message of a join by HTTP', () => {
       response.end(JSON.stringify(await local('', request.url ?? '', JSON.parse(await readAll(request)))));
     });
     const joined = await clientOf(await makeJoiner(), sendByHttp(), { leaders: [address] }).complete(seal);
-    expect(joined.seeds).to.have.lengthOf(2);
+    expect(joined.membersAtJoin).to.have.lengthOf(2);
   });
 
   const long = 'x'.repeat(1000);
@@ -83,8 +83,8 @@ describe('a message of a join by HTTP', () => {
     ],
     ['too many requests', answering(429, ''), 'leader_unavailable', 'it answered with status 429'],
     ['a refusal without a reason', answering(400, '{"errors":[]}'), 'leader_refused', 'it answered with status 400'],
-    ['a refusal that is no JSON', answering(404, '<html>'), 'leader_refused', 'it answered with status 404'],
-    ['a refusal of strange form', answering(404, '{"errors":[{"a":1}]}'), 'leader_refused', 'it answered with status 404'],
+    ['a refusal that is not JSON', answering(404, '<html>'), 'leader_refused', 'it answered with status 404'],
+    ['a refusal of unknown form', answering(404, '{"errors":[{"a":1}]}'), 'leader_refused', 'it answered with status 404'],
     [
       'a refusal with control characters',
       answering(400, '{"errors":["a\\u001b[2J\\nb\\u202e"]}'),
@@ -97,7 +97,7 @@ describe('a message of a join by HTTP', () => {
       'leader_refused',
       `it answered with status 400: ${long.slice(0, 300)}`,
     ],
-    ['no JSON', answering(200, 'hello'), 'leader_untrusted', 'its answer is not JSON'],
+    ['text instead of JSON', answering(200, 'hello'), 'leader_untrusted', 'its answer is not JSON'],
     [
       'no UTF-8',
       (_: IncomingMessage, response: ServerResponse) => void response.end(Buffer.of(0x22, 0xff, 0x22)),
@@ -131,14 +131,14 @@ describe('a message of a join by HTTP', () => {
     expect(await messageOf(sendByHttp({ signal: stop.signal })(address, '/', {}))).to.equal('stopped');
   });
 
-  it('to nobody says why', async () => {
+  it('reports why it could not connect', async () => {
     const server = createServer();
     const port = await listen(server);
     await new Promise((closed) => server.close(closed));
     expect(await messageOf(sendByHttp()(`http://127.0.0.1:${port}`, '/', {}))).to.equal(`connect ECONNREFUSED 127.0.0.1:${port}`);
   });
 
-  it('by HTTPS checks the leader against the given authority', async () => {
+  it('checks the leader by HTTPS against the given authority', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'join-http-'));
     try {
       const { key_file, cert_file } = makeCertificate(folder, 'localhost');

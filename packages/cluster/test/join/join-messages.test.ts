@@ -52,7 +52,7 @@ const welcome: JoinWelcome = {
   proof: randomBytes(32),
 };
 
-/** As it arrives: through JSON. */
+/** Returns the message as received: through JSON. */
 const sent = (message: object): unknown => JSON.parse(JSON.stringify(message));
 
 const problemOf = (decode: (message: unknown) => unknown, message: unknown): string => {
@@ -167,7 +167,7 @@ describe('the messages of a join', () => {
       expect(problemOf(decodeWelcome, changed(encodeWelcome(welcome), change))).to.equal(problem);
     });
 
-  it('refuse everything else that JSON can say, by name', () => {
+  it('refuse every other JSON value, with its path', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (message) => {
         for (const decode of [decodeRequest, decodeOffer, decodeAnswer, decodeWelcome])
@@ -187,7 +187,7 @@ describe('the proofs of a join', () => {
   const secret = randomBytes(32);
   const exchange = { request, offer, answer, admission: welcome };
 
-  it('are an HMAC of the role and of everything exchanged before', () => {
+  it('are an HMAC of the role and of all messages before', () => {
     const digestOf = (...messages: object[]) =>
       createHash('sha256')
         .update(JSON.stringify(['transitd join 1', ...messages]))
@@ -204,7 +204,7 @@ describe('the proofs of a join', () => {
     );
   });
 
-  it('are other ones when any field of any message is another', () => {
+  it('differ when any field of any message differs', () => {
     const variants: (typeof exchange)[] = [
       exchange,
       ...Object.entries({

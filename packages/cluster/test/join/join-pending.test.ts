@@ -40,7 +40,7 @@ describe('a join that waits for shares', () => {
     expect(pending.addShare(second), 'the last share again, to try again').to.equal(true);
   });
 
-  it('refuses a wrong share at once, with the progress untouched', () => {
+  it('refuses a wrong share at once and keeps the progress', () => {
     const pending = new PendingJoin(terms);
     pending.addShare(first);
     expect(() => pending.addShare(randomBytes(33)))
@@ -49,7 +49,7 @@ describe('a join that waits for shares', () => {
     expect(pending.sealStatus.progress).to.equal(1);
   });
 
-  it('wipes its own copies at a reset and begins again under another nonce', () => {
+  it('wipes its copies at a reset and begins again under another nonce', () => {
     const pending = new PendingJoin(terms);
     pending.addShare(first);
     const { nonce } = pending.sealStatus;
@@ -58,7 +58,7 @@ describe('a join that waits for shares', () => {
     pending.reset();
     expect(pending.sealStatus).to.include({ progress: 0, nonce: '' });
     expect(given.map((share) => share.every((byte) => byte === 0))).to.deep.equal([true]);
-    expect(first, 'the share belongs to whoever gave it').to.deep.equal(copy);
+    expect(first, 'the share stays with its owner').to.deep.equal(copy);
     pending.addShare(first);
     expect(pending.sealStatus.nonce).not.to.equal(nonce);
   });

@@ -22,7 +22,7 @@ const failureOf = (attempt: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-/** What is replicated: every node that becomes active finds it. */
+/** The replicated state, which every node that becomes active finds. */
 function replicated() {
   const members = [1, 2].map((id) => ({
     id,
@@ -34,7 +34,7 @@ function replicated() {
   }));
   const state = { index: 5, membership: { members, removed: [] } as Membership };
   const store = memoryStore();
-  /** Whether the next changes of the configuration fail, as where the lead was lost. */
+  /** Whether the next configuration changes fail, as after a loss of leadership. */
   const failing = { changes: false };
   const match = new Map<NodeId, number>();
   const readers = new Set<NodeId>([2]);
@@ -46,7 +46,7 @@ function replicated() {
     const { conf } = consensus();
     const change = decide(conf, decodeMembership(conf.context));
     if (change === undefined) return;
-    if (failing.changes) throw new Error('the lead was lost');
+    if (failing.changes) throw new Error('leadership was lost');
     state.membership = change.membership;
     state.index += 1;
   };
@@ -61,7 +61,7 @@ function replicated() {
       changes,
       store: through,
       clusterId,
-      news: (id) => ({ readsAuthorities: readers.has(id) }),
+      report: (id) => ({ readsAuthorities: readers.has(id) }),
       log: { warn: () => undefined, error: () => undefined } as unknown as Logger,
     });
   const renew = (id: NodeId): void => {
@@ -73,7 +73,7 @@ function replicated() {
 }
 
 describe('the active node that rotates the authority', () => {
-  it('goes through all phases, whichever node is active at each of them, with the signing key always at hand', async () => {
+  it('goes through all phases with the signing key always stored, whichever node is active in each phase', async () => {
     const { state, store, match, active, renew, signing } = replicated();
     const before = await signing();
     await active().begin();
@@ -98,7 +98,7 @@ describe('the active node that rotates the authority', () => {
     expect(active().status.phase, 'once more').to.equal('announced');
   });
 
-  it('has the new key at hand when it stopped before that took the place of the old one', async () => {
+  it('finds the new key when it stopped before the new key replaced the old one', async () => {
     const { state, store, match, active, signing } = replicated();
     await active().begin();
     match.set(2, state.index);
@@ -111,11 +111,11 @@ describe('the active node that rotates the authority', () => {
     expect(await readAuthority(store)).to.deep.equal(announced);
   });
 
-  it('begins again with another key when the announcement was not made', async () => {
+  it('begins again with another key when the announcement failed', async () => {
     const { failing, store, active, signing } = replicated();
     const before = await signing();
     failing.changes = true;
-    expect(await failureOf(active().begin())).to.equal('the lead was lost');
+    expect(await failureOf(active().begin())).to.equal('leadership was lost');
     const unused = await readAuthority(store, nextAuthorityPath);
     expect([active().status.phase, await signing()]).to.deep.equal(['none', before]);
     failing.changes = false;
@@ -123,7 +123,7 @@ describe('the active node that rotates the authority', () => {
     expect(await readAuthority(store, nextAuthorityPath)).to.not.deep.equal(unused);
   });
 
-  it('writes no key over one that another active node has written meanwhile', async () => {
+  it('overwrites no key that another active node has written in the meantime', async () => {
     const { state, store, active, signing } = replicated();
     await signing();
     let other: Promise<void> | undefined;
@@ -135,13 +135,13 @@ describe('the active node that rotates the authority', () => {
         return store.commit(transaction);
       },
     } as unknown as Store;
-    expect(await failureOf(active(slow).begin())).to.match(/quicker/);
+    expect(await failureOf(active(slow).begin())).to.match(/has changed its records in the meantime/);
     const named = decodeMembership(encodeMembership(state.membership)).authorities?.next;
     expect((await readAuthority(store, nextAuthorityPath))?.certificate).to.equal(named);
     expect(active().status.phase).to.equal('announced');
   });
 
-  it('withdraws an announcement whose key a restore has made unreadable, and begins again', async () => {
+  it('withdraws an announcement whose key a restore made unreadable, and can begin again', async () => {
     const { state, store, match, active, signing } = replicated();
     const before = await signing();
     await active().begin();
@@ -165,13 +165,13 @@ describe('the active node that rotates the authority', () => {
     expect((await signing()).certificate).to.not.equal(before.certificate);
   });
 
-  it('does not begin while one is under way, nor with members that do not read its announcement', async () => {
+  it('does not begin during another rotation, nor with members that cannot read the announcement', async () => {
     const { readers, active } = replicated();
     readers.clear();
     expect(await failureOf(active().begin())).to.match(/older release: n2/);
     readers.add(2);
     await active().begin();
-    expect(await failureOf(active().begin())).to.match(/under way/);
+    expect(await failureOf(active().begin())).to.match(/in progress/);
   });
 
   it('lists no certificate that the old authority signed while it was replaced', async () => {
@@ -182,7 +182,7 @@ describe('the active node that rotates the authority', () => {
     match.set(2, state.index);
     await active().advance();
     const late = listCertificate(changes, 2, { fingerprint: fingerprint(2, 8), authority });
-    expect(await failureOf(late)).to.match(/just been rotated/);
+    expect(await failureOf(late)).to.match(/was rotated in the meantime/);
     const stranger = await makeAuthority(clusterId, new Date());
     expect(await failureOf(listCertificate(changes, 2, { fingerprint: fingerprint(2, 9), authority: stranger }))).to.match(
       /rotated/,

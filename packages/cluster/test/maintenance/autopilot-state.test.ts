@@ -2,7 +2,7 @@ import type { NodeId, PeerStatus } from '@transitd/raft-core';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { changeSettings, defaultSettings, readSettings } from '../../src/maintenance/autopilot-settings.ts';
-import { clusterState, deadServer, type LeadersView, Stability } from '../../src/maintenance/autopilot-state.ts';
+import { clusterState, deadServer, type LeaderView, Stability } from '../../src/maintenance/autopilot-state.ts';
 import type { Member } from '../../src/membership/membership.ts';
 
 const member = (id: NodeId): Member => ({
@@ -24,8 +24,8 @@ const peer = (id: NodeId, change: Partial<PeerStatus> = {}): PeerStatus => ({
   fit: true,
   ...change,
 });
-/** Node 1 leads those that are given. */
-const view = (peers: readonly PeerStatus[], learners: readonly NodeId[] = []): LeadersView => {
+/** The view of node 1, which leads these peers. */
+const view = (peers: readonly PeerStatus[], learners: readonly NodeId[] = []): LeaderView => {
   const ids = [1, ...peers.map(({ id }) => id)];
   const voters = ids.filter((id) => !learners.includes(id));
   return {
@@ -40,12 +40,12 @@ const stateOf = (...[peers, learners]: Parameters<typeof view>) => clusterState(
 
 describe('the health of a cluster', () => {
   for (const { what, change, healthy } of [
-    { what: 'heard of lately, with the log', change: {}, healthy: true },
-    { what: 'not heard of for longer than the threshold', change: { silentMs: 10_001 }, healthy: false },
-    { what: 'not heard of for exactly that long', change: { silentMs: 10_000 }, healthy: true },
-    { what: 'more entries behind than allowed', change: { match: 3999 }, healthy: false },
-    { what: 'as many entries behind as allowed', change: { match: 4000 }, healthy: true },
-    { what: 'sealed, so that it could not lead', change: { fit: false }, healthy: false },
+    { what: 'heard recently, with an up-to-date log', change: {}, healthy: true },
+    { what: 'silent for longer than the threshold', change: { silentMs: 10_001 }, healthy: false },
+    { what: 'silent for exactly the threshold', change: { silentMs: 10_000 }, healthy: true },
+    { what: 'with a lag above max_trailing_logs', change: { match: 3999 }, healthy: false },
+    { what: 'with a lag of exactly max_trailing_logs', change: { match: 4000 }, healthy: true },
+    { what: 'that is sealed and could not lead', change: { fit: false }, healthy: false },
   ]) {
     it(`counts a member ${what} as ${healthy ? 'healthy' : 'not healthy'}`, () => {
       const state = stateOf([peer(2, change), peer(3)]);
@@ -54,18 +54,18 @@ describe('the health of a cluster', () => {
     });
   }
 
-  it('counts voters only for what may fail', () => {
+  it('counts only voters in the failure tolerance', () => {
     expect(stateOf([peer(2), peer(3, { learner: true })], [3]).failureTolerance).to.equal(0);
     expect(stateOf([peer(2), peer(3), peer(4), peer(5)]).failureTolerance).to.equal(2);
     expect(stateOf([peer(2, { fit: false }), peer(3, { fit: false })]).failureTolerance).to.equal(0);
   });
 
-  it('does not tell a term that the leader does not know', () => {
+  it('reports no term that the leader does not know', () => {
     const terms = stateOf([peer(2, { match: 3999 }), peer(3, { match: 4000 })]).servers.map(({ lastTerm }) => lastTerm);
     expect(terms).to.deep.equal([7, 0, 7]);
   });
 
-  it('remembers since when each member is as it is', () => {
+  it('records since when each member has been healthy or unhealthy', () => {
     const stability = new Stability();
     stability.observe(stateOf([peer(2), peer(3)]), 1000);
     stability.observe(stateOf([peer(2, { fit: false }), peer(3)]), 2000);
@@ -89,7 +89,7 @@ describe('a dead server', () => {
     { what: 'is removed above min_quorum', settings: on, peers: [peer(2), peer(3), peer(4, dead)], removes: 4 },
     { what: 'stays at min_quorum', settings: on, peers: [peer(2), peer(3, dead)], removes: undefined },
     {
-      what: 'stays when nothing is to be cleaned up',
+      what: 'stays without cleanup_dead_servers',
       settings: { ...on, cleanupDeadServers: false },
       peers: [peer(2), peer(3), peer(4, dead)],
       removes: undefined,
@@ -101,13 +101,13 @@ describe('a dead server', () => {
       removes: undefined,
     },
     {
-      what: 'is none before its time',
+      what: 'is not removed before the threshold',
       settings: on,
       peers: [peer(2), peer(3), peer(4, { active: false, silentMs: 60_000 })],
       removes: undefined,
     },
     {
-      what: 'is none while it is heard of',
+      what: 'is not removed while it is alive',
       settings: on,
       peers: [peer(2), peer(3), peer(4, { silentMs: 60_001 })],
       removes: undefined,
@@ -127,7 +127,7 @@ describe('a dead server', () => {
 });
 
 describe('the settings of autopilot', () => {
-  it('are the defaults until some are told, which then stand beside the others', async () => {
+  it('are the defaults until some are stored, and the others keep their values', async () => {
     const store = memoryStore();
     expect(await readSettings(store)).to.deep.equal(defaultSettings);
     await changeSettings(store, { minQuorum: 5 });
@@ -138,20 +138,20 @@ describe('the settings of autopilot', () => {
   it('are not stored when together they could cost the quorum', async () => {
     const store = memoryStore();
     await changeSettings(store, { minQuorum: 3, cleanupDeadServers: true });
-    for (const told of [
+    for (const change of [
       { minQuorum: 2 },
       { minQuorum: -1, cleanupDeadServers: false },
       { deadServerLastContactThreshold: 59 },
       { lastContactThreshold: 0 },
       { maxTrailingLogs: -1 },
     ]) {
-      const failure = await changeSettings(store, told).catch((error: unknown) => error);
-      expect(failure, JSON.stringify(told)).to.have.property('code', 'invalid_request');
+      const failure = await changeSettings(store, change).catch((error: unknown) => error);
+      expect(failure, JSON.stringify(change)).to.have.property('code', 'invalid_request');
     }
     expect((await readSettings(store)).minQuorum).to.equal(3);
   });
 
-  it('of an unknown format are not guessed', async () => {
+  it('of an unknown format are an error', async () => {
     const store = memoryStore();
     await store.commit({ conditions: [], writes: [{ path: 'core/autopilot', value: Buffer.from('{"format":2}') }] });
     expect(await readSettings(store).catch((error: unknown) => error)).to.be.instanceOf(Error);

@@ -1,7 +1,7 @@
 import type { PeerStatus, TransferOutcome } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { MemberOperations, type OperatorParts } from '../../src/maintenance/member-operations.ts';
+import { MemberOperations, type MemberOperationsParts } from '../../src/maintenance/member-operations.ts';
 import type { MemberChange } from '../../src/membership/configuration-changes.ts';
 import { encodeMembership, type Member } from '../../src/membership/membership.ts';
 import { LeadershipTransferred } from '../../src/transport/leadership-transferred.ts';
@@ -26,10 +26,10 @@ const conf = {
   context: encodeMembership(membership),
 };
 
-/** Node 1 leads nodes 2 and 3, of which those are heard. */
-function setup({ heard = [2, 3], transfer = 'resigned' as TransferOutcome['kind'] } = {}) {
+/** Node 1 leads nodes 2 and 3; `active` are heard. */
+function setup({ active = [2, 3], transfer = 'resigned' as TransferOutcome['kind'] } = {}) {
   const done: string[] = [];
-  const peers = [2, 3].map((id) => ({ id, active: heard.includes(id) }) as PeerStatus);
+  const peers = [2, 3].map((id) => ({ id, active: active.includes(id) }) as PeerStatus);
   const driver = {
     status: () => ({ nodeId: 1, term: 7 }),
     consensus: () => ({ conf }),
@@ -38,7 +38,7 @@ function setup({ heard = [2, 3], transfer = 'resigned' as TransferOutcome['kind'
       done.push('transfer');
       end({ kind: transfer } as TransferOutcome);
     },
-  } as unknown as OperatorParts['driver'];
+  } as unknown as MemberOperationsParts['driver'];
   const made: MemberChange[] = [];
   const operator = new MemberOperations({
     driver,
@@ -49,7 +49,7 @@ function setup({ heard = [2, 3], transfer = 'resigned' as TransferOutcome['kind'
         if (change !== undefined) made.push(change);
       },
     },
-    standbys: { news: () => undefined, silenced: async (id) => void done.push(`silence of ${id}`) },
+    standbys: { report: () => undefined, servingEnded: async (id) => void done.push(`end of serving of ${id}`) },
   });
   return { operator, done, made };
 }
@@ -61,10 +61,10 @@ const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('an operator', () => {
-  it('removes a member, and hears of it when the member serves nothing any more', async () => {
+  it('removes a member, and gets the answer once the member can no longer serve', async () => {
     const { operator, done, made } = setup();
     await operator.remove('n3');
-    expect(done).to.deep.equal(['change', 'silence of 3']);
+    expect(done).to.deep.equal(['change', 'end of serving of 3']);
     expect(made[0]?.members).to.deep.equal([{ id: 3, to: 'none' }]);
   });
 
@@ -75,7 +75,7 @@ describe('an operator', () => {
   });
 
   for (const what of ['remove', 'demote'] as const) {
-    it(`has the active node hand over, and do nothing else, before it may ${what} it`, async () => {
+    it(`gets LeadershipTransferred, and nothing else is done, on an attempt to ${what} the active node`, async () => {
       const { operator, done } = setup();
       expect(await failureOf(operator[what]('n1')))
         .to.be.instanceOf(LeadershipTransferred)
@@ -83,7 +83,7 @@ describe('an operator', () => {
       expect(done).to.deep.equal(['transfer']);
     });
 
-    it(`is told when nobody takes the lead from the node that it wants to ${what}`, async () => {
+    it(`is refused as busy when no node takes over leadership from the node to ${what}`, async () => {
       const { operator, done } = setup({ transfer: 'aborted' });
       expect(await failureOf(operator[what]('n1')))
         .to.be.instanceOf(StoreError)
@@ -92,14 +92,14 @@ describe('an operator', () => {
     });
 
     it(`cannot ${what} the active node or another when no majority would be left`, async () => {
-      const { operator, done } = setup({ heard: [2] });
+      const { operator, done } = setup({ active: [2] });
       for (const name of ['n1', 'n2'])
         expect(await failureOf(operator[what](name)), name).to.have.property('code', 'invalid_request');
       expect(done).to.deep.equal([]);
     });
   }
 
-  it('must name a server, and for a promotion or demotion one that is there', async () => {
+  it('must name a server, and an existing one for a promotion or demotion', async () => {
     const { operator } = setup();
     for (const attempt of [
       operator.remove(''),

@@ -21,17 +21,17 @@ import { clusterId } from '../join/join-fixtures.ts';
 const dayMs = 24 * 3_600_000;
 const shown = ({ certificate }: Pick<NodeIdentity, 'certificate'>): string => fingerprintOf(new X509Certificate(certificate));
 
-/** A certificate that was signed so many days ago; they are good for a year. */
+/** Makes a certificate that was signed `daysAgo`; certificates are valid for a year. */
 async function identityOf(authority: ClusterAuthority, nodeId: number, daysAgo: number): Promise<NodeIdentity> {
   const { key, request } = await makeRequest(nodeId);
   const now = new Date(Date.now() - daysAgo * dayMs);
   const certificate = await signRequest(authority, { clusterId, nodeId, request, now });
-  return { key, certificate, authority: authority.certificate, seeds: [] };
+  return { key, certificate, authority: authority.certificate, membersAtJoin: [] };
 }
 
 const trusted = ({ authority }: NodeIdentity): X509Certificate[] => [new X509Certificate(authority)];
 
-/** Node 1 leads; node 2 has a certificate of that age. Both listen, and know the one list of members. */
+/** Node 1 leads; node 2 has a certificate of this age. Both listen and share one membership. */
 async function pair(daysAgo: number) {
   const authority = await makeAuthority(clusterId, new Date());
   const identities = [await identityOf(authority, 1, 0), await identityOf(authority, 2, daysAgo)] as const;
@@ -76,7 +76,7 @@ async function pair(daysAgo: number) {
   const clientOf = (identity: () => NodeIdentity) =>
     new ClusterClient({
       identity,
-      run: () => ({ incarnation: 1, nonce: 'a'.repeat(32) }),
+      incarnation: () => ({ number: 1, nonce: 'a'.repeat(32) }),
       member: (id) => state.membership.members.find((one) => one.id === id),
     });
   const toLeader = clientOf(() => state.identity);
@@ -97,7 +97,7 @@ async function pair(daysAgo: number) {
     authorities: () => trusted(state.identity),
     authority: () => undefined,
     leader: () => 1,
-    become: async (identity) => {
+    setIdentity: async (identity) => {
       await writeIdentity(folder, identity);
       state.identity = identity;
       standby.recheck();
@@ -111,9 +111,9 @@ async function pair(daysAgo: number) {
     await standby.close();
     rmSync(folder, { recursive: true });
   });
-  /** Which certificate of node 2 the leader sees on a call. */
+  /** Returns the certificate of node 2 that the leader sees on a call. */
   const seen = async (): Promise<unknown> => (await toLeader.post(1, '/cluster/whoami', { json: {}, timeoutMs: 60_000 })).json;
-  /** The leader calls node 2, and takes it for itself only under a certificate that the list names. */
+  /** The leader calls node 2, which it accepts only with a certificate that the membership names. */
   const answers = async (): Promise<number> =>
     (await toStandby.post(2, '/cluster/whoami', { json: {}, timeoutMs: 60_000 })).status;
   return { state, renewal, clock, losing, folder, seen, answers };
@@ -147,7 +147,7 @@ describe('the renewal of a standby', () => {
       expect(shown(state.identity) !== before).to.equal(renewed);
     });
 
-  it('has the new certificate in force without a restart: towards others, for others, and on the disk', async () => {
+  it('uses the new certificate without a restart: for calls, on its port, and on disk', async () => {
     const { state, renewal, seen, answers, folder } = await pair(300);
     expect(await answers()).to.equal(200);
     const old = state.identity;
@@ -161,7 +161,7 @@ describe('the renewal of a standby', () => {
     expect(await answers(), 'under the new one alone').to.equal(200);
   });
 
-  it('leaves the certificate in force when the answer is lost, and gets another one later', async () => {
+  it('keeps the present certificate when the answer is lost, and gets another one later', async () => {
     const { state, renewal, seen, answers, clock, losing } = await pair(300);
     const old = shown(state.identity);
     losing.answers = 1;
@@ -176,7 +176,7 @@ describe('the renewal of a standby', () => {
     expect(state.membership.members[1]?.nextCertificate).to.equal(shown(state.identity));
   });
 
-  it('takes no certificate but one for its own request', async () => {
+  it('accepts only a certificate for its own request', async () => {
     const authority = await makeAuthority(clusterId, new Date());
     const identity = await identityOf(authority, 2, 300);
     const stranger = await makeAuthority(clusterId, new Date());
@@ -185,7 +185,7 @@ describe('the renewal of a standby', () => {
       'of another key': { status: 200, json: { certificate: (await identityOf(authority, 2, 0)).certificate } },
       'of another node': { status: 200, json: { certificate: (await identityOf(authority, 3, 0)).certificate } },
       'of another authority': { status: 200, json: { certificate: (await identityOf(stranger, 2, 0)).certificate } },
-      'that is none': { status: 200, json: { certificate: 'none' } },
+      'that is malformed': { status: 200, json: { certificate: 'none' } },
       'that is missing': { status: 200, json: undefined },
       'in a refusal': { status: 503, json: { errors: ['no'] } },
     })) {
@@ -195,7 +195,7 @@ describe('the renewal of a standby', () => {
         authorities: () => trusted(identity),
         authority: () => undefined,
         leader: () => 1,
-        become: async (next) => void became.push(next),
+        setIdentity: async (next) => void became.push(next),
         now: Date.now,
       });
       expect(await failureOf(renewal.renewIfDue()), what).to.be.instanceOf(Error);
@@ -203,7 +203,7 @@ describe('the renewal of a standby', () => {
     expect(became).to.deep.equal([]);
   });
 
-  it('takes a certificate of the authority that signs now, and has that one in its identity', async () => {
+  it('accepts a certificate of the present authority, and stores that authority in its identity', async () => {
     const [old, next] = [await makeAuthority(clusterId, new Date()), await makeAuthority(clusterId, new Date())];
     let identity = await identityOf(old, 2, 0);
     const renewal = new Renewal({
@@ -218,7 +218,7 @@ describe('the renewal of a standby', () => {
       authorities: () => [old, next].map(({ certificate }) => new X509Certificate(certificate)),
       authority: () => next.certificate,
       leader: () => 1,
-      become: async (renewed) => {
+      setIdentity: async (renewed) => {
         identity = renewed;
       },
       now: Date.now,
@@ -228,15 +228,15 @@ describe('the renewal of a standby', () => {
     expect(await renewal.renewIfDue(), 'once').to.equal(false);
   });
 
-  it('asks each authority at most once a minute; a new one, or one that was not reached, at once', async () => {
+  it('asks each authority at most once a minute, and at once after a rotation or a call that was not sent', async () => {
     const first = await makeAuthority(clusterId, new Date());
     const identity = await identityOf(first, 2, 0);
-    const state = { nowMs: Date.now(), signing: (await makeAuthority(clusterId, new Date())).certificate, asked: 0 };
+    const state = { nowMs: Date.now(), signing: (await makeAuthority(clusterId, new Date())).certificate, calls: 0 };
     let failure: Error = new Error('the answer is lost');
     const renewal = new Renewal({
       client: {
         post: async () => {
-          state.asked += 1;
+          state.calls += 1;
           throw failure;
         },
       },
@@ -244,31 +244,31 @@ describe('the renewal of a standby', () => {
       authorities: () => trusted(identity),
       authority: () => state.signing,
       leader: () => 1,
-      become: () => Promise.reject(new Error('nothing changes')),
+      setIdentity: () => Promise.reject(new Error('nothing changes')),
       now: () => state.nowMs,
     });
-    const askedAfter = async (passedMs: number): Promise<number> => {
+    const callsAfter = async (passedMs: number): Promise<number> => {
       state.nowMs += passedMs;
       await renewal.renewIfDue().catch(() => undefined);
-      return state.asked;
+      return state.calls;
     };
-    expect([await askedAfter(0), await askedAfter(59_999), await askedAfter(1)]).to.deep.equal([1, 1, 2]);
+    expect([await callsAfter(0), await callsAfter(59_999), await callsAfter(1)]).to.deep.equal([1, 1, 2]);
     state.signing = (await makeAuthority(clusterId, new Date())).certificate;
-    expect([await askedAfter(0), await askedAfter(0), await askedAfter(60_000)]).to.deep.equal([3, 3, 4]);
+    expect([await callsAfter(0), await callsAfter(0), await callsAfter(60_000)]).to.deep.equal([3, 3, 4]);
     failure = new ClusterCallError('not_sent', 'the leader has just died');
-    expect([await askedAfter(60_000), await askedAfter(0)], 'nothing was sent').to.deep.equal([5, 6]);
+    expect([await callsAfter(60_000), await callsAfter(0)], 'nothing was sent').to.deep.equal([5, 6]);
   });
 
-  it('waits while no other node leads', async () => {
+  it('does nothing while no other node leads', async () => {
     const authority = await makeAuthority(clusterId, new Date());
     const identity = await identityOf(authority, 2, 300);
     const renewal = new Renewal({
-      client: { post: () => Promise.reject(new Error('nobody is asked')) },
+      client: { post: () => Promise.reject(new Error('no node is called')) },
       identity: () => identity,
       authorities: () => trusted(identity),
       authority: () => undefined,
       leader: () => undefined,
-      become: () => Promise.reject(new Error('nothing changes')),
+      setIdentity: () => Promise.reject(new Error('nothing changes')),
       now: Date.now,
     });
     expect(await renewal.renewIfDue()).to.equal(false);

@@ -40,7 +40,7 @@ describe('the cluster’s authority', () => {
     expect(nameIn(certificate, new X509Certificate(authority.certificate))).to.deep.equal({ clusterId, nodeId: 42 });
   });
 
-  it('certifies for a year, of which half is for renewal', async () => {
+  it('certifies for a year, half of which is for renewal', async () => {
     const authority = await makeAuthority(clusterId, now);
     const { request } = await makeRequest(42);
     const certificate = new X509Certificate(await signRequest(authority, { request, nodeId: 42, clusterId, now }));
@@ -93,7 +93,7 @@ describe('the cluster’s authority', () => {
       expect(answer).to.be.instanceOf(RequestRefused);
     });
 
-  it('lies in a record with a format number', async () => {
+  it('is stored in a record with a format number', async () => {
     const store = memoryStore();
     expect(await readAuthority(store)).to.equal(undefined);
     const authority = await makeAuthority(clusterId, now);
@@ -101,7 +101,7 @@ describe('the cluster’s authority', () => {
     expect(await readAuthority(store)).to.deep.equal(authority);
   });
 
-  it('does not read a record of another format, nor one whose halves do not belong together', async () => {
+  it('refuses a record of another format, and one whose key and certificate do not match', async () => {
     const store = memoryStore();
     const [one, two] = [await makeAuthority(clusterId, now), await makeAuthority(clusterId, now)];
     for (const json of [{ ...one, format: 2 }, { format: 1, key: one.key, certificate: two.certificate }, { format: 1 }, 'x']) {
@@ -113,8 +113,8 @@ describe('the cluster’s authority', () => {
   });
 });
 
-describe('whom a certificate names', () => {
-  it('is nobody for the authority itself, and for another authority’s nodes', async () => {
+describe('the node that a certificate names', () => {
+  it('is undefined for the authority itself, and for nodes of another authority', async () => {
     const [local, other] = await Promise.all([makeAuthority(clusterId, now), makeAuthority(clusterId, now)]);
     const { request } = await makeRequest(42);
     const foreign = new X509Certificate(await signRequest(other, { request, nodeId: 42, clusterId, now }));

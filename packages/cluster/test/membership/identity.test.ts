@@ -15,7 +15,7 @@ async function makeIdentity(): Promise<NodeIdentity> {
   const certificate = await signRequest(authority, { request, nodeId: 7, clusterId, now });
   const addresses = { apiAddress: 'https://10.0.0.1:8200', clusterAddress: '10.0.0.1:8201' };
   const seed = { id: 9, name: 'nine', ...addresses, certificate: 'ab'.repeat(32), nonVoter: false };
-  return { key, certificate, authority: authority.certificate, seeds: [seed] };
+  return { key, certificate, authority: authority.certificate, membersAtJoin: [seed] };
 }
 
 describe('a node’s identity', () => {
@@ -25,11 +25,11 @@ describe('a node’s identity', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true }));
 
-  it('is not there before the node has joined', async () => {
+  it('is undefined before the node has joined', async () => {
     expect(await readIdentity(directory)).to.equal(undefined);
   });
 
-  it('is read as it was written, by its owner alone', async () => {
+  it('is read as it was written, and only its owner can access the file', async () => {
     const identity = await makeIdentity();
     await writeIdentity(directory, identity);
     expect(await readIdentity(directory)).to.deep.equal(identity);
@@ -37,7 +37,7 @@ describe('a node’s identity', () => {
     expect(readdirSync(directory)).to.deep.equal(['identity.json']);
   });
 
-  it('takes the place of the one before it, whatever an interrupted write left', async () => {
+  it('replaces an earlier identity, also after an interrupted write', async () => {
     await writeIdentity(directory, await makeIdentity());
     writeFileSync(join(directory, 'identity.json.new'), 'half', { mode: 0o644 });
     const renewed = await makeIdentity();
@@ -50,9 +50,9 @@ describe('a node’s identity', () => {
     ['is cut short', (text: string) => text.slice(0, -20)],
     ['has another format', (text: string) => text.replace('"format": 1', '"format": 2')],
     ['has no seeds', (text: string) => text.replace('"seeds"', '"sed"')],
-    ['has a member that is none', (text: string) => text.replace('10.0.0.1:8201', 'nowhere')],
+    ['has a malformed member', (text: string) => text.replace('10.0.0.1:8201', 'nowhere')],
   ] as const)
-    it(`stops the start when the file ${what}, without a word of it`, async () => {
+    it(`stops the start when the file ${what}, without repeating its content`, async () => {
       await writeIdentity(directory, await makeIdentity());
       const path = join(directory, 'identity.json');
       writeFileSync(path, damage(readFileSync(path, 'utf8')));
@@ -72,7 +72,7 @@ describe('a node’s identity', () => {
     }
   });
 
-  it('stops the start when others could read it', async () => {
+  it('stops the start when other users could read it', async () => {
     await writeIdentity(directory, await makeIdentity());
     chmodSync(join(directory, 'identity.json'), 0o640);
     expect(await readIdentity(directory).catch((thrown: unknown) => thrown)).to.be.instanceOf(StartError);

@@ -3,7 +3,7 @@ import type { ConfState, LogIndex, NodeId } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { makeAuthority } from '../../src/membership/authority.ts';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
-import { encodeMembership, type Member, type Membership, memberRemoved } from '../../src/membership/membership.ts';
+import { encodeMembership, type Member, type Membership, memberRemoved, noMembers } from '../../src/membership/membership.ts';
 import { MembershipList } from '../../src/membership/membership-list.ts';
 import type { Storage } from '../../src/ports/storage-port.ts';
 
@@ -29,8 +29,8 @@ const confOf = (membership: Membership): ConfState => ({
 
 type At = readonly [LogIndex, Membership];
 
-/** The roster of a node whose log holds these configurations. */
-function rosterOf(self: NodeId, committed: At, inForce: At = committed, seeds: readonly Member[] = []) {
+/** Returns the membership list of a node whose log holds these configurations. */
+function membershipListOf(self: NodeId, committed: At, inForce: At = committed, membersAtJoin: readonly Member[] = []) {
   const log = { committed, inForce };
   const driver = {
     status: () => ({ nodeId: self }),
@@ -41,23 +41,22 @@ function rosterOf(self: NodeId, committed: At, inForce: At = committed, seeds: r
       committedConfIndex: log.committed[0],
     }),
   };
-  const membershipList = new MembershipList('', { seeds } as Partial<NodeIdentity> as NodeIdentity);
-  membershipList.follow({ driver } as unknown as Storage);
+  const membershipList = new MembershipList('', { membersAtJoin } as Partial<NodeIdentity> as NodeIdentity);
+  membershipList.useLog({ driver } as unknown as Storage);
   const moves = (to: Partial<typeof log>): void => {
     Object.assign(log, to);
-    membershipList.configured();
+    membershipList.configurationChanged();
   };
   return { membershipList, moves };
 }
 
-const known = (membershipList: MembershipList): readonly NodeId[] => membershipList.known.map(({ id }) => id).sort();
-const nobody: Membership = { members: [], removed: [] };
+const known = (membershipList: MembershipList): readonly NodeId[] => membershipList.knownMembers.map(({ id }) => id).sort();
 
-describe('the roster', () => {
-  it('keeps a member that is being removed until that is committed, and only then calls it removed', () => {
+describe('the membership list', () => {
+  it('keeps a member until its removal is committed, and only then reports it as removed', () => {
     const before = list(1, 2, 3);
     const after = memberRemoved(before, 3);
-    const { membershipList, moves } = rosterOf(1, [5, before], [9, after]);
+    const { membershipList, moves } = membershipListOf(1, [5, before], [9, after]);
     expect(known(membershipList)).to.deep.equal([1, 2, 3]);
     expect(membershipList.member(3)).to.deep.equal(member(3));
     expect(membershipList.memberState(certificate(3))).to.deep.equal({ id: 3, memberState: 'member' });
@@ -70,30 +69,30 @@ describe('the roster', () => {
     expect(membershipList.removedAt(3)).to.equal(9);
   });
 
-  it('still calls removed who was, while another change is on its way', () => {
+  it('still reports a removed member as removed while another change is not committed', () => {
     const before = memberRemoved(list(1, 2, 3), 3);
-    const { membershipList } = rosterOf(1, [5, before], [9, { ...before, members: [...before.members, member(4)] }]);
+    const { membershipList } = membershipListOf(1, [5, before], [9, { ...before, members: [...before.members, member(4)] }]);
     expect(known(membershipList)).to.deep.equal([1, 2, 4]);
     expect(membershipList.memberState(certificate(3))).to.deep.equal({ id: 3, memberState: 'removed' });
     expect(membershipList.removedAt(3)).to.equal(5);
   });
 
-  it('finds a member where the newest list says, and lets it in under each certificate that it may have', () => {
+  it('uses the address in the newest list, and admits a member with each certificate that it may have', () => {
     const moved = member(2, { clusterAddress: '10.0.1.2:8201', certificate: certificate(2, 1) });
-    const { membershipList } = rosterOf(1, [5, list(1, 2)], [9, { members: [member(1), moved], removed: [] }]);
+    const { membershipList } = membershipListOf(1, [5, list(1, 2)], [9, { members: [member(1), moved], removed: [] }]);
     expect(membershipList.member(2)).to.deep.equal(moved);
-    expect(membershipList.known).to.deep.equal([member(1), moved]);
+    expect(membershipList.knownMembers).to.deep.equal([member(1), moved]);
     for (const generation of [0, 1])
       expect(membershipList.memberState(certificate(2, generation))?.memberState).to.equal('member');
   });
 
-  describe('told by a member who belongs', () => {
+  describe('reported by a known member', () => {
     const local: At = [5, list(1, 2, 3)];
-    const told = { index: 20, members: [member(2), member(3), member(4)] };
+    const report = { index: 20, members: [member(2), member(3), member(4)] };
 
-    it('knows those too, until the own log has come as far', () => {
-      const { membershipList, moves } = rosterOf(3, local);
-      expect(membershipList.told(2, told)).to.equal(true);
+    it('also names those members, until this node’s log catches up', () => {
+      const { membershipList, moves } = membershipListOf(3, local);
+      expect(membershipList.useReport(2, report)).to.equal(true);
       expect(known(membershipList)).to.deep.equal([1, 2, 3, 4]);
       expect(membershipList.memberState(certificate(4))).to.deep.equal({ id: 4, memberState: 'member' });
       expect(membershipList.committed).to.deep.equal({ index: 5, members: local[1].members });
@@ -104,49 +103,49 @@ describe('the roster', () => {
       expect(membershipList.memberState(certificate(4))).to.equal(undefined);
     });
 
-    it('forgets them when the own log names the teller no more', () => {
-      const { membershipList, moves } = rosterOf(3, local);
-      membershipList.told(2, told);
+    it('forgets them when this node’s log no longer names the reporting member', () => {
+      const { membershipList, moves } = membershipListOf(3, local);
+      membershipList.useReport(2, report);
       moves({ committed: [12, list(1, 3)], inForce: [12, list(1, 3)] });
       expect(known(membershipList)).to.deep.equal([1, 3]);
     });
 
-    it('takes the newer address and certificate of one that it knows already', () => {
-      const { membershipList } = rosterOf(3, local);
+    it('takes the newer address and certificate of a known member', () => {
+      const { membershipList } = membershipListOf(3, local);
       const moved = member(1, { clusterAddress: '10.0.1.1:8201', certificate: certificate(1, 1) });
-      membershipList.told(2, { index: 20, members: [moved] });
+      membershipList.useReport(2, { index: 20, members: [moved] });
       expect(membershipList.member(1)).to.deep.equal(moved);
     });
 
     for (const { what, from, index } of [
-      { what: 'a stranger', from: 4, index: 20 },
-      { what: 'one that the own log does not name', from: 9, index: 20 },
-      { what: 'one that knows no more than itself', from: 2, index: 5 },
+      { what: 'a node that only the report names', from: 4, index: 20 },
+      { what: 'a node that this node’s log does not name', from: 9, index: 20 },
+      { what: 'a member whose list is not newer', from: 2, index: 5 },
     ])
-      it(`does not believe ${what}`, () => {
-        const { membershipList } = rosterOf(3, local);
-        expect(membershipList.told(from, { ...told, index })).to.equal(false);
+      it(`ignores a report of ${what}`, () => {
+        const { membershipList } = membershipListOf(3, local);
+        expect(membershipList.useReport(from, { ...report, index })).to.equal(false);
         expect(known(membershipList)).to.deep.equal([1, 2, 3]);
       });
 
-    it('does not believe one that it was only told of', () => {
-      const { membershipList } = rosterOf(3, local);
-      membershipList.told(2, told);
-      expect(membershipList.told(4, { index: 30, members: [member(5)] })).to.equal(false);
+    it('ignores a report of a member that it knows only from a report', () => {
+      const { membershipList } = membershipListOf(3, local);
+      membershipList.useReport(2, report);
+      expect(membershipList.useReport(4, { index: 30, members: [member(5)] })).to.equal(false);
       expect(membershipList.memberState(certificate(5))).to.equal(undefined);
     });
 
-    it('does not take an older list for the newer one', () => {
-      const { membershipList } = rosterOf(3, local);
-      membershipList.told(2, told);
-      expect(membershipList.told(1, { index: 19, members: [member(5)] })).to.equal(false);
+    it('ignores an older report after a newer one', () => {
+      const { membershipList } = membershipListOf(3, local);
+      membershipList.useReport(2, report);
+      expect(membershipList.useReport(1, { index: 19, members: [member(5)] })).to.equal(false);
       expect(known(membershipList)).to.deep.equal([1, 2, 3, 4]);
     });
   });
 
-  it('keeps whom it was told of at its join while its log tells of the time before', () => {
-    const seeds = [member(2), member(3)];
-    const { membershipList, moves } = rosterOf(4, [0, nobody], [0, nobody], seeds);
+  it('keeps the members as of the join while its log is before the join', () => {
+    const membersAtJoin = [member(2), member(3)];
+    const { membershipList, moves } = membershipListOf(4, [0, noMembers], [0, noMembers], membersAtJoin);
     expect(known(membershipList)).to.deep.equal([2, 3]);
     moves({ committed: [3, list(1)], inForce: [3, list(1)] });
     expect(known(membershipList)).to.deep.equal([1, 2, 3]);
@@ -165,13 +164,13 @@ describe('the authorities that a node trusts', () => {
     membershipList.authorities
       .map((one: X509Certificate) => pems.findIndex((pem) => pem.trim() === one.toString().trim()))
       .sort();
-  const identityOf = (authority: string): NodeIdentity => ({ key: '', certificate: '', authority, seeds: [] });
+  const identityOf = (authority: string): NodeIdentity => ({ key: '', certificate: '', authority, membersAtJoin: [] });
 
   function nodeWith(committed: Membership, inForce = committed): MembershipList {
-    return rosterOf(1, [5, committed], inForce === committed ? undefined : [6, inForce]).membershipList;
+    return membershipListOf(1, [5, committed], inForce === committed ? undefined : [6, inForce]).membershipList;
   }
 
-  it('is the one of its identity until the log names others', async () => {
+  it('are the one of its identity until the log names others', async () => {
     const [local = ''] = pems;
     expect(trustedBy(new MembershipList('', identityOf(local)))).to.deep.equal([0]);
   });

@@ -9,7 +9,7 @@ import {
   type Member,
   type Membership,
   memberRemoved,
-  nobody,
+  noMembers,
   parseHostAndPort,
   type RemovedMember,
 } from '../../src/membership/membership.ts';
@@ -28,12 +28,12 @@ const member = (id: number, more: Partial<Member> = {}): Member => ({
 const removed = (id: number): RemovedMember => ({ id, name: `node-${id}`, certificate: fingerprint(id) });
 const text = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 
-describe('the member list', () => {
-  it('is nobody while the log has no context', () => {
-    expect(decodeMembership(new Uint8Array())).to.deep.equal(nobody);
+describe('the membership', () => {
+  it('has no members while the configuration has no context', () => {
+    expect(decodeMembership(new Uint8Array())).to.deep.equal(noMembers);
   });
 
-  it('reads what it wrote', () => {
+  it('is read as it was written', () => {
     const ids = fc.uniqueArray(fc.integer({ min: 1, max: 2 ** 48 - 1 }), { maxLength: 20 });
     fc.assert(
       fc.property(ids, fc.nat(20), fc.boolean(), (all, cut, nonVoter) => {
@@ -46,12 +46,12 @@ describe('the member list', () => {
     );
   });
 
-  it('remembers the newest 256 removed members', () => {
+  it('keeps the newest 256 removed members', () => {
     const list = { members: [member(1)], removed: Array.from({ length: 300 }, (_, i) => removed(i + 2)) };
     expect(decodeMembership(encodeMembership(list)).removed).to.deep.equal(list.removed.slice(-256));
   });
 
-  it('lets the oldest removed members go before it outgrows node.state', () => {
+  it('drops the oldest removed members before it outgrows node.state', () => {
     const long = Array.from({ length: 256 }, (_, i) => ({ ...removed(2 ** 47 + i), name: 'n'.repeat(64) }));
     const bytes = encodeMembership({ members: [], removed: long });
     const kept = decodeMembership(bytes).removed;
@@ -60,7 +60,7 @@ describe('the member list', () => {
     expect(kept).to.deep.equal(long.slice(-kept.length));
   });
 
-  it('does not write members that alone are too many', () => {
+  it('refuses to write members that alone are too long', () => {
     const members = Array.from({ length: 300 }, (_, i) => member(i + 1));
     expect(() => encodeMembership({ members, removed: [] })).to.throw('more than 40960 bytes');
   });
@@ -82,24 +82,24 @@ describe('the member list', () => {
     ['an id of 49 bits', text({ ...good, members: [member(2 ** 48)] })],
     ['a fingerprint in capitals', text({ ...good, members: [member(1, { certificate: 'A'.repeat(64) })] })],
     ['a cluster address without a port', text({ ...good, members: [member(1, { clusterAddress: 'host' })] })],
-    ['an API address that is none', text({ ...good, members: [member(1, { apiAddress: 'ftp://host' })] })],
+    ['a malformed API address', text({ ...good, members: [member(1, { apiAddress: 'ftp://host' })] })],
   ] as const)
     it(`does not read ${what}`, () => expect(() => decodeMembership(bytes)).to.throw('the member list'));
 });
 
-describe('standing', () => {
+describe('a listed node', () => {
   const list: Membership = { members: [member(1), member(2, { nextCertificate: fingerprint(20) })], removed: [removed(3)] };
 
   for (const [whose, certificate, expected] of [
     ['a member’s certificate', 1, { id: 1, memberState: 'member' }],
     ['a certificate that is being renewed', 2, { id: 2, memberState: 'member' }],
-    ['the one that comes after it', 20, { id: 2, memberState: 'member' }],
-    ['a removed member’s', 3, { id: 3, memberState: 'removed' }],
-    ['a stranger’s', 4, undefined],
+    ['the renewed certificate that replaces it', 20, { id: 2, memberState: 'member' }],
+    ['a removed member’s certificate', 3, { id: 3, memberState: 'removed' }],
+    ['an unknown certificate, as none', 4, undefined],
   ] as const)
-    it(`knows ${whose}`, () => expect(listedNode(list, fingerprint(certificate))).to.deep.equal(expected));
+    it(`is found by ${whose}`, () => expect(listedNode(list, fingerprint(certificate))).to.deep.equal(expected));
 
-  it('keeps the old certificate until the node has shown the new one, so a lost answer locks nobody out', () => {
+  it('keeps the old certificate until the node has used the new one, so a lost answer locks no node out', () => {
     const signed = certificateSigned({ members: [member(1)], removed: [] }, 1, fingerprint(10));
     expect(listedNode(signed, fingerprint(1))?.memberState).to.equal('member');
     expect(listedNode(signed, fingerprint(10))?.memberState).to.equal('member');
@@ -108,7 +108,7 @@ describe('standing', () => {
     expect(listedNode(shown, fingerprint(1))).to.equal(undefined);
   });
 
-  it('takes a second renewal for the first, when that one never arrived', () => {
+  it('replaces a renewed certificate that never arrived by the next one', () => {
     const once = certificateSigned({ members: [member(1)], removed: [] }, 1, fingerprint(10));
     const again = certificateSigned(once, 1, fingerprint(11));
     expect(listedNode(again, fingerprint(10))).to.equal(undefined);
@@ -122,7 +122,7 @@ describe('standing', () => {
     expect(memberRemoved(list, 9)).to.equal(list);
   });
 
-  it('moves a removed member behind those before it', () => {
+  it('appends a removed member to those removed before', () => {
     expect(memberRemoved(list, 1)).to.deep.equal({ members: [list.members[1]], removed: [removed(3), removed(1)] });
   });
 });

@@ -13,10 +13,10 @@ import {
 import {
   advanced,
   announced,
+  blockingMembers,
   maySign,
   namedAuthorities,
   phaseOf,
-  waitedFor,
   withdrawn,
 } from '../../src/membership/rotation-phase.ts';
 import { clusterId } from '../credentials.ts';
@@ -33,7 +33,7 @@ const listOf = (...ids: readonly NodeId[]): Membership => ({
   })),
   removed: [],
 });
-const everybody = (): boolean => true;
+const allMembers = (): boolean => true;
 const renewed = (membership: Membership, id: NodeId, generation = 1): Membership =>
   certificateShown(certificateSigned(membership, id, fingerprint(id, generation)), id, fingerprint(id, generation));
 
@@ -61,44 +61,44 @@ describe("the rotation of the cluster's authority", () => {
     expect(announced(done, a, b)).to.equal(done);
   });
 
-  it('waits until every member holds the announcement, and names those that do not', () => {
+  it('waits until every member has stored the announcement, and names those that have not', () => {
     const before = announced(listOf(1, 2, 3), a, b);
     const holds = (id: NodeId): boolean => id !== 2;
     expect(advanced(before, holds)).to.equal(before);
-    expect(waitedFor(before, holds).map(({ id }) => id)).to.deep.equal([2]);
-    const after = advanced(before, everybody);
+    expect(blockingMembers(before, holds).map(({ id }) => id)).to.deep.equal([2]);
+    const after = advanced(before, allMembers);
     expect(phaseOf(after.authorities)).to.equal('switched');
     expect([maySign(after, a), maySign(after, b)]).to.deep.equal([false, true]);
     expect(namedAuthorities(after)).to.have.members([a, b]);
   });
 
-  it('trusts the old authority until every member has shown a certificate of the new one, or was removed', () => {
-    const switched = advanced(announced(certificateSigned(listOf(1, 2, 3), 3, fingerprint(3, 5)), a, b), everybody);
-    const names = (membership: Membership) => waitedFor(membership, everybody).map(({ id }) => id);
+  it('trusts the old authority until every member uses a certificate of the new one, or was removed', () => {
+    const switched = advanced(announced(certificateSigned(listOf(1, 2, 3), 3, fingerprint(3, 5)), a, b), allMembers);
+    const names = (membership: Membership) => blockingMembers(membership, allMembers).map(({ id }) => id);
     expect(names(switched)).to.deep.equal([1, 2, 3]);
     const signed = certificateSigned(switched, 1, fingerprint(1, 1));
     expect(names(signed), 'signed, and not shown yet').to.deep.equal([1, 2, 3]);
     expect(names(renewed(switched, 1))).to.deep.equal([2, 3]);
     const late = certificateShown(renewed(renewed(switched, 1), 2), 3, fingerprint(3, 5));
     expect(names(late), 'one that the old authority signed shortly before').to.deep.equal([3]);
-    expect(advanced(late, everybody)).to.equal(late);
+    expect(advanced(late, allMembers)).to.equal(late);
     for (const ready of [renewed(late, 3), memberRemoved(late, 3)]) {
-      const done = advanced(ready, everybody);
+      const done = advanced(ready, allMembers);
       expect(done.authorities).to.deep.equal({ current: b });
-      expect(advanced(done, everybody)).to.equal(done);
+      expect(advanced(done, allMembers)).to.equal(done);
     }
   });
 
   it('is withdrawn only before the new authority signs', () => {
     const before = announced(listOf(1), a, b);
     expect(withdrawn(before).authorities).to.deep.equal({ current: a });
-    const switched = advanced(before, everybody);
+    const switched = advanced(before, allMembers);
     expect(withdrawn(switched)).to.equal(switched);
   });
 
-  it('is written with the list of members; a list without it is written as releases before write it', () => {
+  it('is stored with the membership; a membership without it is stored in the format of earlier releases', () => {
     const [announcement, plain] = [announced(listOf(1, 2), a, b), listOf(1, 2)];
-    for (const one of [plain, announcement, advanced(announcement, everybody), withdrawn(announcement)])
+    for (const one of [plain, announcement, advanced(announcement, allMembers), withdrawn(announcement)])
       expect(decodeMembership(encodeMembership(one))).to.deep.equal(one);
     expect(Buffer.from(encodeMembership(plain)).toString()).to.match(/^\{"format":1,"members"/);
     expect(Buffer.from(encodeMembership(announcement)).toString()).to.match(/^\{"format":2,/);

@@ -14,12 +14,12 @@ import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 import { Standbys } from '../../src/standbys/standbys.ts';
 import { type Decisions, ServingNode, type ServingWorld } from './serving-node.ts';
 
-export const realDecisions: Decisions = { Standbys, Heartbeats, echoNeedsLead: true };
+export const realDecisions: Decisions = { Standbys, Heartbeats, echoNeedsLeadership: true };
 
-/** How often something of that kind happened in a run. */
+/** Counts of events in one simulation run. */
 export interface Played {
   revocations: number;
-  /** Revocations whose answer waited until a standby could serve no more. */
+  /** Revocations whose answer waited until a standby could no longer serve. */
   waited: number;
   standbyReads: number;
   activeReads: number;
@@ -28,20 +28,20 @@ export interface Played {
 
 export interface PlayOptions {
   readonly decisions?: Decisions;
-  /** The seed decides unless they are given. */
+  /** The seed decides by default. */
   readonly nodes?: number;
   readonly intervalMs?: number;
 }
 
-/** All that promises bring about comes before this: they wait for nothing outside the simulation. */
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Resolves after all pending promises: they wait for nothing outside the simulation. */
+const flushPromises = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Its key is one that no simulated client uses. */
+/** A key that no simulated client uses. */
 const revocationKey = 200;
 
 /**
- * Plays a cluster of nodes that answer from their own state, while rights are revoked: after a revocation was answered, no node answers from
- * a state from before it. The schedule of faults is the consensus simulator's; clocks do not stand still, for nothing here can notice that.
+ * Simulates a cluster whose nodes serve reads from their own state while rights are revoked: after a revocation is answered, no node serves
+ * a state from before it. The fault schedule is the consensus simulator's, without stopped clocks, which nothing here could detect.
  */
 export async function playStandbys(
   seed: number,
@@ -53,7 +53,7 @@ export async function playStandbys(
   const world = new World(cluster, { seed, decisions, intervalMs });
   world.start();
   try {
-    for (const _event of disturb(cluster)) await settle();
+    for (const _event of disturb(cluster)) await flushPromises();
   } catch (error) {
     if (!(error instanceof Violation)) throw error;
     return { ...world.played, failure: error.message };
@@ -61,7 +61,7 @@ export async function playStandbys(
   return world.played;
 }
 
-/** Fewer faults at a time than consensus alone is tried with: somebody has to serve. */
+/** Plans fewer concurrent faults than the tests of consensus alone: some node must serve. */
 function configFor(seed: number, events: number): SimConfig {
   const { extra, ...config } = withExtraFaults(configOf(seed, 'driver', events));
   const every = new SimRandom(seed ^ 0x7a1).pick([1, 4, 12]);
@@ -89,7 +89,7 @@ class World implements ServingWorld {
   readonly #cluster: Cluster;
   readonly #random: SimRandom;
   readonly #nodes = new Map<NodeId, ServingNode>();
-  /** Every answered revocation lies at or below. */
+  /** Every answered revocation is at or below this index. */
   #revoked: LogIndex = 0;
 
   constructor(
@@ -142,7 +142,7 @@ class World implements ServingWorld {
     this.#cluster.enter(member, run, task);
   }
 
-  /** At the pace of the network, with its cuts and losses. */
+  /** Delivers with the network's delays, cuts and losses. */
   #carry(from: NodeId, to: NodeId, arrive: () => void): void {
     const { network, config, clock } = this.#cluster;
     const random = this.#random;
@@ -156,7 +156,7 @@ class World implements ServingWorld {
 
   #meetNodes(): void {
     for (const member of this.#cluster.members) {
-      const { run, id } = member;
+      const { incarnation: run, id } = member;
       if (run === undefined) this.#nodes.delete(id);
       else if (this.#nodes.get(id)?.run !== run) {
         const node = new ServingNode(this, member, run);
@@ -169,20 +169,20 @@ class World implements ServingWorld {
   #readEverywhere(): void {
     for (const node of this.#nodes.values()) {
       this.#enter(node, () => {
-        const memberState = node.memberState();
-        if (memberState === undefined) return;
-        this.played[memberState === 'active' ? 'activeReads' : 'standbyReads'] += 1;
+        const readRole = node.readRole();
+        if (readRole === undefined) return;
+        this.played[readRole === 'active' ? 'activeReads' : 'standbyReads'] += 1;
         const { applied } = node.run.machine;
-        const facts = () => ({ id: node.id, memberState, applied, revoked: this.#revoked });
-        holds('after a revocation was answered nobody serves a state from before it', applied >= this.#revoked, facts);
+        const facts = () => ({ id: node.id, readRole, applied, revoked: this.#revoked });
+        holds('after a revocation is answered no node serves a state from before it', applied >= this.#revoked, facts);
       });
     }
   }
 
-  /** A leader whose clock is slow goes on with one standby, while the others elect another leader as soon as they may. */
+  /** Isolates a leader with a slow clock and one standby, while the other nodes elect a leader as soon as they may. */
   #isolateLeaderWithStandby(): void {
     const { leader, members, network, clock } = this.#cluster;
-    const standby = members.find((member) => member !== leader && member.run !== undefined);
+    const standby = members.find((member) => member !== leader && member.incarnation !== undefined);
     if (leader === undefined || standby === undefined || !this.#random.chance(0.5)) return;
     const here = [leader, standby];
     for (const member of members) member.clock.setRate(here.includes(member) ? 0.9 : 1.1);

@@ -19,7 +19,7 @@ async function play(first: number, count: number): Promise<Played> {
 }
 
 const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: number }>> = {
-  'a revocation waits for nobody': {
+  'a revocation waits for no node': {
     decisions: {
       ...realDecisions,
       Standbys: class extends Standbys {
@@ -31,13 +31,13 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
     decisions: {
       ...realDecisions,
       Standbys: class extends Standbys {
-        override leads(_others: Parameters<Standbys['leads']>[0], term: number): void {
-          super.leads(() => [], term);
+        override termBegins(_others: Parameters<Standbys['termBegins']>[0], term: number): void {
+          super.termBegins(() => [], term);
         }
       },
     },
   },
-  'a revocation waits for less than two clocks may differ': {
+  'a revocation waits for less time than two clocks may differ by': {
     decisions: {
       ...realDecisions,
       Standbys: class extends Standbys {
@@ -47,7 +47,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
       },
     },
   },
-  'a heartbeat counts from when it was answered': {
+  'a heartbeat counts from the time of its answer': {
     decisions: {
       ...realDecisions,
       Heartbeats: class extends Heartbeats {
@@ -57,7 +57,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
       },
     },
   },
-  'a heartbeat counts before what it asks for is applied': {
+  'a heartbeat counts before its commit index is applied': {
     decisions: {
       ...realDecisions,
       Heartbeats: class extends Heartbeats {
@@ -67,17 +67,17 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
       },
     },
   },
-  'a heartbeat is answered by a node that does not know whether it still leads': {
-    decisions: { ...realDecisions, echoNeedsLead: false },
-    // A leader with one standby on its side of a partition, and a time to serve that ends before it steps down.
+  'a heartbeat is answered by a node that has not confirmed its leadership': {
+    decisions: { ...realDecisions, echoNeedsLeadership: false },
+    // A leader with one standby on its side of a partition, and a permission to serve that expires before the leader steps down.
     nodes: 5,
     intervalMs: 200,
     firstSeed: 100,
   },
 };
 
-describe('a simulated cluster whose standbys answer from their own state', () => {
-  it(`serves no revoked right in ${FIXED} fixed seeds`, async () => {
+describe('a simulated cluster of performance standbys', () => {
+  it(`serves no state from before a revocation in ${FIXED} fixed seeds`, async () => {
     const played = await play(1, FIXED);
     expect(played.revocations).to.be.above(500);
     expect(played.waited).to.be.above(5);
@@ -86,21 +86,21 @@ describe('a simulated cluster whose standbys answer from their own state', () =>
   }).timeout(300_000);
 
   const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;
-  it(`serves no revoked right in ${FRESH} fresh seeds (from ${base} on)`, async () => {
+  it(`serves no state from before a revocation in ${FRESH} fresh seeds (from ${base} on)`, async () => {
     expect((await play(base, FRESH)).revocations).to.be.above(0);
   }).timeout(300_000);
 
-  it('plays a seed twice alike', async () => {
+  it('gives the same result for the same seed', async () => {
     expect(await playStandbys(7, EVENTS)).to.deep.equal(await playStandbys(7, EVENTS));
   }).timeout(60_000);
 
   for (const [fault, options] of Object.entries(faults)) {
-    it(`finds that ${fault}`, async () => {
+    it(`detects that ${fault}`, async () => {
       let found: string | undefined;
       const { firstSeed = 1 } = options;
       for (let seed = firstSeed; seed < firstSeed + 300 && found === undefined; seed++)
         found = (await playStandbys(seed, EVENTS, options)).failure;
-      expect(found).to.match(/^after a revocation was answered nobody serves/);
+      expect(found).to.match(/^after a revocation is answered no node serves/);
     }).timeout(300_000);
   }
 });

@@ -3,14 +3,14 @@ import { type Candidate, FasterLeader } from '../../src/standbys/faster-leader.t
 
 const minuteMs = 60_000;
 
-/** Asks every five seconds from `fromMs` on, as the leader does, until somebody is named; the time of that. */
+/** Asks every five seconds from `fromMs` on, as the leader does; returns the first successor and the time. */
 function namedAt(
   decision: FasterLeader,
   { writeMs, candidates }: { readonly writeMs: number | undefined; readonly candidates: (nowMs: number) => readonly Candidate[] },
   fromMs = 0,
 ): { readonly id: number; readonly atMs: number } | undefined {
   for (let nowMs = fromMs; nowMs <= fromMs + 30 * minuteMs; nowMs += 5_000) {
-    const id = decision.heir({ nowMs, writeMs, candidates: candidates(nowMs) });
+    const id = decision.successor({ nowMs, writeMs, candidates: candidates(nowMs) });
     if (id !== undefined) return { id, atMs: nowMs - fromMs };
   }
   return undefined;
@@ -18,12 +18,12 @@ function namedAt(
 
 const elected = (byTransfer = false): FasterLeader => {
   const decision = new FasterLeader();
-  decision.begins({ nowMs: 0, byTransfer });
+  decision.leadershipBegins({ nowMs: 0, byTransfer });
   return decision;
 };
 
-describe('the preference for a leader with a faster disk', () => {
-  it('names a voter that was three times faster for thirty seconds', () => {
+describe('FasterLeader', () => {
+  it('names a voter that has been three times faster for thirty seconds', () => {
     const candidates = () => [{ id: 2, writeMs: 200 }];
     expect(namedAt(elected(), { writeMs: 600, candidates })).to.deep.equal({ id: 2, atMs: 30_000 });
   });
@@ -36,14 +36,14 @@ describe('the preference for a leader with a faster disk', () => {
     expect(namedAt(elected(), { writeMs: 600, candidates })).to.include({ id: 3 });
   });
 
-  for (const { who, writeMs, theirs } of [
-    { who: 'one that is only twice as fast', writeMs: 600, theirs: 300 },
-    { who: 'one that has not said', writeMs: 600, theirs: undefined },
-    { who: 'one that is faster than a disk that is fast enough', writeMs: 20, theirs: 0.1 },
-    { who: 'anybody while nothing is written here', writeMs: undefined, theirs: 1 },
+  for (const { who, writeMs, candidateMs } of [
+    { who: 'one that is only twice as fast', writeMs: 600, candidateMs: 300 },
+    { who: 'one that has not reported a time', writeMs: 600, candidateMs: undefined },
+    { who: 'one that is faster than a disk that is fast enough', writeMs: 20, candidateMs: 0.1 },
+    { who: 'any voter while nothing is written here', writeMs: undefined, candidateMs: 1 },
   ])
     it(`does not name ${who}`, () => {
-      expect(namedAt(elected(), { writeMs, candidates: () => [{ id: 2, writeMs: theirs }] })).to.equal(undefined);
+      expect(namedAt(elected(), { writeMs, candidates: () => [{ id: 2, writeMs: candidateMs }] })).to.equal(undefined);
     });
 
   it('does not name one that was slow, sealed or away in between', () => {
@@ -54,21 +54,21 @@ describe('the preference for a leader with a faster disk', () => {
     }
   });
 
-  it('waits ten minutes after a transfer that it made, and after the one by which this node came to lead', () => {
+  it('waits ten minutes after its own transfer, and after the transfer that made this node the leader', () => {
     const candidates = () => [{ id: 2, writeMs: 1 }];
     const decision = elected();
     const first = namedAt(decision, { writeMs: 600, candidates });
     expect(first?.atMs).to.equal(30_000);
-    decision.transferred(30_000);
+    decision.transferStarted(30_000);
     expect(namedAt(decision, { writeMs: 600, candidates }, 35_000)?.atMs).to.be.within(10 * minuteMs - 5_000, 10 * minuteMs);
     expect(namedAt(elected(true), { writeMs: 600, candidates })?.atMs).to.equal(10 * minuteMs);
   });
 
-  it('begins to compare with each new leadership', () => {
+  it('starts to compare again with each new leadership', () => {
     const decision = elected();
     const candidates = [{ id: 2, writeMs: 1 }];
-    for (let nowMs = 0; nowMs < 30_000; nowMs += 5_000) decision.heir({ nowMs, writeMs: 600, candidates });
-    decision.begins({ nowMs: 30_000, byTransfer: false });
-    expect(decision.heir({ nowMs: 30_000, writeMs: 600, candidates })).to.equal(undefined);
+    for (let nowMs = 0; nowMs < 30_000; nowMs += 5_000) decision.successor({ nowMs, writeMs: 600, candidates });
+    decision.leadershipBegins({ nowMs: 30_000, byTransfer: false });
+    expect(decision.successor({ nowMs: 30_000, writeMs: 600, candidates })).to.equal(undefined);
   });
 });

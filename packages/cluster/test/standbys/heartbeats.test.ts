@@ -3,19 +3,19 @@ import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 
 const replication = { performance: 'disabled', disasterRecovery: 'disabled' } as const;
 
-describe('the echoes of a standby', () => {
+describe('the heartbeats of a standby', () => {
   const heartbeats = (): Heartbeats => new Heartbeats(1000, 0);
   const answered = (to: Heartbeats, sentMs: number, commitIndex: number, receivedMs = sentMs + 5): void =>
     to.answered({ commitIndex, utcMs: 7000, replication }, { sentMs, receivedMs, receivedUtcMs: 6990 });
 
-  it('count from when they were sent, once their commit index is applied', () => {
+  it('count from the time they were sent, once their commit index is applied', () => {
     const of = heartbeats();
     answered(of, 100, 10);
     expect(of.appliedSentMs(9)).to.equal(undefined);
     expect(of.appliedSentMs(10)).to.equal(100);
   });
 
-  it('keep an applied one while a newer one waits for its index', () => {
+  it('keep counting an applied one while a newer one waits for its commit index', () => {
     const of = heartbeats();
     answered(of, 100, 10);
     expect(of.appliedSentMs(10)).to.equal(100);
@@ -24,7 +24,7 @@ describe('the echoes of a standby', () => {
     expect(of.appliedSentMs(20)).to.equal(1100);
   });
 
-  it('show an older index as applied while newer ones are far ahead', () => {
+  it('count an older one as applied while newer ones are far ahead', () => {
     const of = heartbeats();
     for (const [sentMs, index] of [
       [100, 10],
@@ -35,14 +35,14 @@ describe('the echoes of a standby', () => {
     expect(of.appliedSentMs(25)).to.equal(1100);
   });
 
-  it('take a newer answer with the same index for the older one', () => {
+  it('replace an older answer by a newer one with the same commit index', () => {
     const of = heartbeats();
     answered(of, 100, 10);
     answered(of, 1100, 10);
     expect(of.appliedSentMs(10)).to.equal(1100);
   });
 
-  it('tell duration and skew, and no skew after a failure', () => {
+  it('report duration and clock skew, and no skew after a failure', () => {
     const of = heartbeats();
     answered(of, 100, 10, 108);
     expect(of.echoes).to.deep.include({ durationMs: 8, clockSkewMs: 10, answeredSentMs: 100 });
@@ -50,14 +50,14 @@ describe('the echoes of a standby', () => {
     expect(of.echoes).to.deep.include({ durationMs: 2000, clockSkewMs: 0, answeredSentMs: 100 });
   });
 
-  it('let nobody serve when they were sent before a restart', () => {
+  it('do not let the node serve when sent before a restart', () => {
     const of = heartbeats();
     of.restart(500);
     answered(of, 400, 10, 600);
     expect(of.appliedSentMs(10)).to.equal(undefined);
   });
 
-  it('are worth nothing after a restart', () => {
+  it('are forgotten at a restart', () => {
     const of = heartbeats();
     answered(of, 100, 10);
     of.restart(500);

@@ -26,7 +26,7 @@ const echo = { json: {}, timeoutMs } as const;
 
 const trusted = ({ authority }: NodeIdentity): X509Certificate[] => [new X509Certificate(authority)];
 
-/** What a call came to, when it has no answer. */
+/** Returns the error of a call without an answer. */
 async function failure(answer: Promise<unknown>): Promise<string> {
   try {
     await answer;
@@ -89,7 +89,7 @@ describe('calls to a peer', () => {
   const connectClient = (more: Partial<ClusterClientOptions> = {}): ClusterClient =>
     new ClusterClient({
       identity: () => identity,
-      run: () => ({ incarnation: 1, nonce: 'a'.repeat(32) }),
+      incarnation: () => ({ number: 1, nonce: 'a'.repeat(32) }),
       member: (id) => membership.members.find((one) => one.id === id),
       connectMsMax: timeoutMs,
       ...more,
@@ -131,7 +131,7 @@ describe('calls to a peer', () => {
     });
   });
 
-  it('hand over status, headers and body of a forwarded request as they are', async () => {
+  it('return status, headers and body of a forwarded request unchanged', async () => {
     let asked: IncomingMessage | undefined;
     onForwarded = async (req, res) => {
       asked = req;
@@ -148,12 +148,12 @@ describe('calls to a peer', () => {
     }
   });
 
-  it('use one connection one after the other', async () => {
+  it('share one connection when sequential', async () => {
     for (let i = 0; i < 3; i++) await read();
     expect(new Set(seen.map(({ port }) => port)).size).to.equal(1);
   });
 
-  it('do not wait behind the clients’ requests', async () => {
+  it('do not queue after the clients’ requests', async () => {
     client.close();
     client = connectClient();
     const waiting: ServerResponse[] = [];
@@ -170,7 +170,7 @@ describe('calls to a peer', () => {
     await Promise.all(answers);
   });
 
-  it('come from the address that is asked for', async () => {
+  it('use the configured local address', async () => {
     client.close();
     client = connectClient({ localAddress: '127.0.0.7' });
     await read();
@@ -186,28 +186,28 @@ describe('calls to a peer', () => {
     ['', undefined],
     ['node-1.internal', undefined],
   ] as const)
-    it(`come from ${expected ?? 'any address'} when the port listens on "${host}"`, () => {
+    it(`use ${expected ?? 'any'} local address when the port listens on "${host}"`, () => {
       expect(localAddressFor(host)).to.equal(expected);
     });
 
   describe('are certainly not sent', () => {
-    it('to nobody', async () => {
+    it('to an unknown node', async () => {
       expect(await failure(client.post(9, '/cluster/echo', echo))).to.equal('not_sent');
     });
 
-    it('when nobody listens', async () => {
+    it('when no process listens', async () => {
       await listener.close();
       expect(await failure(client.post(1, '/cluster/echo', echo))).to.equal('not_sent');
     });
 
-    it('when the peer shows another certificate than the listed one, its own authority’s even', async () => {
+    it('when the peer shows an unlisted certificate, even one of the same authority', async () => {
       const other = await cluster.node(1);
       change(membership.members.map((one) => (one.id === 1 ? { ...one, certificate: other.certificate } : one)));
       expect(await failure(get())).to.equal('not_sent');
       expect(seen).to.deep.equal([]);
     });
 
-    it('when there is no connection in time', async () => {
+    it('when the connection takes too long', async () => {
       const silent = createServer((socket) => void socket.on('error', () => undefined));
       silent.listen(0, '127.0.0.1');
       await once(silent, 'listening');
@@ -217,7 +217,7 @@ describe('calls to a peer', () => {
       silent.close();
     });
 
-    it('when given up before', async () => {
+    it('when aborted before', async () => {
       expect(await failure(get({ signal: AbortSignal.abort() }))).to.equal('not_sent');
     });
 
@@ -233,27 +233,27 @@ describe('calls to a peer', () => {
       expect(await failure(get())).to.equal('outcome_unknown');
     });
 
-    it('when the answer does not come in time', async () => {
+    it('when the answer takes too long', async () => {
       await read(); // so that the time is not needed to connect
       onForwarded = () => undefined;
       expect(await failure(get({ timeoutMs: 50 }))).to.equal('outcome_unknown');
       await until(() => seen.length === 2); // the peer may be slower than that, and has it all the same
     });
 
-    it('when given up on the way', async () => {
+    it('when aborted in flight', async () => {
       const giveUp = new AbortController();
       onForwarded = () => giveUp.abort();
       expect(await failure(get({ signal: giveUp.signal }))).to.equal('outcome_unknown');
     });
 
-    it('when a free connection had been ended by the peer', async () => {
+    it('when the peer had closed the idle connection', async () => {
       await read();
       onForwarded = (req) => void req.socket.destroy();
       expect(await failure(get())).to.equal('outcome_unknown');
       expect(seen.length, 'sent once, never again').to.equal(2);
     });
 
-    it('when the peer was removed meanwhile', async () => {
+    it('when the peer is removed in the meantime', async () => {
       const answer = failure(get());
       onForwarded = () => {
         change([memberAt(local, 1)]);
@@ -268,7 +268,7 @@ describe('calls to a peer', () => {
     });
 
     for (const [what, answer] of [
-      ['is no JSON', { status: 200, json: undefined }],
+      ['is not JSON', { status: 200, json: undefined }],
       ['is too long', { status: 200, json: 'x'.repeat(70_000) }],
     ] as const)
       it(`when the answer to a call ${what}`, async () => {
@@ -278,14 +278,14 @@ describe('calls to a peer', () => {
   });
 
   describe('break the body of an answer', () => {
-    it('when it stands still', async () => {
+    it('when it stalls', async () => {
       client.close();
       client = connectClient({ stallMsMax: 20 });
       const { body } = await client.request(1, { method: 'GET', path: '/cluster/snapshot', timeoutMs });
-      expect(await failure(buffer(body))).to.include('the answer stood still');
+      expect(await failure(buffer(body))).to.include('the answer stalled');
     });
 
-    it('when it is given up', async () => {
+    it('when it is aborted', async () => {
       const giveUp = new AbortController();
       const { body } = await client.request(1, { method: 'GET', path: '/cluster/snapshot', timeoutMs, signal: giveUp.signal });
       const read = failure(buffer(body));
@@ -301,7 +301,7 @@ describe('calls to a peer', () => {
     });
   });
 
-  it('take a new connection after one without an answer, for the free ones may be dead as well', async () => {
+  it('use a new connection after one without an answer, since the idle ones may be dead as well', async () => {
     const held: ServerResponse[] = [];
     onForwarded = (_req, res) => void held.push(res);
     const both = [read(), read()];
@@ -326,7 +326,7 @@ describe('calls to a peer', () => {
   });
 
   describe('a renewal', () => {
-    it('brings a certificate for a new key, listed before it arrives, and in force from the next call on', async () => {
+    it('gets a certificate for a new key, listed before it arrives and used from the next call on', async () => {
       await client.post(1, '/cluster/echo', echo);
       const renewed = await renewIdentity(client, { identity, authorities: trusted(identity), leader: 1, timeoutMs });
       expect(renewed.key).to.not.equal(identity.key);
@@ -341,7 +341,7 @@ describe('calls to a peer', () => {
       expect(await failure(client.post(1, '/cluster/echo', echo)), 'the old one afterwards').to.not.equal('answered');
     });
 
-    it('is refused to a request for another node, and to none', async () => {
+    it('is refused for another node’s request, and without a request', async () => {
       const { makeRequest } = await import('../../src/membership/authority.ts');
       const other = await makeRequest(3);
       for (const json of [{ request: other.request }, { request: 'x' }, {}, null]) {
@@ -350,7 +350,7 @@ describe('calls to a peer', () => {
       expect(membership.members.some(({ nextCertificate }) => nextCertificate !== undefined)).to.equal(false);
     });
 
-    it('gives out nothing when the list does not take it', async () => {
+    it('sends no certificate that could not be listed', async () => {
       const handler = renewalHandler({
         clusterId,
         authority: async () => cluster.authority,
@@ -375,7 +375,7 @@ describe('calls to a peer', () => {
       ],
       ['no certificate', async () => ({ status: 200, json: {} })],
     ] as const)
-      it(`does not take ${what} for an answer`, async () => {
+      it(`rejects an answer with ${what}`, async () => {
         const asked = renewIdentity(
           { post: answer },
           { identity: local.identity, authorities: trusted(local.identity), leader: 1, timeoutMs },
@@ -385,7 +385,7 @@ describe('calls to a peer', () => {
   });
 });
 
-describe('a peer that only looks like one', () => {
+describe('a server that pretends to be a peer', () => {
   it('gets no byte of a request', async () => {
     const [cluster, foreign] = await Promise.all([testCluster(), testCluster()]);
     const [real, impostor, local] = await Promise.all([cluster.node(1), foreign.node(1), cluster.node(2)]);
@@ -402,7 +402,7 @@ describe('a peer that only looks like one', () => {
     const member = memberAt(real, (server.address() as { port: number }).port);
     const client = new ClusterClient({
       identity: () => local.identity,
-      run: () => ({ incarnation: 1, nonce: 'a'.repeat(32) }),
+      incarnation: () => ({ number: 1, nonce: 'a'.repeat(32) }),
       member: () => member,
     });
     const body = Buffer.from('secret');

@@ -15,7 +15,7 @@ import type { ListedNode } from '../../src/membership/membership.ts';
 import { type ClusterHandler, ClusterListener, type ClusterListenerOptions } from '../../src/transport/cluster-listener.ts';
 import { clusterId, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
 
-/** Every call that the port has. */
+/** Every kind of call on the port. */
 const everyCall = [
   'GET /cluster/raft',
   'POST /cluster/echo',
@@ -35,7 +35,7 @@ interface Answered {
   readonly body: string;
 }
 
-/** One call on a connection of its own, or `cut` when that ended without an answer. */
+/** Makes one call on its own connection; returns `cut` when that ended without an answer. */
 function call(
   port: number,
   shown: Shown,
@@ -157,7 +157,7 @@ describe('the cluster port', () => {
     expect(faults).to.deep.equal([]);
   });
 
-  describe('lets in nobody else', () => {
+  describe('admits no other node', () => {
     /** Signed by our own authority, but with a common name that is not the URI's. */
     async function disagreeing(subject: number, uri: number): Promise<TestNode> {
       const { authority } = cluster;
@@ -177,7 +177,7 @@ describe('the cluster port', () => {
         key: `-----BEGIN PRIVATE KEY-----\n${key}\n-----END PRIVATE KEY-----`,
         certificate: made.toString('pem'),
         authority: authority.certificate,
-        seeds: [],
+        membersAtJoin: [],
       };
       return { id: subject, identity, certificate: fingerprintOf(new X509Certificate(identity.certificate)) };
     }
@@ -226,10 +226,10 @@ describe('the cluster port', () => {
         });
 
     for (const { what, open } of [
-      { what: 'for nothing', open: [] },
-      { what: 'for the calls that are open to it, and no other', open: ['POST /cluster/echo'] },
+      { what: 'for no call', open: [] },
+      { what: 'only for the calls that are open to it', open: ['POST /cluster/echo'] },
     ])
-      it(`a node that is not listed, but is of this cluster, ${what}`, async () => {
+      it(`an unlisted node of this cluster ${what}`, async () => {
         const refused: (number | undefined)[] = [];
         await start({ openToUnlisted: () => open, onRefused: ({ from }) => refused.push(from) });
         const stranger = await cluster.node(2);
@@ -244,7 +244,7 @@ describe('the cluster port', () => {
         expect(await call(port, foreign.identity, 'POST /cluster/echo')).to.equal('cut');
       });
 
-    it('listed nodes of each authority that is trusted now, and of no other', async () => {
+    it('listed nodes of each trusted authority only', async () => {
       const [former, next] = [cluster, await testCluster()];
       const [ofFormer, ofNext] = [await former.node(2), await next.node(3)];
       let trusted = [former, next];
@@ -264,7 +264,7 @@ describe('the cluster port', () => {
       expect(kept).to.include({ status: 200 });
     });
 
-    it('more than eight connections of nodes that are not listed', async () => {
+    it('more than eight connections of unlisted nodes', async () => {
       await start({ openToUnlisted: () => ['POST /cluster/echo'], checkMs: 60_000 });
       const stranger = await cluster.node(2);
       const sockets: TLSSocket[] = [];
@@ -276,7 +276,7 @@ describe('the cluster port', () => {
       for (const socket of sockets) socket.destroy();
     });
 
-    it('not by a session resumed, which shows no certificate of its own', async () => {
+    it('not with a resumed session, which shows no certificate', async () => {
       await start();
       const first = await connected(port, member.identity);
       const [session] = (await once(first, 'session')) as [Buffer];
@@ -288,7 +288,7 @@ describe('the cluster port', () => {
       first.destroy();
     });
 
-    it('not by TLS 1.2', async () => {
+    it('not with TLS 1.2', async () => {
       await start();
       const { key, certificate: cert } = member.identity;
       const ended = new Promise((resolve) => {
@@ -300,8 +300,8 @@ describe('the cluster port', () => {
     });
   });
 
-  describe('on a connection that is kept', () => {
-    it('asks at every call whether the caller is still a member', async () => {
+  describe('on a kept connection', () => {
+    it('checks at every call whether the caller is still a member', async () => {
       await start({ checkMs: 60_000 });
       const { key, certificate: cert } = member.identity;
       const socket = await connected(port, { key, certificate: cert });
@@ -319,7 +319,7 @@ describe('the cluster port', () => {
       expect(handled).to.deep.equal(['echo of 2']);
     });
 
-    it('asks again when the body has come in', async () => {
+    it('checks again after the body has arrived', async () => {
       await start({ checkMs: 60_000 });
       const socket = await connected(port, member.identity);
       let said = '';
@@ -335,7 +335,7 @@ describe('the cluster port', () => {
       expect(handled).to.deep.equal([]);
     });
 
-    it('cuts an idle stranger at the next check', async () => {
+    it('cuts an idle unknown node at the next check', async () => {
       await start();
       const socket = await connected(port, member.identity);
       await call(port, member.identity, 'POST /cluster/echo'); // the port has seen both
@@ -379,7 +379,7 @@ describe('the cluster port', () => {
       });
     }
 
-    it('lets an answer out that is under way, which may be the one of the removal', async () => {
+    it('finishes an answer in flight, which may be the one to the removal', async () => {
       let answer: (() => void) | undefined;
       await start({
         forwarded: (_req, res) => {
@@ -395,7 +395,7 @@ describe('the cluster port', () => {
     });
   });
 
-  describe('asks what a run of a member is to those before it', () => {
+  describe('judges the incarnation of a member', () => {
     for (const [verdict, connects, calls] of [
       ['in order', 101, 200],
       ['early', 503, 421],
@@ -413,20 +413,20 @@ describe('the cluster port', () => {
         expect(await call(port, member.identity, 'GET /cluster/raft')).to.have.property('status', connects);
         expect(await call(port, member.identity, 'POST /cluster/echo')).to.have.property('status', calls);
         expect(await call(port, member.identity, 'GET /v1/sys/seal-status')).to.have.property('status', calls);
-        expect(judged).to.deep.equal(new Array(3).fill([2, { incarnation: 7, nonce: 'a'.repeat(32) }]));
+        expect(judged).to.deep.equal(new Array(3).fill([2, { number: 7, nonce: 'a'.repeat(32) }]));
         expect(handled).to.deep.equal(verdict === 'in order' ? ['raft of 2', 'echo of 2', 'forwarded by 2'] : []);
       });
 
     for (const asked of ['GET /cluster/raft', 'POST /cluster/echo', 'POST /v1/transit/encrypt/key'])
-      it(`does not do without its name: ${asked} is 400`, async () => {
+      it(`answers ${asked} without an incarnation with 400`, async () => {
         list(member.certificate, 2);
-        await start({ judge: () => expect.fail('asked about no run') });
+        await start({ judge: () => expect.fail('judged a missing incarnation') });
         expect(await call(port, member.identity, asked, { run: '7' })).to.have.property('status', 400);
         expect(handled).to.deep.equal([]);
       });
   });
 
-  it('shows a renewed certificate without a restart', async () => {
+  it('uses a renewed certificate without a restart', async () => {
     let identity = server.identity;
     await start({ identity: () => identity, checkMs: 60_000 });
     const renewed = await cluster.node(1);
@@ -444,7 +444,7 @@ describe('the cluster port', () => {
     expect(await call(port, member.identity, 'POST /cluster/echo')).to.include({ status: 200 });
   });
 
-  it('hands the query and the caller’s certificate to a call', async () => {
+  it('passes the query and the caller’s certificate to a handler', async () => {
     let seen: unknown;
     await start({
       calls: {
@@ -458,7 +458,7 @@ describe('the cluster port', () => {
     expect(seen).to.deep.equal({ from: 2, certificate: member.certificate, above: '5', body: 'x' });
   });
 
-  it('streams what a call yields', async () => {
+  it('streams the output of a handler', async () => {
     await start();
     const answer = await call(port, member.identity, 'GET /cluster/snapshot?above=7');
     expect(answer).to.deep.equal({ status: 200, body: 'records above 7' });
@@ -474,7 +474,7 @@ describe('the cluster port', () => {
         expect(await call(port, member.identity, 'POST /cluster/echo', { body: 'x'.repeat(bytes) })).to.include({ status });
       });
 
-    it('lets silent strangers keep no member out', async () => {
+    it('admits members while silent strangers hold connections', async () => {
       await start();
       const strangers: Socket[] = [];
       for (let i = 0; i < 524; i++)
@@ -488,10 +488,10 @@ describe('the cluster port', () => {
       for (const socket of strangers) socket.destroy();
     });
 
-    it('gives one node no more than 256 connections', async () => {
+    it('limits one node to 256 connections', async () => {
       await start();
       list(server.certificate, 1);
-      // Each carries Raft's messages: a silent one would be ended before the last one of so many is there on a slow machine.
+      // Each carries Raft messages: on a slow machine a silent one would be closed before the last one is open.
       const open = async (): Promise<TLSSocket> => {
         const socket = await connected(port, member.identity);
         socket.resume().write(asksForRaft);
@@ -508,11 +508,11 @@ describe('the cluster port', () => {
   });
 
   describe('failures', () => {
-    for (const [what, thrown, expected, told] of [
+    for (const [what, thrown, expected, isReported] of [
       ['a refusal', new RequestError('invalid_request', 'not that'), { status: 400, body: '{"errors":["not that"]}\n' }, false],
       ['a fault', new Error('secret'), { status: 500, body: '{"errors":["internal error"]}\n' }, true],
     ] as const)
-      it(`answers ${what} of a call, and tells only faults`, async () => {
+      it(`answers ${what}, and reports only faults`, async () => {
         await start({
           calls: {
             'POST /cluster/echo': async () => {
@@ -521,11 +521,11 @@ describe('the cluster port', () => {
           },
         });
         expect(await call(port, member.identity, 'POST /cluster/echo')).to.deep.equal(expected);
-        expect(faults).to.deep.equal(told ? [thrown] : []);
+        expect(faults).to.deep.equal(isReported ? [thrown] : []);
         faults = [];
       });
 
-    it('cuts a stream that fails, so that its reader does not take a part for the whole', async () => {
+    it('cuts a failed stream, so that its reader does not accept a part as the whole', async () => {
       const broken = new Error('broken');
       const stream = async function* (): AsyncGenerator<Buffer> {
         yield Buffer.from('some');
@@ -538,7 +538,7 @@ describe('the cluster port', () => {
     });
   });
 
-  it('cannot be used on an address that is taken', async () => {
+  it('fails on an address that is in use', async () => {
     await start();
     const second = new ClusterListener({
       identity: () => server.identity,

@@ -8,7 +8,7 @@ const versions: fc.Arbitrary<WireVersions> = fc
   .map(([oldest, more]) => ({ oldest, newest: oldest + more }));
 
 describe('the format of Raft’s frames', () => {
-  it('is the newest that both know, and none where they have none in common', () => {
+  it('is the newest that both know, and undefined without a common one', () => {
     fc.assert(
       fc.property(versions, versions, (one, other) => {
         const version = commonVersion(one, other);
@@ -18,7 +18,7 @@ describe('the format of Raft’s frames', () => {
     );
   });
 
-  it('is not agreed on with who offers none, or another protocol', () => {
+  it('is undefined when the peer offers none, or another protocol', () => {
     for (const offered of [[], ['transitd.raft'], ['transitd.raft.01'], ['transitd.raft.2x'], ['chat']])
       expect(agreedProtocol(new Set(offered), { oldest: 1, newest: 2 }), offered.join()).to.equal(undefined);
   });

@@ -6,7 +6,7 @@ import { WebSocket } from 'ws';
 import { until } from '../../../process/test/until.ts';
 import type { ListedNode, Member } from '../../src/membership/membership.ts';
 import { ClusterListener } from '../../src/transport/cluster-listener.ts';
-import { incarnationHeader, type Run, writeIncarnation } from '../../src/transport/incarnations.ts';
+import { type Incarnation, incarnationHeader, writeIncarnation } from '../../src/transport/incarnations.ts';
 import { backoffMs, type TransportLimits, transportLimits } from '../../src/transport/peer-link.ts';
 import { WebSocketTransport } from '../../src/transport/raft-transport.ts';
 import { clusterId, memberAt, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
@@ -36,24 +36,24 @@ const append = (from: NodeId, to: NodeId, bytes: number): Message => ({
   entries: [{ term: 1, index: 1, type: 'normal', data: new Uint8Array(bytes).fill(7) }],
 });
 
-/** A run of a node's process on some copy of its disk. */
-const run = (incarnation: number, copy = 'a'): Run => ({ incarnation, nonce: copy.repeat(32) });
+/** An incarnation of a node, on some copy of its disk. */
+const incarnation = (number: number, copy = 'a'): Incarnation => ({ number, nonce: copy.repeat(32) });
 
-/** A node's end: what it hears, and what it is told of its peers. */
+/** The transport of one node, with everything that it received or reported. */
 interface End {
   readonly transport: WebSocketTransport;
   readonly heard: Message[];
   readonly unreachable: NodeId[];
-  /** Who answered that it reads no format of this end. */
+  /** Peers without a frame format in common. */
   readonly foreign: NodeId[];
   readonly removed: () => number;
-  /** Who has met a later run of it, and who is still connected to an earlier one. */
+  /** Peers that know a later incarnation of it, and those still connected to an earlier one. */
   readonly overtaken: NodeId[];
   readonly early: NodeId[];
   /** Incarnations that it refused. */
-  readonly strangers: (readonly [NodeId, string])[];
-  /** Looks at its connections, as it would by its timer: looks are counted, not time. */
-  readonly look: () => void;
+  readonly refused: (readonly [NodeId, string])[];
+  /** Checks its connections, as its timer would: limits count checks, not time. */
+  readonly tick: () => void;
 }
 
 describe('Raft’s messages', () => {
@@ -78,45 +78,45 @@ describe('Raft’s messages', () => {
     for (const close of closing) await close();
   });
 
-  function endOf(node: TestNode, limits: Partial<TransportLimits> = {}, ownRun = run(1)): End {
+  function endOf(node: TestNode, limits: Partial<TransportLimits> = {}, ownIncarnation = incarnation(1)): End {
     let removed = 0;
-    let look = (): void => undefined;
+    let tick = (): void => undefined;
     const [heard, unreachable]: [Message[], NodeId[]] = [[], []];
     const { id: self, identity } = node;
     const [foreign, overtaken, early]: [NodeId[], NodeId[], NodeId[]] = [[], [], []];
-    const strangers: (readonly [NodeId, string])[] = [];
+    const refused: (readonly [NodeId, string])[] = [];
     const transport = new WebSocketTransport({
       self,
-      run: ownRun,
+      incarnation: ownIncarnation,
       identity: () => identity,
       onRemoved: () => removed++,
       onForeignVersion: (peer) => foreign.push(peer),
       onOvertaken: (peer) => overtaken.push(peer),
-      onEarly: (peer) => early.push(peer),
-      onStranger: (...refused) => strangers.push(refused),
+      onEarlierConnected: (peer) => early.push(peer),
+      onRefusedIncarnation: (...args) => refused.push(args),
       limits: { connectMsMax: 60_000, ...limits },
       every: (_intervalMs, task) => {
-        look = task;
+        tick = task;
         return () => undefined;
       },
     });
     transport.receive({ message: (message) => heard.push(message), unreachable: (peer) => unreachable.push(peer) });
     closing.push(() => transport.close());
-    return { transport, heard, unreachable, foreign, overtaken, early, strangers, removed: () => removed, look: () => look() };
+    return { transport, heard, unreachable, foreign, overtaken, early, refused, removed: () => removed, tick: () => tick() };
   }
 
-  /** Lets peers in to a node's end, and answers with the port and how to stop. */
+  /** Opens a node's cluster port; returns the port and a function to close it. */
   async function listen(node: TestNode, { transport }: End, { port = 0, versions = wireVersions } = {}) {
     const listener = new ClusterListener({
       identity: () => node.identity,
       memberState: (certificate) => memberState.get(certificate),
       calls: {},
       forwarded: () => undefined,
-      raft: (socket, from, itsRun) => {
+      raft: (socket, from, incarnation) => {
         accepted.push(socket);
-        transport.accept(socket, from, itsRun);
+        transport.accept(socket, from, incarnation);
       },
-      judge: (from, itsRun) => transport.judge(from, itsRun),
+      judge: (from, incarnation) => transport.judge(from, incarnation),
       onFault: () => undefined,
       checkMs: 10,
       versions,
@@ -125,14 +125,14 @@ describe('Raft’s messages', () => {
     return { port: await listener.listen({ host: '127.0.0.1', port }), stop: () => listener.close() };
   }
 
-  /** Sends until the far end has heard something: what is sent while there is no connection is lost. */
+  /** Sends until a message has arrived: messages sent without a connection are lost. */
   const untilHeard = (from: End, to: End, message: Message): Promise<void> =>
     until(() => {
       from.transport.send([message]);
       return to.heard.length > 0;
     });
 
-  /** Both ends know that they are connected, and nothing is on its way any more. */
+  /** Waits until both nodes are connected and no message is in flight. */
   async function meet(from: End, to: End): Promise<void> {
     to.heard.length = 0;
     await untilHeard(from, to, heartbeat(1, 2));
@@ -153,7 +153,7 @@ describe('Raft’s messages', () => {
     expect(accepted.length).to.equal(2);
   });
 
-  it('travel in a format that both know, and not at all where there is none: the sender is told once, and again after it was heard', async () => {
+  it('use the newest common frame format; without one none is sent, and the sender is told once until a connection succeeds', async () => {
     const [a, b] = [endOf(one, { reconnectMsMin: 1, reconnectMsMax: 2 }), endOf(two)];
     const { newest } = wireVersions;
     const later = await listen(two, b, { versions: { oldest: newest + 1, newest: newest + 2 } });
@@ -173,13 +173,13 @@ describe('Raft’s messages', () => {
     const quick: Partial<TransportLimits> = { reconnectMsMin: 1, reconnectMsMax: 2 };
 
     for (const [what, later] of [
-      ['an earlier run', run(4, 'b')],
-      ['another run of the same number', run(5, 'b')],
+      ['an earlier incarnation', incarnation(4, 'b')],
+      ['another incarnation with the same number', incarnation(5, 'b')],
     ] as const)
-      it(`are not taken in, and it is told: ${what}`, async () => {
+      it(`are refused, and the node is told: ${what}`, async () => {
         const b = endOf(two);
         const list = [memberAt(two, (await listen(two, b)).port)];
-        const first = endOf(one, quick, run(5));
+        const first = endOf(one, quick, incarnation(5));
         first.transport.members(list);
         await meet(first, b);
         first.transport.close();
@@ -193,16 +193,16 @@ describe('Raft’s messages', () => {
         expect(copy.early).to.deep.equal([]);
       });
 
-    it('are not taken in while the node that was copied is connected, and are when it is gone', async () => {
+    it('are refused while the original is connected, and accepted once it is gone', async () => {
       const b = endOf(two);
       const list = [memberAt(two, (await listen(two, b)).port)];
-      const first = endOf(one, quick, run(5));
+      const first = endOf(one, quick, incarnation(5));
       first.transport.members(list);
       await meet(first, b);
-      const copy = endOf(one, quick, run(6, 'b'));
+      const copy = endOf(one, quick, incarnation(6, 'b'));
       copy.transport.members(list);
       await until(() => copy.unreachable.length > 3);
-      expect(copy.early, 'told once').to.deep.equal([2]);
+      expect(copy.early, 'reported once').to.deep.equal([2]);
       expect(copy.overtaken).to.deep.equal([]);
       await untilHeard(first, b, heartbeat(1, 2));
       first.transport.close();
@@ -210,33 +210,33 @@ describe('Raft’s messages', () => {
         copy.transport.send([heartbeat(1, 2, 6)]);
         return b.heard.some((message) => message.type === 'Heartbeat' && message.round === 6);
       });
-      // From now on the one that was copied is the older one.
-      const again = endOf(one, quick, run(5));
+      // From now on the original is the earlier incarnation.
+      const again = endOf(one, quick, incarnation(5));
       again.transport.members(list);
       await until(() => again.overtaken.length > 0);
     });
 
-    it('give up after so many refusals in a row that the other one cannot be a lost connection', async () => {
+    it('end the node after too many refusals in a row for a lost connection', async () => {
       const b = endOf(two);
       const list = [memberAt(two, (await listen(two, b)).port)];
-      const first = endOf(one, quick, run(5));
+      const first = endOf(one, quick, incarnation(5));
       first.transport.members(list);
       await meet(first, b);
-      const copy = endOf(one, { ...quick, earlyMax: 7 }, run(6, 'b'));
+      const copy = endOf(one, { ...quick, earlyMax: 7 }, incarnation(6, 'b'));
       copy.transport.members(list);
       await until(() => copy.overtaken.length > 0);
       expect(copy.unreachable.length).to.be.at.least(6);
-      expect(b.strangers, 'told once').to.deep.equal([[1, 'early']]);
+      expect(b.refused, 'reported once').to.deep.equal([[1, 'early']]);
       await untilHeard(first, b, heartbeat(1, 2));
     });
 
-    it('do not give up while the peer comes and goes, which forgets whom it has met', async () => {
+    it('do not end the node while the peer restarts, which forgets earlier incarnations', async () => {
       const b = endOf(two);
       const { port, stop } = await listen(two, b);
-      const first = endOf(one, quick, run(5));
+      const first = endOf(one, quick, incarnation(5));
       first.transport.members([memberAt(two, port)]);
       await meet(first, b);
-      const copy = endOf(one, { ...quick, earlyMax: 10 }, run(6, 'b'));
+      const copy = endOf(one, { ...quick, earlyMax: 10 }, incarnation(6, 'b'));
       copy.transport.members([memberAt(two, port)]);
       await until(() => copy.early.length > 0);
       await stop();
@@ -245,11 +245,11 @@ describe('Raft’s messages', () => {
       expect(copy.overtaken).to.deep.equal([]);
     });
 
-    it('are taken in from the same run as often as it connects', async () => {
+    it('are accepted from the same incarnation each time it connects', async () => {
       const b = endOf(two);
       const list = [memberAt(two, (await listen(two, b)).port)];
       for (let time = 0; time < 3; time++) {
-        const same = endOf(one, quick, run(5));
+        const same = endOf(one, quick, incarnation(5));
         same.transport.members(list);
         await meet(same, b);
         expect([same.early, same.overtaken]).to.deep.equal([[], []]);
@@ -258,7 +258,7 @@ describe('Raft’s messages', () => {
     });
   });
 
-  it('of one send to one peer travel in one frame, in order', async () => {
+  it('of one send to one peer share one frame, in order', async () => {
     const [a, b] = [endOf(one), endOf(two)];
     a.transport.members([memberAt(two, (await listen(two, b)).port)]);
     await meet(a, b);
@@ -271,7 +271,7 @@ describe('Raft’s messages', () => {
     expect(b.heard.map(({ type }) => type)).to.deep.equal(['Heartbeat', 'Append', 'Heartbeat']);
   });
 
-  it('that together are longer than a frame travel one by one', async () => {
+  it('that together exceed a frame are sent one by one', async () => {
     const [a, b] = [endOf(one), endOf(two)];
     a.transport.members([memberAt(two, (await listen(two, b)).port)]);
     await meet(a, b);
@@ -282,11 +282,11 @@ describe('Raft’s messages', () => {
     expect(b.heard).to.deep.equal([large, large]);
   });
 
-  it('to nobody are lost', () => {
+  it('to an unknown node are lost', () => {
     endOf(one).transport.send([heartbeat(1, 9)]);
   });
 
-  it('never reach the receiver while it sends', async () => {
+  it('never reach the receiver during a send', async () => {
     const [a, b] = [endOf(one), endOf(two)];
     const [atA, atB] = [await listen(one, a), await listen(two, b)];
     for (const { transport } of [a, b]) transport.members([memberAt(one, atA.port), memberAt(two, atB.port)]);
@@ -316,11 +316,11 @@ describe('Raft’s messages', () => {
     expect(within).to.equal(0);
   });
 
-  describe('are not taken', () => {
+  describe('are rejected', () => {
     for (const { what, frame, binary = true } of [
-      { what: 'from somebody else than they say', frame: encodeMessage(heartbeat(3, 2)) },
+      { what: 'with a false sender', frame: encodeMessage(heartbeat(3, 2)) },
       { what: 'when one of a frame is forged', frame: encodeBatch([heartbeat(1, 2), heartbeat(3, 2)]) },
-      { what: 'when they are for somebody else', frame: encodeMessage(heartbeat(1, 3)) },
+      { what: 'for another node', frame: encodeMessage(heartbeat(1, 3)) },
       { what: 'when the frame is garbage', frame: Buffer.from('garbage') },
       { what: 'when the frame is empty', frame: Buffer.alloc(0) },
       { what: 'when the frame is cut short', frame: encodeMessage(heartbeat(1, 2)).subarray(0, 20) },
@@ -333,7 +333,7 @@ describe('Raft’s messages', () => {
         const { port } = await listen(two, b);
         const { key, certificate: cert } = one.identity;
         const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, 'transitd.raft.1', {
-          headers: { [incarnationHeader]: writeIncarnation(run(1)) },
+          headers: { [incarnationHeader]: writeIncarnation(incarnation(1)) },
           key,
           cert,
           rejectUnauthorized: false,
@@ -347,13 +347,13 @@ describe('Raft’s messages', () => {
         expect(b.heard).to.deep.equal([]);
       });
 
-    it('from a node that has connected anew on the connection before', async () => {
+    it('on the former connection of a node that has connected again', async () => {
       const b = endOf(two);
       const { port } = await listen(two, b);
       const { key, certificate: cert } = one.identity;
       const connect = async (): Promise<WebSocket> => {
         const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, 'transitd.raft.1', {
-          headers: { [incarnationHeader]: writeIncarnation(run(1)) },
+          headers: { [incarnationHeader]: writeIncarnation(incarnation(1)) },
           key,
           cert,
           rejectUnauthorized: false,
@@ -373,7 +373,7 @@ describe('Raft’s messages', () => {
       second.terminate();
     });
 
-    it('by a peer that shows another certificate than the listed one', async () => {
+    it('by a peer with another certificate than the listed one', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const { port } = await listen(two, b);
       const other = await cluster.node(2);
@@ -384,7 +384,7 @@ describe('Raft’s messages', () => {
   });
 
   describe('when a peer cannot be reached', () => {
-    it('tell so once for each attempt, until it is there', async () => {
+    it('report it once for each attempt, until the peer is reachable', async () => {
       let attempts = 0;
       const refusing: Server = createServer((socket) => {
         attempts++;
@@ -400,14 +400,14 @@ describe('Raft’s messages', () => {
       await until(() => a.unreachable.length >= 3);
       await listen(two, b, { port });
       await meet(a, b);
-      const told = a.unreachable.length;
+      const reports = a.unreachable.length;
       expect(a.unreachable.every((peer) => peer === 2)).to.equal(true);
       await meet(a, b);
-      expect(a.unreachable.length).to.equal(told);
+      expect(a.unreachable.length).to.equal(reports);
       expect(accepted.length).to.equal(1);
     });
 
-    it('connect anew after the peer’s listener was started again', async () => {
+    it('reconnect after the peer’s listener was restarted', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const { port, stop } = await listen(two, b);
       a.transport.members([memberAt(two, port)]);
@@ -429,11 +429,11 @@ describe('Raft’s messages', () => {
       [5, 0, 500],
       [5000, 1, 1000],
     ] as const)
-      it(`wait ${expected} ms after ${attempts} attempts, chance being ${chance}`, () => {
+      it(`wait ${expected} ms after ${attempts} attempts, with random value ${chance}`, () => {
         expect(backoffMs(attempts, transportLimits, chance)).to.equal(expected);
       });
 
-    it('stop for a member that is gone, and begin for one that moved', async () => {
+    it('stop for a removed member, and resume for one that moved', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const first = await listen(two, b);
       a.transport.members([memberAt(two, first.port)]);
@@ -445,15 +445,15 @@ describe('Raft’s messages', () => {
       await meet(a, b);
       a.transport.members([memberAt(one, 1)]);
       await until(() => accepted[1]?.readyState === WebSocket.CLOSED);
-      const told = a.unreachable.length;
+      const reports = a.unreachable.length;
       b.heard.length = 0;
       a.transport.send([heartbeat(1, 2)]);
       await new Promise((resolve) => setImmediate(resolve));
       expect(b.heard).to.deep.equal([]);
-      expect(a.unreachable.length).to.equal(told);
+      expect(a.unreachable.length).to.equal(reports);
     });
 
-    it('keep the connection while the peer’s certificate is being renewed, and leave it when it is another’s', async () => {
+    it('keep the connection while the peer’s certificate is renewed, and drop it when the certificate is not the peer’s', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const { port } = await listen(two, b);
       a.transport.members([memberAt(two, port)]);
@@ -469,7 +469,7 @@ describe('Raft’s messages', () => {
   });
 
   describe('of a removed node', () => {
-    it('are answered by that news alone', async () => {
+    it('are answered only by the notice of its removal', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const { port } = await listen(two, b);
       memberState.set(one.certificate, { id: 1, memberState: 'removed' });
@@ -478,7 +478,7 @@ describe('Raft’s messages', () => {
       expect(accepted.length).to.equal(0);
     });
 
-    it('end on the connection that it has', async () => {
+    it('end on its open connection', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const { port } = await listen(two, b);
       a.transport.members([memberAt(two, port)]);
@@ -488,7 +488,7 @@ describe('Raft’s messages', () => {
       expect(accepted[0]?.readyState).to.equal(WebSocket.CLOSED);
     });
 
-    it('are not told so by a peer that merely does not know it', async () => {
+    it('get no such notice from a peer that does not know the node', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const { port } = await listen(two, b);
       memberState.delete(one.certificate);
@@ -498,7 +498,7 @@ describe('Raft’s messages', () => {
     });
   });
 
-  describe('on a network that swallows them', () => {
+  describe('on a network that drops everything silently', () => {
     let proxy: TcpProxy;
     let port = 0;
     beforeEach(async () => {
@@ -506,7 +506,7 @@ describe('Raft’s messages', () => {
       closing.push(() => proxy.close());
     });
 
-    it('leave the dead connection and find a new one', async () => {
+    it('leave the dead connection for a new one', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       port = (await listen(two, b)).port;
       a.transport.members([memberAt(two, proxy.port)]);
@@ -514,29 +514,29 @@ describe('Raft’s messages', () => {
       proxy.freeze();
       a.transport.send([heartbeat(1, 2)]);
       await until(() => {
-        a.look();
+        a.tick();
         return a.unreachable.length === 1;
       });
       await meet(a, b);
       expect(proxy.connections()).to.equal(2);
     });
 
-    it('leave a dead connection at the far end too', async () => {
+    it('end a dead connection at the receiver too', async () => {
       const [a, b] = [endOf(one, { silentTicksMax: 100_000 }), endOf(two)];
       port = (await listen(two, b)).port;
       a.transport.members([memberAt(two, proxy.port)]);
       await meet(a, b);
       proxy.freeze();
       await until(() => {
-        a.look();
-        b.look();
+        a.tick();
+        b.tick();
         return accepted[0]?.readyState === WebSocket.CLOSED;
       });
       expect(a.unreachable).to.deep.equal([]);
     });
 
-    it('keep a connection that only has nothing to say', async () => {
-      // An answer may come some looks after its ping; without any, the connection would not last for half of these.
+    it('keep an idle connection', async () => {
+      // A pong may arrive some checks after its ping; without any, the connection would not last for half of these.
       const [a, b] = [endOf(one, { silentTicksMax: 40 }), endOf(two)];
       port = (await listen(two, b)).port;
       a.transport.members([memberAt(two, proxy.port)]);
@@ -544,14 +544,14 @@ describe('Raft’s messages', () => {
       let pings = 0;
       accepted[0]?.on('ping', () => pings++);
       for (let sent = 1; sent <= 50; sent++) {
-        for (const end of [a, a, b]) end.look();
+        for (const end of [a, a, b]) end.tick();
         await until(() => pings === sent);
       }
       expect(a.unreachable).to.deep.equal([]);
       expect(accepted.length).to.equal(1);
     });
 
-    it('are dropped above 8 MiB that nobody takes, and go on when there is room', async () => {
+    it('are dropped above 8 MiB of unread backlog, and resume when there is room', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       port = (await listen(two, b)).port;
       a.transport.members([memberAt(two, proxy.port)]);
@@ -575,7 +575,7 @@ describe('Raft’s messages', () => {
       expect(a.unreachable).to.deep.equal([]);
     });
 
-    it('wait longer for an answer that comes behind a long backlog', async () => {
+    it('wait longer for a pong after a long backlog', async () => {
       const [a, b] = [endOf(one, { slowBytesPerTick: 1 }), endOf(two)];
       port = (await listen(two, b)).port;
       a.transport.members([memberAt(two, proxy.port)]);
@@ -585,7 +585,7 @@ describe('Raft’s messages', () => {
       for (let i = 0; i < 40; i++) a.transport.send([append(1, 2, 2 ** 20)]);
       let looks = 0;
       await until(() => {
-        a.look();
+        a.tick();
         return ++looks > 100; // many times the five looks
       });
       socket?.resume();
@@ -594,7 +594,7 @@ describe('Raft’s messages', () => {
     });
   });
 
-  it('end with the transport', async () => {
+  it('end when the transport closes', async () => {
     const [a, b] = [endOf(one), endOf(two)];
     const { port } = await listen(two, b);
     a.transport.members([memberAt(two, port)]);

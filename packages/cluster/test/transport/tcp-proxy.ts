@@ -1,11 +1,11 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A stretch of network between two nodes: it can lose everything, in both directions, without a word to either end. */
+/** A network path between two nodes that can silently lose everything, in both directions. */
 export interface TcpProxy {
   readonly port: number;
   /** Connections made so far. */
   readonly connections: () => number;
-  /** What is open now carries nothing more, for ever, as after a partition with long retransmission times. New connections do. */
+  /** Open connections stop carrying data forever, as after a partition with long retransmission times. New connections work. */
   freeze(): void;
   close(): void;
 }

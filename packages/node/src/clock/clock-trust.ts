@@ -1,24 +1,24 @@
-/** One look at both clocks, taken together. */
+/** Both clocks, read together. */
 export interface ClockSample {
-  /** UTC, in milliseconds since 1970: may be set, by hand or by a time service. */
+  /** UTC in milliseconds since 1970. It can be set, by hand or by a time service. */
   readonly wallMs: number;
-  /** In milliseconds since any fixed moment: only goes forward. */
+  /** Milliseconds since a fixed moment. It never goes back. */
   readonly monotonicMs: number;
 }
 
 export interface ClockTrustOptions {
-  /** Over how long the wall clock is compared: it may be slewed a little in each moment, and by much in all. */
+  /** Time over which the wall clock is compared: slewing is slow, but adds up. */
   readonly windowMs: number;
-  /** How far it may depart from the monotonic clock within the window. */
+  /** Largest deviation from the monotonic clock within the window. */
   readonly toleranceMs: number;
-  /** For how long it is distrusted at most; then the time that it shows is taken as it is. */
+  /** Longest time without trust. After that the wall clock's time is accepted. */
   readonly holdMsMax: number;
 }
 
-/** A token is deleted an hour late at most, which is no burden for the records and leaves time to set a clock right. */
-export const usualClockTrust: ClockTrustOptions = { windowMs: 3_600_000, toleranceMs: 10_000, holdMsMax: 3_600_000 };
+/** Deletions are an hour late at most: the records can bear that, and it leaves time to correct the clock. */
+export const defaultClockTrust: ClockTrustOptions = { windowMs: 3_600_000, toleranceMs: 10_000, holdMsMax: 3_600_000 };
 
-/** `lost`: the wall clock has departed. `returned`: it is back where it was. `accepted`: it was held for as long as may be. */
+/** `lost`: the wall clock deviates. `returned`: it no longer does. `accepted`: it deviated for as long as it may be distrusted. */
 export type ClockChange = 'lost' | 'returned' | 'accepted';
 
 interface Offset {
@@ -27,22 +27,22 @@ interface Offset {
   readonly offsetMs: number;
 }
 
-/** Samples kept for one window. */
+/** Samples that are kept for one window. */
 const samplesMax = 64;
 
 /**
- * Whether a wall clock is to be trusted: it is not while it departs by more than the tolerance from where the monotonic clock puts it,
- * counted from the oldest trusted sample of the window. Samples taken meanwhile are never trusted, so a clock that is set and set back
- * leaves nothing behind. Pure: it sees the samples that it is given, and no clock.
+ * Decides whether the wall clock is trusted: not while it deviates from the monotonic clock by more than the tolerance, counted from the
+ * oldest trusted sample of the window. Samples taken without trust are discarded, so a clock that is set and set back has no later effect.
+ * Pure: it sees only the samples, and reads no clock.
  */
 export class ClockTrust {
   readonly #options: ClockTrustOptions;
-  /** Trusted ones, the oldest first; at least one. */
+  /** Trusted samples, the oldest first; at least one. */
   #offsets: readonly [Offset, ...Offset[]];
   #deviationMs = 0;
   #heldSinceMs: number | undefined;
 
-  constructor(first: ClockSample, options: ClockTrustOptions = usualClockTrust) {
+  constructor(first: ClockSample, options: ClockTrustOptions = defaultClockTrust) {
     this.#options = options;
     this.#offsets = [offsetOf(first)];
   }
@@ -51,17 +51,17 @@ export class ClockTrust {
     return this.#heldSinceMs === undefined;
   }
 
-  /** By how much the wall clock was ahead at the newest sample; negative when it was behind. */
+  /** How far the wall clock was ahead at the newest sample; negative if it was behind. */
   get deviationMs(): number {
     return this.#deviationMs;
   }
 
-  /** The time that the wall clock would show had it gone on like the monotonic one; whole milliseconds since 1970. */
+  /** Returns the time that the wall clock would show if it had run like the monotonic one, in whole milliseconds since 1970. */
   steadyMs(monotonicMs: number): number {
     return Math.floor(monotonicMs + this.#offsets[0].offsetMs);
   }
 
-  /** Takes a sample in; `monotonicMs` never falls. Returns the change of trust that it made, if any. */
+  /** Adds a sample, with `monotonicMs` never decreasing; returns the change of trust, if any. */
   observe(sample: ClockSample): ClockChange | undefined {
     const { toleranceMs, holdMsMax } = this.#options;
     const offset = offsetOf(sample);
@@ -81,7 +81,7 @@ export class ClockTrust {
     return 'accepted';
   }
 
-  /** Adds a trusted sample, unless one was added a moment ago; what the window has passed is dropped. */
+  /** Keeps a trusted sample, unless one was kept a moment ago; drops those older than the window. */
   #keep(offset: Offset): void {
     const { windowMs } = this.#options;
     const newest = this.#offsets.at(-1) ?? offset;

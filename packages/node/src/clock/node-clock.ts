@@ -1,7 +1,7 @@
 import type { Logger } from '@transitd/process';
 import { type ClockSample, ClockTrust } from './clock-trust.ts';
 
-/** Reads both clocks of the machine. */
+/** Reads the wall clock and the monotonic clock. */
 const systemClocks = (): ClockSample => ({ wallMs: Date.now(), monotonicMs: performance.now() });
 
 export interface NodeClockParts {
@@ -10,8 +10,8 @@ export interface NodeClockParts {
 }
 
 /**
- * This node's time of day, with a second opinion: the time that its monotonic clock gives. A token that
- * either calls expired is refused; a step that cannot be taken back, such as a deletion, waits until it is due by both.
+ * The node's time of day, by two sources: the wall clock, and the monotonic clock from when the wall clock was last trusted. A token that
+ * is expired by either is refused. An irreversible step, such as a deletion, waits until it is due by both.
  */
 export class NodeClock {
   readonly #log: Logger;
@@ -24,13 +24,13 @@ export class NodeClock {
     this.#trust = new ClockTrust(read());
   }
 
-  /** By the later of the two, in milliseconds since 1970: for refusing what has expired. */
+  /** Returns the later of the two times, in milliseconds since 1970: to refuse what has expired. */
   readonly now = (): number => {
     const { wallMs, monotonicMs } = this.#read();
     return Math.max(wallMs, this.#trust.steadyMs(monotonicMs));
   };
 
-  /** By the earlier of the two: for deleting, rotating and dating. */
+  /** Returns the earlier of the two times: to delete, rotate and date. */
   readonly dueNow = (): number => {
     const { wallMs, monotonicMs } = this.#read();
     return Math.min(wallMs, this.#trust.steadyMs(monotonicMs));
@@ -40,7 +40,7 @@ export class NodeClock {
     return this.#trust.isTrusted;
   }
 
-  /** Looks at the clocks, at least once a minute; logs when trust is lost, and when it returns. */
+  /** Compares the clocks and logs each change of trust; to be called at least once a minute. */
   look(): void {
     const change = this.#trust.observe(this.#read());
     if (change === undefined) return;
@@ -48,13 +48,14 @@ export class NodeClock {
     if (change === 'lost')
       this.#log.error(
         { deviation_s: deviationS },
-        'the wall clock departs from the monotonic clock: expired tokens are kept and no key is rotated by time until it is right, or for an hour',
+        'the wall clock departs from the monotonic clock: check the time of this machine. Until it is right, for an hour at most, ' +
+          'no expired token is deleted and no key is rotated by time',
       );
     else if (change === 'returned') this.#log.info('the wall clock agrees with the monotonic clock again: it is trusted');
-    else this.#log.warn('the wall clock has differed for an hour: the time that it shows is trusted from now on');
+    else this.#log.warn('the wall clock has differed for an hour: its time is trusted from now on');
   }
 
-  /** Seconds by which the wall clock is ahead of where the monotonic clock puts it, now. */
+  /** Seconds by which the wall clock is now ahead of the monotonic clock's time. */
   get deviationS(): number {
     const { wallMs, monotonicMs } = this.#read();
     return (wallMs - this.#trust.steadyMs(monotonicMs)) / 1000;

@@ -1,54 +1,57 @@
 /**
- * Whether this process may say of itself that it leads. One that stood still (stopped, swapped out, a virtual machine moved) goes on with
- * what it knew: it takes requests, and old answers of its peers that waited in buffers, before it learns that another one leads. So
- * it counts as awake again only under a lease, which answers to rounds that it sent since then give it, or when it has asked a quorum
- * itself: a hand-over that failed leaves a leader without leases for the rest of its term.
+ * Decides whether this process may claim to lead. A process that was paused (stopped, swapped out, on a virtual machine that was moved)
+ * continues with old knowledge: it accepts requests, and old messages of its peers from its buffers, before it learns that another node
+ * leads. So it counts as awake again only when it holds a lease, which needs answers to heartbeats sent since the pause, or when a quorum
+ * has confirmed its leadership: after a failed leadership transfer a leader has no leases for the rest of its term.
  */
 export class Wakefulness {
   readonly #limitMs: number;
-  /** When consensus was last seen to run. */
+  /** When consensus last ran. */
   #ranMs: number;
-  #stoodStill = false;
-  /** When that was noticed by another clock than this one. */
-  #stoodStillMs = Number.NEGATIVE_INFINITY;
+  #wasPaused = false;
+  /** When a jump of another clock showed a pause. */
+  #pausedMs = Number.NEGATIVE_INFINITY;
 
-  /** @param limitMs what a lease lasts at most: so long without a tick, and another one may have been elected. */
+  /** @param limitMs - longest lease: after this time without a tick another node may have been elected */
   constructor(limitMs: number, nowMs: number) {
     this.#limitMs = limitMs;
     this.#ranMs = nowMs;
   }
 
-  /** The process or its clock stood still, whatever this clock says: only what is confirmed from now on counts. */
-  stoodStill(nowMs: number): void {
-    this.#stoodStill = true;
-    this.#stoodStillMs = nowMs;
+  /** Records a pause that another clock showed: only a confirmation that is requested after it counts. */
+  paused(nowMs: number): void {
+    this.#wasPaused = true;
+    this.#pausedMs = nowMs;
   }
 
-  /** Consensus runs. */
+  /** Records that consensus runs. */
   ticked(nowMs: number): void {
     this.#look(nowMs);
     this.#ranMs = nowMs;
   }
 
-  /** @param holdsLease - asked at this moment; a node that is its own majority always does */
+  /** @param holdsLease - whether a lease holds now, which it always does for a node that is a majority by itself */
   isAwake(nowMs: number, holdsLease: () => boolean): boolean {
     this.#look(nowMs);
-    if (this.#stoodStill && holdsLease()) this.#wake(nowMs);
-    return !this.#stoodStill;
+    if (this.#wasPaused && holdsLease()) this.#wake(nowMs);
+    return !this.#wasPaused;
   }
 
-  /** A quorum has confirmed the lead to this node, which asked at `askedMs`. It counts for as long as a lease from then. */
-  confirmed(nowMs: number, askedMs: number): void {
+  /**
+   * Records that a quorum confirmed this node's leadership. That counts for the length of a lease from `requestedMs`, when it was
+   * requested.
+   */
+  confirmed(nowMs: number, requestedMs: number): void {
     this.#look(nowMs);
-    if (nowMs - askedMs < this.#limitMs && askedMs > this.#stoodStillMs) this.#wake(nowMs);
+    if (nowMs - requestedMs < this.#limitMs && requestedMs > this.#pausedMs) this.#wake(nowMs);
   }
 
   #wake(nowMs: number): void {
-    this.#stoodStill = false;
+    this.#wasPaused = false;
     this.#ranMs = nowMs;
   }
 
   #look(nowMs: number): void {
-    this.#stoodStill ||= nowMs - this.#ranMs >= this.#limitMs;
+    this.#wasPaused ||= nowMs - this.#ranMs >= this.#limitMs;
   }
 }

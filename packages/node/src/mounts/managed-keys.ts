@@ -15,7 +15,7 @@ import {
   type TransitErrorCode,
 } from '@transitd/transit-engine';
 
-/** Managed keys over the records in `store`. @param libraries - of the configuration */
+/** Returns the managed keys of the records in `store`. @param libraries - from the configuration */
 export function managedKeysOf(store: Store, libraries: readonly NamedLibrary[]): TokenManagedKeys {
   const registry = new ManagedKeyRegistry({ store, libraries: libraries.map(({ name }) => name) });
   return new TokenManagedKeys({ registry, tokens: new Pkcs11Tokens({ libraries }) });
@@ -31,20 +31,20 @@ export class TokenManagedKeys {
     this.#tokens = tokens;
   }
 
-  /** Logs out of every token. Nothing is to be asked afterwards. */
+  /** Logs out of every token. The keys cannot be used afterwards. */
   close(): void {
     this.#tokens.close();
   }
 
   /**
-   * What a mount may use: the keys that it is allowed, and those that are for any mount.
-   * @param allowed - names; asked each time, so that what is taken away is gone at once
+   * Returns the keys that a mount may use: those allowed to it, and those for any mount.
+   * @param allowed - returns their names; called for each use, so that a revoked key is refused at once
    */
   forMount(allowed: () => readonly string[]): ManagedKeys {
     const mayUse = ({ anyMount, name }: ManagedKeyRecord): boolean => anyMount || allowed().includes(name);
     return {
       bind: async (reference) => {
-        const record = await this.#referred(reference);
+        const record = await this.#find(reference);
         if (record === undefined || !mayUse(record)) throw notFound(reference.managedKeyName || (reference.managedKeyId ?? ''));
         return this.bind(record);
       },
@@ -56,9 +56,9 @@ export class TokenManagedKeys {
     };
   }
 
-  /** Finds the key in its token, or makes it there if that is allowed. @throws TransitError */
+  /** Finds the key in its token, or generates it there if that is allowed. @throws TransitError */
   async bind(record: ManagedKeyRecord): Promise<BoundManagedKey> {
-    const publicKey = await told(record, this.#describe(record));
+    const publicKey = await withTransitErrors(record, this.#describe(record));
     if (publicKey !== undefined && (await managedScheme(publicKey)) === undefined) {
       throw refusal(record, 'the key in the token is of a size or on a curve that is not supported');
     }
@@ -66,8 +66,8 @@ export class TokenManagedKeys {
   }
 
   /**
-   * Signs something random, so that nobody gets a signature of his own choice, and verifies it; makes the key first if it is missing and
-   * may be made.
+   * Signs random bytes, so that no caller gets a signature of chosen data, and verifies the signature. Generates the key first if it is
+   * missing and that is allowed.
    * @throws TransitError
    */
   async testSign(record: ManagedKeyRecord): Promise<void> {
@@ -84,9 +84,9 @@ export class TokenManagedKeys {
       name: record.name,
       algorithm: pkcs11Mechanisms[record.mechanism].algorithm,
       usages: new Set(record.usages),
-      sign: (input) => told(record, tokens.sign(key, input)),
-      encrypt: (input) => told(record, tokens.encrypt(key, input)),
-      decrypt: (input) => told(record, tokens.decrypt(key, input)),
+      sign: (input) => withTransitErrors(record, tokens.sign(key, input)),
+      encrypt: (input) => withTransitErrors(record, tokens.encrypt(key, input)),
+      decrypt: (input) => withTransitErrors(record, tokens.decrypt(key, input)),
     };
   }
 
@@ -104,8 +104,8 @@ export class TokenManagedKeys {
     return this.#tokens.describe(key);
   }
 
-  /** By name and by id alike; both have to mean the same key. */
-  async #referred({ managedKeyName: name = '', managedKeyId: id = '' }: ManagedKeyReference) {
+  /** Finds a record by name or id. If both are given, they must identify the same key. */
+  async #find({ managedKeyName: name = '', managedKeyId: id = '' }: ManagedKeyReference) {
     const record = name === '' ? await this.registry.byId(id) : await this.registry.byName(name);
     return id === '' || record?.id === id ? record : undefined;
   }
@@ -133,7 +133,7 @@ function tokenKey({ library, slot, tokenLabel, pin, keyLabel, keyId, mechanism }
   };
 }
 
-/** What a failure of a token is to a caller. What can only be mended by an operator is a refusal, since asking again is of no use. */
+/** The error that a caller gets for a failure of a token. If only an operator can correct it, it is a refusal: a retry is useless. */
 const codes: Readonly<Record<Pkcs11FailureCode, TransitErrorCode>> = {
   ambiguous: 'invalid_request',
   binding_missing: 'invalid_request',
@@ -150,8 +150,8 @@ const codes: Readonly<Record<Pkcs11FailureCode, TransitErrorCode>> = {
   token_not_found: 'invalid_request',
 };
 
-/** @throws TransitError for what a token fails with */
-async function told<T>({ name }: ManagedKeyRecord, call: Promise<T>): Promise<T> {
+/** Turns failures of a token into errors for callers. @throws TransitError */
+async function withTransitErrors<T>({ name }: ManagedKeyRecord, call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {

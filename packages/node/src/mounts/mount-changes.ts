@@ -4,14 +4,14 @@ import { RequestError } from '@transitd/http';
 import { shownName } from '@transitd/transit-engine';
 import { type Mount, type MountTable, type Move, newMount } from './mounts.ts';
 
-/** What can be said of a mount, when it is enabled and later; what is undefined stays. */
+/** Settings of a mount that can be set when it is enabled and changed later; undefined ones stay as they are. */
 export type MountTuning = {
   readonly [Name in 'allowedManagedKeys' | 'ciphertextPrefix' | 'defaultTtlS' | 'description' | 'maxTtlS' | 'options']?:
     | Mount[Name]
     | undefined;
 };
 
-/** What can be said of it only when it is enabled. */
+/** Settings of a mount when it is enabled; those that are not in {@link MountTuning} never change. */
 export interface MountRequest extends MountTuning {
   readonly path: string;
   readonly type: string;
@@ -19,9 +19,9 @@ export interface MountRequest extends MountTuning {
   readonly sealWrap?: boolean | undefined;
 }
 
-/** Mounts there may be: each has an engine, with caches, on every node. */
+/** Most mounts of a cluster: each has an engine with caches on every node. */
 export const mountsMax = 256;
-/** Moves that are remembered. */
+/** Most moves that are remembered. */
 export const movesMax = 32;
 const pathCharsMax = 256;
 const descriptionCharsMax = 1024;
@@ -29,12 +29,12 @@ const optionsCharsMax = 4096;
 const allowedKeysMax = 128;
 const keyNameCharsMax = 128;
 
-/** Where nothing can be mounted: the parts of this server that are no engines, and those that clients expect there. */
+/** Paths where no engine can be mounted: the parts of the API that are not engines, and those that clients expect there. */
 const reserved: ReadonlySet<string> = new Set(['audit', 'auth', 'cubbyhole', 'identity', 'sys']);
 const isReserved = (path: string): boolean => reserved.has(path.split('/', 1)[0] ?? '');
 
-/** @throws RequestError `invalid_request` */
-export function enabled({ mounts, moves }: MountTable, request: MountRequest, ciphertextPrefix: string): MountTable {
+/** Adds a mount. @throws RequestError `invalid_request` */
+export function enableMount({ mounts, moves }: MountTable, request: MountRequest, ciphertextPrefix: string): MountTable {
   const { path, type, local = false, sealWrap = false } = request;
   if (type === '') throw refusal('backend type must be specified as a string');
   if (isReserved(path)) throw refusal(`cannot mount "${path}/"`);
@@ -42,34 +42,37 @@ export function enabled({ mounts, moves }: MountTable, request: MountRequest, ci
   checkFree(mounts, path);
   if (type !== 'transit') throw refusal(`plugin not found in the catalog: ${shownName(type)}`);
   if (mounts.length >= mountsMax) throw refusal(`there are at most ${mountsMax} mounts`);
-  const mount = tunedMount({ ...newMount(path, ciphertextPrefix), local, sealWrap }, request);
+  const mount = withTuning({ ...newMount(path, ciphertextPrefix), local, sealWrap }, request);
   return { mounts: [...mounts, mount], moves };
 }
 
-/** Undefined when nothing is mounted there. @throws RequestError `invalid_request` */
-export function disabled({ mounts, moves }: MountTable, path: string): (MountTable & { readonly removed: string }) | undefined {
+/** Removes a mount; returns undefined when nothing is mounted at `path`. @throws RequestError `invalid_request` */
+export function disableMount(
+  { mounts, moves }: MountTable,
+  path: string,
+): (MountTable & { readonly removed: string }) | undefined {
   if (isReserved(path)) throw refusal(`cannot unmount "${path}/"`);
   const mount = mounts.find((each) => each.path === path);
   return mount && { mounts: mounts.filter((each) => each !== mount), moves, removed: mount.id };
 }
 
-/** @throws RequestError `invalid_request` */
-export function tuned({ mounts, moves }: MountTable, path: string, tuning: MountTuning): MountTable {
+/** Changes settings of a mount. @throws RequestError `invalid_request` */
+export function tuneMount({ mounts, moves }: MountTable, path: string, tuning: MountTuning): MountTable {
   const mount = mountAt(mounts, path);
-  const next = tunedMount(mount, tuning);
+  const next = withTuning(mount, tuning);
   return { mounts: mounts.map((each) => (each === mount ? next : each)), moves };
 }
 
-/** @throws RequestError `invalid_request` */
-export function moved(
+/** Moves a mount to another path. @throws RequestError `invalid_request` */
+export function moveMount(
   { mounts, moves }: MountTable,
   { from, to }: { readonly from: string; readonly to: string },
 ): MountTable & { readonly move: Move } {
-  const wrong = [from, to].find(isReserved);
-  if (wrong !== undefined) throw refusal(`cannot remount "${wrong}/"`);
+  const reservedPath = [from, to].find(isReserved);
+  if (reservedPath !== undefined) throw refusal(`cannot remount "${reservedPath}/"`);
   const mount = mountAt(mounts, from);
   checkPath(to);
-  // It does not stand in its own way, but for a move to where it is.
+  // The mount does not conflict with itself, except in a move to its present path.
   checkFree(from === to ? mounts : mounts.filter((each) => each !== mount), to);
   const move = { id: randomUUID(), from, to };
   return {
@@ -79,7 +82,7 @@ export function moved(
   };
 }
 
-/** @throws RequestError `invalid_request` */
+/** Returns the mount at `path`. @throws RequestError `invalid_request` */
 export function mountAt(mounts: readonly Mount[], path: string): Mount {
   const mount = mounts.find((each) => each.path === path);
   if (mount === undefined) throw refusal(`No secret engine mount at ${path}/`);
@@ -95,15 +98,15 @@ function checkPath(path: string): void {
   if (path.endsWith('/tune')) throw refusal('a mount path does not end with "/tune": that is where a mount is tuned');
 }
 
-/** Neither may a path be the beginning of another: every request would belong to both. */
+/** Refuses a path that is a prefix of another or has one as a prefix: requests would belong to both mounts. */
 function checkFree(mounts: readonly Mount[], path: string): void {
-  const inTheWay = mounts.find((mount) => `${mount.path}/`.startsWith(`${path}/`) || `${path}/`.startsWith(`${mount.path}/`));
-  if (inTheWay !== undefined) throw refusal(`path is already in use at ${inTheWay.path}/`);
+  const conflicting = mounts.find((mount) => `${mount.path}/`.startsWith(`${path}/`) || `${path}/`.startsWith(`${mount.path}/`));
+  if (conflicting !== undefined) throw refusal(`path is already in use at ${conflicting.path}/`);
 }
 
-function tunedMount(mount: Mount, tuning: MountTuning): Mount {
-  const given = Object.fromEntries(Object.entries(tuning).filter(([name, value]) => tunable.has(name) && value !== undefined));
-  const next: Mount = { ...mount, ...given };
+function withTuning(mount: Mount, tuning: MountTuning): Mount {
+  const changes = Object.fromEntries(Object.entries(tuning).filter(([name, value]) => tunable.has(name) && value !== undefined));
+  const next: Mount = { ...mount, ...changes };
   if (next.description.length > descriptionCharsMax) throw refusal(`a description has at most ${descriptionCharsMax} characters`);
   if (JSON.stringify(next.options).length > optionsCharsMax)
     throw refusal(`options have at most ${optionsCharsMax} characters in all`);

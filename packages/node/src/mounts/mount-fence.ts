@@ -3,21 +3,21 @@ import type { Store } from '@transitd/storage-fsm';
 import { type Mount, removedPath } from './mounts.ts';
 
 /**
- * The store as the engine of a mount sees it: nothing is written for a mount that is removed. The condition holds for what was
- * proposed before the removal was known here; so behind a removal in the log no record of the mount comes up any more.
- * @param isGone - whether the removal is known here
- * @throws RequestError `no_handler` from commits for a mount that is gone
+ * Returns the store for the engine of a mount: nothing is written for a removed mount. Each commit has the condition that the mount is not
+ * removed, for commits that were proposed before this node knew of the removal. So the log has no record of the mount after its removal.
+ * @param isRemoved - returns whether this node knows of the removal
+ * @throws RequestError `no_handler` from commits for a removed mount
  */
-export function fenced(store: Store, { path, id }: Pick<Mount, 'path' | 'id'>, isGone: () => boolean): Store {
+export function fenced(store: Store, { path, id }: Pick<Mount, 'path' | 'id'>, isRemoved: () => boolean): Store {
   const isPresent = { path: removedPath(id), revision: 0 };
   return {
     get: (at) => store.get(at),
     range: (query) => store.range(query),
     watch: (prefix, listener) => store.watch(prefix, listener),
     async commit(transaction) {
-      if (isGone()) throw noHandler(`${path}/`);
+      if (isRemoved()) throw noHandler(`${path}/`);
       const result = await store.commit({ ...transaction, conditions: [...transaction.conditions, isPresent] });
-      if (result.outcome === 'conflict' && isGone()) throw noHandler(`${path}/`);
+      if (result.outcome === 'conflict' && isRemoved()) throw noHandler(`${path}/`);
       return result;
     },
   };

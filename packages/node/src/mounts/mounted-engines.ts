@@ -1,7 +1,7 @@
 import { noHandler } from '@transitd/http';
 import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import { type ManagedKeys, TransitEngine, TransitError } from '@transitd/transit-engine';
-import { disabled, enabled, type MountRequest, type MountTuning, moved, tuned } from './mount-changes.ts';
+import { disableMount, enableMount, type MountRequest, type MountTuning, moveMount, tuneMount } from './mount-changes.ts';
 import { fenced } from './mount-fence.ts';
 import {
   type Mount,
@@ -15,23 +15,23 @@ import {
 } from './mounts.ts';
 
 export interface MountedEnginesOptions {
-  /** The records in clear. */
+  /** The decrypted records. */
   readonly store: Store;
-  /** Of new mounts that name none. */
+  /** For new mounts without a prefix of their own. */
   readonly ciphertextPrefix: string;
-  /** What a mount may use that is allowed these managed keys at the time. */
+  /** Returns the managed keys of a mount. @param allowed - returns the names that are allowed to it at the time */
   readonly managedKeysFor: (allowed: () => readonly string[]) => ManagedKeys;
-  /** By which keys are dated and rotated, in milliseconds since 1970. */
+  /** The time by which keys are dated and rotated, in milliseconds since 1970. */
   readonly now: () => number;
-  /** The mounts could not be read anew: nothing is served any more from those that were known. */
+  /** Called when changed mounts could not be read; all engines are closed then. */
   readonly onFailure: (error: unknown) => void;
 }
 
 interface Mounted {
   readonly engine: TransitEngine;
   mount: Mount;
-  /** The mount was removed: nothing is written for it any more. */
-  isGone: boolean;
+  /** Nothing is written for a removed mount. */
+  isRemoved: boolean;
 }
 
 type Decision = (MountTable & { readonly removed?: string }) | undefined;
@@ -39,8 +39,8 @@ type Decision = (MountTable & { readonly removed?: string }) | undefined;
 const attemptsMax = 5;
 
 /**
- * The mounts as the records have them, each with its engine. It follows the records on every node alike: a mount that is removed is
- * closed within the apply of its removal, and every other change holds when {@link changing} has resolved.
+ * The mounts in the records, each with its engine. Every node follows changes of the records: the apply of a removal closes the mount, and
+ * any other change is in force when {@link changing} has resolved.
  */
 export class MountedEngines {
   readonly #options: MountedEnginesOptions;
@@ -63,12 +63,12 @@ export class MountedEngines {
   static async open(options: MountedEnginesOptions): Promise<MountedEngines> {
     const mounts = new MountedEngines(options);
     const first = mounts.#read();
-    // What changes meanwhile is read behind it.
-    const begun = first.catch(() => undefined);
-    mounts.#changing = begun;
+    // Changes that arrive meanwhile are read after it.
+    const firstEnd = first.catch(() => undefined);
+    mounts.#changing = firstEnd;
     try {
       await first;
-      if (mounts.#changing === begun) mounts.#changing = undefined;
+      if (mounts.#changing === firstEnd) mounts.#changing = undefined;
       await mounts.#changing;
       return mounts;
     } catch (error) {
@@ -81,19 +81,19 @@ export class MountedEngines {
     return this.#table.mounts;
   }
 
-  /** By the path of their mount. */
+  /** Engines by the path of their mount. */
   get engines(): ReadonlyMap<string, TransitEngine> {
     return this.#engines;
   }
 
-  /** Pending while a change that was applied is not in force yet: who comes behind it waits. Never fails. */
+  /** Pending while an applied change is not in force yet: later requests wait for it. Never rejects. */
   get changing(): Promise<void> | undefined {
     return this.#changing;
   }
 
   /**
-   * The mount that a request's path lies below, and how many of its segments are the mount's.
-   * @throws StoreError `sealed` when it is closed: that is not to look as if nothing were mounted
+   * Returns the mount of a request's path, and how many of the segments are the mount's path.
+   * @throws StoreError `sealed` when the engines are closed, rather than undefined as if nothing were mounted
    */
   under(segments: readonly string[]): { readonly path: string; readonly depth: number } | undefined {
     if (this.#closed) throw new StoreError('sealed', 'transitd is sealed');
@@ -106,33 +106,33 @@ export class MountedEngines {
     return undefined;
   }
 
-  /** A move that was made not too long ago. */
+  /** Returns a move, if it is one of the last. */
   move(id: string): Move | undefined {
     return this.#table.moves.find((each) => each.id === id);
   }
 
   /** @throws RequestError `invalid_request`; TransitError `conflict`; StoreError */
   async enable(request: MountRequest): Promise<void> {
-    await this.#change((table) => enabled(table, request, this.#options.ciphertextPrefix));
+    await this.#change((table) => enableMount(table, request, this.#options.ciphertextPrefix));
   }
 
-  /** Nothing happens where nothing is mounted. @throws RequestError `invalid_request`; TransitError `conflict`; StoreError */
+  /** Does nothing when nothing is mounted at `path`. @throws RequestError `invalid_request`; TransitError `conflict`; StoreError */
   async disable(path: string): Promise<void> {
-    await this.#change((table) => disabled(table, path));
+    await this.#change((table) => disableMount(table, path));
   }
 
   /** @throws RequestError `invalid_request`; TransitError `conflict`; StoreError */
   async tune(path: string, tuning: MountTuning): Promise<void> {
-    await this.#change((table) => tuned(table, path, tuning));
+    await this.#change((table) => tuneMount(table, path, tuning));
   }
 
   /** @returns the id of the move @throws RequestError `invalid_request`; TransitError `conflict`; StoreError */
   async remount(paths: { readonly from: string; readonly to: string }): Promise<string> {
-    const { move } = await this.#change((table) => moved(table, paths));
+    const { move } = await this.#change((table) => moveMount(table, paths));
     return move.id;
   }
 
-  /** Forgets every key. Nothing is to be asked afterwards. */
+  /** Drops every key. No method may be called afterwards. */
   close(): void {
     this.#closed = true;
     this.#unwatch();
@@ -141,7 +141,7 @@ export class MountedEngines {
     this.#show({ mounts: [], moves: [] });
   }
 
-  /** Of two changes at once one meets the other's revision, and decides anew. */
+  /** Commits a change. If another one is committed first, the revision does not match and the change is decided again. */
   async #change<D extends Decision>(decide: (table: MountTable) => D): Promise<D> {
     const { store } = this.#options;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -155,7 +155,7 @@ export class MountedEngines {
       await this.#changing;
       return next;
     }
-    throw new TransitError('too_many_conflicts', 'the mounts changed too often in the meantime; nothing was done');
+    throw new TransitError('too_many_conflicts', 'the mounts changed too often in the meantime; nothing was done, try again');
   }
 
   #follow(changes: Changes): void {
@@ -175,18 +175,18 @@ export class MountedEngines {
     this.#changing = reading;
   }
 
-  /** Opens what is new and closes what is gone; then all of it is in force at once. */
+  /** Opens new mounts and closes removed ones; all changes come into force at once. */
   async #read(): Promise<void> {
     const { table } = await readMounts(this.#options.store);
-    const fresh: Mounted[] = [];
+    const added: Mounted[] = [];
     for (const mount of table.mounts) {
-      if (!this.#mounted.has(mount.id)) fresh.push(await this.#open(mount));
+      if (!this.#mounted.has(mount.id)) added.push(await this.#open(mount));
     }
     if (this.#closed) {
-      for (const { engine } of fresh) engine.close();
+      for (const { engine } of added) engine.close();
       return;
     }
-    for (const mounted of fresh) this.#mounted.set(mounted.mount.id, mounted);
+    for (const mounted of added) this.#mounted.set(mounted.mount.id, mounted);
     const present = new Set(table.mounts.map(({ id }) => id));
     for (const id of [...this.#mounted.keys()]) if (!present.has(id)) this.#remove(id);
     this.#show(table);
@@ -196,13 +196,13 @@ export class MountedEngines {
     const { store, managedKeysFor, now } = this.#options;
     const { id, ciphertextPrefix } = mount;
     const engine = new TransitEngine({
-      store: fenced(store, mount, () => mounted.isGone),
+      store: fenced(store, mount, () => mounted.isRemoved),
       mountId: id,
       ciphertextPrefix,
       now,
       managedKeys: managedKeysFor(() => mounted.mount.allowedManagedKeys),
     });
-    const mounted: Mounted = { engine, mount, isGone: false };
+    const mounted: Mounted = { engine, mount, isRemoved: false };
     await engine.open();
     return mounted;
   }
@@ -211,7 +211,7 @@ export class MountedEngines {
     const mounted = this.#mounted.get(id);
     if (mounted === undefined) return;
     const { path } = mounted.mount;
-    mounted.isGone = true;
+    mounted.isRemoved = true;
     this.#mounted.delete(id);
     mounted.engine.close(() => noHandler(`${path}/`));
     this.#show(this.#table);
@@ -239,5 +239,5 @@ export class MountedEngines {
   }
 }
 
-/** That it was written is what counts. */
+/** The record only has to exist. */
 const removalMark = Uint8Array.of(1);

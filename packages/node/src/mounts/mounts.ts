@@ -2,38 +2,38 @@ import { randomUUID } from 'node:crypto';
 import type { Store, Write } from '@transitd/storage-fsm';
 import { z } from 'zod';
 
-/** Where an engine answers, and the id under which its records lie: a mount can move, its records never do. */
+/** A mounted engine: its path, and the id that prefixes its records. A mount can move, its records do not. */
 export type Mount = Readonly<z.output<typeof mountShape>>;
 
-/** A move that was made. */
+/** A completed move. */
 export interface Move {
   readonly id: string;
   readonly from: string;
   readonly to: string;
 }
 
-/** Every mount, by no order but that of their making; no path is the beginning of another. */
+/** All mounts in the order of their creation. No path is a prefix of another. */
 export interface MountTable {
   readonly mounts: readonly Mount[];
   /** The newest last. */
   readonly moves: readonly Move[];
 }
 
-/** Before it: every record that tells of mounts. */
+/** The record of the mount table, and the prefix of all records about mounts. */
 export const mountsPath = 'core/mounts';
 const removedPrefix = 'core/mounts-removed/';
-/** Written with the removal of a mount, and there until none of its records is. */
+/** The record of a removal, written with it and deleted with the last record of the mount. */
 export const removedPath = (mountId: string): string => removedPrefix + mountId;
 export const allRemoved = removedPrefix;
-/** The mount whose removal the record at `path` tells; undefined for any other record. */
+/** Returns the id of the mount whose removal the record at `path` is; undefined for any other record. */
 export const removedIn = (path: string): string | undefined =>
   path.startsWith(removedPrefix) ? path.slice(removedPrefix.length) : undefined;
 
-/** Before every record of a mount. */
+/** Returns the prefix of all records of a mount. */
 export const recordsOf = (mountId: string): string => `transit/${mountId}/`;
 
 const mountShape = z.object({
-  /** Segments without slashes at the ends. */
+  /** Without slashes at its ends. */
   path: z.string(),
   type: z.literal('transit'),
   id: z.string(),
@@ -42,14 +42,14 @@ const mountShape = z.object({
   options: z.record(z.string(), z.string()).default({}),
   local: z.boolean().default(false),
   sealWrap: z.boolean().default(false),
-  /** Seconds, as is the next; 0 leaves it to the node. */
+  /** In seconds, as is `maxTtlS`; 0 for the node's default. */
   defaultTtlS: z.number().default(0),
   maxTtlS: z.number().default(0),
-  /** Names of managed keys that it may use beside those for any mount. */
+  /** Names of the managed keys that it may use, besides those for any mount. */
   allowedManagedKeys: z.array(z.string()).readonly().default([]),
 });
 
-/** Format 1 had nothing but paths, ids and prefixes. */
+/** Format 1 had only paths, ids and prefixes. */
 const tableShape = z.object({
   format: z.union([z.literal(1), z.literal(2)]),
   mounts: z.array(mountShape),
@@ -57,11 +57,11 @@ const tableShape = z.object({
 });
 const format = 2;
 
-/** A transit engine that has no records yet. */
+/** Returns a mount with a new id, and so without records. */
 export const newMount = (path: string, ciphertextPrefix: string): Mount =>
   mountShape.parse({ path, type: 'transit', id: randomUUID(), ciphertextPrefix });
 
-/** The mounts of a new cluster: one transit engine. */
+/** Returns the record with the mounts of a new cluster: one transit engine. */
 export const initialMounts = (ciphertextPrefix: string): Write =>
   writtenMounts({ mounts: [newMount('transit', ciphertextPrefix)], moves: [] });
 
@@ -70,7 +70,7 @@ export const writtenMounts = ({ mounts, moves }: MountTable): Write => ({
   value: Buffer.from(JSON.stringify({ format, mounts, moves })),
 });
 
-/** @throws Error when the record is missing or of an unknown format: then the node cannot serve */
+/** @throws Error when the record is missing or has an unknown format: the services cannot be loaded then */
 export async function readMounts(store: Store): Promise<{ readonly table: MountTable; readonly revision: number }> {
   const record = await store.get(mountsPath);
   if (record === undefined) throw new Error(`the record ${mountsPath} is missing`);

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { decodeMembership, overtakenFile, removalFile } from '@transitd/cluster';
-import { requireOwn, requireOwnerOnly, StartError, version } from '@transitd/process';
+import { requireOwner, requireOwnerOnly, StartError, version } from '@transitd/process';
 import type { ConfState, NodeId } from '@transitd/raft-core';
 import { archiveOf, noProof, sumsOf } from '@transitd/snapshot-archive';
 import {
@@ -15,25 +15,25 @@ import {
   withRecoveredState,
 } from '@transitd/storage-fsm';
 
-/** A state from a node's disk, read through and found whole. */
+/** A state read from a node's disk, completely and without damage. */
 export interface Recovery {
   readonly state: RecoveredState;
-  /** `node_id` of its configuration, as the member list has it. */
+  /** The node's `node_id`, from the membership list. */
   readonly name: string | undefined;
-  /** Whether the newest configuration still names the node, as far as that was read, and nobody told it that it was removed. */
+  /** Whether the newest readable configuration includes the node, and no member told it that it was removed. */
   readonly isMember: boolean;
-  /** Whether it was told that its disk was set back, or is a copy (decision 72). */
+  /** Whether a member told the node that its disk is an older state or a copy (decision 72). */
   readonly isOvertaken: boolean;
   readonly records: number;
-  /** What `GET sys/storage/raft/snapshot` gives, without a proof: the root key is not on the disk. */
+  /** Returns the archive as `GET sys/storage/raft/snapshot` does, but without a proof: the root key is not on the disk. */
   readonly archive: () => Readable;
 }
 
 /**
- * Reads the data directory of a stopped node for `use`.
- * @throws StartError when it cannot be used as it is or a node runs on it; StorageDamaged, StorageFailed; what `use` throws
+ * Calls `use` with the state in the data directory of a stopped node.
+ * @throws StartError when the directory cannot be used or a node runs on it; StorageDamaged, StorageFailed; what `use` throws
  */
-export async function recovering<T>(
+export async function withRecovery<T>(
   directory: string,
   options: RecoveryOptions,
   use: (recovery: Recovery) => Promise<T>,
@@ -50,7 +50,7 @@ export async function recovering<T>(
 async function requireStoppedNode(directory: string): Promise<void> {
   try {
     if (!(await hasNode(directory))) throw new StartError(`${directory} holds no node`);
-    requireOwn(directory);
+    requireOwner(directory);
     requireOwnerOnly(directory);
     requireOwnerOnly(join(directory, 'node.state'));
   } catch (error) {
@@ -96,7 +96,7 @@ function nameOf(node: NodeId, { context }: ConfState): string | undefined {
   try {
     return decodeMembership(context).members.find(({ id }) => id === node)?.name;
   } catch {
-    return undefined; // of another version: what is recovered does not depend on it
+    return undefined; // of another version: the recovery does not depend on it
   }
 }
 

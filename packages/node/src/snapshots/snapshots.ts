@@ -9,7 +9,7 @@ import { authorityPath, type ClusterAuthority, type Storage } from '@transitd/cl
 import { RequestError } from '@transitd/http';
 import { type Logger, version } from '@transitd/process';
 import { CodecError } from '@transitd/raft-core';
-import { archiveOf, garbage, noProof, readArchive, type SealedParts, sumsOf } from '@transitd/snapshot-archive';
+import { archiveOf, noProof, readArchive, type SealedParts, sumsOf, unusableSnapshot } from '@transitd/snapshot-archive';
 import {
   clearRestores,
   inspectSnapshot,
@@ -27,57 +27,61 @@ export interface SnapshotsParts {
   /** The data directory. */
   readonly directory: string;
   readonly log: Logger;
-  /** The cluster's authority that signs; undefined while there is none. @throws StoreError */
+  /** Returns the cluster's signing authority; undefined while there is none. @throws StoreError */
   readonly authority: () => Promise<ClusterAuthority | undefined>;
-  /** Has the cluster's authority written under the keys that are in force. */
+  /** Writes the cluster's authority under the keys in force. */
   readonly restoreAuthority: (authority: ClusterAuthority) => Promise<void>;
 }
 
 export interface RestoreResult {
   readonly records: number;
-  /** The snapshot is of another root key: the nodes are sealed until its shares, or its seal key, are given. */
+  /** The snapshot has another root key: the nodes are sealed until its shares or its seal key are given. */
   readonly sealed: boolean;
 }
 
-/** Of the state in one archive. */
+/** Limit of the state in one archive. */
 const stateBytesMax = 64 * 2 ** 30;
-/** How long what is applied may take to reach the disk. */
+/** Longest wait for applied entries to be flushed to disk. */
 const flushWithinMs = 10_000;
-const lookMs = 20;
-/** Archives at a time: each is a copy of the state on disk until its caller has read it. */
-const takenMax = 4;
-/** What belongs to this cluster and not to its state: without it nobody could join it any more. Paths below it, such as that of an authority that is to follow, are kept too. */
+const pollMs = 20;
+/** Most archives at a time: each is a copy of the state on disk until its caller has read it. */
+const openArchivesMax = 4;
+/**
+ * Records that a restore keeps: the authority belongs to the cluster, not to its state, and no node could join without it. Paths below it,
+ * such as that of the next authority in a rotation, are kept too.
+ */
 const keep = [authorityPath];
 
-/** Files on their way, in a folder of their own below the data directory; what a crash has left there is of no use. */
-export const transfersIn = (directory: string): string => join(directory, 'transfers');
+/** Returns the folder for archives in transfer, below the data directory. Files that a crash left there are deleted at the next start. */
+export const transfersFolder = (directory: string): string => join(directory, 'transfers');
 
-/** Backups of the state of the cluster, and putting them back; on the active node. */
+/** Takes backups of the cluster's state and restores them, on the active node. */
 export class Snapshots {
   readonly #parts: SnapshotsParts;
-  /** Archives that are being made or read. */
-  #taken = 0;
-  /** The restore under way. */
+  /** Archives that are being written or read. */
+  #openArchives = 0;
+  /** Id of the restore in progress. */
   #attempt: string | undefined;
-  /** To be written again as soon as the barrier is open: the snapshot's keys do not open it. */
+  /** The cluster's authority, to be written again as soon as the barrier is unsealed with the keys of the snapshot. */
   #authority: ClusterAuthority | undefined;
 
   constructor(parts: SnapshotsParts) {
     this.#parts = parts;
   }
 
-  /** An archive of all that was acknowledged before the call. @throws StoreError */
+  /** Returns an archive with everything that was acknowledged before the call. @throws StoreError */
   async take(): Promise<Readable> {
-    if (this.#taken >= takenMax) throw new StoreError('busy', 'other snapshots are being taken');
-    this.#taken += 1;
+    if (this.#openArchives >= openArchivesMax)
+      throw new StoreError('busy', `${openArchivesMax} snapshots are being taken already; try again later`);
+    this.#openArchives += 1;
     let path = '';
     try {
       const { storage, barrier } = this.#parts;
       const { appliedIndex, clusterId } = storage.driver.status();
-      await this.#flushed(appliedIndex);
+      await this.#waitForFlush(appliedIndex);
       path = await this.#newFile();
       const sum = createHash('sha256');
-      await writeSnapshotFile(path, this.#watched(storage.snapshots.backup(), sum));
+      await writeSnapshotFile(path, this.#checkingDisk(storage.snapshots.backup(), sum));
       const { meta } = await inspectSnapshot(readSnapshotFile(path));
       const state = { bytes: (await stat(path)).size, sha256: sum.digest('hex') };
       const { index, term } = meta;
@@ -88,50 +92,53 @@ export class Snapshots {
       const sums = sumsOf(parts);
       const archive = archiveOf({ ...parts, sums, proof: barrier.proveSnapshot(sums) }, createReadStream(path));
       archive.once('close', () => {
-        this.#taken -= 1;
+        this.#openArchives -= 1;
         void rm(path, { force: true });
       });
       return archive;
     } catch (error) {
-      this.#taken -= 1;
+      this.#openArchives -= 1;
       if (path !== '') await rm(path, { force: true });
       throw error;
     }
   }
 
   /**
-   * Puts an archive in the place of the state, on every node at once. Nothing changes before all of it has been checked.
-   * @param proved - it has to be shown that it was made under the present root key
+   * Replaces the state by that of an archive, on every node at the same log entry. Nothing changes before the whole archive was checked.
+   * @param proved - require the proof that it was made under the present root key
    * @throws RequestError `invalid_request`, StoreError; what `source` throws
    */
   async restore(source: AsyncIterable<Uint8Array>, { proved }: { readonly proved: boolean }): Promise<RestoreResult> {
-    if (this.#attempt !== undefined) throw new StoreError('busy', 'another snapshot is being restored');
+    if (this.#attempt !== undefined) throw new StoreError('busy', 'another snapshot is being restored; try again later');
     const attempt = randomUUID();
     this.#attempt = attempt;
     const statePath = await this.#newFile();
     try {
       const parts = await readArchive(source, { statePath, bytesMax: stateBytesMax, watch: () => this.#refuseWhenLow() });
       await this.#check(parts, { statePath, proved });
-      return await this.#putBack(statePath, attempt);
+      return await this.#replaceState(statePath, attempt);
     } finally {
       this.#attempt = undefined;
       await rm(statePath, { force: true });
     }
   }
 
-  /** What a restore could not do because its snapshot has sealed the node: done as soon as it is open, whoever is active then. @throws StoreError, ClusterCallError */
+  /**
+   * Completes a restore whose snapshot sealed this node: once unsealed, writes the authority, whichever node is active then.
+   * @throws StoreError, ClusterCallError
+   */
   async finish(): Promise<void> {
     if (this.#authority === undefined || this.#parts.barrier.state.sealed) return;
     await this.#parts.restoreAuthority(this.#authority);
     this.#authority = undefined;
-    this.#parts.log.info("the cluster's authority was written under the keys of the snapshot");
+    this.#parts.log.info("the cluster's authority was written under the keys of the restored snapshot");
   }
 
-  /** What the active node does from time to time: clears what restores have left. @throws StoreError */
-  async upkeep(): Promise<void> {
+  /** Deletes the leftovers of ended restores; a periodic task of the active node. @throws StoreError */
+  async clearLeftovers(): Promise<void> {
     const { storage } = this.#parts;
-    const underWay = this.#attempt;
-    await clearRestores(storage.replica, storage.machine, underWay === undefined ? {} : { underWay });
+    const attempt = this.#attempt;
+    await clearRestores(storage.replica, storage.machine, attempt === undefined ? {} : { underWay: attempt });
   }
 
   async #check(
@@ -141,19 +148,22 @@ export class Snapshots {
     if (proved && proof.equals(noProof))
       throw new RequestError(
         'invalid_request',
-        'this snapshot was recovered from the disk of a stopped node, and nothing proves what it holds: only snapshot-force restores it, and seals the nodes if its keys are others',
+        'this snapshot was recovered from the disk of a stopped node, so nothing proves its content: only snapshot-force restores it, ' +
+          'and seals all nodes if its keys are not the present ones',
       );
     if (proved && !this.#parts.barrier.isSnapshotProof(sums, proof))
       throw new RequestError(
         'invalid_request',
-        'this snapshot was made under another root key, or is not from such a server: snapshot-force restores it all the same, and seals the nodes if its keys are others',
+        'this snapshot was made under another root key, or not by this program: only snapshot-force restores it, ' +
+          'and seals all nodes if its keys are not the present ones',
       );
     const summary = await this.#summary(statePath);
-    if (summary.meta.index !== meta.index || summary.meta.term !== meta.term) throw garbage('its meta.json is of another state');
+    if (summary.meta.index !== meta.index || summary.meta.term !== meta.term)
+      throw unusableSnapshot('its meta.json does not match its state');
     await this.#requireOpenable(statePath);
   }
 
-  /** A state that this node's seal cannot open would leave the cluster sealed, without a way back. */
+  /** Refuses a state that this node's seal cannot open: it would leave the cluster sealed with no way back. */
   async #requireOpenable(path: string): Promise<void> {
     const records = await recordsOfSnapshot(readSnapshotFile(path), sealRecordPaths);
     try {
@@ -162,7 +172,8 @@ export class Snapshots {
       if (!(error instanceof BarrierError)) throw error;
       throw new RequestError(
         'invalid_request',
-        `the seal of this node cannot open this snapshot, and nothing was changed: ${error.message}. For a static seal, configure the seal key of the snapshot as seal.previous on every node, restart them, and restore again`,
+        `the seal of this node cannot open this snapshot, and nothing was changed: ${error.message}. ` +
+          'For a static seal, configure the seal key of the snapshot as seal.previous on every node, restart them, and restore again',
       );
     }
   }
@@ -171,37 +182,40 @@ export class Snapshots {
     try {
       return await inspectSnapshot(readSnapshotFile(path));
     } catch (error) {
-      throw error instanceof CodecError ? garbage(error.message) : error;
+      throw error instanceof CodecError ? unusableSnapshot(error.message) : error;
     }
   }
 
-  async #putBack(path: string, attempt: string): Promise<RestoreResult> {
+  async #replaceState(path: string, attempt: string): Promise<RestoreResult> {
     const { storage, barrier, log } = this.#parts;
     const authority = await this.#parts.authority();
     const { outcome, records, index } = await restoreSnapshot(storage.replica, () => readSnapshotFile(path), { attempt, keep });
-    if (outcome === 'superseded') throw new StoreError('busy', 'another restore has begun meanwhile; the state is as it was');
-    log.warn({ records, index }, 'the state was replaced by a snapshot');
+    if (outcome === 'superseded')
+      throw new StoreError('busy', 'another restore has started in the meantime; this one changed nothing');
+    log.warn({ records, index }, 'the state was replaced by that of a snapshot');
     this.#authority = authority;
     try {
-      // The snapshot's keyring is in force: a key that was never used is safe whatever was written since, and what is kept is
-      // written under it.
+      // The snapshot's keyring is in force. A new key has certainly encrypted nothing before, and the kept records are written under it.
       await barrier.rotation.rotate();
       await this.finish();
       return { records, sealed: false };
     } catch (error) {
       if (!(error instanceof StoreError || error instanceof BarrierError)) throw error;
-      log.warn({ reason: error.message }, 'the keys of the snapshot are not those of this node');
+      log.warn(
+        { reason: error.message },
+        'the keys of the restored snapshot are not those of this node: unseal every node with the shares or seal key of the snapshot',
+      );
       return { records, sealed: barrier.state.sealed };
     }
   }
 
-  async #flushed(index: number): Promise<void> {
+  async #waitForFlush(index: number): Promise<void> {
     const { driver } = this.#parts.storage;
-    for (const endMs = performance.now() + flushWithinMs; driver.status().flushedIndex < index; await pause(lookMs))
-      if (performance.now() > endMs) throw new StoreError('busy', 'the state is not on the disk yet');
+    for (const endMs = performance.now() + flushWithinMs; driver.status().flushedIndex < index; await pause(pollMs))
+      if (performance.now() > endMs) throw new StoreError('busy', 'the state is not on disk yet; try again later');
   }
 
-  async *#watched(source: AsyncIterable<Uint8Array>, sum: ReturnType<typeof createHash>): AsyncGenerator<Uint8Array> {
+  async *#checkingDisk(source: AsyncIterable<Uint8Array>, sum: ReturnType<typeof createHash>): AsyncGenerator<Uint8Array> {
     for await (const chunk of source) {
       this.#refuseWhenLow();
       sum.update(chunk);
@@ -215,7 +229,7 @@ export class Snapshots {
 
   async #newFile(): Promise<string> {
     this.#refuseWhenLow();
-    const folder = transfersIn(this.#parts.directory);
+    const folder = transfersFolder(this.#parts.directory);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     return join(folder, `${randomUUID()}.bin`);
   }

@@ -1,14 +1,14 @@
 import type { BarrierOperation } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 
-/** A store that reports how long each operation took, in milliseconds, also of those that fail. A commit that only removes is a `delete`. */
+/** Returns a store that reports how long each operation took, failed ones included. A commit that only deletes records is a `delete`. */
 export function timedStore(store: Store, observe: (operation: BarrierOperation, ms: number) => void): Store {
   const timed = async <T>(operation: BarrierOperation, work: () => Promise<T>): Promise<T> => {
-    const begunMs = performance.now();
+    const startMs = performance.now();
     try {
       return await work();
     } finally {
-      observe(operation, performance.now() - begunMs);
+      observe(operation, performance.now() - startMs);
     }
   };
   return {

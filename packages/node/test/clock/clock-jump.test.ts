@@ -9,7 +9,7 @@ class Machine {
   #wallMs = 1_700_000_000_000;
   #bootMs = 90_120;
 
-  /** @param bootStepMs - what the time since boot is rounded down to */
+  /** @param bootStepMs - the time since boot is rounded down to a multiple of this */
   constructor({ bootStepMs = 10 }: { readonly bootStepMs?: number } = {}) {
     this.#bootStepMs = bootStepMs;
   }
@@ -20,7 +20,7 @@ class Machine {
     this.#bootMs += ms;
   }
 
-  /** The monotonic clock stands still. */
+  /** The machine is suspended: the monotonic clock stops. */
   suspended(ms: number, { seenBy = ['wall', 'boot'] }: { seenBy?: readonly ('wall' | 'boot')[] } = {}): void {
     if (seenBy.includes('wall')) this.#wallMs += ms;
     if (seenBy.includes('boot')) this.#bootMs += ms;
@@ -39,8 +39,8 @@ class Machine {
   }
 }
 
-describe('a jump of the clocks', () => {
-  it('is none while all run, however long a reading takes', () => {
+describe('ClockJump', () => {
+  it('detects nothing while all clocks run, however long a reading takes', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ ms: fc.double({ min: 0, max: 90_000, noNaN: true }), takesMs: fc.nat(500), boot: fc.boolean() })),
@@ -58,7 +58,7 @@ describe('a jump of the clocks', () => {
   });
 
   for (const bootStepMs of [10, 100, 1_000]) {
-    it(`is none while all run and the time since boot is rounded down to ${bootStepMs} ms, also where that changes`, () => {
+    it(`detects nothing while all clocks run and the time since boot is rounded down to ${bootStepMs} ms, even if that changes`, () => {
       fc.assert(
         fc.property(fc.array(fc.nat(3_000)), fc.boolean(), (steps, changes) => {
           const [exact, coarse] = [new Machine(), new Machine({ bootStepMs })];
@@ -72,7 +72,7 @@ describe('a jump of the clocks', () => {
       );
     });
 
-    it(`is noticed after a suspension that only a time since boot in steps of ${bootStepMs} ms shows`, () => {
+    it(`detects a suspension that only a time since boot in steps of ${bootStepMs} ms shows`, () => {
       const machine = new Machine({ bootStepMs });
       const clocks = new ClockJump(machine.read());
       const runs = (): number => {
@@ -95,7 +95,7 @@ describe('a jump of the clocks', () => {
     { what: 'a wall clock that is set forward', act: (machine: Machine) => machine.wallClockSet(1_400), boot: false },
     { what: 'a wall clock that is set back', act: (machine: Machine) => machine.wallClockSet(-1_400), boot: false },
   ])
-    it(`is noticed after ${what}, once`, () => {
+    it(`detects ${what}, once`, () => {
       const machine = new Machine();
       const clocks = new ClockJump(machine.read());
       machine.runs(700);
@@ -107,7 +107,7 @@ describe('a jump of the clocks', () => {
       if (what !== 'a suspension') expect(clocks.look(machine.read())).to.equal(0);
     });
 
-  it('is noticed when pauses add up that are each too short to be', () => {
+  it('detects pauses that are too short one by one but add up', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ ranMs: fc.integer({ min: 1, max: 500 }), pauseMs: fc.nat(15) })), (steps) => {
         const machine = new Machine();
@@ -118,14 +118,14 @@ describe('a jump of the clocks', () => {
           machine.suspended(pauseMs);
           pausedMs += pauseMs;
           if (clocks.look(machine.read()) !== 0) pausedMs = 0;
-          // A millisecond of each clock's resolution beside the tolerance.
+          // The tolerance, and a millisecond for the resolution of each clock.
           expect(pausedMs).to.be.at.most(toleranceMs + 2);
         }
       }),
     );
   });
 
-  it('counts from the moment of the reading that showed it, also when another follows', () => {
+  it('reports the time of the newest reading that showed a jump', () => {
     const machine = new Machine();
     const clocks = new ClockJump(machine.read());
     machine.suspended(500);
@@ -137,7 +137,7 @@ describe('a jump of the clocks', () => {
     expect(clocks.jumpedMs).to.equal(second.afterMs);
   });
 
-  it('is read off the clocks of this machine', () => {
+  it('reads the clocks of this machine', () => {
     const wall = readWallClock();
     expect(wall.afterMs).to.be.at.least(wall.beforeMs);
     const { beforeMs, afterMs, bootMs } = readClocks();

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import pino from 'pino';
-import { ClockTrust, usualClockTrust } from '../../src/clock/clock-trust.ts';
+import { ClockTrust, defaultClockTrust } from '../../src/clock/clock-trust.ts';
 import { NodeClock } from '../../src/clock/node-clock.ts';
 
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
 const beginMs = 1_700_000_000_000;
-const { toleranceMs, windowMs, holdMsMax } = usualClockTrust;
+const { toleranceMs, windowMs, holdMsMax } = defaultClockTrust;
 
-/** Both clocks of a machine, looked at every second or as often as a test wants. */
+/** Both clocks of a machine, sampled every second or as often as a test wants. */
 function machine() {
   const clocks = { wallMs: beginMs, monotonicMs: 5 };
   const trust = new ClockTrust({ ...clocks });
@@ -24,8 +24,8 @@ function machine() {
   return { clocks, trust, changes, pass };
 }
 
-describe('the trust in a wall clock', () => {
-  it('holds while it goes like the monotonic clock, however long', () => {
+describe('trust in the wall clock', () => {
+  it('holds while it runs like the monotonic clock, for any time', () => {
     const { trust, pass, changes } = machine();
     pass(3 * day, { everyMs: 10 * second });
     expect([trust.isTrusted, trust.deviationMs, changes]).to.deep.equal([true, 0, []]);
@@ -44,7 +44,7 @@ describe('the trust in a wall clock', () => {
     });
 
   for (const jumpMs of [11 * second, hour, 400 * day, -11 * second, -hour, -400 * day])
-    it(`is lost with a jump of ${jumpMs / 1000} s, and returns when the clock is set back`, () => {
+    it(`is lost after a jump of ${jumpMs / 1000} s, and returns when the clock is set back`, () => {
       const { clocks, trust, pass, changes } = machine();
       pass(minute);
       clocks.wallMs += jumpMs;
@@ -54,10 +54,10 @@ describe('the trust in a wall clock', () => {
       expect(trust.steadyMs(clocks.monotonicMs)).to.equal(beforeMs);
       clocks.wallMs -= jumpMs;
       pass(3 * hour);
-      expect(changes, 'and nothing is left of it').to.deep.equal(['lost', 'returned']);
+      expect(changes, 'without later effect').to.deep.equal(['lost', 'returned']);
     });
 
-  it('is not lost with a step that is within the tolerance', () => {
+  it('is not lost after a step within the tolerance', () => {
     const { clocks, pass, changes } = machine();
     clocks.wallMs += toleranceMs - 1;
     pass(hour);
@@ -66,7 +66,7 @@ describe('the trust in a wall clock', () => {
     expect(changes).to.deep.equal([]);
   });
 
-  it('is lost with steps that are small one by one', () => {
+  it('is lost after many small steps', () => {
     const { clocks, pass, changes } = machine();
     for (let step = 0; step < 6; step += 1) {
       clocks.wallMs += 2 * second;
@@ -75,7 +75,7 @@ describe('the trust in a wall clock', () => {
     expect(changes).to.deep.equal(['lost']);
   });
 
-  it('accepts the time of a clock that stays away, after an hour', () => {
+  it('returns after an hour of deviation, with the time that the clock then has', () => {
     const { clocks, trust, pass, changes } = machine();
     clocks.wallMs += day;
     pass(holdMsMax);
@@ -85,7 +85,7 @@ describe('the trust in a wall clock', () => {
     expect(trust.steadyMs(clocks.monotonicMs)).to.equal(clocks.wallMs);
   });
 
-  it('is never lost for longer than an hour at a time, whatever the clock does', () => {
+  it('is never lost for longer than an hour at a time', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -day, max: day }), { minLength: 1, maxLength: 200 }), (jumps) => {
         const { clocks, trust, pass } = machine();
@@ -100,7 +100,7 @@ describe('the trust in a wall clock', () => {
     );
   });
 
-  it('never puts the time by more than the tolerance and the slewing of a window beside the right one, before it accepts another', () => {
+  it('keeps the steady time within the tolerance of the right one until it accepts another time', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -day, max: day }), { maxLength: 55 }), (jumps) => {
         const { clocks, trust, pass, changes } = machine();
@@ -124,7 +124,7 @@ describe('the trust in a wall clock', () => {
   });
 });
 
-describe('the clock of a node', () => {
+describe('NodeClock', () => {
   function node() {
     const clocks = { wallMs: beginMs, monotonicMs: 0 };
     const lines: { level: number; msg: string }[] = [];
@@ -133,9 +133,9 @@ describe('the clock of a node', () => {
   }
 
   for (const jumpMs of [day, -day])
-    it(`that jumps by ${jumpMs / 1000} s calls expired what is so by either clock, and due what is so by both`, () => {
+    it(`returns the later time as now and the earlier as due after a jump of ${jumpMs / 1000} s`, () => {
       const { clocks, clock } = node();
-      clocks.wallMs += jumpMs; // before anyone has looked
+      clocks.wallMs += jumpMs; // before the first look
       expect(clock.now()).to.equal(beginMs + Math.max(0, jumpMs));
       expect(clock.dueNow()).to.equal(beginMs + Math.min(0, jumpMs));
       clock.look();
@@ -146,7 +146,7 @@ describe('the clock of a node', () => {
       expect([clock.isTrusted, clock.deviationS]).to.deep.equal([false, jumpMs / 1000]);
     });
 
-  it('gives whole milliseconds, which records and their order rest on', () => {
+  it('returns whole milliseconds, on which records and their order rely', () => {
     const { clocks, clock } = node();
     clocks.monotonicMs += 10.7;
     clocks.wallMs += 10;

@@ -5,8 +5,8 @@ const limitMs = 1_000;
 const withLease = (): boolean => true;
 const withoutLease = (): boolean => false;
 
-describe('whether a process may say that it leads', () => {
-  it('it may while consensus runs, with a lease or for the moment without', () => {
+describe('Wakefulness', () => {
+  it('is awake while consensus runs, with or without a lease', () => {
     const process = new Wakefulness(limitMs, 0);
     for (let nowMs = 50; nowMs < 3 * limitMs; nowMs += limitMs - 1) {
       process.ticked(nowMs);
@@ -14,12 +14,12 @@ describe('whether a process may say that it leads', () => {
     }
   });
 
-  it('it may not once consensus has not run for so long that another one may lead, unless it holds a lease all the same', () => {
+  it('is not awake after consensus has not run for the length of a lease, unless a lease holds', () => {
     expect(new Wakefulness(limitMs, 0).isAwake(limitMs, withoutLease)).to.equal(false);
     expect(new Wakefulness(limitMs, 0).isAwake(limitMs, withLease)).to.equal(true);
   });
 
-  it('it may not when it stood still, also after ticks, until it holds a lease; then it may again without', () => {
+  it('is not awake after a pause, in spite of ticks, until a lease holds; then also without one', () => {
     const process = new Wakefulness(limitMs, 0);
     for (const nowMs of [limitMs, limitMs + 50, limitMs + 100]) {
       process.ticked(nowMs);
@@ -29,7 +29,7 @@ describe('whether a process may say that it leads', () => {
     expect(process.isAwake(limitMs + 102, withoutLease)).to.equal(true);
   });
 
-  it('it may without a lease when it has asked since and a quorum said so, unless it stood still meanwhile', () => {
+  it('is awake without a lease after a quorum has confirmed a request made since the pause, unless it paused again', () => {
     const process = new Wakefulness(limitMs, 0);
     expect(process.isAwake(5 * limitMs, withoutLease)).to.equal(false);
     process.confirmed(6 * limitMs, 5 * limitMs);
@@ -39,10 +39,10 @@ describe('whether a process may say that it leads', () => {
     expect(process.isAwake(7 * limitMs + 1, withoutLease)).to.equal(false);
   });
 
-  it('it may not once another clock shows that it stood still, until a quorum has said so to a question asked since', () => {
+  it('is not awake after another clock showed a pause, until a quorum has confirmed a request made since', () => {
     const process = new Wakefulness(limitMs, 0);
     process.ticked(100);
-    process.stoodStill(110);
+    process.paused(110);
     expect(process.isAwake(111, withoutLease)).to.equal(false);
     process.confirmed(112, 105);
     expect(process.isAwake(113, withoutLease)).to.equal(false);

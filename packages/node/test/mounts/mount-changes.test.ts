@@ -1,13 +1,21 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { disabled, enabled, type MountTuning, mountsMax, moved, movesMax, tuned } from '../../src/mounts/mount-changes.ts';
+import {
+  disableMount,
+  enableMount,
+  type MountTuning,
+  mountsMax,
+  moveMount,
+  movesMax,
+  tuneMount,
+} from '../../src/mounts/mount-changes.ts';
 import { type MountTable, newMount } from '../../src/mounts/mounts.ts';
 
 const tableOf = (...paths: string[]): MountTable => ({ mounts: paths.map((path) => newMount(path, 'svc')), moves: [] });
 const pathsOf = ({ mounts }: MountTable): string[] => mounts.map(({ path }) => path);
 const transit = (path: string) => ({ path, type: 'transit' });
 
-describe('changes of mounts', () => {
+describe('changes of the mount table', () => {
   for (const { path, type = 'transit', says } of [
     { path: 'x', type: '', says: 'backend type must be specified as a string' },
     { path: 'x', type: 'kv', says: 'plugin not found in the catalog: kv' },
@@ -28,35 +36,35 @@ describe('changes of mounts', () => {
     { path: 'a/tune', says: /does not end with "\/tune"/ },
   ]) {
     it(`does not enable ${type || 'nothing'} at ${path.slice(0, 20)}: ${says}`, () => {
-      expect(() => enabled(tableOf('transit', 'team/transit'), { path, type }, 'svc')).to.throw(says);
+      expect(() => enableMount(tableOf('transit', 'team/transit'), { path, type }, 'svc')).to.throw(says);
     });
   }
 
   for (const path of ['trans', 'transit2', 'team/other', 'system', 'tune', 'x'.repeat(256)]) {
     it(`enables an engine at ${path.slice(0, 20)}`, () => {
-      const table = enabled(tableOf('transit', 'team/transit'), transit(path), 'svc');
+      const table = enableMount(tableOf('transit', 'team/transit'), transit(path), 'svc');
       expect(pathsOf(table)).to.deep.equal(['transit', 'team/transit', path]);
     });
   }
 
-  it('gives each mount an id of its own, also at a path that was in use before', () => {
-    const first = enabled(tableOf(), transit('a'), 'svc');
-    const second = enabled(disabled(first, 'a') ?? tableOf('a'), transit('a'), 'svc');
+  it('gives each mount a new id, also at a path that was used before', () => {
+    const first = enableMount(tableOf(), transit('a'), 'svc');
+    const second = enableMount(disableMount(first, 'a') ?? tableOf('a'), transit('a'), 'svc');
     expect(second.mounts[0]?.id).not.to.equal(first.mounts[0]?.id);
   });
 
-  it('has a limit', () => {
+  it('refuses more mounts than the limit', () => {
     const full = tableOf(...Array.from({ length: mountsMax }, (_, i) => `m${i}`));
-    expect(() => enabled(full, transit('more'), 'svc')).to.throw(`at most ${mountsMax} mounts`);
+    expect(() => enableMount(full, transit('more'), 'svc')).to.throw(`at most ${mountsMax} mounts`);
   });
 
-  it('names what is removed, and changes nothing where nothing is mounted', () => {
+  it('returns the id of a removed mount, and undefined when nothing is mounted at the path', () => {
     const table = tableOf('a', 'b');
-    const next = disabled(table, 'a');
+    const next = disableMount(table, 'a');
     expect(next?.removed).to.equal(table.mounts[0]?.id);
     expect(next && pathsOf(next)).to.deep.equal(['b']);
-    expect(disabled(table, 'c')).to.equal(undefined);
-    expect(() => disabled(table, 'sys')).to.throw('cannot unmount "sys/"');
+    expect(disableMount(table, 'c')).to.equal(undefined);
+    expect(() => disableMount(table, 'sys')).to.throw('cannot unmount "sys/"');
   });
 
   for (const { from, to, says } of [
@@ -70,14 +78,15 @@ describe('changes of mounts', () => {
     { from: 'a', to: 'x/tune', says: /does not end with/ },
   ]) {
     it(`does not move ${from} to ${to}: ${says}`, () => {
-      expect(() => moved(tableOf('a', 'b'), { from, to })).to.throw(says);
+      expect(() => moveMount(tableOf('a', 'b'), { from, to })).to.throw(says);
     });
   }
 
-  it('moves a mount with all that it has, also below where it was, and remembers the last moves', () => {
-    let table = tuned(tableOf('a', 'b'), 'a', { description: 'mine' });
+  it('moves a mount with its settings, also below its former path, and remembers the last moves', () => {
+    let table = tuneMount(tableOf('a', 'b'), 'a', { description: 'mine' });
     const [before] = table.mounts;
-    for (let i = 0; i <= movesMax; i++) table = moved(table, i % 2 === 0 ? { from: 'a', to: 'a/b' } : { from: 'a/b', to: 'a' });
+    for (let i = 0; i <= movesMax; i++)
+      table = moveMount(table, i % 2 === 0 ? { from: 'a', to: 'a/b' } : { from: 'a/b', to: 'a' });
     expect(table.mounts[0]).to.deep.equal({ ...before, path: 'a/b' });
     expect(table.moves).to.have.length(movesMax);
     expect(table.moves[0]).to.include({ from: 'a/b', to: 'a' });
@@ -92,17 +101,17 @@ describe('changes of mounts', () => {
     { tuning: { allowedManagedKeys: Array.from({ length: 129 }, () => 'k') }, says: 'allowed_managed_keys has at most 128' },
     { tuning: { allowedManagedKeys: ['k'.repeat(129)] }, says: 'of at most 128 characters' },
   ] satisfies { tuning: MountTuning; says: string }[]) {
-    it(`refuses when it is enabled and when it is tuned: ${says}`, () => {
-      expect(() => enabled(tableOf(), { ...transit('a'), ...tuning }, 'svc')).to.throw(says);
-      expect(() => tuned(tableOf('a'), 'a', tuning)).to.throw(says);
+    it(`refuses in enable and in tune: ${says}`, () => {
+      expect(() => enableMount(tableOf(), { ...transit('a'), ...tuning }, 'svc')).to.throw(says);
+      expect(() => tuneMount(tableOf('a'), 'a', tuning)).to.throw(says);
     });
   }
 
-  it('tunes what is given and leaves the rest, the path and the id above all', () => {
+  it('changes only the given settings, and never the path or the id', () => {
     const table = tableOf('a');
-    const once = tuned(table, 'a', { description: 'one', maxTtlS: 60, options: { version: '1' }, allowedManagedKeys: ['k'] });
+    const once = tuneMount(table, 'a', { description: 'one', maxTtlS: 60, options: { version: '1' }, allowedManagedKeys: ['k'] });
     const given = { path: 'other', id: 'other', description: undefined, maxTtlS: 0 };
-    const twice = tuned(once, 'a', given);
+    const twice = tuneMount(once, 'a', given);
     expect(twice.mounts[0]).to.deep.equal({
       ...table.mounts[0],
       description: 'one',
@@ -110,17 +119,17 @@ describe('changes of mounts', () => {
       options: { version: '1' },
       allowedManagedKeys: ['k'],
     });
-    expect(() => tuned(table, 'b', {})).to.throw('No secret engine mount at b/');
+    expect(() => tuneMount(table, 'b', {})).to.throw('No secret engine mount at b/');
   });
 
-  it('never lets a path be the beginning of another, whatever is asked in whatever order', () => {
+  it('never lets a path be a prefix of another, after any sequence of changes', () => {
     const path = fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 3 }).map((segments) => segments.join('/'));
     fc.assert(
       fc.property(fc.array(fc.record({ path, to: fc.option(path, { nil: undefined }) }), { maxLength: 12 }), (changes) => {
         let table = tableOf();
         for (const { path, to } of changes) {
           try {
-            table = to === undefined ? enabled(table, transit(path), 'svc') : moved(table, { from: path, to });
+            table = to === undefined ? enableMount(table, transit(path), 'svc') : moveMount(table, { from: path, to });
           } catch {}
         }
         const paths = pathsOf(table).map((each) => `${each}/`);

@@ -19,7 +19,7 @@ const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-/** A store whose reads wait while `held` is there. */
+/** A store whose reads wait for `held`, if it is set. */
 function holdable(store: Store): Store & { held: PromiseWithResolvers<void> | undefined } {
   return {
     held: undefined,
@@ -35,7 +35,7 @@ function holdable(store: Store): Store & { held: PromiseWithResolvers<void> | un
 
 describe('mounted engines', () => {
   for (const reportsEverything of [false, true]) {
-    it(`are the same on every node after each change${reportsEverything ? ', also when all is told to have changed' : ''}`, async () => {
+    it(`are the same on every node after each change (reportsEverything: ${reportsEverything})`, async () => {
       const store = memoryStore({ reportsEverything });
       const { mounts: active } = await mounted(store, 'transit');
       const standby = await follow(store);
@@ -62,7 +62,7 @@ describe('mounted engines', () => {
     });
   }
 
-  it('closes a mount within the apply of its removal, while the others go on', async () => {
+  it('close a mount in the apply of its removal, while the others continue', async () => {
     const store = memoryStore();
     const { mounts: active } = await mounted(store, 'gone', 'stays');
     const held = holdable(store);
@@ -83,30 +83,30 @@ describe('mounted engines', () => {
     await stays?.createKey('k', {});
   });
 
-  it('write nothing any more for a mount that was removed, neither where that is known nor where it is not yet', async () => {
+  it('write nothing for a removed mount, whether or not the node knows of the removal', async () => {
     const store = memoryStore();
     const { mounts } = await mounted(store, 'gone');
     const [engine, id] = [mounts.engines.get('gone'), mounts.list[0]?.id ?? ''];
-    // Proposed before the removal and ordered behind it: the removal is slipped in between.
+    // A commit that is proposed before the removal and ordered after it.
     const { commit } = store;
-    let isBehind = false;
+    let isOrderedAfter = false;
     store.commit = async (transaction) => {
       store.commit = commit;
       await mounts.disable('gone');
-      isBehind = true;
+      isOrderedAfter = true;
       return commit(transaction);
     };
-    for (const way of ['not known', 'known', 'cleared away']) {
-      if (way === 'cleared away') await sweepRemovedMounts(store, 10);
+    for (const way of ['not known', 'known', 'swept']) {
+      if (way === 'swept') await sweepRemovedMounts(store, 10);
       const error = await errorOf(engine?.createKey('k', {}) ?? Promise.resolve());
       expect(error, way).to.be.instanceOf(RequestError).with.property('code', 'no_handler');
     }
-    expect(isBehind).to.equal(true);
+    expect(isOrderedAfter).to.equal(true);
     expect((await store.range({ prefix: allRemoved })).records).to.deep.equal([]);
     expect((await store.range({ prefix: recordsOf(id) })).records).to.deep.equal([]);
   });
 
-  it('decide two changes at once one after the other', async () => {
+  it('decide concurrent changes one after the other', async () => {
     const store = memoryStore();
     const { mounts } = await mounted(store);
     const other = await follow(store);
@@ -122,7 +122,7 @@ describe('mounted engines', () => {
     expect(pathsOf(mounts).toSorted()).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('say after five attempts that others were faster', async () => {
+  it('fail with too_many_conflicts after five attempts', async () => {
     const store = memoryStore();
     const { mounts } = await mounted(store, 'a');
     let proposed = 0;
@@ -134,7 +134,7 @@ describe('mounted engines', () => {
     expect(proposed).to.equal(5);
   });
 
-  it('serve nothing and say so when the record cannot be read any more', async () => {
+  it('close and report a failure when the changed record cannot be read', async () => {
     const store = memoryStore();
     (await mounted(store, 'a')).mounts.close();
     const failures: unknown[] = [];
@@ -143,10 +143,10 @@ describe('mounted engines', () => {
     await mounts.changing;
     expect(failures.map(String)).to.deep.equal(['Error: the record core/mounts has an unknown format']);
     expect(pathsOf(mounts)).to.deep.equal([]);
-    expect(() => mounts.under(['a']), 'no path looks unknown').to.throw(StoreError, 'sealed');
+    expect(() => mounts.under(['a']), 'paths do not look unknown').to.throw(StoreError, 'sealed');
   });
 
-  it('have what changed while they were opened, each mount once', async () => {
+  it('include changes that arrive while they are opened, each mount once', async () => {
     const store = memoryStore();
     const { mounts } = await mounted(store, 'a');
     const held = holdable(store);
@@ -174,24 +174,24 @@ describe('mounted engines', () => {
     expect(mounts.list).to.deep.equal([{ ...newMount('transit', 'svc'), id: 'i' }]);
   });
 
-  it('let a mount use the managed keys that it is allowed at the time', async () => {
+  it('let a mount use the managed keys that are allowed to it at the time', async () => {
     const store = memoryStore();
     await mounted(store, 'a');
-    const asked: (() => readonly string[])[] = [];
+    const allowedOf: (() => readonly string[])[] = [];
     const mounts = await follow(store, {
       managedKeysFor: (allowed) => {
-        asked.push(allowed);
+        allowedOf.push(allowed);
         return managedKeysOf(store, []).forMount(allowed);
       },
     });
-    expect(asked[0]?.()).to.deep.equal([]);
+    expect(allowedOf[0]?.()).to.deep.equal([]);
     await mounts.tune('a', { allowedManagedKeys: ['hsm'] });
-    expect(asked[0]?.()).to.deep.equal(['hsm']);
+    expect(allowedOf[0]?.()).to.deep.equal(['hsm']);
     await mounts.tune('a', { allowedManagedKeys: [] });
-    expect(asked[0]?.()).to.deep.equal([]);
+    expect(allowedOf[0]?.()).to.deep.equal([]);
   });
 
-  it('are closed with the node: what is under way is told that it is sealed', async () => {
+  it('refuse requests with sealed after they were closed', async () => {
     const store = memoryStore();
     const { mounts } = await mounted(store, 'a');
     const engine = mounts.engines.get('a');
@@ -206,7 +206,7 @@ describe('mounted engines', () => {
   });
 });
 
-describe('the mount that a path lies below', () => {
+describe('the mount of a path', () => {
   for (const { path, expected } of [
     { path: 'transit/encrypt/k', expected: { path: 'transit', depth: 1 } },
     { path: 'transit', expected: { path: 'transit', depth: 1 } },
@@ -225,7 +225,7 @@ describe('the mount that a path lies below', () => {
 });
 
 describe('sweeping removed mounts', () => {
-  it('deletes every record of theirs and nothing else, piece by piece, whoever goes on with it', async () => {
+  it('deletes every record of theirs and nothing else, in steps of the limit', async () => {
     const store = memoryStore();
     const { mounts } = await mounted(store, 'gone', 'also', 'stays');
     for (const engine of mounts.engines.values()) for (const name of ['k', 'l', 'm']) await engine.createKey(name, {});
@@ -235,13 +235,13 @@ describe('sweeping removed mounts', () => {
     await mounts.disable('gone');
     await mounts.disable('also');
     expect(await recordsBelow(recordsOf(gone))).to.equal(6);
-    const pieces: number[] = [];
+    const steps: number[] = [];
     for (let finished = false; !finished; ) {
-      const piece = await sweepRemovedMounts(store, 4);
-      pieces.push(piece.removed);
-      ({ finished } = piece);
+      const step = await sweepRemovedMounts(store, 4);
+      steps.push(step.removed);
+      ({ finished } = step);
     }
-    expect(pieces).to.deep.equal([4, 2, 4, 2, 0]);
+    expect(steps).to.deep.equal([4, 2, 4, 2, 0]);
     for (const prefix of [recordsOf(gone), recordsOf(also), allRemoved]) expect(await recordsBelow(prefix)).to.equal(0);
     expect(await recordsBelow(recordsOf(stays))).to.equal(kept);
     expect((await readMounts(store)).table.mounts.map(({ path }) => path)).to.deep.equal(['stays']);

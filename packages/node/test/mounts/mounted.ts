@@ -3,7 +3,7 @@ import { managedKeysOf } from '../../src/mounts/managed-keys.ts';
 import { MountedEngines, type MountedEnginesOptions } from '../../src/mounts/mounted-engines.ts';
 import { newMount, writtenMounts } from '../../src/mounts/mounts.ts';
 
-/** What serves over a store in which engines are mounted at these paths. */
+/** Mounts engines at these paths in a store, and opens them. */
 export async function mounted(store: Store, ...paths: readonly string[]) {
   const mounts = paths.map((path) => newMount(path, 'svc'));
   await store.commit({ conditions: [], writes: [writtenMounts({ mounts, moves: [] })] });
@@ -11,7 +11,7 @@ export async function mounted(store: Store, ...paths: readonly string[]) {
   return { mounts: await follow(store), managedKeys };
 }
 
-/** One node's view of the mounts in a store. */
+/** Opens the mounts in a store, as one node does. */
 export const follow = (store: Store, options: Partial<MountedEnginesOptions> = {}): Promise<MountedEngines> =>
   MountedEngines.open({
     store,

@@ -8,7 +8,7 @@ import { bootstrapBase, type Entry, encodeConfState } from '@transitd/raft-core'
 import { noProof, readArchive } from '@transitd/snapshot-archive';
 import { createNode, LocalReplica, SegmentLog } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { type Recovery, recovering } from '../../src/snapshots/recovery.ts';
+import { type Recovery, withRecovery } from '../../src/snapshots/recovery.ts';
 
 const self = 7;
 const { conf: alone } = bootstrapBase(self);
@@ -21,7 +21,7 @@ const member = {
   nonVoter: false,
 };
 
-/** As a replica would propose it. */
+/** The entry that a replica proposes for one put. */
 async function putOf(path: string): Promise<Uint8Array> {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   const replica = new LocalReplica({
@@ -40,7 +40,7 @@ describe('a recovery', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  /** A node whose log holds these entries, none of which it knows to be committed. */
+  /** Creates a stopped node with these entries in its log, none known to be committed. */
   async function stoppedNode(entries: readonly Pick<Entry, 'type' | 'data'>[], name = 'node'): Promise<string> {
     const directory = join(folder, name);
     await createNode(directory, { clusterId: 'c', nodeId: self, base: bootstrapBase(self) });
@@ -55,13 +55,13 @@ describe('a recovery', () => {
     return directory;
   }
   const seen = (directory: string): Promise<Pick<Recovery, 'name' | 'isMember' | 'records'>> =>
-    recovering(directory, {}, async ({ name, isMember, records }) => ({ name, isMember, records }));
+    withRecovery(directory, {}, async ({ name, isMember, records }) => ({ name, isMember, records }));
   const put = async () => ({ type: 'normal', data: await putOf('a') }) as const;
   const conf = (change: Partial<typeof alone>) => ({ type: 'conf', data: encodeConfState({ ...alone, ...change }) }) as const;
 
-  it('is an archive that can be read, with what says that there is no proof', async () => {
+  it('makes a readable archive that says it has no proof', async () => {
     const directory = await stoppedNode([await put()]);
-    const archive = await recovering(directory, {}, (recovery) => buffer(recovery.archive()));
+    const archive = await withRecovery(directory, {}, (recovery) => buffer(recovery.archive()));
     const statePath = join(folder, 'state.bin');
     const read = await readArchive(
       (async function* () {
@@ -73,7 +73,7 @@ describe('a recovery', () => {
     expect(read.proof).to.deep.equal(noProof);
   });
 
-  it('names the node when the newest configuration does', async () => {
+  it('has the name of the node from the newest configuration', async () => {
     const context = encodeMembership({ members: [member], removed: [] });
     expect(await seen(await stoppedNode([await put(), conf({ context })]))).to.deep.equal({
       name: 'n1',
@@ -82,40 +82,40 @@ describe('a recovery', () => {
     });
   });
 
-  it('tells that the node was no member any more', async () => {
+  it('reports that the node was no longer a member', async () => {
     const found = await seen(await stoppedNode([await put(), conf({ voters: [8], context: Buffer.alloc(0) })]));
     expect(found).to.include({ name: undefined, isMember: false });
-    const told = await stoppedNode([await put()], 'told');
-    expect(await seen(told)).to.include({ isMember: true });
-    await recordExclusion(told, removalFile, {});
-    expect(await seen(told)).to.include({ isMember: false });
+    const excluded = await stoppedNode([await put()], 'excluded');
+    expect(await seen(excluded)).to.include({ isMember: true });
+    await recordExclusion(excluded, removalFile, {});
+    expect(await seen(excluded)).to.include({ isMember: false });
   });
 
-  it('tells that the node was told that its disk was set back', async () => {
+  it('reports that the disk of the node was set back to an older state', async () => {
     const directory = await stoppedNode([await put()]);
-    const isOvertaken = () => recovering(directory, {}, async (recovery) => recovery.isOvertaken);
+    const isOvertaken = () => withRecovery(directory, {}, async (recovery) => recovery.isOvertaken);
     expect(await isOvertaken()).to.equal(false);
     await recordExclusion(directory, overtakenFile, {});
     expect(await isOvertaken()).to.equal(true);
   });
 
-  it('does not need to understand the list of members', async () => {
+  it('works with a membership list of an unknown format', async () => {
     const found = await seen(await stoppedNode([await put(), conf({ context: Buffer.from('{"format":9}') })]));
     expect(found).to.include({ name: undefined, isMember: true, records: 1 });
   });
 
   for (const { what, make, pattern } of [
-    { what: 'that holds no record', make: () => stoppedNode([conf({})]), pattern: /holds no record to recover$/ },
+    { what: 'without records', make: () => stoppedNode([conf({})]), pattern: /holds no record to recover$/ },
     {
-      what: 'that others can read',
+      what: 'that other users can read',
       make: async () => {
         const directory = await stoppedNode([await put()]);
         chmodSync(directory, 0o750);
         return directory;
       },
-      pattern: /has the mode 0750/,
+      pattern: /has mode 0750/,
     },
-    { what: 'that is none', make: async () => join(folder, 'nowhere'), pattern: /holds no node$/ },
+    { what: 'that does not exist', make: async () => join(folder, 'nowhere'), pattern: /holds no node$/ },
   ])
     it(`of a node ${what} is refused`, async () => {
       const directory = await make();

@@ -4,8 +4,8 @@ import { flawOf, isJoint } from './conf-state.ts';
 export type Changed = { readonly conf: ConfState } | { readonly flaw: string };
 
 /**
- * The configuration that a change leads to, or why it cannot be made. One voter more or less overlaps with any majority of
- * before and is taken at once (thesis §4.1); anything beyond is joint: both halves decide until `leave` (Raft §6).
+ * Returns the configuration that a change leads to, or why it cannot be made. Adding or removing one voter is applied directly, since any
+ * two majorities before and after overlap (thesis §4.1). Every larger change becomes joint: both halves decide until `leave` (Raft §6).
  */
 export function changeConf(conf: ConfState, change: ConfChange): Changed {
   const changed = change.kind === 'leave' ? leaveJoint(conf) : changeMembers(conf, change);
@@ -13,7 +13,7 @@ export function changeConf(conf: ConfState, change: ConfChange): Changed {
   return flaw === undefined ? changed : { flaw };
 }
 
-/** The end of a joint configuration: the incoming voters alone, and who was demoted is a learner now. */
+/** Returns the configuration after a joint one: the incoming voters alone; demoted voters become learners. */
 function leaveJoint(conf: ConfState): Changed {
   if (!isJoint(conf)) return { flaw: 'the configuration is not joint' };
   const learners = ascending([...conf.learners, ...conf.learnersNext]);
@@ -34,7 +34,7 @@ function changeMembers(
     const same = votersChanged.length === 0 && learners.join() === conf.learners.join() && context === conf.context;
     return same ? { flaw: 'the change changes nothing' } : { conf: { ...conf, voters, learners, context } };
   }
-  // A voter on its way to learner stays a voter of the outgoing half until that half is gone.
+  // A voter that is being demoted stays a voter of the outgoing half until that half is gone.
   const demoted = learners.filter((id) => conf.voters.includes(id));
   return {
     conf: {

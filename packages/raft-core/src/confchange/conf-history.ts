@@ -2,18 +2,18 @@ import { invariant } from '../invariant.ts';
 import type { ConfState, LogIndex, NodeId } from '../types.ts';
 import { flawOf, membersOf } from './conf-state.ts';
 
-/** A configuration and the entry that brought it. */
+/** A configuration and the index of the entry that brought it. */
 export interface ConfAt {
   readonly index: LogIndex;
   readonly conf: ConfState;
 }
 
 /**
- * All configurations from the log's base on, by index. The newest is in force, committed or not (thesis §4.1); the others
- * are needed because a snapshot at an index holds the configuration as of that index.
+ * All configurations since the log's base, by index. The newest is in force, committed or not (thesis §4.1). The older ones are kept
+ * because a snapshot contains the configuration as of its index.
  */
 export class ConfHistory {
-  /** Ascending, never empty: the first is the base's. */
+  /** Ascending and never empty; the first one is the configuration of the base. */
   #confs: ConfAt[];
 
   constructor(base: ConfAt, later: readonly ConfAt[]) {
@@ -21,7 +21,7 @@ export class ConfHistory {
     for (const conf of [base, ...later]) this.append(conf);
   }
 
-  /** The one in force. */
+  /** The configuration in force. */
   get newest(): ConfAt {
     return this.asOf(Number.POSITIVE_INFINITY);
   }
@@ -33,7 +33,7 @@ export class ConfHistory {
     this.#confs.push({ index, conf });
   }
 
-  /** The entries from `index` on are superseded. Answers how many configurations that rolls back. */
+  /** Drops the configurations of the entries from `index` on, which are superseded. Returns how many that rolls back. */
   truncate(index: LogIndex): number {
     const kept = this.#confs.filter((conf) => conf.index < index);
     invariant(kept.length > 0, 'the base is never rolled back', { index });
@@ -42,7 +42,7 @@ export class ConfHistory {
     return count;
   }
 
-  /** A snapshot takes the place of the whole log. */
+  /** Replaces all configurations, as a snapshot replaces the whole log. */
   install(base: ConfAt): void {
     this.#confs = [];
     this.append(base);
@@ -54,18 +54,18 @@ export class ConfHistory {
     return found;
   }
 
-  /** Everyone named by any configuration from the base on, ascending. */
+  /** Returns every node that any configuration since the base names, ascending. */
   everyone(): readonly NodeId[] {
     const ids = new Set(this.#confs.flatMap(({ conf }) => [...membersOf(conf)]));
     return [...ids].sort((a, b) => a - b);
   }
 
-  /** How many configurations were brought by entries above `index` and from `from` on. */
+  /** Returns how many configurations came with entries above `index` and at or above `from`. */
   countAbove(index: LogIndex, from: LogIndex): number {
     return this.#confs.filter((conf) => conf.index > index && conf.index >= from).length;
   }
 
-  /** Keeps the newest configuration at or below `index` and all later ones. */
+  /** Keeps the newest configuration at or below `index`, and all later ones. */
   compact(index: LogIndex): void {
     const first = this.asOf(index);
     this.#confs = this.#confs.slice(this.#confs.indexOf(first));

@@ -1,6 +1,6 @@
 import type { ConfState, NodeId, SnapshotMeta } from '../types.ts';
 
-/** The configuration of a cluster of one. */
+/** Returns the configuration of a cluster of one. */
 export const soleVoter = (nodeId: NodeId): ConfState => ({
   voters: [nodeId],
   votersOutgoing: [],
@@ -10,29 +10,29 @@ export const soleVoter = (nodeId: NodeId): ConfState => ({
   context: new Uint8Array(0),
 });
 
-/** Where the log of a new cluster begins: before its first entry, its founder the only voter. */
+/** Returns the base of a new cluster's log: before the first entry, with its founder as the only voter. */
 export const bootstrapBase = (nodeId: NodeId): SnapshotMeta => ({ index: 0, term: 0, conf: soleVoter(nodeId), confIndex: 0 });
 
-/** Everyone the configuration names, in whatever part. */
+/** Returns every node that the configuration names, in any part. */
 export const membersOf = (conf: ConfState): ReadonlySet<NodeId> =>
   new Set([...conf.voters, ...conf.votersOutgoing, ...conf.learners, ...conf.learnersNext]);
 
-/** Whether two halves decide. */
+/** Returns whether the configuration is joint, so that both halves decide. */
 export const isJoint = ({ votersOutgoing }: ConfState): boolean => votersOutgoing.length > 0;
 
-/** Whether the node has a vote, in either half. */
+/** Returns whether the node is a voter in either half. */
 export const isVoter = ({ voters, votersOutgoing }: ConfState, id: NodeId): boolean =>
   voters.includes(id) || votersOutgoing.includes(id);
 
-/** Everyone with a vote, each once. */
+/** Returns every voter once. */
 export const votersOf = ({ voters, votersOutgoing }: ConfState): readonly NodeId[] => [
   ...voters,
   ...votersOutgoing.filter((id) => !voters.includes(id)),
 ];
 
 /**
- * Why this cannot be a membership, or undefined when it can. Ids ascend, so that equal configurations have equal bytes; no
- * voter is a learner; a voter on its way to learner is still a voter of the outgoing half (thesis §4.3).
+ * Returns why this is not a valid membership, or undefined if it is valid. Ids ascend, so that equal configurations have equal bytes; a
+ * voter is not a learner; a voter that is being demoted is still a voter of the outgoing half (thesis §4.3).
  */
 export function flawOf(conf: ConfState): string | undefined {
   const { voters, votersOutgoing, learners, learnersNext } = conf;

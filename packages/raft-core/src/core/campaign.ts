@@ -1,27 +1,27 @@
 import { isVoter, votersOf } from '../confchange/conf-state.ts';
 import type { Message, Term } from '../types.ts';
-import { isSoleMember, isUpToDate, mayCampaign, Tally, wouldGrant } from './election.ts';
+import { isSoleMember, isUpToDate, mayCampaign, Tally, wouldGrant } from './election/election.ts';
 import type { RaftState } from './state.ts';
 
 type VoteRequest = Extract<Message, { type: 'PreVote' | 'Vote' }>;
 type VoteAnswer = Extract<Message, { type: 'PreVoteResp' | 'VoteResp' }>;
 type TimeoutNow = Extract<Message, { type: 'TimeoutNow' }>;
 
-/** Election timeouts for which the sole member leads on while a write hangs. */
-const aloneForTimeouts = 10;
+/** How many election timeouts the sole member stays leader while a write hangs. */
+const soleMemberTimeouts = 10;
 
-/** Elections (Raft §5.2, §5.4.1, thesis §9.6): campaigns of this node, and its votes in those of others. */
+/** Elections (Raft §5.2, §5.4.1, thesis §9.6): this node's campaigns, and its votes in the campaigns of others. */
 export class Campaign {
   readonly #state: RaftState;
   #tally = new Tally();
-  /** Why votes were refused in the round under way: `split` as long as they only went to other candidates. */
+  /** Why voters refused in the current round: `split` while every refusal was only because the vote went to another candidate. */
   #refusals: 'none' | 'split' | 'other' = 'none';
-  /** The round under way was begun by the leader before, which transfers the leadership. */
+  /** The previous leader started the current round by transferring its leadership. */
   #byTransfer = false;
-  /** A write hangs: this node could not even vote for itself. */
+  /** A write hangs, so this node could not even vote for itself. */
   #stalled = false;
-  /** A sealed voter may campaign until then, for another voter lacks entries that this one has. */
-  #mayHandOverUntilMs = Number.NEGATIVE_INFINITY;
+  /** Until this time a sealed voter may campaign, because another voter lacks entries that this node has. */
+  #mayCampaignSealedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(state: RaftState) {
     this.#state = state;
@@ -30,20 +30,20 @@ export class Campaign {
   setStalled(forMs: number): void {
     const { role, confs, id, limits } = this.#state;
     this.#stalled = forMs > limits.electionMs;
-    // The sole member steps down for nobody, only to leave no caller without an answer.
-    const patienceMs = isSoleMember(confs, id) ? aloneForTimeouts * limits.electionMs : limits.electionMs;
+    // The sole member never steps down for another node, only so that no caller is left without an answer.
+    const patienceMs = isSoleMember(confs, id) ? soleMemberTimeouts * limits.electionMs : limits.electionMs;
     if (role === 'leader' && forMs > patienceMs) this.#state.stepDown();
   }
 
-  /** Begins a campaign when it is time for one. */
+  /** Starts a campaign when one is due. */
   tick(): void {
     const { role, clock, nowMs, confs, id, durableTerm, term, fitness } = this.#state;
     if (role === 'leader') return;
-    // A ballot that is still on its way to the disk asks nobody yet; another one would only come after it.
+    // Until the ballot is durable, no vote is requested; a new ballot would only be written after it.
     if (role === 'candidate' && durableTerm < term) return;
     const isAlone = role === 'follower' && isSoleMember(confs, id);
     if (!isAlone && !clock.isDue(nowMs)) return;
-    const mayLead = fitness !== 'sealed' || nowMs < this.#mayHandOverUntilMs;
+    const mayLead = fitness !== 'sealed' || nowMs < this.#mayCampaignSealedUntilMs;
     if (mayLead && this.#mayCampaign()) {
       this.#preCampaign();
       return;
@@ -60,7 +60,7 @@ export class Campaign {
       this.#answer(ask, { reject: true });
       return;
     }
-    if (ask.type === 'Vote' && ask.term > state.term) state.follow({ term: ask.term, leader: 0 });
+    if (ask.type === 'Vote' && ask.term > state.term) state.becomeFollower({ term: ask.term, leader: 0 });
     const log = { index: ask.lastIndex, term: ask.lastTerm };
     const own = { term: state.term, vote: state.vote, log: state.last };
     if (!wouldGrant({ term: ask.term, from: ask.from, log }, own)) {
@@ -70,7 +70,7 @@ export class Campaign {
       this.#answer(ask, { reject: true, longerLog, votedElsewhere });
       return;
     }
-    // Judged by the log alone: whoever asks may have a configuration that this node does not know yet.
+    // Only the log decides: the candidate may be a voter of a configuration that this node does not have yet.
     if (!isVoter(state.confs.newest.conf, state.id)) state.observe('learner voted');
     if (ask.type === 'Vote') {
       state.stepDown();
@@ -82,9 +82,9 @@ export class Campaign {
 
   onAnswer({ type, from, term, reject, forTerm, votedElsewhere }: VoteAnswer): void {
     const state = this.#state;
-    // A grant says nothing about the term of the one who gives it; what counts is the term that it is for.
+    // The term of the sender does not matter; what counts is the term that the vote is granted for.
     if (reject && term > state.term) {
-      state.follow({ term, leader: 0 });
+      state.becomeFollower({ term, leader: 0 });
       return;
     }
     const asked = type === 'PreVoteResp' ? 'precandidate' : 'candidate';
@@ -96,11 +96,11 @@ export class Campaign {
     this.#count();
   }
 
-  /** A leader has given up its lease and hands over: no pre-vote, and the votes are not refused for having heard it. */
+  /** A leader has given up its lease and transfers leadership: no pre-vote, and voters do not refuse for having heard it. */
   onTimeoutNow({ from, term, lastIndex, lastTerm }: TimeoutNow): void {
     const state = this.#state;
     if (term < state.term || state.role === 'leader') return;
-    if (term > state.term) state.follow({ term, leader: from });
+    if (term > state.term) state.becomeFollower({ term, leader: from });
     const hasAll = lastIndex === state.log.lastIndex && lastTerm === state.log.lastTerm;
     const isTarget = hasAll && isVoter(state.confs.newest.conf, state.id) && state.fitness !== 'sealed';
     if (!isTarget || !this.#mayCampaign()) return;
@@ -108,7 +108,7 @@ export class Campaign {
     this.#campaign({ byTransfer: true });
   }
 
-  /** §5.2: the self-vote counts once it is on disk. Before that, a crash could have this node campaign twice in one term. */
+  /** §5.2: the vote for itself counts once it is durable. Otherwise a crash could let this node campaign twice in one term. */
   persisted(): void {
     const { role, durableTerm, term, id } = this.#state;
     if (role !== 'candidate' || durableTerm < term) return;
@@ -124,25 +124,25 @@ export class Campaign {
 
   #preCampaign(): void {
     const state = this.#state;
-    if (state.fitness === 'sealed') state.observe('sealed node campaigned to hand over');
-    if (!isVoter(state.confs.newest.conf, state.id)) state.observe('vote-less node campaigned');
-    state.preCampaign();
+    if (state.fitness === 'sealed') state.observe('sealed node campaigned to pass its log on');
+    if (!isVoter(state.confs.newest.conf, state.id)) state.observe('node without a vote campaigned');
+    state.becomePrecandidate();
     this.#tally = new Tally();
     this.#tally.note(state.id, true);
     this.#ask('PreVote', { term: state.term + 1, transfer: false });
     this.#count();
   }
 
-  /** A transfer's leave to be voted for in spite of a heard leader is for this one attempt. */
+  /** The permission to ignore a leader heard recently, which a transfer gives, is valid for this one attempt. */
   #campaign({ byTransfer }: { readonly byTransfer: boolean }): void {
-    this.#state.campaign();
+    this.#state.becomeCandidate();
     this.#tally = new Tally();
     this.#refusals = 'none';
     this.#byTransfer = byTransfer;
     this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });
   }
 
-  /** §5.2: a vote is asked for once the own one is on disk, or after a crash this node could ask again with a shorter log. */
+  /** §5.2: this node asks for votes once its own vote is durable; otherwise it could ask again with a shorter log after a crash. */
   #ask(type: VoteRequest['type'], { term, transfer }: { readonly term: Term; readonly transfer: boolean }): void {
     const { id, confs, last } = this.#state;
     for (const to of votersOf(confs.newest.conf)) {
@@ -153,8 +153,8 @@ export class Campaign {
   }
 
   /**
-   * A split vote says nothing against this candidate, so it asks again soon: a whole election timeout more would be lost. After any other
-   * refusal another round would be refused too, and the wait is that of a campaign that has only begun.
+   * A split vote is no reason against this candidate, so it retries soon instead of losing a whole election timeout. After any other
+   * refusal the next round would be refused too, so the wait is that of a new campaign.
    */
   #refused({ votedElsewhere }: { readonly votedElsewhere: boolean }): void {
     const { clock, nowMs, observe } = this.#state;
@@ -162,7 +162,7 @@ export class Campaign {
     this.#refusals = votedElsewhere && before !== 'other' ? 'split' : 'other';
     if (this.#refusals === before) return;
     if (this.#refusals === 'split') {
-      observe('split vote is retried soon');
+      observe('split vote retried soon');
       clock.retrySoon(nowMs);
     } else if (before === 'split') clock.reset(nowMs);
   }
@@ -173,22 +173,22 @@ export class Campaign {
     if (result === 'lost') state.stepDown();
     if (result !== 'won') return;
     if (state.role === 'precandidate') this.#campaign({ byTransfer: false });
-    else state.lead({ byTransfer: this.#byTransfer });
+    else state.becomeLeader({ byTransfer: this.#byTransfer });
   }
 
-  /** A leader hears itself. */
+  /** A leader counts as having heard a leader, itself. */
   #refusalByTime(): 'leader heard' | 'after start' | undefined {
     const { role, clock, nowMs } = this.#state;
     return role === 'leader' ? 'leader heard' : clock.refusal(nowMs);
   }
 
-  /** Nobody else may be able to bring this log's end to the others, so even a sealed voter may have to lead for that. */
+  /** Lets even a sealed voter campaign, because perhaps no other node can bring the end of this log to the others. */
   #refusedShorterLog({ type, from }: VoteRequest): void {
     const { observe, confs, fitness, id, nowMs, limits } = this.#state;
     observe('vote refused: longer log');
     const { conf } = confs.newest;
     if (type !== 'PreVote' || fitness !== 'sealed' || !isVoter(conf, from) || !isVoter(conf, id)) return;
-    this.#mayHandOverUntilMs = nowMs + 2 * limits.electionMs;
+    this.#mayCampaignSealedUntilMs = nowMs + 2 * limits.electionMs;
   }
 
   #answer(

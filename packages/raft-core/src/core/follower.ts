@@ -1,14 +1,14 @@
 import { invariant } from '../invariant.ts';
 import { LogDamage } from '../log/log-damage.ts';
 import type { Message, SnapshotMeta } from '../types.ts';
-import { receiveAppend } from './append.ts';
+import { receiveAppend } from './replication/append.ts';
 import { judgeSnapshot, type SnapshotReceiver } from './snapshot-receiver.ts';
 import type { RaftState } from './state.ts';
 
 type MessageOf<T extends Message['type']> = Extract<Message, { type: T }>;
 type LeaderMessage = MessageOf<'Append' | 'Heartbeat' | 'SnapOffer'>;
 
-/** What a node does with the words of a leader (Raft §5.3, §7). */
+/** Handles a leader's messages on another node (Raft §5.3, §7). */
 export class Follower {
   readonly #state: RaftState;
   readonly #snapshots: SnapshotReceiver;
@@ -26,14 +26,16 @@ export class Follower {
     }
     const isKnown = message.term > term || leader === 0 || leader === message.from;
     invariant(isKnown, 'a term has one leader', { term, leader, from: message.from });
-    this.#state.follow({ term: message.term, leader: message.from });
+    this.#state.becomeFollower({ term: message.term, leader: message.from });
     clock.heardLeader(nowMs);
     if (message.type === 'Append') this.#onAppend(message);
     else if (message.type === 'SnapOffer') this.#onSnapOffer(message);
     else this.#onHeartbeat(message);
   }
 
-  /** The stream that was asked for has ended. The log may have overtaken it, and then switching would drop what is acknowledged. */
+  /**
+   * Handles the end of the requested snapshot stream. If the log has overtaken the snapshot, installing it would drop acknowledged entries.
+   */
   snapshotReceived(meta: SnapshotMeta | undefined): boolean {
     const state = this.#state;
     const { from, term, session, meta: offered } = this.#snapshots.received();
@@ -49,14 +51,14 @@ export class Follower {
     const ok = verdict !== 'failed';
     const index = ok ? state.commitIndex : offered.index;
     const { lastIndex } = state.log;
-    // A session belongs to its leader's term.
+    // A session is valid only in its leader's term.
     if (term === state.term) {
       state.post({ to: from, session, vouches: ok }, { type: 'SnapResult', index, ok, lastIndex });
     }
     return verdict === 'needed';
   }
 
-  /** With the own term, so that the sender hears of it: else a node with a higher term could never come back. */
+  /** Answers with this node's own term, so that the sender adopts it; otherwise a node with a higher term could never rejoin. */
   #answerOldLeader(message: LeaderMessage): void {
     const { lastIndex, lastTerm } = this.#state.log;
     if (message.type === 'SnapOffer') {
@@ -70,7 +72,10 @@ export class Follower {
     }
   }
 
-  /** @throws LogDamage when it commits what is not here: a leader tells each node no more than that node has acknowledged to it */
+  /**
+   * @throws LogDamage if the leader commits an entry that this log lacks: a leader reports to each node no more than that node has
+   * acknowledged
+   */
   #onHeartbeat(message: MessageOf<'Heartbeat'>): void {
     const { lastIndex } = this.#state.log;
     if (message.commit > lastIndex)
@@ -90,14 +95,14 @@ export class Follower {
       state.answer(message, { type: 'AppendResp', ok: false, prevIndex, hintIndex, hintTerm, round });
       return;
     }
-    if (verdict.kind === 'meets' && verdict.news.length > 0 && !state.replicated.hasRoom) {
-      state.observe('entries left for want of room');
-      // Not answered: the leader's window fills and it sends no more, but for what it asks with a heartbeat.
-      state.commitTo(Math.min(commit, verdict.match - verdict.news.length));
+    if (verdict.kind === 'meets' && verdict.missing.length > 0 && !state.replicated.hasRoom) {
+      state.observe('entries not taken: no room');
+      // No answer: the leader's window fills up, and then it sends only the empty Append that follows a heartbeat.
+      state.commitTo(Math.min(commit, verdict.match - verdict.missing.length));
       return;
     }
     if (verdict.kind === 'meets') {
-      state.replicated.takeIn(verdict.news);
+      state.replicated.appendFromLeader(verdict.missing);
       state.commitTo(Math.min(commit, verdict.match));
     }
     const match = verdict.kind === 'meets' ? verdict.match : state.commitIndex;

@@ -2,23 +2,23 @@ import type { ConfAt } from '../confchange/conf-history.ts';
 import { invariant } from '../invariant.ts';
 import { quorumValue } from '../quorum/joint.ts';
 import type { ConfState, Entry, Fitness, LogIndex, Message, NodeId, Term } from '../types.ts';
-import type { Progress } from './progress.ts';
-import type { LogReadRequest, PeerStatus } from './raft-core.ts';
-import { type ConfirmedRead, type Read, ReadIndexQueue } from './read-index.ts';
-import { type LeaderNode, Replication } from './replication.ts';
-import { Rounds } from './rounds.ts';
+import { UncommittedBytes } from './commit/uncommitted.ts';
+import type { LogReadRequest, PeerStatus } from './contract/raft-core.ts';
+import { type ConfirmedRead, type Read, ReadIndexQueue } from './reads/read-index.ts';
+import type { Progress } from './replication/progress.ts';
+import { type LeaderNode, Replication } from './replication/replication.ts';
+import { Rounds } from './replication/rounds.ts';
 import { Transfer } from './transfer.ts';
-import { UncommittedBytes } from './uncommitted.ts';
 
 export type PeerAnswer = Extract<Message, { type: 'AppendResp' | 'HeartbeatResp' | 'SnapResult' }>;
 
-/** Why a leader steps down of itself. */
-export type Resignation = 'noQuorum' | 'handedOver';
+/** Why a leader steps down by its own decision. */
+export type Resignation = 'noQuorum' | 'transferred';
 
-/** All that a node is while it leads, and that dies when it does: its peers, rounds, waiting reads, transfer. */
+/** Everything that exists only while a node leads: its peers, rounds, waiting reads and transfer. */
 export class Leadership {
   readonly termStart: LogIndex;
-  /** Term of the last entry of the leaders before. */
+  /** Term of the last entry before this leader's term. */
   readonly termBefore: Term;
   readonly byTransfer: boolean;
   readonly uncommitted: UncommittedBytes;
@@ -30,13 +30,13 @@ export class Leadership {
   #confirmed: readonly ConfirmedRead[] = [];
   #conf: ConfState;
   #heartbeatDueMs = Number.NEGATIVE_INFINITY;
-  /** Something changed that peers may have to be told. */
+  /** Something changed that peers may need to receive. */
   #isDue = true;
   #fitness: Fitness;
-  /** A sealed leader only hands over, until then. */
+  /** Until this time a sealed leader only transfers its leadership. */
   #resignMs: number | undefined;
-  /** An unfit leader tries each way out once: a target that does not take over would cost a pause each time. */
-  #handOverTried = false;
+  /** An unfit leader tries to transfer once per reason: each target that does not take over costs a pause. */
+  #transferTried = false;
 
   constructor(
     node: LeaderNode,
@@ -69,7 +69,7 @@ export class Leadership {
     return this.#transfer.target;
   }
 
-  /** Entries were appended or committed. */
+  /** Notes that entries were appended or committed. */
   changed(): void {
     this.#isDue = true;
   }
@@ -83,7 +83,7 @@ export class Leadership {
     this.#isDue = true;
   }
 
-  /** Only this node's own part of `stableIndex` counts for itself, and only where it is a voter. */
+  /** Returns the index that a quorum has stored. This node counts with its `stableIndex` only, and only if it is a voter. */
   quorumMatch(stableIndex: LogIndex): LogIndex {
     return quorumValue(this.#conf, (id) => (id === this.#node.id ? stableIndex : (this.#replication.peer(id)?.match ?? 0)));
   }
@@ -94,22 +94,22 @@ export class Leadership {
     this.#isDue = true;
   }
 
-  /** Deadlines. Says when the leader has to go. */
+  /** Checks deadlines. Returns why the leader has to step down, or undefined. */
   tick(nowMs: number): Resignation | undefined {
     if (!this.#hasQuorum(nowMs)) return 'noQuorum';
     if (this.#transfer.isOverdue(nowMs)) this.#abortTransfer();
-    if (this.#resignMs !== undefined && nowMs >= this.#resignMs) return 'handedOver';
-    this.#handOver(nowMs);
+    if (this.#resignMs !== undefined && nowMs >= this.#resignMs) return 'transferred';
+    this.#transferIfUnfit(nowMs);
     if (nowMs >= this.#heartbeatDueMs) {
       this.#heartbeatDueMs = nowMs + this.#node.limits.heartbeatMs;
       this.#beginRound({ nowMs, isTimed: true });
       this.#isDue = true;
     }
-    this.#replication.dropLeft(nowMs);
+    this.#replication.dropRemoved(nowMs);
     return undefined;
   }
 
-  /** Posts what has become due since the last batch of effects. */
+  /** Posts everything that has become due since the last batch of effects. */
   flush(nowMs: number): { readonly reads: readonly ConfirmedRead[]; readonly readLog: readonly LogReadRequest[] } {
     if (this.#reads.wantsRound) this.#beginRound({ nowMs, isTimed: false });
     if (this.#isDue) this.#replication.replicate(this.#rounds.newest, nowMs);
@@ -119,7 +119,7 @@ export class Leadership {
     return { reads, readLog: this.#replication.takeReads() };
   }
 
-  /** An answer of this term. */
+  /** Handles an answer of this term. */
   answered(answer: PeerAnswer, nowMs: number): void {
     const peer = this.#replication.peer(answer.from);
     if (peer === undefined) return;
@@ -127,7 +127,7 @@ export class Leadership {
       this.#node.observe('stale answer ignored: session');
       return;
     }
-    // Whatever it says, it still followed this leader when it said so.
+    // Even if it refuses, the peer still followed this leader when it sent it.
     peer.heardMs = nowMs;
     if ('round' in answer) this.#answeredRound(peer, answer.round);
     if (answer.type === 'HeartbeatResp') {
@@ -142,7 +142,7 @@ export class Leadership {
       this.#replication.rejected(peer, answer);
     }
     this.#isDue = true;
-    this.#handOver(nowMs);
+    this.#transferIfUnfit(nowMs);
   }
 
   unreachable(id: NodeId): void {
@@ -166,9 +166,9 @@ export class Leadership {
     return this.#replication.peer(id) !== undefined;
   }
 
-  ask(read: Read): void {
+  addRead(read: Read): void {
     const commitIndex = this.#node.commitIndex();
-    this.#reads.ask(read, { commitIndex, ownTermCommitted: commitIndex >= this.termStart });
+    this.#reads.add(read, { commitIndex, ownTermCommitted: commitIndex >= this.termStart });
   }
 
   waitingReads(): readonly Read[] {
@@ -176,8 +176,8 @@ export class Leadership {
   }
 
   /**
-   * Whether nobody else can have been elected yet: a quorum answered a round that was sent so lately that each of them still
-   * refuses its vote to others. The leader itself counts as asked now, if it has a vote.
+   * Returns whether this leader holds a lease: no other node can have been elected, because a quorum answered a round that was sent
+   * recently enough that each of its nodes still refuses its vote to others. The leader itself counts as asked now, if it is a voter.
    */
   holdsLease(nowMs: number): boolean {
     const { limits, observe, id: own } = this.#node;
@@ -194,7 +194,7 @@ export class Leadership {
     return holds;
   }
 
-  /** Begins to hand over to `to`, or to the fit voter with most of the log. False when there is nobody. */
+  /** Starts a transfer to `to`, or to the fit voter with the longest log. Returns false if there is none. */
   transfer(to: NodeId | undefined, nowMs: number): boolean {
     const able = this.#candidates().filter((peer) => peer.fit && nowMs - peer.heardMs < this.#node.limits.electionMs);
     const byLog = able.sort((a, b) => b.match - a.match || a.id - b.id);
@@ -206,25 +206,25 @@ export class Leadership {
     return true;
   }
 
-  /** Who has everything is told to take over, as this leader goes. */
+  /** Tells a voter with the whole log to take over, as this leader steps down. */
   resign(): void {
     const { lastIndex } = this.#node.log;
-    const heir = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
-    if (heir === undefined) return;
+    const successor = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
+    if (successor === undefined) return;
     this.#transfer.endLease();
-    this.#timeoutNow(heir);
+    this.#timeoutNow(successor);
   }
 
-  /** Tells all peers the commit index, as far as each can know it. */
+  /** Sends the commit index to all peers, to each as far as its log is known to match. */
   announceCommit(nowMs: number): void {
     this.#beginRound({ nowMs, isTimed: false });
   }
 
   fitnessChanged(fitness: Fitness, nowMs: number): void {
     this.#fitness = fitness;
-    this.#handOverTried = false;
+    this.#transferTried = false;
     this.#resignMs = fitness === 'sealed' ? nowMs + 2 * this.#node.limits.electionMs : undefined;
-    this.#handOver(nowMs);
+    this.#transferIfUnfit(nowMs);
   }
 
   status(nowMs: number): readonly PeerStatus[] {
@@ -244,7 +244,7 @@ export class Leadership {
   checkInvariants(): void {
     for (const peer of this.#replication.peers) {
       peer.checkInvariants(this.#node.limits);
-      invariant(peer.match <= this.#node.log.lastIndex, 'nobody acknowledges more than the leader has', { peer: peer.id });
+      invariant(peer.match <= this.#node.log.lastIndex, 'no peer acknowledges more than the leader has', { peer: peer.id });
     }
   }
 
@@ -298,17 +298,17 @@ export class Leadership {
     this.#transfer.abort();
   }
 
-  /** A leader that should not lead gives the lead to the first fit voter that has the whole log. */
-  #handOver(nowMs: number): void {
-    if (this.#fitness === 'fit' || this.#handOverTried || this.#transfer.target !== undefined) return;
+  /** Transfers leadership from a leader that should not lead to the first fit voter that has the whole log. */
+  #transferIfUnfit(nowMs: number): void {
+    if (this.#fitness === 'fit' || this.#transferTried || this.#transfer.target !== undefined) return;
     const { lastIndex } = this.#node.log;
-    const heir = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
-    if (heir === undefined || !this.transfer(heir.id, nowMs)) return;
-    if (this.#fitness === 'sealed') this.#node.observe('sealed leader handed over');
-    else this.#handOverTried = true;
+    const successor = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
+    if (successor === undefined || !this.transfer(successor.id, nowMs)) return;
+    if (this.#fitness === 'sealed') this.#node.observe('sealed leader transferred leadership');
+    else this.#transferTried = true;
   }
 
-  /** Peers that could lead: voters of the configuration that will stay. */
+  /** Returns the peers that could lead: voters of the configuration that will stay. */
   #candidates(): Progress[] {
     return this.#conf.voters.flatMap((id) => this.#replication.peer(id) ?? []);
   }

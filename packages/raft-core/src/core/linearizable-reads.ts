@@ -1,12 +1,12 @@
 import type { LogIndex, Message } from '../types.ts';
-import type { CoreRefusal } from './raft-core.ts';
-import type { ConfirmedRead } from './read-index.ts';
+import type { CoreRefusal } from './contract/raft-core.ts';
+import type { ConfirmedRead } from './reads/read-index.ts';
 import type { RaftState } from './state.ts';
 
 type ReadIndex = Extract<Message, { type: 'ReadIndex' }>;
 type ReadIndexResp = Extract<Message, { type: 'ReadIndexResp' }>;
 
-/** Reads that need no entry in the log (Raft §8, thesis §6.4): this node's own, and as a leader those of others. */
+/** Reads without a log entry (Raft §8, thesis §6.4): this node's own reads, and on a leader the reads forwarded by others. */
 export class LinearizableReads {
   readonly #state: RaftState;
 
@@ -14,14 +14,14 @@ export class LinearizableReads {
     this.#state = state;
   }
 
-  /** Asks for a point in the log that the read `ctx` may rely on: as a leader, or of the leader. */
-  ask(ctx: number): CoreRefusal | undefined {
+  /** Requests a read index for the read `ctx`: from this node if it leads, otherwise from its leader. */
+  request(ctx: number): CoreRefusal | undefined {
     const { role, leader, leadership, fitness, isRemoved, id, incarnation, reads, nowMs, limits, observe } = this.#state;
     if (role === 'faulty') return 'faulty';
     const request = { id: ctx, incarnation };
     if (leadership !== undefined) {
       if (fitness === 'sealed') return 'sealed';
-      leadership.ask({ asker: id, request });
+      leadership.addRead({ asker: id, request });
       return undefined;
     }
     if (leader === 0) return isRemoved ? 'removed' : 'notLeader';
@@ -42,20 +42,20 @@ export class LinearizableReads {
       this.#state.post({ to: from, session: 0, vouches: false }, { type: 'ReadIndexResp', requests, index: 0, ok: false });
       return;
     }
-    for (const request of requests) leadership.ask({ asker: from, request });
+    for (const request of requests) leadership.addRead({ asker: from, request });
   }
 
   onAnswer({ requests, index, ok }: ReadIndexResp): void {
     const { incarnation, reads, observe } = this.#state;
     for (const request of requests) {
-      // An answer to an earlier run of this node must not confirm a read that has the same number now.
+      // An answer to an earlier incarnation of this node must not confirm a read that now has the same number.
       if (request.incarnation !== incarnation || !reads.answered(request.id)) observe('late read answer ignored');
       else if (ok) reads.confirm({ ctx: request.id, index });
       else reads.drop([request.id]);
     }
   }
 
-  /** What this leader has confirmed goes to whoever asked. */
+  /** Sends what this leader has confirmed to the nodes that asked. */
   confirmed(confirmed: readonly ConfirmedRead[]): void {
     const { id, reads } = this.#state;
     for (const { asker, request, index } of confirmed) {

@@ -3,12 +3,12 @@ import { membersOf } from '../confchange/conf-state.ts';
 import { invariant } from '../invariant.ts';
 import type { ConfChange, ConfState, Entry, Message } from '../types.ts';
 import { encodeConfState } from '../wire/conf-state.ts';
-import type { ConfRefusal, ProposeResult } from './raft-core.ts';
+import type { ConfRefusal, ProposeResult } from './contract/raft-core.ts';
 import type { RaftState } from './state.ts';
 
 type Removed = Extract<Message, { type: 'Removed' }>;
 
-/** Cluster membership changes (Raft §6, thesis §4): a leader's changes of the configuration, and the notice that this node has left. */
+/** Cluster membership changes (Raft §6, thesis §4): a leader's changes of the configuration, and the notice that this node was removed. */
 export class Membership {
   readonly #state: RaftState;
 
@@ -16,7 +16,7 @@ export class Membership {
     this.#state = state;
   }
 
-  /** This node leads, and takes proposals. */
+  /** Proposes a change; this node leads and takes proposals. */
   propose(change: ConfChange): ProposeResult<ConfRefusal> {
     const reason = this.#refusal();
     if (reason !== undefined) return { accepted: false, reason };
@@ -26,7 +26,7 @@ export class Membership {
     return { accepted: true, index, term };
   }
 
-  /** Whoever leads when a joint configuration is committed ends it, also one whose predecessor began it. */
+  /** Leaves a joint configuration once it is committed, also one that a previous leader proposed. */
   leaveJoint(): void {
     const { leadership, confs, commitIndex, observe } = this.#state;
     const { index, conf } = confs.newest;
@@ -38,7 +38,7 @@ export class Membership {
     this.#append(changed.conf);
   }
 
-  /** Ids never come back, so what a member says holds whatever the terms. */
+  /** Ids are never reused, so a removal notice from a member holds in any term. */
   onRemoved({ atIndex }: Removed): void {
     const { confs, replicated, isRemoved, id, observe } = this.#state;
     const { conf, index } = confs.newest;
@@ -48,15 +48,15 @@ export class Membership {
     this.#state.stepDown();
   }
 
-  /** At most one change is uncommitted, and none is begun before the own term has committed an entry (thesis §4.1). */
+  /** At most one change is uncommitted, and none starts before an entry of the leader's own term is committed (thesis §4.1). */
   #refusal(): ConfRefusal | undefined {
     const { leadership, commitIndex, confs, observe } = this.#state;
     if (commitIndex < (leadership?.termStart ?? Number.POSITIVE_INFINITY)) {
-      observe('change refused before the own term committed');
+      observe('change refused: no commit in this term');
       return 'confPending';
     }
     if (confs.newest.index <= commitIndex) return undefined;
-    observe('second change refused');
+    observe('change refused: one is uncommitted');
     return 'confPending';
   }
 

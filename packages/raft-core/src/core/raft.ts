@@ -3,18 +3,18 @@ import { invariant } from '../invariant.ts';
 import type { LogStart } from '../ports.ts';
 import type { ConfChange, Entry, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
 import { Campaign } from './campaign.ts';
+import { checkLimits } from './contract/limits.ts';
+import type { ConfRefusal, CoreRefusal, PeerStatus, ProposeResult, RaftCore, Ready, Status } from './contract/raft-core.ts';
 import { Follower } from './follower.ts';
 import type { PeerAnswer } from './leadership.ts';
-import { checkLimits } from './limits.ts';
 import { LinearizableReads } from './linearizable-reads.ts';
 import { Membership } from './membership.ts';
-import type { ConfRefusal, CoreRefusal, PeerStatus, ProposeResult, RaftCore, Ready, Status } from './raft-core.ts';
 import { SnapshotReceiver } from './snapshot-receiver.ts';
 import { RaftState, type StateOptions } from './state.ts';
 
 export type RaftOptions = StateOptions;
 
-/** The consensus of one node: who may say what to it, and what it wants done. */
+/** The consensus of one node: dispatches calls and messages, and collects the effects. */
 export class Raft implements RaftCore {
   readonly #state: RaftState;
   readonly #campaign: Campaign;
@@ -24,7 +24,7 @@ export class Raft implements RaftCore {
   readonly #snapshots = new SnapshotReceiver();
   #seq = 0;
 
-  /** @throws LogDamage when entries are missing that were committed or applied */
+  /** @throws LogDamage if committed or applied entries are missing */
   constructor(start: LogStart, options: RaftOptions) {
     checkLimits(options.limits);
     this.#state = new RaftState(start, options);
@@ -104,7 +104,7 @@ export class Raft implements RaftCore {
   }
 
   readIndex(ctx: number): CoreRefusal | undefined {
-    return this.#reads.ask(ctx);
+    return this.#reads.request(ctx);
   }
 
   leaseRead(nowMs: number): LogIndex | undefined {
@@ -117,19 +117,19 @@ export class Raft implements RaftCore {
   }
 
   hasReady(): boolean {
-    const { role, hasNews, log, outbox, reads, toApply, replicated, leadership } = this.#state;
+    const { role, hasChanges, log, outbox, reads, toApply, replicated, leadership } = this.#state;
     if (role === 'faulty') return false;
-    const hasEffects = hasNews || log.hasUnwritten || !outbox.isEmpty || reads.hasResults || this.#snapshots.hasWork;
-    return hasEffects || toApply.hasMore(replicated.applicable) || leadership?.isDue === true;
+    const hasEffects = hasChanges || log.hasUnwritten || !outbox.isEmpty || reads.hasResults || this.#snapshots.hasWork;
+    return hasEffects || toApply.hasMore(replicated.applyLimit) || leadership?.isDue === true;
   }
 
   ready(): Ready {
     const state = this.#state;
-    invariant(this.hasReady(), 'a batch of effects is taken when there is one', { role: state.role });
+    invariant(this.hasReady(), 'a batch is taken only if there are effects', { role: state.role });
     this.#seq += 1;
     const flushed = state.leadership?.flush(state.nowMs);
     this.#reads.confirmed(flushed?.reads ?? []);
-    const { committed, readLog } = state.toApply.take(state.replicated.applicable);
+    const { committed, readLog } = state.toApply.take(state.replicated.applyLimit);
     if ((committed.at(-1)?.index ?? 0) > state.log.stableIndex) state.observe('applied ahead of the local disk');
     return {
       seq: this.#seq,
@@ -251,10 +251,10 @@ export class Raft implements RaftCore {
     invariant(commitIndex <= lastIndex, 'commit <= last', facts);
     invariant(appliedIndex <= stableIndex && stableIndex <= lastIndex, 'flushed <= stable <= last', facts);
     const waits = !replicated.isInstalling || handedOut <= baseIndex;
-    invariant(waits, 'nothing behind a snapshot is handed out before that is in force', facts);
-    invariant(log.lastTerm <= term && durableTerm <= term, 'no entry and nothing on disk is of a later term', facts);
-    invariant((leadership !== undefined) === (role === 'leader'), 'who leads has what a leader has', facts);
-    invariant((role !== 'precandidate' && role !== 'candidate') || leader === 0, 'who campaigns knows no leader', facts);
+    invariant(waits, 'nothing after a snapshot is handed out before it is installed', facts);
+    invariant(log.lastTerm <= term && durableTerm <= term, 'no entry and no durable term is later than the current term', facts);
+    invariant((leadership !== undefined) === (role === 'leader'), "a leader, and only a leader, has a leader's state", facts);
+    invariant((role !== 'precandidate' && role !== 'candidate') || leader === 0, 'a node that campaigns knows no leader', facts);
     if (leadership === undefined) return;
     invariant(vote === id && leader === id && durableTerm === term, 'a leader has voted for itself, durably', facts);
     invariant(log.lastTerm === term, 'a leader has an entry of its term', facts);
@@ -267,18 +267,18 @@ export class Raft implements RaftCore {
     if (role === 'faulty') return 'faulty';
     if (leadership === undefined) return isRemoved ? 'removed' : 'notLeader';
     if (fitness === 'sealed') return 'sealed';
-    // A leader that took its own vote away leads only until that is committed.
+    // A leader that removed its own vote leads only until that entry is committed.
     const isLeaving = !isVoter(confs.newest.conf, id);
     return isLeaving || leadership.transferTo !== undefined ? 'transferring' : undefined;
   }
 
-  /** A follower's answer to this leader (§5.3, §7). */
+  /** Handles a follower's answer to this leader (§5.3, §7). */
   #onPeerAnswer(answer: PeerAnswer): void {
     const { leadership, term, nowMs } = this.#state;
-    // Who is no peer of this leader cannot end its lead.
+    // A node that is not a peer of this leader cannot end its leadership.
     if (leadership !== undefined && !leadership.hasPeer(answer.from)) return;
     if (answer.term > term) {
-      this.#state.follow({ term: answer.term, leader: 0 });
+      this.#state.becomeFollower({ term: answer.term, leader: 0 });
       return;
     }
     if (leadership === undefined || answer.term < term) return;

@@ -10,15 +10,15 @@ export interface Offer {
 }
 
 /**
- * What to do about a snapshot: nothing if all of it is committed here; `held` if its last entry is in the log, which keeps its
- * tail then; else it has to take the log's place.
+ * Decides about a snapshot: `committed` if everything in it is committed here; `held` if its last entry is in the log, which then keeps its
+ * tail; otherwise `needed`, and it has to replace the log.
  */
 export function judgeSnapshot(log: LogView, commitIndex: LogIndex, meta: SnapshotMeta): 'committed' | 'held' | 'needed' {
   if (meta.index <= commitIndex) return 'committed';
   return log.holds(meta) ? 'held' : 'needed';
 }
 
-/** A follower's side of a snapshot: offered, fetched beside the state in force, and then put in its place. */
+/** A follower's side of a snapshot: offered, fetched next to the current state, then installed in its place. */
 export class SnapshotReceiver {
   /** The offer whose stream is under way. */
   #fetching: Offer | undefined;
@@ -31,7 +31,7 @@ export class SnapshotReceiver {
     return this.#toFetch !== undefined || this.#toInstall !== undefined;
   }
 
-  /** One stream at a time: an offer that comes again is the leader's way to ask how far it is. */
+  /** Notes an offer. One stream runs at a time; a repeated offer is the leader asking for progress. */
   offered(offer: Offer): void {
     const isInstalling = this.#toInstall !== undefined || this.#installingSeq !== undefined;
     if (this.#fetching !== undefined || isInstalling) return;
@@ -39,10 +39,10 @@ export class SnapshotReceiver {
     this.#toFetch = offer;
   }
 
-  /** The stream ended; gives the offer that it answered. */
+  /** Notes the end of the stream. Returns the offer that it belongs to. */
   received(): Offer {
     const offer = this.#fetching;
-    invariant(offer !== undefined && this.#toFetch === undefined, 'what is received was fetched', {});
+    invariant(offer !== undefined && this.#toFetch === undefined, 'a received snapshot was fetched', {});
     this.#fetching = undefined;
     return offer;
   }
@@ -65,7 +65,7 @@ export class SnapshotReceiver {
     };
   }
 
-  /** True when this ends an installation. */
+  /** Returns true if this ends an installation. */
   persisted(seq: number): boolean {
     if (this.#installingSeq === undefined || seq < this.#installingSeq) return false;
     this.#installingSeq = undefined;

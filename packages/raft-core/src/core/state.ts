@@ -16,42 +16,42 @@ import type {
   SnapshotMeta,
   Term,
 } from '../types.ts';
-import { Ballot } from './ballot.ts';
-import type { CommittedEntries } from './committed.ts';
-import { ElectionClock } from './election-clock.ts';
+import type { CommittedEntries } from './commit/committed.ts';
+import { ReplicatedLog } from './commit/replicated-log.ts';
+import type { Observe } from './contract/coverage-events.ts';
+import type { RaftLimits } from './contract/limits.ts';
+import { Outbox } from './contract/outbox.ts';
+import { Ballot } from './election/ballot.ts';
+import { ElectionClock } from './election/election-clock.ts';
 import { Leadership } from './leadership.ts';
-import type { RaftLimits } from './limits.ts';
-import { Outbox } from './outbox.ts';
-import { ReadDesk } from './read-desk.ts';
-import { ReplicatedLog } from './replicated-log.ts';
-import type { Observe } from './situations.ts';
+import { PendingReads } from './reads/pending-reads.ts';
 
 export interface StateOptions {
-  /** Last entry that the state machine holds durably. */
+  /** The last entry that the state machine holds durably. */
   readonly applied: LogIndex;
   readonly limits: RaftLimits;
-  /** Spreads this node's elections; nodes should differ. */
+  /** Seed of the random part of election timeouts; nodes should differ. */
   readonly seed: number;
   readonly fitness?: Fitness;
-  /** It was told in an earlier run that it is no member any more. */
+  /** An earlier incarnation was told that this node is no longer a member. */
   readonly removed?: boolean;
   readonly observe?: Observe;
 }
 
-/** Where a message goes. `vouches`: it speaks of stored state, and leaves only when that is durable. */
+/** The receiver of a message. `vouches`: the message vouches for stored state and leaves only when that is durable. */
 export interface Envelope {
   readonly to: NodeId;
   readonly session: number;
   readonly vouches: boolean;
-  /** The own term, unless a pre-vote asks for the one after it. */
+  /** The node's own term, unless a pre-vote asks for the one after it. */
   readonly term?: Term;
 }
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * The state of one node (Raft figure 2) and its transitions: the one place where a role, a term or a vote changes, and where a
- * leader is told what becomes of the log.
+ * The state of one node (Raft figure 2) and its transitions: the only place where a role, a term or a vote changes, and where the leader's
+ * part learns of changes to the log.
  */
 export class RaftState {
   readonly id: NodeId;
@@ -65,7 +65,7 @@ export class RaftState {
   readonly toApply: CommittedEntries;
   readonly clock: ElectionClock;
   readonly outbox = new Outbox();
-  readonly reads = new ReadDesk();
+  readonly reads = new PendingReads();
   readonly #ballot: Ballot;
 
   #role: Role = 'follower';
@@ -74,7 +74,7 @@ export class RaftState {
   #fitness: Fitness;
   #nowMs = Number.NEGATIVE_INFINITY;
 
-  /** @throws LogDamage when entries are missing that were committed or applied */
+  /** @throws LogDamage if committed or applied entries are missing */
   constructor(start: LogStart, { applied, limits, seed, fitness = 'fit', removed = false, observe = () => {} }: StateOptions) {
     this.id = start.nodeId;
     this.clusterId = start.clusterId;
@@ -101,7 +101,7 @@ export class RaftState {
   get vote(): NodeId {
     return this.#ballot.vote;
   }
-  /** 0 while none is known. */
+  /** 0 if no leader is known. */
   get leader(): NodeId {
     return this.#leader;
   }
@@ -118,7 +118,7 @@ export class RaftState {
   get fitness(): Fitness {
     return this.#fitness;
   }
-  /** The newest term on the disk. */
+  /** The newest durable term. */
   get durableTerm(): Term {
     return this.#ballot.durableTerm;
   }
@@ -129,8 +129,8 @@ export class RaftState {
   get isRemoved(): boolean {
     return this.replicated.isRemoved;
   }
-  get hasNews(): boolean {
-    return this.#ballot.isChanged || this.replicated.hasNews;
+  get hasChanges(): boolean {
+    return this.#ballot.isChanged || this.replicated.hasChanges;
   }
 
   advanceTime(nowMs: number): void {
@@ -148,8 +148,8 @@ export class RaftState {
 
   // Roles
 
-  /** Whatever it was, it follows now, in this term or a later one; `leader` 0 if none is known. */
-  follow({ term, leader }: { readonly term: Term; readonly leader: NodeId }): void {
+  /** Becomes a follower, in this term or a later one; `leader` is 0 if none is known. */
+  becomeFollower({ term, leader }: { readonly term: Term; readonly leader: NodeId }): void {
     this.#ballot.enter(term);
     if (leader !== this.#leader) this.reads.leaderLost();
     this.#leader = leader;
@@ -162,20 +162,20 @@ export class RaftState {
     this.clock.reset(this.#nowMs);
   }
 
-  /** Gives up its lead, or its campaign, or what it knows of a leader. */
+  /** Gives up leadership, a campaign, or the known leader. */
   stepDown(): void {
-    this.follow({ term: this.term, leader: 0 });
+    this.becomeFollower({ term: this.term, leader: 0 });
   }
 
-  /** Asks whether it could win, which changes neither term nor vote (thesis §9.6). */
-  preCampaign(): void {
+  /** Starts a pre-vote, which asks whether this node could win and changes neither term nor vote (thesis §9.6). */
+  becomePrecandidate(): void {
     this.stepDown();
     this.#role = 'precandidate';
     this.clock.reset(this.#nowMs);
   }
 
-  campaign(): void {
-    this.follow({ term: this.term + 1, leader: 0 });
+  becomeCandidate(): void {
+    this.becomeFollower({ term: this.term + 1, leader: 0 });
     this.#role = 'candidate';
     this.voteFor(this.id);
     this.clock.reset(this.#nowMs);
@@ -185,7 +185,7 @@ export class RaftState {
     this.#ballot.voteFor(id);
   }
 
-  lead({ byTransfer }: { readonly byTransfer: boolean }): void {
+  becomeLeader({ byTransfer }: { readonly byTransfer: boolean }): void {
     const conf = this.confs.newest;
     if (isJoint(conf.conf)) this.observe('leader elected in a joint configuration');
     this.#role = 'leader';
@@ -202,7 +202,7 @@ export class RaftState {
       },
       { conf, termStart: this.log.lastIndex + 1, byTransfer, nowMs: this.#nowMs, fitness: this.#fitness },
     );
-    // §5.4.2: entries of earlier terms commit only below one of this term, so the term opens with one that says nothing.
+    // §5.4.2: entries of earlier terms commit only below an entry of this term, so the term begins with an empty one.
     this.append('noop', NOTHING);
   }
 
@@ -213,27 +213,27 @@ export class RaftState {
     this.outbox.clear();
   }
 
-  // What the log's changes mean for a leader
+  // Effects of log changes on a leader
 
-  /** A leader only appends (§5.3). */
+  /** Appends an entry; a leader only appends (§5.3). */
   append(type: EntryType, data: Uint8Array): Entry {
     const entry = this.log.append({ term: this.term, type, data });
     this.#leadership?.changed();
     return entry;
   }
 
-  /** A leader's own entry, just appended: its peers and quorums are those of this configuration from now on. */
+  /** Puts the leader's own, just appended configuration in force: its peers and quorums follow it from now on. */
   configure(conf: ConfAt): void {
     this.replicated.configure(conf);
     this.#leadership?.configured(conf, this.#nowMs);
   }
 
-  /** §5.3, §5.4.2: what a quorum holds is committed, if it is of this term; with it, all before it. */
+  /** §5.3, §5.4.2: commits what a quorum holds if it is of this term, and with it everything before. */
   advanceCommit(): void {
     if (this.#leadership === undefined) return;
     const to = this.#leadership.quorumMatch(this.log.stableIndex);
     if (to <= this.commitIndex || this.log.termAt(to) !== this.term) return;
-    if (to > this.log.stableIndex) this.observe('committed before the own disk');
+    if (to > this.log.stableIndex) this.observe('committed before the local disk');
     this.commitTo(to);
   }
 
@@ -243,18 +243,18 @@ export class RaftState {
     const conf = this.replicated.commit(index);
     this.#leadership?.committed({ from, to: index });
     if (this.#leadership === undefined || conf === undefined || isVoter(conf, this.id)) return;
-    // Thesis §4.2.2: until here it led a cluster that it is no voter of any more.
+    // Thesis §4.2.2: until now it led a cluster of which it is no longer a voter.
     this.observe('removed leader stepped down');
     this.#leadership.announceCommit(this.#nowMs);
     this.#leadership.resign();
     this.stepDown();
   }
 
-  /** A snapshot takes the place of the log. */
+  /** Replaces the log with a snapshot. */
   install(meta: SnapshotMeta): void {
-    // The stream may be of a later term than its offer; the term is on disk before an entry of it is.
+    // The snapshot may be of a later term than its offer; that term must be durable before an entry of it.
     if (this.#role !== 'follower' || meta.term > this.term) {
-      this.follow({ term: Math.max(this.term, meta.term), leader: 0 });
+      this.becomeFollower({ term: Math.max(this.term, meta.term), leader: 0 });
     }
     this.replicated.install(meta);
   }

@@ -2,9 +2,9 @@ import { invariant } from '../invariant.ts';
 import type { LogIndex, NodeId } from '../types.ts';
 
 /**
- * A leader on its way out (thesis §3.10): it stops proposals, lets the target catch up, and tells it to campaign at once. The
- * order to campaign may be delayed or doubled and still fire much later, so from then on this leader holds no lease in this
- * term: the target's votes are asked for regardless of a heard leader.
+ * A leadership transfer (thesis §3.10): the leader stops taking proposals, lets the target catch up, and tells it to campaign at once. That
+ * message may be delayed or duplicated and take effect much later, so from then on this leader holds no lease in this term: voters vote for
+ * the target although they heard a leader recently.
  */
 export class Transfer {
   #target: { readonly id: NodeId; readonly untilMs: number; told: boolean } | undefined;
@@ -22,7 +22,7 @@ export class Transfer {
     this.#target = { id, untilMs, told: false };
   }
 
-  /** Whether the target is to be told now, once, for it has the whole log. */
+  /** Returns whether to tell the target now, once, because it has the whole log. */
   tell(match: LogIndex, lastIndex: LogIndex): boolean {
     const target = this.#target;
     if (target === undefined || target.told || match < lastIndex) return false;
@@ -39,7 +39,7 @@ export class Transfer {
     this.#target = undefined;
   }
 
-  /** A TimeoutNow leaves outside of a transfer, with a leader that steps down. */
+  /** Notes a TimeoutNow outside of a transfer, sent by a leader that steps down. */
   endLease(): void {
     this.#leaseEnded = true;
   }

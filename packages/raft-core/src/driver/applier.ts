@@ -2,12 +2,12 @@ import { invariant } from '../invariant.ts';
 import type { Clock, StateMachine } from '../ports.ts';
 import type { Entry, LogIndex } from '../types.ts';
 
-/** What one applied entry weighs in memory beside its payload, roughly. */
+/** Approximate memory of one applied entry, in addition to its payload, in bytes. */
 const ENTRY_OVERHEAD_BYTES = 128;
 
 /**
- * Takes committed entries into the state machine, a few milliseconds at a time, and makes them durable behind that. Nobody
- * waits for a flush, save the applying itself once too much is held in memory.
+ * Applies committed entries to the state machine, a few milliseconds at a time, and flushes them later. Nothing waits for a flush, except
+ * applying itself when too many bytes are unflushed.
  */
 export class Applier<Result> {
   readonly #stateMachine: StateMachine<Result>;
@@ -38,20 +38,20 @@ export class Applier<Result> {
   get isFlushing(): boolean {
     return this.#flushing;
   }
-  /** Every committed entry that was handed over is applied. */
+  /** Whether every committed entry handed over is applied. */
   get isIdle(): boolean {
     return this.#next === this.#queue.length;
   }
   /**
-   * Whether little enough waits for a flush to apply ahead of the stable log: no flush begins meanwhile, so a log that is always slow must
-   * be let catch up now and then.
+   * Whether few enough bytes wait for a flush to apply ahead of the stable log. No flush starts while the state is ahead, so a log that is
+   * always slow must be allowed to catch up now and then.
    */
   get hasRoomAhead(): boolean {
     return this.#unflushedBytes < this.#unflushedBytesMax / 4;
   }
   /**
-   * For how long the state's disk has held up the applying: the time since the flush under way began, once as much waits for it as may; 0
-   * before that. A compaction makes single flushes slow, but lets them end.
+   * Returns for how long the state's disk has held up applying, in ms: the time since the flush under way began, once the limit of
+   * unflushed bytes is reached; 0 before that. A compaction of the database slows single flushes, but they end.
    */
   stalledMs(nowMs: number): number {
     return this.#flushing && this.#unflushedBytes >= this.#unflushedBytesMax ? nowMs - this.#beganMs : 0;
@@ -66,7 +66,7 @@ export class Applier<Result> {
     this.#next = 0;
   }
 
-  /** Applies for about `chunkMs`, one entry at least; `applied` hears of each before the next one is taken. */
+  /** Applies entries for about `chunkMs`, at least one; calls `applied` for each before the next one. */
   applyChunk(clock: Clock, chunkMs: number, applied: (entry: Entry, result: Result) => void): void {
     const endMs = clock.now() + chunkMs;
     while (this.canApply) {
@@ -88,7 +88,7 @@ export class Applier<Result> {
     }
   }
 
-  /** A snapshot has brought the state machine to `index`, durably; nothing was under way. */
+  /** Continues after a snapshot that contains everything up to `index`, durably; nothing was under way. */
   restored(index: LogIndex): void {
     invariant(!this.#flushing && index > this.#applied, 'a snapshot is newer than the state', { applied: this.#applied, index });
     this.#queue = [];
@@ -99,8 +99,8 @@ export class Applier<Result> {
   }
 
   /**
-   * Starts a flush if there is anything to flush and none is under way. A flush takes all that is applied, so it waits until the log has that
-   * on disk up to `stableIndex`. The caller calls `note` unless there was an error.
+   * Starts a flush if there is anything to flush and none is under way. A flush writes everything applied, so it waits until the log has
+   * that on disk, up to `stableIndex`. The caller calls `note` unless there was an error.
    */
   flush(
     { stableIndex, clock }: { readonly stableIndex: LogIndex; readonly clock: Clock },

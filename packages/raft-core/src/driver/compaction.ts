@@ -1,30 +1,32 @@
-import type { PeerStatus } from '../core/raft-core.ts';
+import type { PeerStatus } from '../core/contract/raft-core.ts';
 import type { LogStart } from '../ports.ts';
 import type { Entry, LogIndex } from '../types.ts';
 import type { DriverLimits } from './limits.ts';
 
-/** How finely bytes are located in the log. */
-const MARK_BYTES = 2 ** 18;
-/** What a compaction is for at least, as a part of what makes one due: it costs syncs, and peers that lag would move its end at every flush. */
-const STEP = 1 / 10;
+/** Resolution at which bytes are located in the log. */
+const STEP_BYTES = 2 ** 18;
+/**
+ * Minimum gain of a compaction, as a fraction of what makes one due: each costs syncs, and lagging peers would move its end at every flush.
+ */
+const WORTH = 1 / 10;
 
-/** A log as it was opened, and how much of it the state machine had on disk by then. */
+/** A log as it was opened, and how much of it the state machine had on disk then. */
 export type StoredLog = Pick<LogStart, 'base' | 'lastIndex' | 'bytes'> & { readonly flushedIndex: LogIndex };
 
-/** Decides how much of the log may be forgotten: what is flushed, beyond what followers are likely to ask for. */
+/** Decides how much of the log to delete: what is flushed and followers are unlikely to request. */
 export class Compaction {
   readonly #limits: DriverLimits;
-  /** Payload bytes of the log up to and including an index, every now and then; the first one is where the log begins. */
-  #marks: { readonly index: LogIndex; readonly bytes: number }[];
+  /** Payload bytes of the log up to and including an index, for some indexes; the first one is the log's base. */
+  #positions: { readonly index: LogIndex; readonly bytes: number }[];
   #bytes: number;
 
   constructor(limits: DriverLimits, { base, lastIndex, bytes, flushedIndex }: StoredLog) {
     this.#limits = limits;
-    // Entries that are not flushed are applied in this run, and counted then. Of the others only the sum is known.
+    // Entries that are not flushed are applied in this incarnation, and counted then. Of the others only the sum is known.
     const flushed = Math.max(0, flushedIndex - base.index);
     this.#bytes = lastIndex === base.index ? 0 : (bytes * flushed) / (lastIndex - base.index);
-    const steps = Math.min(flushed, Math.floor(this.#bytes / MARK_BYTES));
-    this.#marks = Array.from({ length: steps + 1 }, (_, step) => ({
+    const steps = Math.min(flushed, Math.floor(this.#bytes / STEP_BYTES));
+    this.#positions = Array.from({ length: steps + 1 }, (_, step) => ({
       index: base.index + (steps === 0 ? 0 : Math.floor((flushed * step) / steps)),
       bytes: steps === 0 ? 0 : (this.#bytes * step) / steps,
     }));
@@ -32,10 +34,10 @@ export class Compaction {
 
   applied({ index, data }: Entry): void {
     this.#bytes += data.length;
-    if (this.#bytes - (this.#marks.at(-1)?.bytes ?? 0) >= MARK_BYTES) this.#marks.push({ index, bytes: this.#bytes });
+    if (this.#bytes - (this.#positions.at(-1)?.bytes ?? 0) >= STEP_BYTES) this.#positions.push({ index, bytes: this.#bytes });
   }
 
-  /** The entry to begin the log after, or undefined while it is fine as it is. */
+  /** Returns the entry after which the log should begin, or undefined if no compaction is due. */
   target({
     baseIndex,
     flushedIndex,
@@ -47,37 +49,37 @@ export class Compaction {
   }): LogIndex | undefined {
     const { compactAfterEntries, compactAfterBytes, keepTrailingEntries, keepTrailingBytes } = this.#limits;
     const { keepForPeersEntries, keepForPeersBytes } = this.#limits;
-    const firstBytes = this.#marks[0]?.bytes ?? this.#bytes;
+    const firstBytes = this.#positions[0]?.bytes ?? this.#bytes;
     if (flushedIndex - baseIndex <= compactAfterEntries && this.#bytes - firstBytes <= compactAfterBytes) return undefined;
-    const trailing = Math.max(flushedIndex - keepTrailingEntries, this.#behind(keepTrailingBytes));
+    const trailing = Math.max(flushedIndex - keepTrailingEntries, this.#lastPositionBefore(keepTrailingBytes));
     const wanted = peers()
       .filter(({ active, pendingSnapshot }) => active || pendingSnapshot !== undefined)
       .map(({ match, pendingSnapshot }) => pendingSnapshot ?? match);
     const forPeers = Math.max(
       Math.min(...wanted),
       flushedIndex - Math.max(keepForPeersEntries, keepTrailingEntries),
-      this.#behind(Math.max(keepForPeersBytes, keepTrailingBytes)),
+      this.#lastPositionBefore(Math.max(keepForPeersBytes, keepTrailingBytes)),
     );
     const target = Math.min(trailing, forPeers, flushedIndex);
     const entries = target - baseIndex;
     const bytes = this.#bytesUpTo(target) - firstBytes;
-    const isWorth = entries > 0 && (entries >= STEP * compactAfterEntries || bytes >= STEP * compactAfterBytes);
+    const isWorth = entries > 0 && (entries >= WORTH * compactAfterEntries || bytes >= WORTH * compactAfterBytes);
     return isWorth ? target : undefined;
   }
 
-  /** The log begins after `index` now: it was compacted, or a snapshot took its place. */
-  begins(index: LogIndex): void {
-    const kept = this.#marks.filter((mark) => mark.index > index);
-    this.#marks = [{ index, bytes: kept.length === 0 ? this.#bytes : this.#bytesUpTo(index) }, ...kept];
+  /** Notes that the log begins after `index`: it was compacted, or a snapshot replaced it. */
+  noteBase(index: LogIndex): void {
+    const kept = this.#positions.filter((position) => position.index > index);
+    this.#positions = [{ index, bytes: kept.length === 0 ? this.#bytes : this.#bytesUpTo(index) }, ...kept];
   }
 
-  /** About: those up to the last mark before it. */
+  /** Approximate: the bytes up to the last position before it. */
   #bytesUpTo(index: LogIndex): number {
-    return this.#marks.findLast((mark) => mark.index <= index)?.bytes ?? 0;
+    return this.#positions.findLast((position) => position.index <= index)?.bytes ?? 0;
   }
 
-  /** The last mark behind which more than `bytes` lie. */
-  #behind(bytes: number): LogIndex {
-    return this.#marks.findLast((mark) => this.#bytes - mark.bytes > bytes)?.index ?? 0;
+  /** Returns the last position with more than `bytes` after it. */
+  #lastPositionBefore(bytes: number): LogIndex {
+    return this.#positions.findLast((position) => this.#bytes - position.bytes > bytes)?.index ?? 0;
   }
 }

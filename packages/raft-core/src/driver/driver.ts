@@ -1,16 +1,14 @@
+import type { PeerStatus, RaftCore, Status } from '../core/contract/raft-core.ts';
 import { Raft } from '../core/raft.ts';
-import type { PeerStatus, RaftCore, Ready, Status } from '../core/raft-core.ts';
 import type { Clock, Done, LogStore } from '../ports.ts';
 import type { ConfChange, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
-import { Applier } from './applier.ts';
+import { Effects } from './effects.ts';
 import { type DriverLimits, driverLimits } from './limits.ts';
-import { LogWork } from './log-work.ts';
 import type { DriverOptions, DriverPorts, PeerPorts } from './options.ts';
 import type { ConfRefusalReason, DriverStatus, RefusalReason } from './outcome.ts';
 import { Promotion } from './promotion.ts';
 import { type ProposalDone, Proposals } from './proposals.ts';
 import { type ReadDone, Reads } from './reads.ts';
-import { SnapshotWork } from './snapshot-work.ts';
 import { requireSoleMember } from './sole-member.ts';
 import { StallWatch } from './stall-watch.ts';
 import { type TransferDone, Transfers } from './transfers.ts';
@@ -23,9 +21,9 @@ interface Stopping {
 }
 
 /**
- * Owns a core and the ports, and carries out the core's effects in the order that safety rests on: hard state before entries
- * (the log's promise), no vote or acknowledgement sent before what it vouches for is durable, no state flushed
- * that is not stable in the log. All work is done in turns of the event loop; between turns only input and the results of ports are noted.
+ * Owns a core and the ports, and carries out the core's effects in the order that safety rests on: the hard state is durable before the
+ * entries (the log guarantees that), no vote or acknowledgement is sent before the state it vouches for is durable, and no state is flushed
+ * that is not stable in the log. All work is done in event-loop turns; between turns only input and the results of ports are noted.
  */
 export class Driver<Result> {
   readonly #log: LogStore;
@@ -34,14 +32,12 @@ export class Driver<Result> {
   readonly #options: DriverOptions;
   readonly #limits: DriverLimits;
   readonly #core: RaftCore;
-  readonly #applier: Applier<Result>;
-  readonly #logWork: LogWork;
+  readonly #effects: Effects<Result>;
   readonly #promotion: Promotion;
   readonly #stall: StallWatch;
   readonly #proposals = new Proposals<Result>();
   readonly #reads = new Reads();
   readonly #transfers = new Transfers();
-  readonly #snapshots: SnapshotWork;
 
   #turnPlanned = false;
   #endTicks: (() => void) | undefined;
@@ -52,7 +48,7 @@ export class Driver<Result> {
   #fatal: Error | undefined;
   #announced = '';
 
-  /** @throws LogDamage, InvariantViolation when the stored log cannot be run on */
+  /** @throws LogDamage, InvariantViolation if the driver cannot run on the stored log */
   constructor({ log, stateMachine, clock, peers }: DriverPorts<Result>, options: DriverOptions) {
     this.#log = log;
     this.#clock = clock;
@@ -69,21 +65,20 @@ export class Driver<Result> {
       ...(options.observe === undefined ? {} : { observe: options.observe }),
     });
     this.#stall = new StallWatch(this.#limits, options.fitness);
-    this.#applier = new Applier(stateMachine, this.#limits.unflushedBytesMax);
-    this.#logWork = new LogWork({
-      log,
-      clock,
+    this.#effects = new Effects({
       core: this.#core,
+      ports: { log, stateMachine, clock, ...(peers === undefined ? {} : { peers }) },
       limits: this.#limits,
-      flushedIndex: stateMachine.flushedAtOpen,
+      options,
+      proposals: this.#proposals,
+      reads: this.#reads,
       finished: (error, note) => this.#finished(error, note),
-      send: (messages) => this.#send(messages),
+      input: (note) => this.#input(note),
     });
     this.#promotion = new Promotion(this.#limits);
-    this.#snapshots = new SnapshotWork(peers?.snapshots);
   }
 
-  /** Begins to work; called once. */
+  /** Starts the driver; called once. */
   start(): void {
     this.#peers?.transport.receive({
       message: (message) => this.#input(() => this.#inbox.push(message)),
@@ -104,67 +99,70 @@ export class Driver<Result> {
     this.#take(done, reason, () => this.#proposals.queue(() => this.#core.propose(data), done));
   }
 
-  /** Proposes another configuration. `applied` tells that it is committed; a joint one is then left by itself. */
+  /** Proposes another configuration. `applied` means that it is committed; a joint one is then left automatically. */
   proposeConf(change: ConfChange, done: ProposalDone<Result, ConfRefusalReason>): void {
     const reason = this.#refusal() ?? (this.#peers === undefined ? 'noPeers' : undefined);
     this.#take(done, reason, () => this.#proposals.queue<ConfRefusalReason>(() => this.#core.proposeConf(change), done));
   }
 
-  /** Asks for a linearizable read of this node's state, whoever leads. `done` is called once, after this call has returned. */
+  /** Requests a linearizable read of this node's state, on any role. `done` is called once, after this call has returned. */
   readIndex(done: ReadDone): void {
-    this.#take(done, this.#refusal(), () => this.#reads.ask(done));
+    this.#take(done, this.#refusal(), () => this.#reads.request(done));
   }
 
-  /** Whether this node's state is linearizable to read now, in this very turn: a lease holds, and all committed is applied. */
+  /**
+   * Returns whether this node's state may be read linearizably in this event-loop turn: it holds a lease, and everything committed is
+   * applied.
+   */
   leaseRead(): boolean {
     if (this.#refusal() !== undefined) return false;
     const index = this.#core.leaseRead(this.#clock.now());
-    return index !== undefined && this.#applier.appliedIndex >= index;
+    return index !== undefined && this.#effects.appliedIndex >= index;
   }
 
-  /** Hands the lead to that voter, or to the one with most of the log; proposals are refused meanwhile. */
+  /** Transfers leadership to the given voter, or to the one with the longest log; proposals are refused meanwhile. */
   transfer(to: NodeId | undefined, done: TransferDone): void {
     this.#take(done, this.#refusal(), () => this.#transfers.queue(to, done));
   }
 
   setFitness(fitness: Fitness): void {
     this.#input(() => {
-      this.#stall.given(fitness);
+      this.#stall.setFitness(fitness);
       this.#core.setFitness(this.#stall.fitness);
     });
   }
 
   status(): DriverStatus {
     const { role, term, leader, lastIndex, commitIndex, termStartIndex } = this.#core.status();
-    const { appliedIndex, flushedIndex } = this.#applier;
+    const { appliedIndex, flushedIndex } = this.#effects;
     const { nodeId, clusterId } = this.#log.start;
     const ready = termStartIndex !== undefined && appliedIndex >= termStartIndex && this.#stopping === undefined;
     return { nodeId, clusterId, role, ready, term, leader, lastIndex, commitIndex, appliedIndex, flushedIndex };
   }
 
-  /** The core's own view, with the configuration in force and the newest committed one. */
+  /** Returns the core's own view, with the configuration in force and the newest committed one. */
   consensus(): Status {
     return this.#core.status();
   }
 
-  /** Returns the median time that a write to this node's log took in the last seconds, in ms; undefined where nothing was written. */
+  /** Returns the median time of a write to this node's log in the last seconds, in ms; undefined if nothing was written. */
   get writeMs(): number | undefined {
-    return this.#logWork.writeMs;
+    return this.#effects.writeMs;
   }
 
-  /** What a snapshot of the state at `index` is described by; the log must still reach back to it. */
+  /** Returns the description of a snapshot of the state at `index`; the log must still reach back to it. */
   snapshotMeta(index: LogIndex): SnapshotMeta {
     return this.#core.snapshotMeta(index);
   }
 
-  /** What this node knows of its peers while it leads. */
+  /** Returns what this node knows of its peers while it leads. */
   peers(): readonly PeerStatus[] {
     return this.#core.peers();
   }
 
   /**
-   * Takes no new requests, answers the proposals it has, flushes the state machine and closes the log. Waiting reads are
-   * refused. `done` hears of an error if the node fails, or had failed, before all that is done.
+   * Takes no new requests, answers the pending proposals, flushes the state machine and closes the log. Waiting reads are refused. `done`
+   * receives an error if the node fails before all that is done, or had failed earlier.
    */
   stop(done: Done): void {
     const settled = this.#fatal !== undefined || this.#stopping?.phase === 'closed';
@@ -191,7 +189,7 @@ export class Driver<Result> {
     this.#wake();
   }
 
-  /** Plans one turn, after all input that has arrived by now: proposals of one turn of the event loop become one write. */
+  /** Plans one event-loop turn after all input that has arrived by now, so that the proposals of one turn become one write. */
   #wake(): void {
     if (this.#turnPlanned) return;
     this.#turnPlanned = true;
@@ -201,7 +199,7 @@ export class Driver<Result> {
     });
   }
 
-  /** The one way in for everything that happens: whatever goes wrong inside stops the node, and a stopped node hears nothing. */
+  /** Runs every task of this driver: any exception stops the node, and a stopped node runs no task. */
   #enter(task: () => void): void {
     if (this.#fatal !== undefined) return;
     try {
@@ -218,7 +216,7 @@ export class Driver<Result> {
     });
   }
 
-  /** The end of one effect of a port. */
+  /** Takes in the end of an effect of a port. */
   #finished(error: Error | undefined, note: () => void): void {
     this.#enter(() => {
       if (error !== undefined) throw error;
@@ -230,24 +228,21 @@ export class Driver<Result> {
   #turn(): void {
     if (this.#stopping !== undefined && this.#windDown(this.#stopping)) return;
     this.#takeInput();
-    // After the input: what has just arrived may already answer a deadline that a stalled event loop is late for.
+    // After the input, which may already satisfy a deadline that a stalled event loop is late for.
     const nowMs = this.#clock.now();
-    this.#core.setStalled(this.#logWork.stalledMs);
-    this.#core.applyAhead(this.#logWork.stalledMs > this.#limits.applyAheadAfterMs && this.#applier.hasRoomAhead);
+    const { logStalledMs, hasRoomAhead } = this.#effects;
+    this.#core.setStalled(logStalledMs);
+    this.#core.applyAhead(logStalledMs > this.#limits.applyAheadAfterMs && hasRoomAhead);
     this.#core.setRoom(this.#options.hasRoom?.() ?? true);
     this.#core.tick(nowMs);
-    this.#stall.note(this.#applier.stalledMs(nowMs));
+    this.#stall.note(this.#effects.stateStalledMs(nowMs));
     this.#core.setFitness(this.#stall.fitness);
     if (this.#stall.isStalled) this.#reads.refuseWaiting('stalled');
-    if (!this.#snapshots.isPending && this.#core.hasReady()) this.#carryOut(this.#core.ready());
-    if (this.#snapshots.isPending) this.#install();
-    else this.#advance();
-    this.#logWork.release();
-    this.#noteLead(nowMs);
+    this.#effects.proceed();
+    this.#observeLeadership(nowMs);
     if (this.#options.checkInvariants === true) this.#core.checkInvariants();
     this.#announce();
-    const goesOn = this.#core.hasReady() || this.#applier.canApply;
-    if (goesOn && !this.#snapshots.isPending) this.#wake();
+    if (this.#effects.hasMore) this.#wake();
   }
 
   #takeInput(): void {
@@ -265,113 +260,38 @@ export class Driver<Result> {
     this.#reads.submit((ctx) => this.#core.readIndex(ctx));
   }
 
-  /** Whoever was removed while it was away learns it from any member, and from nobody who merely does not know it. */
+  /**
+   * Tells a removed node that it was removed. Only a node that knows of the removal may do so, not one that merely does not know the
+   * sender.
+   */
   #isFromRemoved({ from, type }: Message): boolean {
     const atIndex = this.#options.removedAt?.(from);
     if (atIndex === undefined) return false;
     const { nodeId, clusterId } = this.#log.start;
-    if (type !== 'Removed') this.#send([{ type: 'Removed', from: nodeId, to: from, term: 0, clusterId, session: 0, atIndex }]);
+    if (type !== 'Removed')
+      this.#effects.send([{ type: 'Removed', from: nodeId, to: from, term: 0, clusterId, session: 0, atIndex }]);
     return true;
   }
 
-  #carryOut(ready: Ready): void {
-    const { seq, events, readLog, immediate, commitHint, hardState, snapshot, entries, committed, fetch } = ready;
-    for (const event of events) {
-      if (event.type === 'confChanged') this.#options.onConfiguration?.(event.conf, event.index);
-      else if (event.type === 'confCommitted') this.#options.onConfCommitted?.(event.conf, event.index);
-      else this.#options.onRemoved?.(event.atIndex);
-    }
-    for (const request of readLog) this.#logWork.read(request);
-    this.#send(immediate);
-    if (commitHint !== undefined) this.#log.noteCommit(commitHint);
-    if (snapshot !== undefined) {
-      if (hardState !== undefined) this.#logWork.write({ hardState, entries: [] }, seq, { partial: true });
-      this.#snapshots.wait(ready);
-    } else {
-      if (hardState !== undefined || entries.length > 0) {
-        this.#logWork.write({ ...(hardState === undefined ? {} : { hardState }), entries }, seq);
-      }
-      this.#logWork.hold(seq, ready.afterPersist);
-    }
-    this.#applier.add(committed);
-    if (fetch !== undefined) this.#fetch(fetch);
-    this.#reads.confirmed(ready.reads);
-    this.#reads.dropped(ready.droppedReads);
-  }
-
-  #send(messages: readonly Message[]): void {
-    if (messages.length > 0) this.#peers?.transport.send(messages);
-  }
-
-  /** Takes committed entries on into the state machine, and the state machine on to the disk. */
-  #advance(): void {
-    this.#applier.applyChunk(this.#clock, this.#limits.applyChunkMs, (entry, result) => {
-      this.#logWork.applied(entry);
-      this.#proposals.applied(entry, result);
-    });
-    this.#reads.applied(this.#applier.appliedIndex);
-    if (this.#applier.isIdle) this.#logWork.readWanted();
-    this.#flush();
-    this.#logWork.compact(this.#applier.flushedIndex);
-  }
-
-  #flush(): void {
-    this.#applier.flush({ stableIndex: this.#core.status().stableIndex, clock: this.#clock }, (error, note) =>
-      this.#finished(error, () => {
-        note();
-        this.#core.applied(this.#applier.flushedIndex);
-      }),
-    );
-  }
-
-  #fetch(offer: NonNullable<Ready['fetch']>): void {
-    this.#snapshots.fetch(offer, (received) =>
-      this.#input(() => {
-        const isNeeded = this.#core.snapshotReceived(received);
-        if (received !== undefined && !isNeeded) this.#snapshots.discard();
-      }),
-    );
-  }
-
-  /** Puts a fetched snapshot in force once nothing else is under way, and then goes on with the batch that it came in. */
-  #install(): void {
-    if (this.#isBusy) return;
-    this.#snapshots.begin((error, note, snapshot, { seq, entries, afterPersist }) =>
-      this.#finished(error, () => {
-        note();
-        this.#logWork.installed(snapshot.index);
-        this.#applier.restored(snapshot.index);
-        this.#proposals.overtaken(snapshot.index);
-        this.#logWork.hold(seq, afterPersist);
-        if (entries.length > 0) this.#logWork.write({ entries }, seq);
-        else this.#core.persisted(seq);
-      }),
-    );
-  }
-
-  /** Something is under way on the log or the state machine. */
-  get #isBusy(): boolean {
-    return this.#logWork.isBusy || this.#applier.isFlushing;
-  }
-
-  #noteLead(nowMs: number): void {
+  #observeLeadership(nowMs: number): void {
     const status = this.#core.status();
     this.#transfers.observe(status);
     const leading = status.role === 'leader' ? status.term : undefined;
-    this.#proposals.leads(leading, { nowMs, patienceMs: 2 * this.#limits.electionMs });
+    this.#proposals.observeTerm(leading, { nowMs, patienceMs: 2 * this.#limits.electionMs });
   }
 
-  /** True once every proposal is answered: from then on nothing new begins but the last flush and the close. */
+  /** Returns true once every proposal is answered: after that only the last flush and the close begin. */
   #windDown(stopping: Stopping): boolean {
     this.#reads.refuseAll('stopped');
     this.#transfers.refuseAll('stopped');
     this.#announce();
     if (this.#proposals.size > 0) return false;
     this.#endTicks?.();
-    this.#snapshots.giveUp();
-    if (this.#isBusy || this.#snapshots.isInstalling || stopping.phase !== 'finishing') return true;
-    if (this.#applier.flushedIndex < this.#applier.appliedIndex) {
-      this.#flush();
+    this.#effects.giveUpFetch();
+    const { isBusy, isInstalling, flushedIndex, appliedIndex } = this.#effects;
+    if (isBusy || isInstalling || stopping.phase !== 'finishing') return true;
+    if (flushedIndex < appliedIndex) {
+      this.#effects.flush();
       return true;
     }
     stopping.phase = 'closing';
@@ -388,7 +308,7 @@ export class Driver<Result> {
     this.#fatal = error;
     this.#core.storageFailed();
     this.#endTicks?.();
-    this.#snapshots.giveUp();
+    this.#effects.giveUpFetch();
     this.#proposals.fail();
     this.#transfers.refuseAll('faulty');
     this.#reads.refuseAll('faulty');

@@ -1,27 +1,27 @@
-import { type RaftLimits, raftLimits } from '../core/limits.ts';
+import { type RaftLimits, raftLimits } from '../core/contract/limits.ts';
 
 export interface DriverLimits extends RaftLimits {
-  /** Proposals taken and not yet answered. */
+  /** Limit of proposals taken and not yet answered. */
   readonly inFlightMax: number;
-  /** Longest time to apply entries without a look at new input. */
+  /** Longest time to apply entries without checking for new input. */
   readonly applyChunkMs: number;
   readonly tickMs: number;
-  /** A write to the log that takes longer than this lets committed entries be applied before it ends. */
+  /** While a write to the log takes longer than this, committed entries are applied before it ends. */
   readonly applyAheadAfterMs: number;
-  /** Bytes applied in memory and not yet flushed; applying waits beyond. */
+  /** Limit of bytes applied in memory and not yet flushed; applying waits above it. */
   readonly unflushedBytesMax: number;
-  /** Payload bytes of one read of old entries. */
+  /** Limit of payload bytes of one read of old entries. */
   readonly logReadBytesMax: number;
   /** The log is compacted when it holds more flushed entries than this, or more bytes of them... */
   readonly compactAfterEntries: number;
   readonly compactAfterBytes: number;
-  /** ...down to this many, for followers that are a little behind... */
+  /** ...down to this many, for followers that lag a little... */
   readonly keepTrailingEntries: number;
   readonly keepTrailingBytes: number;
-  /** ...or to the slowest peer that is heard of, or is being sent a snapshot, as long as that is no more than these. */
+  /** ...or to the slowest peer that is active or being sent a snapshot, as long as that keeps no more than these. */
   readonly keepForPeersEntries: number;
   readonly keepForPeersBytes: number;
-  /** How long a learner must have kept up before it is promoted. */
+  /** How long a learner must keep up before it is promoted. */
   readonly promotionStableMs: number;
 }
 

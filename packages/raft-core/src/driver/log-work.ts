@@ -1,11 +1,11 @@
-import type { LogReadRequest, RaftCore } from '../core/raft-core.ts';
+import type { LogReadRequest, RaftCore } from '../core/contract/raft-core.ts';
 import type { Clock, LogStore, LogWrite } from '../ports.ts';
 import type { Entry, LogIndex, Message } from '../types.ts';
 import { Compaction } from './compaction.ts';
 import type { DriverLimits } from './limits.ts';
 import { Writes } from './writes.ts';
 
-/** How the end of an effect of a port comes back in: an error stops the node, else `note` is done and a turn follows. */
+/** Takes in the end of an effect of a port: an error stops the node, otherwise `note` is called and a turn follows. */
 export type Finished = (error: Error | undefined, note: () => void) => void;
 
 export interface LogWorkParts {
@@ -13,19 +13,19 @@ export interface LogWorkParts {
   readonly clock: Clock;
   readonly core: RaftCore;
   readonly limits: DriverLimits;
-  /** What the state machine had on disk when the log was opened. */
+  /** The state machine's position on disk when the log was opened. */
   readonly flushedIndex: LogIndex;
   readonly finished: Finished;
   readonly send: (messages: readonly Message[]) => void;
 }
 
-/** What the driver does with the log: writes and what waits for them, reads of old entries, compaction. */
+/** The driver's work on the log: writes and the messages that wait for them, reads of old entries, compaction. */
 export class LogWork {
   readonly #parts: LogWorkParts;
   readonly #writes = new Writes();
   readonly #compaction: Compaction;
-  /** Committed entries are read when what was read before is applied, so that a long replay stays small in memory. */
-  #wanted: LogReadRequest | undefined;
+  /** Committed entries are read only after the previous ones are applied, so that a long replay needs little memory. */
+  #nextToApply: LogReadRequest | undefined;
   #reads = 0;
   #compacting = false;
 
@@ -38,17 +38,17 @@ export class LogWork {
     return this.#writes.count > 0 || this.#reads > 0 || this.#compacting;
   }
 
-  /** For how long the oldest write has been under way; 0 without one. */
+  /** Returns for how long the oldest write has been under way, in ms; 0 without one. */
   get stalledMs(): number {
     return this.#writes.stalledMs(this.#parts.clock.now());
   }
 
-  /** Returns the median time that a write took in the last seconds, in ms; undefined where nothing was written. */
+  /** Returns the median time of a write in the last seconds, in ms; undefined if nothing was written. */
   get writeMs(): number | undefined {
     return this.#writes.typicalMs(this.#parts.clock.now());
   }
 
-  /** The batch `seq` is durable with this write, unless it is only `partial`: then more of the batch follows. */
+  /** Starts a write. The batch `seq` is durable with it, unless it is `partial`: then more of the batch follows. */
   write(write: LogWrite, seq: number, { partial = false }: { readonly partial?: boolean } = {}): void {
     const { log, clock, core, finished } = this.#parts;
     this.#writes.begin(seq, clock.now());
@@ -65,27 +65,27 @@ export class LogWork {
     this.#writes.hold(seq, messages);
   }
 
-  /** Sends what no write holds back any more. */
+  /** Sends the messages that no write holds back any longer. */
   release(): void {
     this.#parts.send(this.#writes.release());
   }
 
-  /** Reads for a peer at once, from the log as it is now; for the own state machine when that has room. */
+  /** Reads old entries: for a peer at once, from the log as it is now; for this node's state machine when that is ready for them. */
   read(request: LogReadRequest): void {
-    if (request.for === 0) this.#wanted = request;
+    if (request.for === 0) this.#nextToApply = request;
     else this.#read(request);
   }
 
-  readWanted(): void {
-    const wanted = this.#wanted;
-    this.#wanted = undefined;
-    if (wanted !== undefined) this.#read(wanted);
+  readNextToApply(): void {
+    const request = this.#nextToApply;
+    this.#nextToApply = undefined;
+    if (request !== undefined) this.#read(request);
   }
 
-  /** A snapshot has taken the place of the log up to `index`, and of what was still to be read. */
+  /** Notes that a snapshot replaced the log up to `index`, and the entries that were still to be read. */
   installed(index: LogIndex): void {
-    this.#wanted = undefined;
-    this.#compaction.begins(index);
+    this.#nextToApply = undefined;
+    this.#compaction.noteBase(index);
   }
 
   applied(entry: Entry): void {
@@ -100,9 +100,9 @@ export class LogWork {
     if (index === undefined) return;
     this.#compacting = true;
     const base = core.snapshotMeta(index);
-    // First the core, so that it asks for none of the entries that the disk is about to forget.
+    // The core first, so that it requests none of the entries that the disk is about to delete.
     core.compacted(base);
-    this.#compaction.begins(index);
+    this.#compaction.noteBase(index);
     log.compact(base, (error) =>
       finished(error, () => {
         this.#compacting = false;

@@ -1,10 +1,10 @@
-import type { Observe } from '../core/situations.ts';
+import type { Observe } from '../core/contract/coverage-events.ts';
 import type { Clock, LogStore, Random, SnapshotTransfer, StateMachine, Transport } from '../ports.ts';
 import type { ConfState, Fitness, LogIndex, NodeId } from '../types.ts';
 import type { DriverLimits } from './limits.ts';
 import type { DriverStatus } from './outcome.ts';
 
-/** What a node needs to be one of several. */
+/** The ports that a node with peers needs. */
 export interface PeerPorts {
   readonly transport: Transport;
   readonly snapshots: SnapshotTransfer;
@@ -22,31 +22,31 @@ export interface DriverPorts<Result> {
 
 export interface DriverOptions {
   /**
-   * Called once, after every waiter has had its outcome, when a port failed or a rule was broken. The node has stopped; the
-   * process must end and start again from the disk.
+   * Called once, after every waiting request has its outcome, when a port failed or an invariant was violated. The node has stopped; the
+   * process must exit and restart from the disk.
    */
   onFatal(error: Error): void;
-  /** Called when role, term, leader or readiness changed. */
+  /** Called when role, term, leader or readiness changes. */
   onStatus?(status: DriverStatus): void;
   /** Called with the configuration in force, at the start and at each change; it may be rolled back. */
   onConfiguration?(conf: ConfState, index: LogIndex): void;
-  /** Called when a newer configuration than before is committed: that of `consensus().committedConf`. */
+  /** Called when a newer configuration is committed: `consensus().committedConf`. */
   onConfCommitted?(conf: ConfState, index: LogIndex): void;
-  /** Called when this node has ceased to be a member, which ids never become again; to be remembered as `removed`. */
+  /** Called when this node is no longer a member. Ids are never reused, so the caller stores this and passes it as `removed`. */
   onRemoved?(atIndex: LogIndex): void;
   readonly limits?: Partial<DriverLimits>;
-  /** What the node is at the start; `fit` unless given. */
+  /** The node's fitness at the start; `fit` by default. */
   readonly fitness?: Fitness;
-  /** This node was told earlier that it is no member any more. */
+  /** This node was told earlier that it is no longer a member. */
   readonly removed?: boolean;
-  /** Where the state says that this id was removed. A sender it names is told so. */
+  /** Returns the entry that removed this id, according to the state. A sender with such an id is told. */
   removedAt?(id: NodeId): LogIndex | undefined;
-  /** Whether the disk has room for more entries of the log; it has unless given. Asked in each turn. */
+  /** Returns whether the disk has room for more log entries; true by default. Called in each turn. */
   hasRoom?(): boolean;
-  /** Whether this learner becomes a voter once it keeps up; none does unless given. Asked on the leader. */
+  /** Returns whether this learner becomes a voter once it keeps up; false by default. Called on the leader. */
   promotes?(learner: NodeId, conf: ConfState): boolean;
   /** Checks the core's invariants after every turn; for tests and soak runs. */
   readonly checkInvariants?: boolean;
-  /** Hears of rare situations, for tests that must have met them. */
+  /** Receives coverage events, for tests that must have met them. */
   readonly observe?: Observe;
 }

@@ -1,9 +1,9 @@
-import type { ConfRefusal, CoreRefusal } from '../core/raft-core.ts';
+import type { ConfRefusal, CoreRefusal } from '../core/contract/raft-core.ts';
 import type { LogIndex, NodeId, Role, Term } from '../types.ts';
 
 /**
- * Why a request had no effect, for certain. `lostLeadership`: another leader's entry was committed in its place, or a read
- * lost whom it waited for. `stalled`: the state store does not finish its writes. `faulty`: the node met an error and has stopped for good.
+ * Why a request certainly had no effect. `lostLeadership`: another leader's entry was committed in its place, or the leader that a read
+ * waited for is gone. `stalled`: the state store does not finish its writes. `faulty`: the node met an error and has stopped permanently.
  */
 export type RefusalReason = CoreRefusal | 'lostLeadership' | 'stalled' | 'stopped';
 
@@ -18,8 +18,8 @@ interface Refused<Reason> {
 }
 
 /**
- * What became of a proposal. `applied`: committed, and visible on this node. `refused`: certainly never happens. `unknown`: it
- * was handed to the log and this node lost sight of it, so it may still happen and is never proposed again.
+ * The outcome of a proposal. `applied`: committed, and visible on this node. `refused`: it certainly never happens. `unknown`: it was
+ * written to the log and this node cannot learn its outcome, so it may still happen and must never be proposed again.
  */
 export type ProposalOutcome<Result, Reason = RefusalReason> =
   | { readonly kind: 'applied'; readonly index: LogIndex; readonly result: Result }
@@ -29,7 +29,10 @@ export type ProposalOutcome<Result, Reason = RefusalReason> =
 /** `readable`: this node's state now includes everything acknowledged anywhere before the request, up to `index` at least. */
 export type ReadOutcome = { readonly kind: 'readable'; readonly index: LogIndex } | Refused<RefusalReason>;
 
-/** `resigned`: this node leads no more, and the target was asked to. `aborted`: it still leads, or lost the lead otherwise. */
+/**
+ * `resigned`: this node no longer leads, and the target was told to campaign. `aborted`: it still leads, or lost leadership for another
+ * reason.
+ */
 export type TransferOutcome = { readonly kind: 'resigned' | 'aborted' } | Refused<TransferRefusalReason>;
 
 export interface DriverStatus {
@@ -39,11 +42,11 @@ export interface DriverStatus {
   /** This node leads, has applied an entry of its own term and takes requests. */
   readonly ready: boolean;
   readonly term: Term;
-  /** 0 while none is known. */
+  /** 0 if no leader is known. */
   readonly leader: NodeId;
   readonly lastIndex: LogIndex;
   readonly commitIndex: LogIndex;
-  /** In memory: what reads see. */
+  /** Applied in memory: what reads see. */
   readonly appliedIndex: LogIndex;
   /** On disk: where a restart begins to apply. */
   readonly flushedIndex: LogIndex;

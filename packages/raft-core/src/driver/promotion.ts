@@ -1,10 +1,10 @@
 import { isJoint } from '../confchange/conf-state.ts';
-import type { PeerStatus, RaftCore } from '../core/raft-core.ts';
+import type { PeerStatus, RaftCore } from '../core/contract/raft-core.ts';
 import type { LogIndex, NodeId, Term } from '../types.ts';
 import type { DriverOptions } from './options.ts';
 
 interface CatchUp {
-  /** A round ends when the learner holds what was the leader's last entry at its beginning. */
+  /** A round ends when the learner holds the entry that was the leader's last one when the round began. */
   readonly targetIndex: LogIndex;
   readonly startedMs: number;
   /** Since when its rounds have been short. */
@@ -12,8 +12,8 @@ interface CatchUp {
 }
 
 /**
- * When a learner has caught up (thesis §4.2.1). Under load no fixed distance is ever reached, so it is measured by rounds: one
- * shorter than half an election timeout shows that as a voter it would not hold up commits for longer than an election does.
+ * Decides when a learner has caught up (thesis §4.2.1). Under load no fixed distance is ever reached, so it is measured in rounds: a round
+ * shorter than half an election timeout shows that as a voter the learner would not delay commits for longer than an election does.
  */
 export class Promotion {
   readonly #roundMs: number;
@@ -26,7 +26,7 @@ export class Promotion {
     this.#stableMs = promotionStableMs;
   }
 
-  /** A leader makes the first learner a voter that keeps up and that `promotes` names, one configuration at a time. */
+  /** Makes a learner a voter if it keeps up and `promotes` allows it; on a leader, one configuration change at a time. */
   promote(core: RaftCore, promotes: DriverOptions['promotes'], nowMs: number): void {
     const { role, conf, confIndex, commitIndex, term, lastIndex } = core.status();
     if (promotes === undefined || role !== 'leader' || conf.learners.length === 0) return;
@@ -36,7 +36,7 @@ export class Promotion {
     core.proposeConf({ kind: 'change', members: [{ id, to: 'voter' }] });
   }
 
-  /** Learners that may become voters now, in the order of their ids. Only the leader of `term` asks. */
+  /** Returns the learners that may become voters now, in the order of their ids. Only the leader of `term` calls this. */
   due(
     learners: readonly PeerStatus[],
     leader: { readonly term: Term; readonly lastIndex: LogIndex; readonly nowMs: number },

@@ -1,4 +1,4 @@
-import type { ProposeResult } from '../core/raft-core.ts';
+import type { ProposeResult } from '../core/contract/raft-core.ts';
 import type { Entry, LogIndex, Term } from '../types.ts';
 import type { ProposalOutcome, RefusalReason } from './outcome.ts';
 
@@ -6,24 +6,24 @@ import type { ProposalOutcome, RefusalReason } from './outcome.ts';
 export type ProposalDone<Result, Reason = RefusalReason> = (outcome: ProposalOutcome<Result, Reason>) => void;
 
 interface Queued<Result> {
-  /** Puts it to the core: where it lies in the log then, or how it is refused. */
+  /** Passes it to the core. Returns its position in the log, or the refusal. */
   readonly submit: () => ProposeResult<() => void>;
   readonly done: ProposalDone<Result>;
 }
 
 /**
- * Proposals from the moment they are taken until each has had its one answer. Once in the log, a proposal is what its index
- * and term say: the entry committed at that index is it, or it never happens. A leader that lost its lead can still learn
- * which, so its proposals wait for that, a while.
+ * Proposals from the call until each has its one outcome. Once in the log, a proposal is identified by index and term: either the entry
+ * committed at that index has its term, or it never happens. A leader that lost its leadership can still learn which, so its proposals wait
+ * for that for a limited time.
  */
 export class Proposals<Result> {
   #queued: Queued<Result>[] = [];
   readonly #inLog = new Map<LogIndex, { readonly term: Term; readonly done: ProposalDone<Result> }>();
-  /** The term that this node leads in. */
+  /** The term in which this node leads. */
   #leading: Term | undefined;
   #lostSinceMs: number | undefined;
 
-  /** How many wait for an answer. */
+  /** The number of proposals that wait for an outcome. */
   get size(): number {
     return this.#queued.length + this.#inLog.size;
   }
@@ -38,7 +38,7 @@ export class Proposals<Result> {
     this.#queued.push({ submit, done });
   }
 
-  /** Proposes all that is queued, in order of arrival. */
+  /** Proposes everything queued, in order of arrival. */
   submit(): void {
     const queued = this.#queued;
     this.#queued = [];
@@ -50,7 +50,7 @@ export class Proposals<Result> {
         continue;
       }
       const { index, term } = result;
-      // The one of an earlier lead is not in this log any more, but another node may still have it.
+      // The proposal of an earlier leadership is no longer in this log, but another node may still have it.
       this.#inLog.get(index)?.done({ kind: 'unknown', index });
       this.#inLog.set(index, { term, done });
     }
@@ -64,8 +64,11 @@ export class Proposals<Result> {
     proposal.done(proposal.term === term ? { kind: 'applied', index, result } : { kind: 'refused', reason: 'lostLeadership' });
   }
 
-  /** Told each turn in which term this node leads, if it does. Who waits since an earlier lead waits `patienceMs` longer. */
-  leads(term: Term | undefined, { nowMs, patienceMs }: { readonly nowMs: number; readonly patienceMs: number }): void {
+  /**
+   * Called each turn with the term in which this node leads, if it does. Proposals of an earlier leadership get the outcome `unknown` after
+   * `patienceMs`.
+   */
+  observeTerm(term: Term | undefined, { nowMs, patienceMs }: { readonly nowMs: number; readonly patienceMs: number }): void {
     if (term !== this.#leading) {
       this.#leading = term;
       if (this.#inLog.size > 0) this.#lostSinceMs ??= nowMs;
@@ -75,12 +78,14 @@ export class Proposals<Result> {
     this.#forget((proposal) => proposal.term !== term);
   }
 
-  /** A snapshot has taken the place of the log up to `index`: what became of each entry there is not to be seen any more. */
-  overtaken(index: LogIndex): void {
+  /**
+   * Ends the proposals up to `index` as unknown: a snapshot replaced the log there, and the outcome of each entry is no longer visible.
+   */
+  endUpTo(index: LogIndex): void {
     this.#forget((_, proposed) => proposed <= index);
   }
 
-  /** The node failed: what is in the log may yet be found committed by the next start, so nobody can say. */
+  /** Ends everything because the node failed: entries in the log are unknown, because the next start may find them committed. */
   fail(): void {
     const queued = this.#queued;
     this.#queued = [];

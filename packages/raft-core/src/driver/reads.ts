@@ -1,4 +1,4 @@
-import type { CoreRefusal, ReadResult } from '../core/raft-core.ts';
+import type { CoreRefusal, ReadResult } from '../core/contract/raft-core.ts';
 import { invariant } from '../invariant.ts';
 import type { LogIndex } from '../types.ts';
 import type { ReadOutcome, RefusalReason } from './outcome.ts';
@@ -6,23 +6,23 @@ import type { ReadOutcome, RefusalReason } from './outcome.ts';
 /** Called once. */
 export type ReadDone = (outcome: ReadOutcome) => void;
 
-/** Reads on their way: asked for, confirmed by the core, and then waiting until the entries before them are applied. */
+/** Reads in progress: requested, then confirmed by the core, then waiting until the entries before them are applied. */
 export class Reads {
-  #asked: ReadDone[] = [];
-  /** One request to the core stands for all reads of one turn. */
+  #requested: ReadDone[] = [];
+  /** One request to the core covers all reads of one turn. */
   readonly #confirming = new Map<number, readonly ReadDone[]>();
   /** Ascending by index. */
   #confirmed: { readonly index: LogIndex; readonly dones: readonly ReadDone[] }[] = [];
   #ctx = 0;
 
-  ask(done: ReadDone): void {
-    this.#asked.push(done);
+  request(done: ReadDone): void {
+    this.#requested.push(done);
   }
 
   submit(readIndex: (ctx: number) => CoreRefusal | undefined): void {
-    if (this.#asked.length === 0) return;
-    const dones = this.#asked;
-    this.#asked = [];
+    if (this.#requested.length === 0) return;
+    const dones = this.#requested;
+    this.#requested = [];
     this.#ctx += 1;
     const reason = readIndex(this.#ctx);
     if (reason === undefined) this.#confirming.set(this.#ctx, dones);
@@ -32,18 +32,18 @@ export class Reads {
   confirmed(results: readonly ReadResult[]): void {
     for (const { ctx, index } of results) {
       const dones = this.#confirming.get(ctx);
-      invariant(dones !== undefined, 'the core confirms reads that were asked for, once', { ctx, index });
+      invariant(dones !== undefined, 'the core confirms each requested read once', { ctx, index });
       this.#confirming.delete(ctx);
       const later = this.#confirmed.findIndex((read) => read.index > index);
       this.#confirmed.splice(later < 0 ? this.#confirmed.length : later, 0, { index, dones });
     }
   }
 
-  /** The core cannot confirm these any more. */
+  /** Refuses reads that the core can no longer confirm. */
   dropped(ctxs: readonly number[]): void {
     for (const ctx of ctxs) {
       const dones = this.#confirming.get(ctx);
-      invariant(dones !== undefined, 'the core drops reads that were asked for, once', { ctx });
+      invariant(dones !== undefined, 'the core drops each requested read once', { ctx });
       this.#confirming.delete(ctx);
       for (const done of dones) done({ kind: 'refused', reason: 'lostLeadership' });
     }
@@ -64,9 +64,13 @@ export class Reads {
   }
 
   refuseAll(reason: RefusalReason): void {
-    const dones = [...this.#asked, ...[...this.#confirming.values()].flat(), ...this.#confirmed.flatMap((read) => read.dones)];
-    this.#asked = [];
-    // The core may still confirm these, and nobody waits for it any more.
+    const dones = [
+      ...this.#requested,
+      ...[...this.#confirming.values()].flat(),
+      ...this.#confirmed.flatMap((read) => read.dones),
+    ];
+    this.#requested = [];
+    // The core may still confirm these, but no caller waits any longer.
     for (const ctx of this.#confirming.keys()) this.#confirming.set(ctx, []);
     this.#confirmed = [];
     for (const done of dones) done({ kind: 'refused', reason });

@@ -1,16 +1,16 @@
-import type { Ready } from '../core/raft-core.ts';
+import type { Ready } from '../core/contract/raft-core.ts';
 import { invariant } from '../invariant.ts';
 import type { SnapshotTransfer } from '../ports.ts';
 import type { SnapshotMeta } from '../types.ts';
 
 /**
- * A follower's snapshots as the driver carries them out: one stream at a time, beside everything else; and then, with nothing
- * else under way, the step that puts it in force, before which the driver begins nothing new.
+ * Snapshots on a follower: one stream at a time, in parallel with everything else; then the installation, for which everything else must
+ * have ended and before which the driver begins nothing new.
  */
 export class SnapshotWork {
   readonly #port: SnapshotTransfer | undefined;
   #giveUp: (() => void) | undefined;
-  /** The batch whose snapshot is to be put in force. */
+  /** The batch whose snapshot is to be installed. */
   #waiting: Ready | undefined;
   #installing = false;
 
@@ -18,7 +18,7 @@ export class SnapshotWork {
     this.#port = port;
   }
 
-  /** From the batch that asks for it until the snapshot is in force. */
+  /** Whether a snapshot waits to be installed or is being installed. */
   get isPending(): boolean {
     return this.#waiting !== undefined || this.#installing;
   }
@@ -46,7 +46,7 @@ export class SnapshotWork {
     this.#waiting = batch;
   }
 
-  /** Begins the installation that waits, if any; `installed` hears of its end with the batch to go on with. */
+  /** Begins the pending installation, if any; `installed` is called at its end with the batch to continue with. */
   begin(installed: (error: Error | undefined, note: () => void, snapshot: SnapshotMeta, batch: Ready) => void): void {
     const batch = this.#waiting;
     if (batch?.snapshot === undefined) return;
@@ -60,7 +60,7 @@ export class SnapshotWork {
   }
 
   get #snapshots(): SnapshotTransfer {
-    invariant(this.#port !== undefined, 'only a node with peers hears of snapshots', {});
+    invariant(this.#port !== undefined, 'only a node with peers handles snapshots', {});
     return this.#port;
   }
 }

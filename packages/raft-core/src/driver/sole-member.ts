@@ -3,7 +3,7 @@ import { invariant } from '../invariant.ts';
 import type { LogStart } from '../ports.ts';
 import { decodeConfState } from '../wire/conf-state.ts';
 
-/** Without a way to its peers, a node runs only where no configuration of its log, committed or not, names another one. */
+/** @throws if any configuration of the log, committed or not, names another member: a driver without peers runs only a cluster of one */
 export function requireSoleMember({ nodeId, base, confEntries }: LogStart): void {
   const confs = [base.conf, ...confEntries.map(({ data }) => decodeConfState(data))];
   const isAlone = confs.every((conf) => [...membersOf(conf)].every((id) => id === nodeId));

@@ -1,7 +1,7 @@
 import type { Fitness } from '../types.ts';
 
-/** Election timeouts without the end of a flush after which a state store counts as hanging. */
-const timeouts = 3;
+/** After this many election timeouts without the end of a flush, a state store counts as hanging. */
+const hangTimeouts = 3;
 
 /**
  * Decides when a state store counts as hanging. Its node then takes no proposals, refuses reads that would wait for entries to be
@@ -13,11 +13,11 @@ export class StallWatch {
   #isStalled = false;
 
   constructor({ electionMs }: { readonly electionMs: number }, fitness: Fitness = 'fit') {
-    this.#limitMs = timeouts * electionMs;
+    this.#limitMs = hangTimeouts * electionMs;
     this.#given = fitness;
   }
 
-  /** No proposals are taken. */
+  /** Whether the state store hangs, so that no proposals are taken. */
   get isStalled(): boolean {
     return this.#isStalled;
   }
@@ -26,12 +26,12 @@ export class StallWatch {
     return this.#isStalled && this.#given === 'fit' ? 'low' : this.#given;
   }
 
-  /** The node is said to be this fit, but for its state store. */
-  given(fitness: Fitness): void {
+  /** Sets the node's fitness apart from its state store. */
+  setFitness(fitness: Fitness): void {
     this.#given = fitness;
   }
 
-  /** For how long the state's disk has held up the applying. */
+  /** Notes for how long the state's disk has held up applying, in ms. */
   note(stalledMs: number): void {
     this.#isStalled = stalledMs > this.#limitMs;
   }

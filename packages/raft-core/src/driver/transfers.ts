@@ -1,11 +1,11 @@
-import type { CoreRefusal, Status } from '../core/raft-core.ts';
+import type { CoreRefusal, Status } from '../core/contract/raft-core.ts';
 import type { NodeId, Term } from '../types.ts';
 import type { RefusalReason, TransferOutcome } from './outcome.ts';
 
 /** Called once. */
 export type TransferDone = (outcome: TransferOutcome) => void;
 
-/** Requests to hand over the lead, until it is clear what became of them. */
+/** Requests to transfer leadership, until each has its outcome. */
 export class Transfers {
   #queued: { readonly to: NodeId | undefined; readonly done: TransferDone }[] = [];
   #underWay: TransferDone | undefined;
@@ -25,7 +25,7 @@ export class Transfers {
     }
   }
 
-  /** Told each turn how the core stands. */
+  /** Called each turn with the core's status. */
   observe({ role, term, transferTo }: Pick<Status, 'role' | 'term' | 'transferTo'>): void {
     const done = this.#underWay;
     const leads = role === 'leader' && (this.#term === 0 || term === this.#term);

@@ -1,8 +1,8 @@
-/** How far back writes count. */
+/** Writes older than this do not count. */
 const windowMs = 15_000;
 const samplesMax = 256;
 
-/** How long the log's disk has taken for each write of late, without the time that a write waited for the one before it. */
+/** Recent write times of the log's disk, without the time that a write waited for the previous one. */
 export class WriteTimes {
   readonly #samples: { readonly endMs: number; readonly tookMs: number }[] = [];
 
@@ -12,7 +12,7 @@ export class WriteTimes {
     if (this.#samples.length > samplesMax) this.#samples.shift();
   }
 
-  /** The median of the last seconds, in ms; undefined where nothing was written. */
+  /** Returns the median of the last seconds, in ms; undefined if nothing was written. */
   typicalMs(nowMs: number): number | undefined {
     const recent = this.#samples.filter(({ endMs }) => endMs > nowMs - windowMs).map(({ tookMs }) => tookMs);
     return recent.sort((a, b) => a - b)[recent.length >> 1];

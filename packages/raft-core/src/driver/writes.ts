@@ -3,8 +3,8 @@ import type { Message } from '../types.ts';
 import { WriteTimes } from './write-times.ts';
 
 /**
- * Writes on their way to the disk, in the order of their batches, and the messages that wait for them: those of a batch leave
- * when it and all before it are durable, whether or not the batch itself had anything to write.
+ * Writes under way, in the order of their batches, and the messages that wait for them. The messages of a batch leave when it and all
+ * earlier batches are durable, even if the batch itself wrote nothing.
  */
 export class Writes {
   readonly #underWay: { readonly seq: number; readonly startedMs: number }[] = [];
@@ -29,7 +29,7 @@ export class Writes {
     if (messages.length > 0) this.#held.push({ seq, messages });
   }
 
-  /** What no write holds back any more. */
+  /** Returns the messages that no write holds back any longer. */
   release(): readonly Message[] {
     if (this.#held.length === 0) return [];
     const first = this.#underWay[0]?.seq ?? Number.POSITIVE_INFINITY;
@@ -38,12 +38,12 @@ export class Writes {
     return released.flatMap(({ messages }) => messages);
   }
 
-  /** Returns the median time that a write took in the last seconds, in ms; undefined where nothing was written. */
+  /** Returns the median time of a write in the last seconds, in ms; undefined if nothing was written. */
   typicalMs(nowMs: number): number | undefined {
     return this.#times.typicalMs(nowMs);
   }
 
-  /** For how long the oldest write has been under way; 0 without one. */
+  /** Returns for how long the oldest write has been under way, in ms; 0 without one. */
   stalledMs(nowMs: number): number {
     return nowMs - (this.#underWay[0]?.startedMs ?? nowMs);
   }

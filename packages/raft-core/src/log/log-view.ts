@@ -2,29 +2,29 @@ import { invariant } from '../invariant.ts';
 import type { Entry, EntryType, LogIndex, Term } from '../types.ts';
 import { type TermRun, TermRuns } from './term-runs.ts';
 
-/** One entry, by what identifies it (Raft §5.3, log matching). */
+/** The position of an entry: index and term identify it (Raft §5.3, log matching). */
 export interface Position {
   readonly index: LogIndex;
   readonly term: Term;
 }
 
 /**
- * The whole log as the core sees it: the stored part by its terms alone, the newest part by its entries. Entries stay in
- * memory until they are stable (on disk, acknowledged) and applied; older ones have to be read back.
+ * The core's view of the whole log: terms only for the stored part, whole entries for the newest part. Entries stay in memory until they
+ * are stable (on disk and acknowledged) and applied; older ones are read back from disk.
  *
- *     base | ... on disk only ... | memory: stable | written, not acknowledged | unwritten | lastIndex
+ * base | ... on disk only ... | memory: stable | written, not acknowledged | unwritten | lastIndex
  */
 export class LogView {
   #terms: TermRuns;
   #base: Position;
-  /** The newest entries, contiguous, the first of them at `#memoryFirst`. */
+  /** The newest entries, contiguous, starting at `#memoryFirst`. */
   readonly #memory: Entry[] = [];
   #memoryFirst: LogIndex;
   #memoryBytes = 0;
   #stable: LogIndex;
-  /** Last entry handed out to be written. */
+  /** The last entry handed out to be written. */
   #handed: LogIndex;
-  /** Writes not yet acknowledged, oldest first: the last entry each of them makes stable. */
+  /** Writes not yet acknowledged, oldest first: the last entry that each makes stable. */
   #writes: { readonly seq: number; readonly last: LogIndex }[] = [];
 
   constructor(stored: { readonly base: Position; readonly lastIndex: LogIndex; readonly terms: readonly TermRun[] }) {
@@ -47,7 +47,7 @@ export class LogView {
   get stableIndex(): LogIndex {
     return this.#stable;
   }
-  /** First entry that need not be read back. */
+  /** The first entry that is in memory. */
   get memoryFirst(): LogIndex {
     return this.#memoryFirst;
   }
@@ -60,16 +60,16 @@ export class LogView {
   }
 
   termAt(index: LogIndex): Term {
-    invariant(index <= this.lastIndex, 'a term is asked for at or before the last entry', { index, lastIndex: this.lastIndex });
+    invariant(index <= this.lastIndex, 'a requested term is at or before the last entry', { index, lastIndex: this.lastIndex });
     return this.#terms.termAt(index);
   }
 
-  /** Whether the log holds this entry, its base included. */
+  /** Returns whether the log holds this entry; the base counts. */
   holds({ index, term }: Position): boolean {
     return index >= this.#base.index && index <= this.lastIndex && this.#terms.termAt(index) === term;
   }
 
-  /** The last entry at or below `index` whose term is at most `term`, by terms alone (fast backtracking, Raft §5.3). */
+  /** Returns the last entry at or below `index` whose term is at most `term`, using terms only (fast backtracking, Raft §5.3). */
   lastAtMost({ index, term }: Position): LogIndex {
     return this.#terms.lastAtMost({ index: Math.min(index, this.lastIndex), term });
   }
@@ -80,7 +80,7 @@ export class LogView {
     return entry;
   }
 
-  /** Takes the next entry as its leader made it. */
+  /** Appends the next entry as its leader made it. */
   push(entry: Entry): void {
     const { index } = entry;
     invariant(index === this.lastIndex + 1, 'entries follow each other', { index, lastIndex: this.lastIndex });
@@ -91,12 +91,12 @@ export class LogView {
   }
 
   /**
-   * Entries from `index` on conflict with the leader's and are superseded by those that follow. The disk keeps them until
-   * then, but no acknowledgement of a write that is under way may count for an index that has another entry now.
-   * Answers whether a write under way is affected.
+   * Drops the entries from `index` on, which conflict with the leader's; the entries that follow supersede them. They stay on disk until
+   * then, but the acknowledgement of a write under way must not count for an index that now has another entry. Returns whether a write
+   * under way is affected.
    */
   truncate(index: LogIndex): boolean {
-    invariant(index > this.#base.index && index <= this.lastIndex, 'what is superseded is there', {
+    invariant(index > this.#base.index && index <= this.lastIndex, 'superseded entries are in the log', {
       index,
       base: this.#base.index,
       lastIndex: this.lastIndex,
@@ -112,9 +112,9 @@ export class LogView {
     return clipped;
   }
 
-  /** A snapshot takes the place of the whole log, which goes on behind it. */
+  /** Replaces the whole log with a snapshot; the log continues after it. */
   install(base: Position): void {
-    invariant(base.index > this.#base.index, 'a snapshot moves the base up', { from: this.#base.index, to: base.index });
+    invariant(base.index > this.#base.index, 'a snapshot raises the base', { from: this.#base.index, to: base.index });
     this.#base = { index: base.index, term: base.term };
     this.#terms = new TermRuns(this.#base, [], base.index);
     this.#memory.length = 0;
@@ -125,7 +125,7 @@ export class LogView {
     this.#writes = [];
   }
 
-  /** What is not yet handed out to be written; the write is known by `seq` from now on. */
+  /** Returns the entries not yet handed out to be written; `seq` identifies the write from now on. */
   takeUnwritten(seq: number): readonly Entry[] {
     if (!this.hasUnwritten) return [];
     const entries = this.#memory.slice(this.#handed + 1 - this.#memoryFirst);
@@ -134,7 +134,7 @@ export class LogView {
     return entries;
   }
 
-  /** The write `seq` and all before it are durable. */
+  /** Notes that the write `seq` and all earlier ones are durable. */
   persisted(seq: number): void {
     for (let write = this.#writes[0]; write !== undefined && write.seq <= seq; write = this.#writes[0]) {
       this.#stable = Math.max(this.#stable, write.last);
@@ -142,9 +142,9 @@ export class LogView {
     }
   }
 
-  /** Entries `lo..hi` that are in memory, cut after `maxBytes` of payload but never to none. */
+  /** Returns the entries `lo..hi` that are in memory, cut after `maxBytes` of payload, but at least one. */
   inMemory({ lo, hi, maxBytes }: { readonly lo: LogIndex; readonly hi: LogIndex; readonly maxBytes: number }): readonly Entry[] {
-    invariant(lo >= this.#memoryFirst && hi <= this.lastIndex, 'the entries asked for are in memory', { lo, hi });
+    invariant(lo >= this.#memoryFirst && hi <= this.lastIndex, 'the requested entries are in memory', { lo, hi });
     const from = lo - this.#memoryFirst;
     let bytes = 0;
     let end = from;
@@ -155,7 +155,7 @@ export class LogView {
     return this.#memory.slice(from, end);
   }
 
-  /** Payload bytes of those of the entries `lo..hi` that are in memory. */
+  /** Returns the payload bytes of those entries of `lo..hi` that are in memory. */
   bytesInMemory({ lo, hi }: { readonly lo: LogIndex; readonly hi: LogIndex }): number {
     let bytes = 0;
     for (let index = Math.max(lo, this.#memoryFirst); index <= hi; index++) {
@@ -164,7 +164,7 @@ export class LogView {
     return bytes;
   }
 
-  /** Lets go of entries that are stable and applied. */
+  /** Releases entries that are stable and applied. */
   release(applied: LogIndex): void {
     const count = Math.min(this.#stable, applied) + 1 - this.#memoryFirst;
     if (count <= 0) return;
@@ -172,7 +172,7 @@ export class LogView {
     this.#memoryFirst += count;
   }
 
-  /** The disk keeps nothing up to and including `base.index` any more. */
+  /** Notes that the disk no longer keeps the entries up to and including `base.index`. */
   compacted(base: Position): void {
     invariant(base.index >= this.#base.index && base.index < this.#memoryFirst, 'compaction ends below the entries in memory', {
       from: this.#base.index,
@@ -183,7 +183,7 @@ export class LogView {
     this.#terms.compact(this.#base);
   }
 
-  /** Reads every entry in memory; for tests and soak runs. */
+  /** Checks all rules, reading every entry in memory; for tests and soak runs. */
   checkInvariants(): void {
     const { lastIndex } = this;
     invariant(
@@ -196,11 +196,11 @@ export class LogView {
     for (const [position, entry] of this.#memory.entries()) {
       const { index, term } = entry;
       invariant(index === this.#memoryFirst + position, 'indexes are contiguous', { index, position });
-      invariant(term === this.termAt(index), 'an entry has the term that the log gives for it', { index, term });
+      invariant(term === this.termAt(index), 'the log has the term of each entry in memory', { index, term });
     }
     for (const [position, write] of this.#writes.entries()) {
       const before = this.#writes[position - 1] ?? { seq: 0, last: this.#stable };
-      invariant(write.last <= this.#handed, 'no write reaches beyond what was handed out', { ...write });
+      invariant(write.last <= this.#handed, 'no write reaches beyond the entries handed out', { ...write });
       invariant(write.seq > before.seq && write.last >= before.last, 'writes in flight ascend', { ...write });
     }
   }

@@ -9,14 +9,14 @@ export interface TermRun {
 }
 
 /**
- * The term of every entry, as one pair per term instead of one per entry: there are few elections and many entries, so the
- * whole log's terms stay in memory and no term is ever read from disk.
+ * The term of every entry, as one pair per term instead of one per entry. There are few elections and many entries, so the terms of the
+ * whole log stay in memory and no term is ever read from disk.
  */
 export class TermRuns {
   /** Ascending; the first run begins at the base, whose entry is compacted but whose term is known. */
   #runs: TermRun[];
 
-  /** @throws LogDamage when terms fall along the log or its first entry is missing */
+  /** @throws LogDamage if terms fall along the log or its first entry is missing */
   constructor(base: { readonly index: LogIndex; readonly term: Term }, stored: readonly TermRun[], lastIndex: LogIndex) {
     this.#runs = [{ term: base.term, firstIndex: base.index }];
     for (const [position, run] of stored.entries()) {
@@ -37,7 +37,7 @@ export class TermRuns {
     return this.#last().term;
   }
 
-  /** The caller asks only for entries from the base to the last one. */
+  /** Returns the term of an entry between the base and the last one. */
   termAt(index: LogIndex): Term {
     let low = 0;
     let high = this.#runs.length - 1;
@@ -47,18 +47,18 @@ export class TermRuns {
       else high = middle - 1;
     }
     const run = this.#at(low);
-    invariant(run.firstIndex <= index, 'a term is asked for at or after the base', { index, base: run.firstIndex });
+    invariant(run.firstIndex <= index, 'a requested term is at or after the base', { index, base: run.firstIndex });
     return run.term;
   }
 
-  /** The last entry at or below `index` whose term is at most `term`; the one before the base if there is none. */
+  /** Returns the last entry at or below `index` whose term is at most `term`, or the index before the base if there is none. */
   lastAtMost({ index, term }: { readonly index: LogIndex; readonly term: Term }): LogIndex {
     const position = this.#runs.findLastIndex((run) => run.term <= term && run.firstIndex <= index);
     if (position < 0) return this.#at(0).firstIndex - 1;
     return Math.min(index, (this.#runs[position + 1]?.firstIndex ?? Number.POSITIVE_INFINITY) - 1);
   }
 
-  /** Entries from `index` on are superseded. The base stays. */
+  /** Drops the entries from `index` on, which are superseded. The base stays. */
   truncate(index: LogIndex): void {
     invariant(index > this.#at(0).firstIndex, 'the base is never superseded', { index });
     while (this.#last().firstIndex >= index) this.#runs.pop();

@@ -1,15 +1,15 @@
 import type { NodeId } from '../types.ts';
 import { majority, majorityValue } from './majority.ts';
 
-/** Who decides: one half, or two while `votersOutgoing` is not empty, each by its own majority (Raft §6). */
+/** The halves that decide: one, or two while `votersOutgoing` is not empty, each by its own majority (Raft §6). */
 export interface Halves {
   readonly voters: readonly NodeId[];
   readonly votersOutgoing: readonly NodeId[];
 }
 
 /**
- * The highest value that a quorum reaches: an index that it stores, a round that it answered, a time at which it was heard.
- * A node that is in both halves counts in both.
+ * Returns the highest value that a quorum reaches: an index stored, a round answered, a time of the last message. A node in both halves
+ * counts in both.
  */
 export function quorumValue({ voters, votersOutgoing }: Halves, valueFor: (id: NodeId) => number): number {
   const incoming = majorityValue(voters, valueFor);
@@ -18,7 +18,9 @@ export function quorumValue({ voters, votersOutgoing }: Halves, valueFor: (id: N
 
 export type VoteResult = 'won' | 'lost' | 'pending';
 
-/** `lost` once the missing answers can no longer make a quorum. `voteOf`: granted, refused, or not answered. */
+/**
+ * Returns the result of a vote; `lost` once the missing answers can no longer make a quorum. `voteOf`: granted, refused, or not answered.
+ */
 export function voteResult({ voters, votersOutgoing }: Halves, voteOf: (id: NodeId) => boolean | undefined): VoteResult {
   const results = [majorityVote(voters, voteOf), ...(votersOutgoing.length > 0 ? [majorityVote(votersOutgoing, voteOf)] : [])];
   if (results.includes('lost')) return 'lost';

@@ -7,9 +7,9 @@ import { decodeMessage, encodeMessage, frameBytesMax, WIRE_VERSION } from './mes
 const BATCH = 0;
 
 /**
- * All messages of one turn to one peer as one frame: `version u8 | 0 u8 | (length u32 | message)*`. One message is sent as
- * its own frame, without this around it.
- * @throws CodecError when the messages together are longer than a frame may be; then send them one by one
+ * Encodes all messages of one turn to one peer as one frame: `version u8 | 0 u8 | (length u32 | message)*`. A single message is sent as its
+ * own frame without this envelope.
+ * @throws CodecError if the messages together exceed the frame limit; then send them one by one
  */
 export function encodeBatch(messages: readonly Message[]): Uint8Array {
   const frames = messages.map(encodeMessage);
@@ -23,7 +23,7 @@ export function encodeBatch(messages: readonly Message[]): Uint8Array {
   return writer.written();
 }
 
-/** The messages of a frame, one or many. Entry data are views of it. @throws CodecError */
+/** Decodes a frame of one or many messages. Entry data are views of it. @throws CodecError */
 export function decodeBatch(frame: Uint8Array): readonly Message[] {
   if (frame[1] !== BATCH) return [decodeMessage(frame)];
   if (frame.length > frameBytesMax) throw new CodecError(`A frame has at most ${frameBytesMax} bytes.`);

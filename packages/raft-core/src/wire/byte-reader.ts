@@ -1,8 +1,8 @@
 import { CodecError } from './codec-error.ts';
 
 /**
- * Reads fixed-width fields, big-endian. Every read is checked against the end first, so that a length that lies costs nothing.
- * All methods throw CodecError when the bytes end too early.
+ * Reads fixed-width fields, big-endian. Every read is checked against the end first, so that a false length costs nothing. All methods
+ * throw CodecError if the bytes end too early.
  */
 export class ByteReader {
   readonly #bytes: Uint8Array;
@@ -28,6 +28,10 @@ export class ByteReader {
     return value === 1;
   }
 
+  u16(): number {
+    return this.#view.getUint16(this.#take(2));
+  }
+
   u32(): number {
     return this.#view.getUint32(this.#take(4));
   }
@@ -37,7 +41,7 @@ export class ByteReader {
     return this.#view.getUint16(at) * 2 ** 32 + this.#view.getUint32(at + 2);
   }
 
-  /** A view of the next bytes, not a copy. */
+  /** Returns a view of the next bytes, not a copy. */
   raw(length: number): Uint8Array {
     const at = this.#take(length);
     return this.#bytes.subarray(at, at + length);
@@ -53,7 +57,10 @@ export class ByteReader {
     return text;
   }
 
-  /** How many items of at least `itemBytesMin` follow: no more than there are bytes for, so that a list is never made too long. */
+  /**
+   * Reads the number of items that follow, each of at least `itemBytesMin`. It is checked against the bytes left, so that a false number
+   * allocates nothing.
+   */
   count(itemBytesMin: number): number {
     const count = this.u32();
     if (count * itemBytesMin > this.left) throw new CodecError('A list ends before its last item.');
@@ -61,12 +68,12 @@ export class ByteReader {
   }
 
   end(): void {
-    if (this.left > 0) throw new CodecError('Something follows the end.');
+    if (this.left > 0) throw new CodecError('Bytes are left over after the end.');
   }
 
   #take(length: number): number {
     const at = this.#offset;
-    if (length > this.#bytes.length - at) throw new CodecError('The bytes end too early.');
+    if (length > this.#bytes.length - at) throw new CodecError('The bytes are cut short.');
     this.#offset = at + length;
     return at;
   }

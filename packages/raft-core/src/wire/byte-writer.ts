@@ -1,6 +1,6 @@
 import { CodecError } from './codec-error.ts';
 
-/** Writes fixed-width fields, big-endian, one after the other, into a buffer whose size bound is known beforehand; chains. */
+/** Writes fixed-width fields, big-endian, into a buffer of a known maximum size; calls chain. */
 export class ByteWriter {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -27,7 +27,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** @throws CodecError for anything but a whole number below 2^48 */
+  /** @throws CodecError for anything but an integer from 0 to 2^48 - 1 */
   u48(value: number): this {
     if (!Number.isInteger(value) || value < 0 || value >= 2 ** 48) throw new CodecError(`A field is below 2^48, not ${value}.`);
     this.#view.setUint16(this.#offset, value / 2 ** 32);
@@ -54,7 +54,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** What has been written; the buffer is not copied. */
+  /** Returns what was written; the buffer is not copied. */
   written(): Uint8Array {
     return this.#bytes.subarray(0, this.#offset);
   }

@@ -1,4 +1,4 @@
-/** Bytes that are not what they claim to be. The message says which rule they break and never repeats them. */
+/** Bytes that do not follow their format. The message names the broken rule and never repeats the bytes. */
 export class CodecError extends Error {
   override readonly name = 'CodecError';
 }

@@ -7,13 +7,13 @@ const FORMAT_VERSION = 1;
 const LISTS = ['voters', 'votersOutgoing', 'learners', 'learnersNext'] as const;
 const FIELDS = ['version', ...LISTS, 'autoLeave', 'context'];
 
-/** A configuration as the data of a `conf` entry. One configuration has one encoding. */
+/** Encodes a configuration as the data of a `conf` entry. Each configuration has one encoding. */
 export const encodeConfState = (conf: ConfState): Uint8Array => encodeJson(jsonOfConf(conf));
 
-/** @throws CodecError for anything that `encodeConfState` does not write, an ill-formed configuration included */
+/** @throws CodecError for anything that `encodeConfState` does not write, including invalid configurations */
 export const decodeConfState = (bytes: Uint8Array): ConfState => confOfJson(decodeJson(bytes));
 
-/** What is written for a configuration, alone or within something else: numbers, and `context` as hex. */
+/** Returns the JSON fields of a configuration, alone or within another object: numbers, and `context` as hex. */
 export function jsonOfConf({ voters, votersOutgoing, learners, learnersNext, autoLeave, context }: ConfState): object {
   const hex = Array.from(context, (byte) => byte.toString(16).padStart(2, '0')).join('');
   return { version: FORMAT_VERSION, voters, votersOutgoing, learners, learnersNext, autoLeave, context: hex };

@@ -24,7 +24,7 @@ export function writeEntries(
   return writer;
 }
 
-/** @throws CodecError for what no leader sends: terms that fall along the log, or are later than the leader's own */
+/** @throws CodecError for entries that no leader sends: terms that fall along the log, or exceed the leader's own */
 export function readEntries(
   reader: ByteReader,
   { prevIndex, prevTerm, term: leaderTerm }: { readonly prevIndex: LogIndex; readonly prevTerm: Term; readonly term: Term },

@@ -1,6 +1,6 @@
 import { CodecError } from './codec-error.ts';
 
-/** JSON for what is rare, in ASCII by construction (numbers, hex), so that one byte is one character. */
+/** JSON for rare data, ASCII only (numbers, hex), so that one byte is one character. */
 export function encodeJson(value: unknown): Uint8Array {
   const json = JSON.stringify(value);
   return Uint8Array.from(json, (character) => character.charCodeAt(0));
@@ -17,7 +17,7 @@ export function decodeJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** The fields of an object that has exactly these. @throws CodecError */
+/** Returns the fields of an object that has exactly these. @throws CodecError */
 export function fieldsOf(value: unknown, names: readonly string[]): Record<string, unknown> {
   if (typeof value !== 'object' || value === null) throw new CodecError('A configuration is an object.');
   const fields: Record<string, unknown> = { ...value };

@@ -6,12 +6,12 @@ import { ENTRY_HEADER_BYTES, readEntries, writeEntries } from './entries.ts';
 import { decodeSnapshotMeta, encodeSnapshotMeta } from './snapshot-meta.ts';
 import { wireVersions } from './version.ts';
 
-/** First byte of every frame. A frame of a version that is not known is refused as a whole, and whoever read it goes on. */
+/** First byte of every frame. A frame of an unknown version is refused as a whole, and its reader continues. */
 export const WIRE_VERSION = wireVersions.newest;
-/** Longest frame that is taken: an entry of the largest size (8 MiB) and room for what is around it. */
+/** Longest accepted frame: an entry of the largest size (8 MiB) plus its envelope. */
 export const frameBytesMax = 9 * 2 ** 20;
 
-/** Second byte of a frame. Numbers are never given a second meaning; 0 is a batch. */
+/** Second byte of a frame. A number is never reused for another type; 0 is a batch. */
 const codes = {
   PreVote: 1,
   Vote: 2,
@@ -31,16 +31,17 @@ const codes = {
 
 const types = new Map<number, Message['type']>(Object.entries(codes).map(([type, code]) => [code, type as Message['type']]));
 
-/** Version, type, from, to, term, session, length of the cluster's id. */
+/** Version, type, from, to, term, session, length of the cluster id. */
 const ENVELOPE_BYTES = 27;
-/** No message has more fields of fixed width than this, beside its lists. */
+/** Upper bound of the fixed-width fields of any message, without its lists. */
 const FIELDS_BYTES_MAX = 32;
 const READ_REQUEST_BYTES = 12;
 
 /**
- * A message as one frame: `version u8 | type u8 | from u48 | to u48 | term u48 | session u48 | cluster id | fields`, numbers
- * big-endian, entries by their bytes. Everything rare is JSON with a version of its own.
- * @throws CodecError for what no core says: a number that is not a whole one below 2^48, entries that do not follow `prevIndex`
+ * Encodes a message as one frame: `version u8 | type u8 | from u48 | to u48 | term u48 | session u48 | cluster id | fields`, numbers
+ * big-endian, entries by their bytes. Rare data is JSON with a version of its own.
+ * @throws CodecError for a message that no core sends: a number that is not an integer from 0 to 2^48 - 1, entries that do not follow
+ * `prevIndex`
  */
 export function encodeMessage(message: Message): Uint8Array {
   const meta = message.type === 'SnapOffer' ? encodeSnapshotMeta(message.meta) : undefined;
@@ -102,7 +103,7 @@ function writeRequests(writer: ByteWriter, requests: readonly ReadRequest[]): By
 }
 
 /**
- * Reads what `encodeMessage` wrote. The data of entries are views of `frame`, which must not change afterwards.
+ * Reads what `encodeMessage` wrote. Entry data are views of `frame`, which must not change afterwards.
  * @throws CodecError for any other bytes; nothing is allocated in proportion to a number that the frame merely claims
  */
 export function decodeMessage(frame: Uint8Array): Message {

@@ -5,7 +5,7 @@ import { decodeJson, encodeJson, fieldsOf } from './json.ts';
 
 const FORMAT_VERSION = 1;
 
-/** What a snapshot is described by, as JSON with a version number: it is offered seldom and must be readable for long. */
+/** Encodes the description of a snapshot as JSON with a version number: it is offered seldom and must stay readable for a long time. */
 export const encodeSnapshotMeta = ({ index, term, conf, confIndex }: SnapshotMeta): Uint8Array =>
   encodeJson({ version: FORMAT_VERSION, index, term, confIndex, conf: jsonOfConf(conf) });
 

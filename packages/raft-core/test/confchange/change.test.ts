@@ -44,7 +44,7 @@ describe('changeConf', () => {
       expected: joint,
     },
     {
-      name: 'leaves a joint configuration, and then the demoted is a learner',
+      name: 'leaves a joint configuration, after which the demoted voter is a learner',
       from: joint,
       by: { kind: 'leave' as const },
       expected: conf([1, 4], { learners: [2, 5] }),
@@ -56,7 +56,7 @@ describe('changeConf', () => {
       expected: conf([1], { context: Uint8Array.of(7) }),
     },
     {
-      name: 'stays joint until it is told to leave, if asked to',
+      name: 'stays joint until it is told to leave, on request',
       from: conf([1]),
       by: { kind: 'change' as const, members: to('voter', 2, 3), autoLeave: false },
       expected: conf([1, 2, 3], { votersOutgoing: [1] }),
@@ -70,10 +70,10 @@ describe('changeConf', () => {
   for (const { name, from, by } of [
     { name: 'the removal of all voters', from: conf([1, 2]), by: change(...to('none', 1, 2)) },
     { name: 'any change but leaving while joint', from: joint, by: change(...to('voter', 6)) },
-    { name: 'leaving what is not joint', from: conf([1]), by: { kind: 'leave' as const } },
+    { name: 'leaving a configuration that is not joint', from: conf([1]), by: { kind: 'leave' as const } },
     { name: 'a member twice', from: conf([1]), by: change({ id: 2, to: 'voter' }, { id: 2, to: 'learner' }) },
-    { name: 'a change of nothing', from: conf([1, 2]), by: change(...to('voter', 2)) },
-    { name: 'an id that is none', from: conf([1]), by: change(...to('voter', 0)) },
+    { name: 'a change without effect', from: conf([1, 2]), by: change(...to('voter', 2)) },
+    { name: 'an invalid id', from: conf([1]), by: change(...to('voter', 0)) },
   ]) {
     it(`refuses ${name}`, () => {
       expect(changeConf(from, by)).to.have.property('flaw');
@@ -88,7 +88,7 @@ describe('changeConf', () => {
       (part) => part.length === 0 || part.filter((id) => members.includes(id)).length * 2 > part.length,
     );
 
-  it('only ever steps between configurations of which any two quorums share a node, and whose members are as asked for', () => {
+  it('moves only between configurations whose quorums always overlap, and whose members are as requested', () => {
     const member = fc.record({ id: fc.constantFrom(...everyone), to: fc.constantFrom('voter', 'learner', 'none') });
     const changes = fc.uniqueArray(member, { selector: ({ id }) => id, minLength: 1, maxLength: 5 });
     fc.assert(
@@ -113,7 +113,7 @@ describe('changeConf', () => {
     );
   });
 
-  it('brings every member to where it was sent, once left', () => {
+  it('gives every member its requested role once the joint configuration is left', () => {
     const parts = fc.array(fc.constantFrom<MemberChange['to']>('voter', 'learner', 'none'), { minLength: 6, maxLength: 6 });
     fc.assert(
       fc.property(parts, (wanted) => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { soleVoter } from '../../src/confchange/conf-state.ts';
-import { type RaftLimits, raftLimits } from '../../src/core/limits.ts';
+import type { CoverageEvent } from '../../src/core/contract/coverage-events.ts';
+import { type RaftLimits, raftLimits } from '../../src/core/contract/limits.ts';
+import type { CoreEvent, Ready } from '../../src/core/contract/raft-core.ts';
 import { Raft, type RaftOptions } from '../../src/core/raft.ts';
-import type { CoreEvent, Ready } from '../../src/core/raft-core.ts';
-import type { Situation } from '../../src/core/situations.ts';
 import type { LogStart } from '../../src/ports.ts';
 import type { ConfState, Entry, HardState, LogIndex, Message, NodeId, SnapshotMeta } from '../../src/types.ts';
 import { decodeConfState } from '../../src/wire/conf-state.ts';
@@ -21,29 +21,29 @@ export interface NodeOptions extends Partial<Omit<RaftOptions, 'limits'>> {
   readonly conf?: ConfState;
   readonly limits?: Partial<RaftLimits>;
   readonly start?: Partial<LogStart>;
-  /** Entries 1.. already stored, by their terms. */
+  /** The log at the start: entries from 1 on, by their terms. */
   readonly terms?: readonly number[];
 }
 
-/** A core with a disk in memory. Whoever uses it decides when a write is durable and what messages arrive. */
+/** A core with a disk in memory. The test decides when a write is durable and which messages arrive. */
 export class TestNode {
   readonly id: NodeId;
   readonly #options: NodeOptions;
   hardState: HardState;
   base: SnapshotMeta;
   entries: Entry[];
-  /** Every applied entry; survives as the state machine would, flushed at once. */
+  /** Every applied entry; survives a restart like a state machine that flushes at once. */
   applied: LogIndex;
   readonly appliedEntries = new Map<LogIndex, Entry>();
   core: Raft;
-  readonly situations = new Set<Situation>();
+  readonly observed = new Set<CoverageEvent>();
   readonly events: CoreEvent[] = [];
   readonly reads: Ready['reads'][number][] = [];
   readonly droppedReads: number[] = [];
   /** Writes wait here while `holdsWrites`. */
   holdsWrites = false;
   readonly held: Ready[] = [];
-  /** Offers to be fetched wait here. */
+  /** Fetch requests wait here. */
   fetches: NonNullable<Ready['fetch']>[] = [];
   #incarnation = 0;
 
@@ -70,12 +70,12 @@ export class TestNode {
     return this.entries[index - this.base.index - 1];
   }
 
-  /** Texts of the log as it is on the disk. */
+  /** The entries of the log on disk, as text. */
   texts(): string[] {
     return this.entries.map(({ type, data }) => (type === 'normal' ? text(data) : type));
   }
 
-  /** Takes and carries out all batches there are; answers with the messages that may be sent. */
+  /** Takes and carries out every batch; returns the messages that may be sent. */
   pump(): Message[] {
     const sent: Message[] = [];
     while (this.core.hasReady()) sent.push(...this.carryOut(this.core.ready()));
@@ -96,7 +96,7 @@ export class TestNode {
     return sent;
   }
 
-  /** The oldest of the held writes, or all, become durable. */
+  /** Makes the oldest held write durable, or all of them. */
   persist(count = this.held.length): Message[] {
     const durable = this.held.splice(0, count);
     for (const { hardState, snapshot, entries } of durable) {
@@ -120,7 +120,7 @@ export class TestNode {
     this.base = base;
   }
 
-  /** The fetch under way ends: with the state that `source` has on disk, or with a failure. */
+  /** Ends the fetch under way: with the state that `source` has on disk, or with a failure. */
   receive(source: TestNode | undefined): boolean {
     this.fetches.shift();
     const meta = source?.core.snapshotMeta(source.applied);
@@ -148,7 +148,7 @@ export class TestNode {
       confEntries: this.entries.filter(({ type }) => type === 'conf'),
       ...(start.clusterId === undefined ? {} : { clusterId: start.clusterId }),
     };
-    const observe = (situation: Situation) => this.situations.add(situation);
+    const observe = (event: CoverageEvent) => this.observed.add(event);
     return new Raft(opened, { seed: this.id, ...rest, applied: this.applied, limits: { ...raftLimits, ...limits }, observe });
   }
 
@@ -176,20 +176,20 @@ export class TestNode {
   }
 }
 
-/** Cores that talk over a network which a test cuts, holds up and replays at will. Time moves only by `pass`. */
+/** Cores connected by a network that a test can cut, delay and replay at will. Time passes only by `pass`. */
 export class Cluster {
   readonly nodes = new Map<NodeId, TestNode>();
   nowMs = 0;
-  /** On their way, oldest first. */
+  /** Messages under way, oldest first. */
   wire: Message[] = [];
-  /** Everything ever sent. */
+  /** Every message ever sent. */
   readonly sent: Message[] = [];
-  /** Whether a message gets through; all do unless a test says otherwise. */
+  /** Returns whether a message is delivered; all are by default. */
   passes: (message: Message) => boolean = () => true;
 
   constructor(ids: readonly NodeId[], options: NodeOptions = {}, own: Readonly<Record<NodeId, NodeOptions>> = {}) {
     for (const id of ids) this.add(id, { conf: confOf(ids), ...options, ...own[id] });
-    // Everybody is past the time after a start in which it gives no vote.
+    // Every node is past the time after its start in which it gives no vote.
     for (const { core } of this.nodes.values()) core.tick(0);
     this.nowMs = 1_000;
   }
@@ -206,7 +206,7 @@ export class Cluster {
     return node;
   }
 
-  /** Carries out what cores want and delivers what is sent, until all is quiet. */
+  /** Carries out effects and delivers messages until nothing is left. */
   settle(): void {
     for (let rounds = 0; ; rounds++) {
       expect(rounds, 'settles').to.be.below(2_000);
@@ -233,7 +233,7 @@ export class Cluster {
     node?.core.checkInvariants();
   }
 
-  /** Lets time pass for all, or only for some, in steps of a tick. */
+  /** Lets time pass for all nodes, or only for some, in steps of a tick. */
   pass(ms: number, ids: readonly NodeId[] = [...this.nodes.keys()]): void {
     for (let left = ms; left > 0; left -= 50) {
       this.nowMs += Math.min(50, left);
@@ -245,12 +245,12 @@ export class Cluster {
   /** Lets time pass until the condition holds. */
   passUntil(condition: () => boolean, ids: readonly NodeId[] = [...this.nodes.keys()]): void {
     for (let ticks = 0; !condition(); ticks++) {
-      expect(ticks, 'the awaited condition comes true').to.be.below(400);
+      expect(ticks, 'the awaited condition holds in time').to.be.below(400);
       this.pass(50, ids);
     }
   }
 
-  /** Has that node elected, by letting its time alone run out. The others have heard its first heartbeat just now. */
+  /** Gets that node elected by letting time pass for it alone. The others have just received its first heartbeat. */
   elect(id: NodeId): TestNode {
     const node = this.node(id);
     this.passUntil(() => node.core.status().role === 'leader', [id]);
@@ -262,12 +262,12 @@ export class Cluster {
     return [...this.nodes.values()].filter(({ core }) => core.status().role === 'leader').map(({ id }) => id);
   }
 
-  /** Messages of a type sent since `from`, a position in `sent`. */
+  /** Returns the messages of a type sent since `from`, a position in `sent`. */
   sentOf<T extends Message['type']>(type: T, from = 0): Extract<Message, { type: T }>[] {
     return this.sent.slice(from).filter((message): message is Extract<Message, { type: T }> => message.type === type);
   }
 }
 
-/** Confs in the order in which they were in force on a node. */
+/** Returns the configurations in the order in which they were in force on a node. */
 export const confsIn = (node: TestNode): ConfState[] =>
   node.entries.filter(({ type }) => type === 'conf').map(({ data }) => decodeConfState(data));

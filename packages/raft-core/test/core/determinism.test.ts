@@ -1,13 +1,13 @@
 import { expect } from 'chai';
-import { SimRandom } from '../../src/sim/sim-random.ts';
+import { SimRandom } from '../../src/sim/fakes/sim-random.ts';
 import type { MemberChange } from '../../src/types.ts';
 import { bytes, Cluster, confOf, text } from './cluster.ts';
 
 const parts = ['voter', 'learner', 'none'] as const satisfies MemberChange['to'][];
 
 /**
- * Cores under a schedule that a seed makes: messages lost, doubled and out of order, clocks that jump, disks that lag, crashes,
- * changes of everything. The simulator does this at length; here it is short, and told as a string.
+ * Cores under a schedule drawn from a seed: messages lost, duplicated and reordered, clocks that jump, slow disks, crashes, configuration
+ * changes. The simulator does this at length; this is a short version, recorded as a string.
  */
 class Schedule {
   readonly #random: SimRandom;
@@ -109,7 +109,7 @@ class Schedule {
 
 describe('cores under random schedules', () => {
   for (let seed = 1; seed <= 40; seed++) {
-    it(`keep to one leader a term and one entry an index, and do the same again for the same calls (seed ${seed})`, () => {
+    it(`keep to one leader per term and one entry per index, and repeat themselves for the same calls (seed ${seed})`, () => {
       const [once, twice] = [new Schedule(seed), new Schedule(seed)];
       for (const schedule of [once, twice]) schedule.play(400);
       expect(once.transcript).to.deep.equal(twice.transcript);

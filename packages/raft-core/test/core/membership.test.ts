@@ -8,14 +8,14 @@ const change = (...members: [number, MemberChange['to']][]): ConfChange => ({
   members: members.map(([id, to]) => ({ id, to })),
 });
 
-/** Three voters and nodes beyond them that have just been started, as joiners are: with an empty configuration. */
+/** Three voters, and nodes that have just started as joiners, with an empty configuration. */
 function three(...joiners: number[]): Cluster {
   const cluster = new Cluster([1, 2, 3]);
   for (const id of joiners) cluster.add(id, { conf: confOf([]) });
   return cluster;
 }
 
-describe('§7 membership', () => {
+describe('membership', () => {
   it('a configuration is in force as soon as its entry is in the log, committed or not', () => {
     const cluster = three();
     const leader = cluster.elect(1);
@@ -26,7 +26,7 @@ describe('§7 membership', () => {
     expect(leader.core.peers().map(({ id }) => id)).to.deep.equal([2, 3, 4]);
   });
 
-  it('a follower takes a configuration on append and rolls back all that are superseded, also several at once', () => {
+  it('a follower adopts a configuration on append and rolls back all that are superseded, even several at once', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]) });
     node.core.tick(0);
     const conf = (index: number, term: number, ...voters: number[]) => {
@@ -39,12 +39,12 @@ describe('§7 membership', () => {
     const other = [{ index: 1, term: 3, type: 'noop' as const, data: new Uint8Array(0) }];
     node.core.step({ ...append, from: 3, term: 3, prevIndex: 0, prevTerm: 0, entries: other }, 20);
     expect(node.core.status()).to.deep.include({ confIndex: 0, conf: confOf([1, 2, 3]) });
-    expect(node.situations.has('several configuration entries truncated')).to.equal(true);
+    expect(node.observed.has('several configuration entries truncated')).to.equal(true);
     node.pump();
     expect(node.events.map((event) => event.type === 'confChanged' && event.index)).to.deep.equal([0, 1, 2, 0]);
   });
 
-  it('a restart takes up all configurations of the log, uncommitted ones included', () => {
+  it('a restart adopts all configurations of the log, uncommitted ones included', () => {
     const cluster = three();
     const leader = cluster.elect(1);
     cluster.passes = () => false;
@@ -69,7 +69,7 @@ describe('§7 membership', () => {
     expect(leader.core.proposeConf(change([5, 'learner']))).to.include({ accepted: true });
   });
 
-  it('more than one voter goes through a joint configuration, which ends by itself once it is committed', () => {
+  it('a change of more than one voter goes through a joint configuration, which ends automatically once it is committed', () => {
     const cluster = three(4, 5);
     const leader = cluster.elect(1);
     leader.core.proposeConf(change([2, 'none'], [3, 'learner'], [4, 'voter'], [5, 'voter']));
@@ -91,7 +91,7 @@ describe('§7 membership', () => {
     expect(leader.core.status().commitIndex).to.equal(1);
   });
 
-  it('whoever leads next ends a joint configuration that its predecessor began', () => {
+  it('the next leader ends a joint configuration that its predecessor began', () => {
     const cluster = three(4, 5);
     const leader = cluster.elect(1);
     cluster.passes = ({ to, from }) => to !== 1 || from === 1;
@@ -100,11 +100,11 @@ describe('§7 membership', () => {
     cluster.passes = ({ from, to }) => from !== 1 && to !== 1;
     cluster.pass(4_000);
     const [next = 0] = cluster.leaders().filter((id) => id !== 1);
-    expect(cluster.node(next).situations.has('leader elected in a joint configuration')).to.equal(true);
+    expect(cluster.node(next).observed.has('leader elected in a joint configuration')).to.equal(true);
     expect(cluster.node(next).core.status().conf).to.deep.equal(confOf([1, 2, 3, 4, 5]));
   });
 
-  it('with autoLeave off it is left when asked to', () => {
+  it('with autoLeave off a joint configuration is left only on request', () => {
     const cluster = three(4);
     const leader = cluster.elect(1);
     leader.core.proposeConf({
@@ -123,7 +123,7 @@ describe('§7 membership', () => {
     expect(leader.core.proposeConf({ kind: 'leave' })).to.deep.equal({ accepted: false, reason: 'confInvalid' });
   });
 
-  it('a leader that is no voter any more leads until that is committed, tells of it, hands over and follows', () => {
+  it('a leader that is no longer a voter leads until that is committed, reports it, transfers leadership and follows', () => {
     const cluster = three();
     const leader = cluster.elect(1);
     cluster.pass(300);
@@ -131,7 +131,7 @@ describe('§7 membership', () => {
     expect(leader.core.propose(bytes('late'))).to.deep.equal({ accepted: false, reason: 'transferring' });
     cluster.settle();
     expect(leader.core.status().role).to.equal('follower');
-    expect(leader.situations.has('removed leader stepped down')).to.equal(true);
+    expect(leader.observed.has('removed leader stepped down')).to.equal(true);
     expect(cluster.leaders(), 'without an election timeout').to.have.length(1);
     expect(leader.events.at(-1)).to.deep.equal({ type: 'removedFromCluster', atIndex: 2 });
   });
@@ -145,7 +145,7 @@ describe('§7 membership', () => {
     expect(leader.core.status(), 'one of {2, 3} is no majority').to.include({ commitIndex: 1, role: 'leader' });
   });
 
-  it('a removed follower is still brought the entry that removes it, and its commit, and then nothing', () => {
+  it('a removed follower still receives the entry that removes it, and its commit, and then nothing', () => {
     const cluster = three();
     const leader = cluster.elect(1);
     leader.core.proposeConf(change([3, 'none']));
@@ -158,7 +158,7 @@ describe('§7 membership', () => {
     expect(cluster.sent.slice(from).filter((message) => message.from === 3 || message.to === 3)).to.deep.equal([]);
   });
 
-  it('who is removed while away is given up on after a while', () => {
+  it('a leader gives up after a while on a member that was removed while it was away', () => {
     const cluster = three();
     const leader = cluster.elect(1);
     cluster.passes = ({ from, to }) => from !== 3 && to !== 3;
@@ -169,7 +169,7 @@ describe('§7 membership', () => {
     expect(leader.core.peers()).to.have.length(1);
   });
 
-  it('a notice of removal ends campaigns, whatever its term, unless a later configuration names the node', () => {
+  it('a removal notice ends campaigns, whatever its term, unless a later configuration names the node', () => {
     const node = new TestNode(1, { conf: confOf([1, 2, 3]) });
     node.core.tick(0);
     node.core.step({ from: 2, to: 1, term: 0, clusterId: 'c', session: 0, type: 'Removed', atIndex: 7 }, 10);
@@ -184,7 +184,7 @@ describe('§7 membership', () => {
     expect(told.core.status().removed, 'it is remembered').to.equal(true);
   });
 
-  it('mere absence from somebody’s configuration is no removal', () => {
+  it('absence from another member’s configuration does not count as removal', () => {
     const cluster = three(4);
     const leader = cluster.elect(1);
     leader.core.proposeConf(change([4, 'learner']));
@@ -192,7 +192,7 @@ describe('§7 membership', () => {
     for (const { core } of cluster.nodes.values()) expect(core.status().removed).to.equal(false);
   });
 
-  it('promotion and demotion keep what is known of a peer', () => {
+  it('promotion and demotion keep the progress of a peer', () => {
     const cluster = three();
     const leader = cluster.elect(1);
     for (const to of ['learner', 'voter'] as const) {
@@ -204,7 +204,7 @@ describe('§7 membership', () => {
     expect(sessions.size).to.equal(1);
   });
 
-  it('a damaged member is replaced: the new id learns first, then one joint change swaps them', () => {
+  it('a damaged member is replaced: the new id learns first, then one joint change swaps the two', () => {
     const cluster = three(4);
     const leader = cluster.elect(1);
     cluster.passes = ({ from, to }) => from !== 3 && to !== 3;

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { bytes, Cluster, confOf, TestNode } from './cluster.ts';
 
-describe('§3 the persistence contract', () => {
-  it('3.1: hands out the hard state with, and so before, the entries of its term', () => {
+describe('the persistence contract', () => {
+  it('hands out the hard state with, and so before, the entries of its term', () => {
     const node = new TestNode(1);
     node.core.tick(0);
     const ballot = node.core.ready();
@@ -10,7 +10,7 @@ describe('§3 the persistence contract', () => {
     expect(ballot.entries, 'a term without entries is legal, the reverse is not').to.deep.equal([]);
   });
 
-  it('3.2: a candidate’s request for votes waits until its term and its own vote are durable', () => {
+  it('a candidate’s request for votes waits until its term and its own vote are durable', () => {
     const cluster = new Cluster([1, 2, 3]);
     const one = cluster.node(1);
     one.holdsWrites = true;
@@ -22,7 +22,7 @@ describe('§3 the persistence contract', () => {
     expect(cluster.sentOf('Vote')).to.have.length(2);
   });
 
-  it('3.2: a granted vote leaves after it is durable, a refusal at once', () => {
+  it('a granted vote leaves after it is durable, a refusal at once', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]), terms: [1, 1] });
     const ask = { from: 1, to: 2, term: 2, clusterId: 'c', session: 0, type: 'Vote', lastIndex: 2, lastTerm: 1 } as const;
     node.core.tick(0);
@@ -37,7 +37,7 @@ describe('§3 the persistence contract', () => {
     expect(refused.immediate.map((message) => 'reject' in message && message.reject)).to.deep.equal([true]);
   });
 
-  it('3.2: a vote in a term that is durable already waits for its own write all the same', () => {
+  it('a vote in a term that is already durable still waits for its own write', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]), start: { hardState: { term: 2, vote: 0, commit: 0 } } });
     node.core.tick(0);
     node.pump();
@@ -48,7 +48,7 @@ describe('§3 the persistence contract', () => {
     expect(hardState).to.include({ term: 2, vote: 1 });
   });
 
-  it('3.2: no answer leaves before the term that it carries is durable', () => {
+  it('no answer leaves before the term that it carries is durable', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]) });
     node.core.tick(0);
     const beat = { from: 1, to: 2, term: 5, clusterId: 'c', session: 1, type: 'Heartbeat', commit: 0, round: 1 } as const;
@@ -64,7 +64,7 @@ describe('§3 the persistence contract', () => {
     expect(node.core.ready().immediate).to.have.length(1);
   });
 
-  it('3.2: an acknowledgement waits for its write, a rejection does not', () => {
+  it('an acknowledgement waits for its write, a rejection does not', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     const two = cluster.node(2);
@@ -77,7 +77,7 @@ describe('§3 the persistence contract', () => {
     expect(leader.core.peers().find(({ id }) => id === 2)?.match).to.equal(2);
   });
 
-  it('3.3: a leader sends entries beside its own write, and may learn that they are committed before its disk has them', () => {
+  it('a leader sends entries in parallel with its own write, and may learn that they are committed before its disk has them', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     leader.holdsWrites = true;
@@ -89,10 +89,10 @@ describe('§3 the persistence contract', () => {
     cluster.post(leader.persist());
     cluster.settle();
     expect(leader.applied).to.equal(2);
-    expect(leader.situations.has('committed before the own disk')).to.equal(true);
+    expect(leader.observed.has('committed before the local disk')).to.equal(true);
   });
 
-  it('3.3: a leader counts itself only once its write is durable', () => {
+  it('a leader counts itself only once its write is durable', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     leader.holdsWrites = true;
@@ -106,7 +106,7 @@ describe('§3 the persistence contract', () => {
     expect(leader.core.status().commitIndex).to.equal(2);
   });
 
-  it('3.4: the acknowledgement of an overwritten write does not mark its successor (ABA)', () => {
+  it('the acknowledgement of an overwritten write does not cover the write that superseded it (ABA)', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]) });
     node.core.tick(0);
     node.holdsWrites = true;
@@ -122,10 +122,10 @@ describe('§3 the persistence contract', () => {
     node.persist();
     node.pump();
     expect(node.applied).to.equal(2);
-    expect(node.situations.has('write acknowledgement clipped')).to.equal(true);
+    expect(node.observed.has('write acknowledgement clipped')).to.equal(true);
   });
 
-  it('3.4: a write acknowledged after a change of leader still counts, or an idle follower would never apply it', () => {
+  it('a write acknowledged after a change of leader still counts, or an idle follower would never apply it', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     const three = cluster.node(3);
@@ -139,7 +139,7 @@ describe('§3 the persistence contract', () => {
     expect(three.core.status().stableIndex).to.be.at.least(2);
   });
 
-  it('3.5: a hint of the commit index is never above what is durable', () => {
+  it('a hint of the commit index is never above what is durable', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]) });
     node.core.tick(0);
     const entries = [{ index: 1, term: 1, type: 'normal' as const, data: bytes('a') }];
@@ -151,7 +151,7 @@ describe('§3 the persistence contract', () => {
     expect(node.core.ready().commitHint).to.equal(1);
   });
 
-  it('3.6: after a storage failure nothing is sent, taken or handed out any more', () => {
+  it('after a storage failure nothing is sent, taken or handed out any longer', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     leader.core.storageFailed();
@@ -160,7 +160,7 @@ describe('§3 the persistence contract', () => {
     expect(leader.core.propose(bytes('a'))).to.deep.equal({ accepted: false, reason: 'faulty' });
   });
 
-  it('3.6: a leader whose disk stalls steps down, and campaigns again only when it moves', () => {
+  it('a leader whose disk stalls steps down, and campaigns again only when the disk works again', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     leader.core.setStalled(1_001);
@@ -171,7 +171,7 @@ describe('§3 the persistence contract', () => {
     cluster.elect(1);
   });
 
-  it('3.6: a sole member whose disk stalls leads on for ten election timeouts, for nobody else can, and commits when it moves', () => {
+  it('a sole member whose disk stalls leads on for ten election timeouts, and commits when the disk works again', () => {
     const cluster = new Cluster([1]);
     const leader = cluster.elect(1);
     const { term, commitIndex } = leader.core.status();

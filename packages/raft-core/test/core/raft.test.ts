@@ -14,13 +14,13 @@ describe('Raft', () => {
       expect(core.propose(bytes('a'))).to.deep.equal({ accepted: false, reason: 'notLeader' });
     });
 
-    it('larger than an entry may be are refused as tooLarge, and one of just that size is taken', () => {
+    it('are refused as tooLarge above the entry limit, and accepted at the limit', () => {
       const core = leader({ entryBytesMax: 10 });
       expect(core.propose(new Uint8Array(11))).to.deep.equal({ accepted: false, reason: 'tooLarge' });
       expect(core.propose(new Uint8Array(10))).to.include({ accepted: true });
     });
 
-    it('are refused as busy when too many bytes are uncommitted, and taken again after the commit', () => {
+    it('are refused as busy while too many bytes are uncommitted, and accepted again after the commit', () => {
       const core = leader({ uncommittedBytesMax: 10 });
       expect(core.propose(new Uint8Array(6))).to.include({ accepted: true });
       expect(core.propose(new Uint8Array(5))).to.deep.equal({ accepted: false, reason: 'busy' });
@@ -30,7 +30,7 @@ describe('Raft', () => {
       expect(core.propose(new Uint8Array(10))).to.include({ accepted: true });
     });
 
-    it('over the limit are taken one at a time, when nothing else is uncommitted', () => {
+    it('above the limit are accepted one at a time, when nothing else is uncommitted', () => {
       const core = leader({ uncommittedBytesMax: 10 });
       expect(core.propose(new Uint8Array(100))).to.include({ accepted: true });
       expect(core.propose(new Uint8Array(1))).to.deep.equal({ accepted: false, reason: 'busy' });
@@ -43,7 +43,7 @@ describe('Raft', () => {
     const terms = [{ term: 2, firstIndex: 1 }];
     const hardState = { term: 2, vote: 1, commit: 2 };
 
-    it('goes by the newest of commit hint, applied and base, since the hint may be old', () => {
+    it('uses the newest of commit hint, applied and base, since the hint may be old', () => {
       expect(coreOf({ lastIndex: 9, terms, hardState }, {}, 5).status().commitIndex).to.equal(5);
       expect(coreOf({ lastIndex: 9, terms, hardState }, {}, 1).status().commitIndex).to.equal(2);
       const base = { ...freshStart.base, index: 7, term: 2 };
@@ -51,7 +51,7 @@ describe('Raft', () => {
       expect(coreOf({ lastIndex: 9, terms: above, hardState, base }, {}, 7).status().commitIndex).to.equal(7);
     });
 
-    it('hands out what is known to be committed before any election', () => {
+    it('hands out entries known to be committed before any election', () => {
       const core = coreOf({ lastIndex: 9, terms, hardState }, {}, 1);
       expect(core.ready().readLog).to.deep.equal([{ for: 0, lo: 2, hi: 2 }]);
       expect(core.hasReady(), 'one read at a time').to.equal(false);
@@ -61,7 +61,7 @@ describe('Raft', () => {
       { name: 'ends before an applied entry', start: { lastIndex: 3, terms, hardState }, applied: 4 },
       { name: 'ends before a committed entry', start: { lastIndex: 1, terms, hardState }, applied: 0 },
       {
-        name: 'begins after what the state machine holds',
+        name: 'begins after the end of the state machine',
         start: { base: { ...freshStart.base, index: 5, term: 2 }, lastIndex: 5, hardState },
         applied: 4,
       },
@@ -83,7 +83,7 @@ describe('Raft', () => {
       });
     }
 
-    it('stops when the log gives back other entries than it was asked for', () => {
+    it('stops when the log returns other entries than requested', () => {
       const entry = (index: number, term: number) => ({ index, term, type: 'normal' as const, data: bytes('x') });
       for (const wrong of [
         [],
@@ -107,7 +107,7 @@ describe('Raft', () => {
     });
   });
 
-  it('bounds the bytes of one batch of committed entries, one entry at least', () => {
+  it('limits the bytes of one batch of committed entries, but hands out at least one entry', () => {
     const core = leader({ committedBytesMax: 10 });
     settle(core);
     for (const size of [4, 6, 1, 30, 2]) core.propose(new Uint8Array(size));
@@ -116,7 +116,7 @@ describe('Raft', () => {
     expect(sizes).to.deep.equal([[4, 6], [1], [30], [2]]);
   });
 
-  it('keeps entries in memory until they are stable and applied, and then lets go of them', () => {
+  it('keeps entries in memory until they are stable and applied, and then releases them', () => {
     const core = leader();
     core.propose(bytes('a'));
     settle(core);
@@ -126,7 +126,7 @@ describe('Raft', () => {
     expect(() => core.applied(3)).to.throw(/applied ascends/);
   });
 
-  it('gives the commit index as a hint once for each value', () => {
+  it('hands out each new commit index once as a hint', () => {
     const core = leader();
     core.propose(bytes('a'));
     core.persisted(core.ready().seq);
@@ -149,7 +149,7 @@ describe('Raft', () => {
     expect(() => core.snapshotMeta(2)).to.throw();
   });
 
-  it('is faulty for good after a storage failure: it accepts, hands out and commits nothing', () => {
+  it('is permanently faulty after a storage failure: it accepts, hands out and commits nothing', () => {
     const core = leader();
     core.propose(bytes('a'));
     const batch = core.ready();
@@ -163,7 +163,7 @@ describe('Raft', () => {
     expect(core.readIndex(2)).to.equal('faulty');
   });
 
-  it('refuses a clock that falls and an acknowledgement of what it never handed out', () => {
+  it('refuses a clock that falls, and an acknowledgement of a batch that it never handed out', () => {
     const core = leader();
     core.tick(10);
     expect(() => core.tick(9)).to.throw(/time never falls/);

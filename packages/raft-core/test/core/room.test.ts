@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { bytes, Cluster } from './cluster.ts';
 
-describe('room for entries', () => {
-  it('a follower without room leaves entries unanswered, follows on, and takes them when there is room', () => {
+describe('limits of memory and disk', () => {
+  it('a follower without room does not answer entries, still follows, and takes them when there is room', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     const { core } = cluster.node(2);
@@ -17,7 +17,7 @@ describe('room for entries', () => {
     expect(core.status()).to.include({ lastIndex: before + 2, commitIndex: before + 2 });
   });
 
-  it('nothing is committed that only a follower without room would make a majority for', () => {
+  it('nothing is committed that would need a follower without room for its majority', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     const before = leader.core.status().commitIndex;
@@ -30,7 +30,7 @@ describe('room for entries', () => {
     expect(leader.core.status().commitIndex).to.equal(before + 1);
   });
 
-  it('a follower without room learns what is committed of the entries that it has', () => {
+  it('a follower without room still learns the commit index for the entries that it has', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     const before = leader.core.status().lastIndex;
@@ -46,7 +46,7 @@ describe('room for entries', () => {
     expect(cluster.node(2).core.status()).to.include({ lastIndex: before + 1, commitIndex: before + 1 });
   });
 
-  it('a leader without room takes no proposals, and opens its term all the same', () => {
+  it('a leader without room takes no proposals, but opens its term', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.node(1).core.setRoom(false);
     const leader = cluster.elect(1);
@@ -56,11 +56,11 @@ describe('room for entries', () => {
     expect(leader.core.propose(bytes('a'))).to.include({ accepted: true });
   });
 
-  it('a node holds no more in memory than its limit, and one message', () => {
+  it('a node holds at most its memory limit plus one message', () => {
     const cluster = new Cluster([1, 2, 3], {}, { 2: { limits: { memoryBytesMax: 50 } } });
     const leader = cluster.elect(1);
     const three = cluster.node(2);
-    // Its state machine never says that anything is on its disk.
+    // Its state machine never reports a flush.
     three.core.applied = () => undefined;
     for (let i = 0; i < 40; i++) {
       leader.core.propose(bytes('0123456789'));

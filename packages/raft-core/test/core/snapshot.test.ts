@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { bytes, Cluster, confOf } from './cluster.ts';
 
-/** A leader that has compacted what node 3 lacks. */
+/** A leader that has compacted entries that node 3 lacks. */
 function behind() {
   const cluster = new Cluster([1, 2, 3]);
   const leader = cluster.elect(1);
@@ -17,8 +17,8 @@ function behind() {
   return { cluster, leader, three, peer };
 }
 
-describe('§9 snapshots', () => {
-  it('are offered where the log does not reach back, and the peer is sent nothing else meanwhile', () => {
+describe('snapshots', () => {
+  it('are offered where the log does not reach back, and the peer receives nothing else meanwhile', () => {
     const { cluster, leader, three, peer } = behind();
     expect(peer()).to.include({ state: 'snapshot', pendingSnapshot: 5 });
     expect(three.fetches).to.deep.equal([{ from: 1, meta: { index: 5, term: 1, conf: confOf([1, 2, 3]), confIndex: 0 } }]);
@@ -28,7 +28,7 @@ describe('§9 snapshots', () => {
     expect(cluster.sentOf('Append', from).filter(({ to }) => to === 3)).to.deep.equal([]);
   });
 
-  it('are put in force in one step, acknowledged when that is durable, and followed by the log', () => {
+  it('are installed in one step, acknowledged when that is durable, and followed by the log', () => {
     const { cluster, leader, three, peer } = behind();
     leader.core.propose(bytes('e'));
     cluster.settle();
@@ -48,7 +48,7 @@ describe('§9 snapshots', () => {
     expect(three.core.status()).to.include({ baseIndex: 6, lastIndex: 7 });
   });
 
-  it('while one is put in force no higher commit index is stored, alone or with a term: a crash would find it above the old log’s end', () => {
+  it('no higher commit index is stored during an installation, alone or with a term: a crash would find it above the old log’s end', () => {
     const { cluster, leader, three } = behind();
     const oldEnd = three.core.status().lastIndex;
     cluster.passes = () => false;
@@ -66,7 +66,7 @@ describe('§9 snapshots', () => {
     expect(three.core.ready().commitHint, 'once it is in force').to.equal(5);
   });
 
-  it('while one is put in force nothing that follows it is applied, also where applying may be ahead of the local disk', () => {
+  it('entries that follow one are not applied during its installation, even if applying may run ahead of the local disk', () => {
     const { cluster, leader, three } = behind();
     cluster.passes = () => false;
     three.holdsWrites = true;
@@ -84,7 +84,7 @@ describe('§9 snapshots', () => {
     expect(three.core.ready().committed, 'once it is in force').to.deep.equal([next]);
   });
 
-  it('a node that puts one in force does not campaign', () => {
+  it('a node does not campaign while it installs one', () => {
     const { cluster, leader, three } = behind();
     three.holdsWrites = true;
     three.receive(leader);
@@ -93,7 +93,7 @@ describe('§9 snapshots', () => {
     expect(three.core.status().role).to.equal('follower');
   });
 
-  it('the core decides again when the stream has ended: overtaken by the log, it is thrown away and the tail kept', () => {
+  it('the core decides again when the stream has ended: if the log has overtaken the snapshot, it is discarded and the tail kept', () => {
     const { cluster, leader, three } = behind();
     const late = { index: 5, term: 1, conf: confOf([1, 2, 3]), confIndex: 0 };
     const entries = leader.appliedEntries;
@@ -104,10 +104,10 @@ describe('§9 snapshots', () => {
     cluster.settle();
     expect(three.core.snapshotReceived(late)).to.equal(false);
     expect(three.core.status(), 'but it shows what is committed').to.include({ commitIndex: 5, baseIndex: 0, lastIndex: 5 });
-    expect(three.situations.has('snapshot held by the log')).to.equal(true);
+    expect(three.observed.has('snapshot held by the log')).to.equal(true);
   });
 
-  it('an offer of what is committed, or held, is answered at once and nothing is fetched', () => {
+  it('an offer of a snapshot that is committed or held is answered at once, and nothing is fetched', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     leader.core.propose(bytes('a'));
@@ -138,7 +138,7 @@ describe('§9 snapshots', () => {
     expect(cluster.sentOf('SnapOffer', from).length, 'asked again once per election timeout').to.be.within(1, 2);
   });
 
-  it('a leader leaves snapshot state on any acknowledgement that the log can go on from, even below what it offered', () => {
+  it('a leader leaves the snapshot state on any acknowledgement that its log can continue from, even below the offered index', () => {
     const { cluster, leader, three, peer } = behind();
     leader.core.propose(bytes('e'));
     cluster.settle();
@@ -148,11 +148,11 @@ describe('§9 snapshots', () => {
     expect(peer()?.state, 'below the log').to.equal('snapshot');
     leader.core.step({ ...ack, match: 4 }, cluster.nowMs);
     expect(peer()).to.include({ state: 'replicate', match: 4 });
-    expect(leader.situations.has('snapshot left by an acknowledgement below it')).to.equal(true);
+    expect(leader.observed.has('snapshot state left by an acknowledgement below it')).to.equal(true);
     expect(three.core.status().lastIndex).to.equal(1);
   });
 
-  it('one of a later term than its offer brings that term with it, durable before', () => {
+  it('one of a later term than its offer makes that term durable first', () => {
     const { cluster, three } = behind();
     const meta = { index: 9, term: 4, conf: confOf([1, 2, 3]), confIndex: 0 };
     cluster.passes = () => false;
@@ -162,7 +162,7 @@ describe('§9 snapshots', () => {
     expect(batch.snapshot).to.deep.equal(meta);
   });
 
-  it('is taken though its configuration lacks the receiver, which does not campaign until it has the entry that adds it', () => {
+  it('a receiver that the snapshot’s configuration lacks does not campaign until it has the entry that adds it', () => {
     const cluster = new Cluster([1, 2]);
     const leader = cluster.elect(1);
     leader.core.propose(bytes('a'));

@@ -1,7 +1,7 @@
 import { bootstrapBase } from '../../src/confchange/conf-state.ts';
-import { type RaftLimits, raftLimits } from '../../src/core/limits.ts';
+import { type RaftLimits, raftLimits } from '../../src/core/contract/limits.ts';
+import type { RaftCore, Ready } from '../../src/core/contract/raft-core.ts';
 import { Raft } from '../../src/core/raft.ts';
-import type { RaftCore, Ready } from '../../src/core/raft-core.ts';
 import type { LogStart } from '../../src/ports.ts';
 
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

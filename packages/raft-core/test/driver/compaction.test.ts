@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { bootstrapBase } from '../../src/confchange/conf-state.ts';
-import type { PeerStatus } from '../../src/core/raft-core.ts';
+import type { PeerStatus } from '../../src/core/contract/raft-core.ts';
 import { Compaction, type StoredLog } from '../../src/driver/compaction.ts';
 import { type DriverLimits, driverLimits } from '../../src/driver/limits.ts';
 
@@ -25,15 +25,15 @@ describe('Compaction', () => {
     { name: 'leaves a short log as it is', flushedIndex: 100, peers: [], expected: undefined },
     { name: 'keeps the trailing entries', flushedIndex: 101, peers: [], expected: 91 },
     {
-      name: 'keeps what the slowest peer that is heard of lacks',
+      name: 'keeps the entries that the slowest active peer lacks',
       flushedIndex: 150,
       peers: [peer({ match: 120 })],
       expected: 120,
     },
-    { name: 'keeps no more than that for anybody', flushedIndex: 150, peers: [peer({ match: 5 })], expected: 70 },
-    { name: 'forgets about who is not heard of', flushedIndex: 150, peers: [peer({ match: 120, active: false })], expected: 140 },
+    { name: 'keeps no more than that for any peer', flushedIndex: 150, peers: [peer({ match: 5 })], expected: 70 },
+    { name: 'ignores an inactive peer', flushedIndex: 150, peers: [peer({ match: 120, active: false })], expected: 140 },
     {
-      name: 'keeps what will follow a snapshot under way, heard of or not',
+      name: 'keeps the entries that follow a snapshot under way, even for an inactive peer',
       flushedIndex: 150,
       peers: [peer({ match: 3, pendingSnapshot: 130, active: false, state: 'snapshot' })],
       expected: 130,
@@ -44,7 +44,7 @@ describe('Compaction', () => {
     });
   }
 
-  it('goes by bytes too: a log of few large entries is cut to its trailing bytes', () => {
+  it('also limits bytes: a log of few large entries is cut to its trailing bytes', () => {
     const subject = compaction({ compactAfterBytes: 10 * 2 ** 20, keepTrailingBytes: 2 * 2 ** 20 });
     const data = new Uint8Array(2 ** 20);
     const none = () => [];
@@ -53,7 +53,7 @@ describe('Compaction', () => {
     subject.applied({ index: 11, term: 1, type: 'normal', data });
     const target = subject.target({ baseIndex: 0, flushedIndex: 11, peers: none });
     expect(target).to.equal(8);
-    subject.begins(target ?? 0);
+    subject.noteBase(target ?? 0);
     expect(subject.target({ baseIndex: 8, flushedIndex: 11, peers: none })).to.equal(undefined);
   });
 
@@ -65,11 +65,11 @@ describe('Compaction', () => {
     const subject = compaction(byBytes, { lastIndex: 1_000, bytes: 20 * 2 ** 20, flushedIndex: 1_000 });
     const target = subject.target({ baseIndex: 0, flushedIndex: 1_000, peers: none }) ?? 0;
     expect(target, 'about 18 of 20 MiB').to.be.within(875, 900);
-    subject.begins(target);
+    subject.noteBase(target);
     expect(subject.target({ baseIndex: target, flushedIndex: 1_000, peers: none })).to.equal(undefined);
   });
 
-  it('counts those of them that were not flushed when they are applied, and not twice', () => {
+  it('counts unflushed ones among them when they are applied, and not twice', () => {
     const subject = compaction(byBytes, { lastIndex: 16, bytes: 16 * 2 ** 20, flushedIndex: 8 });
     expect(subject.target({ baseIndex: 0, flushedIndex: 8, peers: none })).to.equal(undefined);
     subject.applied({ index: 9, term: 1, type: 'normal', data: mebibyte });
@@ -79,7 +79,7 @@ describe('Compaction', () => {
     expect(subject.target({ baseIndex: 0, flushedIndex: 11, peers: none })).to.equal(8);
   });
 
-  it('keeps no more bytes than that for anybody', () => {
+  it('keeps no more bytes than that for any peer', () => {
     const subject = compaction(byBytes);
     for (let index = 1; index <= 12; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
     const slow = (match: number) => () => [peer({ match })];
@@ -87,18 +87,18 @@ describe('Compaction', () => {
     expect(subject.target({ baseIndex: 0, flushedIndex: 12, peers: slow(1) }), '6 MiB').to.equal(5);
   });
 
-  it('begins to count anew after a snapshot', () => {
+  it('starts counting again after a snapshot', () => {
     const subject = compaction(byBytes);
     for (let index = 1; index <= 12; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
-    subject.begins(50);
+    subject.noteBase(50);
     subject.applied({ index: 51, term: 1, type: 'normal', data: mebibyte });
     expect(subject.target({ baseIndex: 50, flushedIndex: 51, peers: none })).to.equal(undefined);
     for (let index = 52; index <= 61; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
     expect(subject.target({ baseIndex: 50, flushedIndex: 61, peers: none })).to.equal(58);
   });
 
-  describe('while a peer that lags holds it back', () => {
-    /** One entry a flush; the peer is so many behind. Answers with the steps by which the log was compacted. */
+  describe('while a lagging peer holds it back', () => {
+    /** Flushes one entry at a time, with a peer that lags this far. Returns the steps in which the log was compacted. */
     function steps(
       limits: Partial<DriverLimits>,
       { flushes, behind, bytes }: { flushes: number; behind: number; bytes: number },
@@ -113,24 +113,24 @@ describe('Compaction', () => {
         const target = subject.target({ baseIndex, flushedIndex: index, peers });
         if (target === undefined) continue;
         found.push(target - baseIndex);
-        subject.begins(target);
+        subject.noteBase(target);
         baseIndex = target;
       }
       return found;
     }
 
-    it('frees a tenth of what makes it due at least, in entries', () => {
+    it('deletes at least a tenth of what makes it due, in entries', () => {
       expect(steps({ compactAfterEntries: 1_000 }, { flushes: 3_000, behind: 2_000, bytes: 1 })).to.deep.equal(
         Array(10).fill(100),
       );
     });
 
-    it('or in bytes', () => {
+    it('deletes at least a tenth in bytes', () => {
       const found = steps({ compactAfterBytes: 20 * 2 ** 20 }, { flushes: 60, behind: 40, bytes: 2 ** 20 });
       expect(found).to.deep.equal(Array(10).fill(2));
     });
 
-    it('goes on at every entry where so little is kept that a tenth is none', () => {
+    it('runs at every entry if a tenth of the kept entries is none', () => {
       expect(steps({ compactAfterEntries: 5, keepTrailingEntries: 5 }, { flushes: 20, behind: 8, bytes: 1 })).to.deep.equal(
         Array(12).fill(1),
       );

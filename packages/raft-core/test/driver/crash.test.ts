@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { SimClock } from '../../src/sim/sim-clock.ts';
-import { type Crash, SimNode, type SimNodeOptions } from '../../src/sim/sim-node.ts';
+import { SimClock } from '../../src/sim/fakes/sim-clock.ts';
+import { type Crash, SimNode, type SimNodeOptions } from '../../src/sim/fakes/sim-node.ts';
 import { Observed, restart, written } from './observed.ts';
 
 const options: SimNodeOptions = { driver: { limits: { compactAfterEntries: 6, keepTrailingEntries: 2 } } };
 const names = Array.from({ length: 16 }, (_, i) => `n${i}`);
 
-/** A run that writes, flushes and compacts, cut after `steps` events. */
+/** Writes, flushes and compacts, and crashes after `steps` events. */
 function crashedAfter(steps: number, crash: Crash): { node: SimNode; seen: Observed; ended: boolean } {
   const clock = new SimClock();
   const node = new SimNode(clock);
@@ -17,7 +17,7 @@ function crashedAfter(steps: number, crash: Crash): { node: SimNode; seen: Obser
   for (; ran < steps && seen.proposals.length < names.length; ran++) {
     clock.step();
     const name = names[proposed];
-    // Two or three at a time, so that crashes fall also between the entries of one write.
+    // Two or three at a time, so that crashes also happen between the entries of one write.
     if (run.driver.status().ready && name !== undefined && proposed - seen.proposals.length < 3) {
       seen.propose(run, name);
       proposed += 1;
@@ -43,7 +43,7 @@ describe('a crash', () => {
           });
 
           const next = restart(node, options);
-          // What was answered is there, in order; after it at most what was on its way.
+          // Every answered entry is there, in order; after them at most the entries under way.
           expect(written(next).slice(0, answered.length), `crash after ${steps}`).to.deep.equal(answered);
           expect(written(next), `crash after ${steps}`).to.deep.equal(names.slice(0, written(next).length));
           expect(node.disk.hardState.term).to.equal(term + 1);

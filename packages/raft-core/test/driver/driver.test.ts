@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { SimClock } from '../../src/sim/sim-clock.ts';
-import { SimNode } from '../../src/sim/sim-node.ts';
+import { SimClock } from '../../src/sim/fakes/sim-clock.ts';
+import { SimNode } from '../../src/sim/fakes/sim-node.ts';
 import { Observed, readyNode, restart, written } from './observed.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `n${i}`);
@@ -41,7 +41,7 @@ describe('Driver', () => {
       expect(written(run)).to.deep.equal([]);
     });
 
-    it('applies again all that the state machine had not flushed, in pieces, though the commit hint is stale', () => {
+    it('applies again everything that the state machine had not flushed, in pieces, though the commit hint is old', () => {
       const { clock, node, run, seen } = readyNode({ stateMachine: { delayMs: () => 1_000_000 }, driver: {} });
       for (const name of names(500)) seen.propose(run, name);
       clock.runUntil(() => seen.proposals.length === 500);
@@ -82,7 +82,7 @@ describe('Driver', () => {
   });
 
   describe('writes', () => {
-    it('are answered in log order, each with its own result, and not before they are durable', () => {
+    it('are answered in log order, each with its own result, and only once they are durable', () => {
       const { clock, node, run, seen } = readyNode();
       for (const name of names(5)) seen.propose(run, name);
       clock.runUntil(() => {
@@ -128,7 +128,7 @@ describe('Driver', () => {
       expect(seen.kinds()).to.deep.equal(['b busy', 'a applied', 'long tooLarge']);
     });
 
-    it('beyond the limit in flight are refused as busy, and what is refused is never applied', () => {
+    it('above the limit in flight are refused as busy, and refused ones are never applied', () => {
       const { clock, run, seen } = readyNode({ driver: { limits: { inFlightMax: 10 } } });
       for (const name of names(15)) seen.propose(run, name);
       clock.runUntil(() => seen.proposals.length === 15);
@@ -139,7 +139,7 @@ describe('Driver', () => {
       expect(written(run)).to.deep.equal([...names(10), 'later']);
     });
 
-    it('beyond the uncommitted bytes are refused as busy', () => {
+    it('above the limit of uncommitted bytes are refused as busy', () => {
       const { clock, run, seen } = readyNode({ driver: { limits: { uncommittedBytesMax: 4 } } });
       for (const name of ['aaa', 'bbb']) seen.propose(run, name);
       clock.runUntil(() => seen.proposals.length === 2);
@@ -171,7 +171,7 @@ describe('Driver', () => {
       expect(run.driver.status()).to.include({ appliedIndex: 5, flushedIndex: 2 });
     });
 
-    it('are applied for a few milliseconds at a time, with room for other work between', () => {
+    it('are applied for a few milliseconds at a time, with room for other work in between', () => {
       let apply = (): void => undefined;
       const { clock, run, seen } = readyNode({ stateMachine: { onApply: () => apply(), delayMs: () => 1_000 } });
       apply = () => clock.spend(2);
@@ -198,7 +198,7 @@ describe('Driver', () => {
       expect(seen.reads).to.deep.equal([{ name: 'after a', outcome: { kind: 'readable', index: 2 }, appliedIndex: 2 }]);
     });
 
-    it('asked for before an entry of the own term is committed wait for it', () => {
+    it('requested before an entry of the leader’s own term is committed wait for it', () => {
       const { node, run, clock } = readyNode();
       node.crash(run);
       const next = node.start();
@@ -209,7 +209,7 @@ describe('Driver', () => {
       expect(seen.reads).to.deep.equal([{ name: 'early', outcome: { kind: 'readable', index: 2 }, appliedIndex: 2 }]);
     });
 
-    it('wait until what is committed before them is applied', () => {
+    it('wait until everything committed before them is applied', () => {
       const { clock, run, seen } = readyNode({
         stateMachine: { delayMs: () => 500 },
         driver: { limits: { unflushedBytesMax: 300 } },
@@ -235,7 +235,7 @@ describe('Driver', () => {
   describe('compaction', () => {
     const limits = { compactAfterEntries: 20, keepTrailingEntries: 5 };
 
-    it('forgets flushed entries beyond the threshold but for the trailing ones, and the next start goes on from there', () => {
+    it('deletes flushed entries above the threshold except the trailing ones, and the next start continues from there', () => {
       const { clock, node, run, seen } = readyNode({ driver: { limits } });
       for (const name of names(100)) {
         seen.propose(run, name);
@@ -249,7 +249,7 @@ describe('Driver', () => {
       expect(written(next)).to.deep.equal(names(100));
     });
 
-    it('never forgets what is not flushed', () => {
+    it('never deletes unflushed entries', () => {
       const { clock, node, run, seen } = readyNode({ driver: { limits }, stateMachine: { delayMs: () => 5_000 } });
       for (const name of names(100)) seen.propose(run, name);
       clock.runUntil(() => seen.proposals.length === 100);
@@ -260,7 +260,7 @@ describe('Driver', () => {
     });
   });
 
-  it('does the same again, to the byte, when everything is done again', () => {
+  it('repeats itself to the byte when everything is repeated', () => {
     const transcript = (): string => {
       const { clock, node, run, seen } = readyNode({ driver: { limits: { compactAfterEntries: 20, keepTrailingEntries: 5 } } });
       for (const name of names(40)) {
@@ -275,13 +275,13 @@ describe('Driver', () => {
     expect(transcript()).to.equal(transcript());
   });
 
-  it('refuses to be made on a log that names another member', () => {
+  it('refuses to run on a log that names another member', () => {
     const node = new SimNode(new SimClock());
     node.disk.base = { ...node.disk.base, conf: { ...node.disk.base.conf, voters: [1, 2, 3] } };
     expect(() => node.start()).to.throw(/only member is this node/);
   });
 
-  it('keeps the bytes of a proposal as they are', () => {
+  it('keeps the bytes of a proposal unchanged', () => {
     const { clock, run } = readyNode();
     const data = Uint8Array.from([0, 255, 128, 7]);
     let applied = 0;

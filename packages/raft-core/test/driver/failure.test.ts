@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import type { LogOperation } from '../../src/sim/memory-log.ts';
+import type { LogOperation } from '../../src/sim/fakes/memory-log.ts';
 import { readyNode, restart, written } from './observed.ts';
 
 const broken = new Error('no space left');
 
 describe('Driver, when a port fails', () => {
   for (const landed of [0, 1, 2]) {
-    it(`answers what was handed to the log as unknown, for the next start may find it there (${landed} of 2 landed)`, () => {
+    it(`answers proposals that are in the log as unknown, because the next start may find them there (${landed} of 2 landed)`, () => {
       const { clock, node, run, seen } = readyNode({ log: { delayMs: () => 5 } });
       run.log.failNext('write', broken, { landed });
       for (const name of ['a', 'b']) seen.propose(run, name);
@@ -25,7 +25,7 @@ describe('Driver, when a port fails', () => {
     });
   }
 
-  it('refuses what was not yet handed to the log: that certainly never happens', () => {
+  it('refuses proposals that are not yet in the log: they certainly never happen', () => {
     const { clock, node, run, seen } = readyNode();
     run.log.failNext('write', broken, { landed: 1 });
     seen.propose(run, 'a');
@@ -54,7 +54,7 @@ describe('Driver, when a port fails', () => {
     'a compaction': ({ run }) => run.log.failNext('compact', broken),
   };
   for (const [name, cause] of Object.entries(causes)) {
-    it(`tells of ${name} that failed once, and answers nothing as success after it`, () => {
+    it(`reports ${name} that failed once, and answers nothing as success after it`, () => {
       const ready = readyNode({ driver: { limits: { compactAfterEntries: 3, keepTrailingEntries: 1 } } });
       const { clock, run, seen } = ready;
       cause(ready);
@@ -98,7 +98,7 @@ describe('Driver, when a port fails', () => {
     expect(seen.kinds()).to.deep.equal(['a applied', 'b unknown', 'c unknown']);
   });
 
-  it('stops when the one who waits for an answer throws, rather than go on in an unknown state', () => {
+  it('stops when a callback throws, rather than continue in an unknown state', () => {
     const { clock, run } = readyNode();
     run.driver.propose(new Uint8Array(1), () => {
       throw broken;
@@ -107,7 +107,7 @@ describe('Driver, when a port fails', () => {
     expect(run.fatal).to.deep.equal([broken]);
   });
 
-  it('tells whoever waits for the stop', () => {
+  it('reports to a caller that waits for the stop', () => {
     for (const operation of ['write', 'close'] satisfies LogOperation[]) {
       const { clock, run, seen } = readyNode();
       run.log.failNext(operation, broken);

@@ -4,7 +4,7 @@ import { type Member, Trio } from './trio.ts';
 const limits = { unflushedBytesMax: 4_000, memoryBytesMax: 16_000 };
 const data = new Uint8Array(200);
 
-/** Three nodes; the flushes that the state of one of `hanging` begins take a minute. */
+/** Three nodes; every flush that the state of one of `hanging` begins takes a minute. */
 function trioWith({ fitness = 'fit' as const, flushMs = 60_000 } = {}) {
   const hanging = new Set<number>();
   const trio = new Trio({
@@ -14,7 +14,7 @@ function trioWith({ fitness = 'fit' as const, flushMs = 60_000 } = {}) {
   return { trio, hanging };
 }
 
-/** Proposes a little every ten ms until the condition holds; gives what was answered. */
+/** Proposes a little every ten ms until the condition holds; returns the outcomes. */
 function writeUntil(trio: Trio, node: () => Member, condition: (answers: readonly string[]) => boolean): string[] {
   const answers: string[] = [];
   const goOn = (): void => {
@@ -29,7 +29,7 @@ function writeUntil(trio: Trio, node: () => Member, condition: (answers: readonl
 const leads = ({ driver }: Member): boolean => driver.status().role === 'leader';
 
 describe('Driver, where the state store hangs', () => {
-  it('a leader hands over to a fit voter, and the writes go on there', () => {
+  it('a leader transfers leadership to a fit voter, and writes continue there', () => {
     const { trio, hanging } = trioWith();
     const leader = trio.leader();
     hanging.add(leader.id);
@@ -48,7 +48,7 @@ describe('Driver, where the state store hangs', () => {
     expect(answers).to.include('applied');
   });
 
-  it('a leader without a fit voter stays, refuses writes at once, and takes them again when the store goes on', () => {
+  it('a leader without a fit voter stays, refuses writes at once, and takes them again when the store works again', () => {
     const { trio, hanging } = trioWith();
     const leader = trio.leader();
     for (const { driver } of trio.others(leader)) driver.setFitness('low');
@@ -110,7 +110,7 @@ describe('Driver, where the state store hangs', () => {
     expect(leads(leader)).to.equal(true);
   });
 
-  it('a follower takes no more entries than its memory may hold, the others go on, and it catches up afterwards', () => {
+  it('a follower takes no more entries than its memory limit allows, the others continue, and it catches up afterwards', () => {
     const { trio, hanging } = trioWith();
     const leader = trio.leader();
     const [follower] = trio.others(leader);

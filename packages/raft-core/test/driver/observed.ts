@@ -1,12 +1,12 @@
 import type { ProposalOutcome, ReadOutcome } from '../../src/driver/outcome.ts';
-import type { HistoryResult } from '../../src/sim/memory-state-machine.ts';
-import { SimClock } from '../../src/sim/sim-clock.ts';
-import { SimNode, type SimNodeOptions, type SimRun } from '../../src/sim/sim-node.ts';
+import type { HistoryResult } from '../../src/sim/fakes/memory-state-machine.ts';
+import { SimClock } from '../../src/sim/fakes/sim-clock.ts';
+import { SimNode, type SimNodeOptions, type SimRun } from '../../src/sim/fakes/sim-node.ts';
 
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const text = (data: Uint8Array): string => new TextDecoder().decode(data);
 
-/** Outcomes in the order in which they came. */
+/** Outcomes in the order in which they arrived. */
 export class Observed {
   readonly proposals: { readonly name: string; readonly outcome: ProposalOutcome<HistoryResult> }[] = [];
   readonly reads: { readonly name: string; readonly outcome: ReadOutcome; readonly appliedIndex: number }[] = [];
@@ -24,7 +24,7 @@ export class Observed {
   }
 }
 
-/** A node that leads and has applied the no-op of its term. */
+/** Returns a node that leads and has applied the no-op of its term. */
 export function readyNode(options: SimNodeOptions = {}): { clock: SimClock; node: SimNode; run: SimRun; seen: Observed } {
   const clock = new SimClock();
   const node = new SimNode(clock);
@@ -33,13 +33,13 @@ export function readyNode(options: SimNodeOptions = {}): { clock: SimClock; node
   return { clock, node, run, seen: new Observed() };
 }
 
-/** The next run on the same disk, until all that was stored is applied. */
+/** Starts the next incarnation on the same disk, and runs it until everything stored is applied. */
 export function restart(node: SimNode, options: SimNodeOptions = {}): SimRun {
   const run = node.start(options);
   node.clock.runUntil(() => run.driver.status().ready);
   return run;
 }
 
-/** What clients wrote, in the order of the log. */
+/** Returns what clients wrote, in the order of the log. */
 export const written = ({ stateMachine }: SimRun): string[] =>
   stateMachine.history.filter(({ type }) => type === 'normal').map(({ data }) => text(data));

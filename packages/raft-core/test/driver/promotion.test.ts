@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { PeerStatus } from '../../src/core/raft-core.ts';
+import type { PeerStatus } from '../../src/core/contract/raft-core.ts';
 import { Promotion } from '../../src/driver/promotion.ts';
 
 const learner = (match: number, active = true): PeerStatus => ({
@@ -15,7 +15,7 @@ const learner = (match: number, active = true): PeerStatus => ({
 const limits = { electionMs: 1_000, promotionStableMs: 0 };
 
 describe('Promotion, thesis §4.2.1', () => {
-  it('is due after a round of catching up shorter than half an election timeout, though the log grows on', () => {
+  it('is due after a round of catching up shorter than half an election timeout, though the log keeps growing', () => {
     const subject = new Promotion(limits);
     expect(subject.due([learner(0)], { term: 1, lastIndex: 100, nowMs: 0 })).to.deep.equal([]);
     expect(subject.due([learner(99)], { term: 1, lastIndex: 500, nowMs: 800 }), 'not there yet').to.deep.equal([]);
@@ -23,7 +23,7 @@ describe('Promotion, thesis §4.2.1', () => {
     expect(subject.due([learner(600)], { term: 1, lastIndex: 900, nowMs: 1_399 })).to.deep.equal([4]);
   });
 
-  it('waits until the learner has kept up for the time asked for, without a long round between', () => {
+  it('waits until the learner has kept up for the required time, without a long round in between', () => {
     const subject = new Promotion({ ...limits, promotionStableMs: 1_000 });
     const due = (nowMs: number) => subject.due([learner(100)], { term: 1, lastIndex: 100, nowMs });
     expect([0, 300, 600, 900].map((nowMs) => due(nowMs).length)).to.deep.equal([0, 0, 0, 0]);
@@ -33,7 +33,7 @@ describe('Promotion, thesis §4.2.1', () => {
     expect([2_800, 3_000].map(due)).to.deep.equal([[], [4]]);
   });
 
-  it('begins again for a learner that was silent, and with another leader', () => {
+  it('starts over for a learner that was silent, and under another leader', () => {
     const subject = new Promotion(limits);
     subject.due([learner(100)], { term: 1, lastIndex: 100, nowMs: 0 });
     expect(subject.due([learner(100, false)], { term: 1, lastIndex: 100, nowMs: 100 })).to.deep.equal([]);

@@ -6,15 +6,15 @@ import { bytes, text } from './observed.ts';
 type Outcome = ProposalOutcome<HistoryResult>;
 
 /**
- * A client, a disk and a node that is crashed, broken and stopped at random, and what must hold all the same: answered writes
- * stay, refused ones never appear, one index holds one entry for ever, reads miss nothing answered before them.
+ * A client, a disk and a node that is crashed, broken and stopped at random, and the rules that hold nevertheless: answered writes stay,
+ * refused ones never appear, one index always holds the same entry, reads miss nothing answered before them.
  */
 class Schedule {
   readonly #random: SimRandom;
   readonly #clock = new SimClock();
   readonly #node = new SimNode(this.#clock);
   readonly #outcomes = new Map<string, Outcome | 'cut off'>();
-  /** What each index was seen to hold, on any run. */
+  /** The entry seen at each index, in any incarnation. */
   readonly #committed: string[] = [];
   readonly #transcript: string[] = [];
   #run: SimRun;
@@ -115,7 +115,7 @@ class Schedule {
 
 describe('a node under random schedules', () => {
   for (let seed = 1; seed <= 80; seed++) {
-    it(`keeps its word with crashes, failing disks and stops, and twice in the same way (seed ${seed})`, () => {
+    it(`keeps its promises under crashes, failing disks and stops, and repeats itself (seed ${seed})`, () => {
       expect(new Schedule(seed).play(250)).to.equal(new Schedule(seed).play(250));
     });
   }

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { bytes } from '../core/cluster.ts';
 import { type Member, Trio, writtenBy } from './trio.ts';
 
-/** Three nodes of which some have a disk that takes `logMs` for every write to the log, from the moment that `slow` says so. */
+/** Three nodes, some with a disk that takes `logMs` for every write to the log once `slow` is set. */
 function trioWith({ logMs }: { readonly logMs: number }) {
   const slow = new Set<number>();
   const trio = new Trio({ logDelayMs: (id) => (slow.has(id) ? logMs : 1) });
   return { trio, slow };
 }
 
-/** How long the leader takes to answer a write, in ms. */
+/** Returns how long the leader takes to answer a write, in ms. */
 function writeMs(trio: Trio, leader: Member, name: string): number {
   const fromMs = trio.clock.now();
   let kind = '';
@@ -21,8 +21,8 @@ function writeMs(trio: Trio, leader: Member, name: string): number {
   return trio.clock.now() - fromMs;
 }
 
-describe('Driver, where this node’s disk alone is slow', () => {
-  it('a leader answers writes that a quorum has on its disks, without waiting for its own', () => {
+describe('Driver, when only this node’s disk is slow', () => {
+  it('a leader answers writes that are on a quorum’s disks, without waiting for its own', () => {
     const { trio, slow } = trioWith({ logMs: 600 });
     const leader = trio.leader();
     slow.add(leader.id);
@@ -46,7 +46,7 @@ describe('Driver, where this node’s disk alone is slow', () => {
     }
   });
 
-  it('never flushes its state ahead of its stable log, and flushes it all the same while writes go on', () => {
+  it('never flushes its state ahead of its stable log, and still flushes while writes continue', () => {
     const { trio, slow } = trioWith({ logMs: 600 });
     const leader = trio.leader();
     slow.add(leader.id);
@@ -65,7 +65,7 @@ describe('Driver, where this node’s disk alone is slow', () => {
     trio.clock.runUntil(() => leader.driver.status().flushedIndex >= lastIndex);
   });
 
-  it('catches up with its flush where every write is slow: it stops applying ahead once too much is held in memory', () => {
+  it('catches up with its flush when every write is slow: it stops applying ahead once too much is unflushed', () => {
     const trio = new Trio({ logDelayMs: () => 300, driver: { limits: { unflushedBytesMax: 8_000 } } });
     const leader = trio.leader();
     const before = leader.driver.status().flushedIndex;
@@ -77,7 +77,7 @@ describe('Driver, where this node’s disk alone is slow', () => {
     expect(leader.driver.status().flushedIndex, 'while writes go on').to.be.above(before + 50);
   });
 
-  it('loses nothing when it crashes while it is ahead: it starts on what its log has, and gets the rest again', () => {
+  it('loses nothing when it crashes while it is ahead: it restarts from its log and receives the rest again', () => {
     const { trio, slow } = trioWith({ logMs: 100_000 });
     const leader = trio.leader();
     const [follower] = trio.others(leader);

@@ -17,7 +17,7 @@ describe('a driver without ports to peers', () => {
     'somebody else alone': { voters: [2] },
   };
   for (const [name, change] of Object.entries(others)) {
-    it(`refuses a configuration with ${name}: it could reach nobody`, () => {
+    it(`refuses a configuration with ${name}: it could reach no peer`, () => {
       expect(() => requireSoleMember(withBase(change))).to.throw(/only member is this node/);
     });
   }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { SimClock } from '../../src/sim/sim-clock.ts';
-import { SimNode, type SimRun } from '../../src/sim/sim-node.ts';
+import { SimClock } from '../../src/sim/fakes/sim-clock.ts';
+import { SimNode, type SimRun } from '../../src/sim/fakes/sim-node.ts';
 import { Observed, readyNode, restart, written } from './observed.ts';
 
 const stop = (clock: SimClock, run: SimRun): void => {
@@ -31,7 +31,7 @@ describe('Driver.stop', () => {
     expect(run.fatal).to.deep.equal([]);
   });
 
-  it('leaves a log on which the next start goes on', () => {
+  it('leaves a log from which the next start continues', () => {
     const { clock, node, run, seen } = readyNode();
     for (const name of ['a', 'b']) seen.propose(run, name);
     stop(clock, run);
@@ -40,7 +40,7 @@ describe('Driver.stop', () => {
     expect(written(next)).to.deep.equal(['a', 'b']);
   });
 
-  it('refuses reads that wait', () => {
+  it('refuses waiting reads', () => {
     const { clock, node, run } = readyNode();
     node.crash(run);
     const next = node.start();
@@ -51,7 +51,7 @@ describe('Driver.stop', () => {
     expect(seen.reads.map(({ outcome }) => outcome)).to.deep.equal([{ kind: 'refused', reason: 'stopped' }]);
   });
 
-  it('goes on with a proposal though a read beside it was refused before the core could confirm it', () => {
+  it('finishes a proposal even if a read next to it was refused before the core could confirm it', () => {
     const { clock, node, run } = readyNode();
     node.crash(run);
     const next = node.start({ log: { delayMs: () => 10 } });
@@ -83,7 +83,7 @@ describe('Driver.stop', () => {
     }
   });
 
-  it('ends all activity: nothing is planned any more', () => {
+  it('ends all activity: nothing is planned any longer', () => {
     const { clock, run, seen } = readyNode();
     seen.propose(run, 'a');
     stop(clock, run);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ConfRefusalReason, ProposalOutcome, ReadOutcome, TransferOutcome } from '../../src/driver/outcome.ts';
-import type { HistoryResult } from '../../src/sim/memory-state-machine.ts';
+import type { HistoryResult } from '../../src/sim/fakes/memory-state-machine.ts';
 import type { ConfChange, ConfState, MemberChange } from '../../src/types.ts';
 import { confOf } from '../core/cluster.ts';
 import { bytes } from './observed.ts';
@@ -33,7 +33,7 @@ const cutOff =
     !ids.includes(from) && !ids.includes(to);
 
 describe('Driver, one of three', () => {
-  it('replicates what it answers as applied to the state of all', () => {
+  it('replicates every entry that it answers as applied to the state of all nodes', () => {
     const trio = new Trio();
     const outcomes = propose(trio.leader(), ['a', 'b']);
     trio.clock.runUntil(() => outcomes.length === 2);
@@ -42,7 +42,7 @@ describe('Driver, one of three', () => {
     for (const member of trio.members.values()) expect(writtenBy(member)).to.deep.equal(['a', 'b']);
   });
 
-  it('sends no acknowledgement and no vote before what it vouches for is on its disk', () => {
+  it('sends no acknowledgement and no vote before the state it vouches for is on disk', () => {
     const trio = new Trio({ logDelayMs: (id) => id * 7 });
     trio.passes = (message) => {
       const { disk } = trio.member(message.from);
@@ -61,7 +61,7 @@ describe('Driver, one of three', () => {
     expect(trio.sent.filter(({ type }) => type === 'VoteResp')).not.to.deep.equal([]);
   });
 
-  it('sends entries beside its own write, so that slow disks are waited for together', () => {
+  it('sends entries in parallel with its own write, so that slow disks work at the same time', () => {
     const trio = new Trio({ logDelayMs: () => 20 });
     const leader = trio.leader();
     const startMs = trio.clock.now();
@@ -70,7 +70,7 @@ describe('Driver, one of three', () => {
     expect(trio.clock.now() - startMs).to.be.below(35);
   });
 
-  it('answers a proposal by what is committed at its index, also after it has lost the lead', () => {
+  it('answers a proposal by the entry committed at its index, even after losing leadership', () => {
     const trio = new Trio();
     const old = trio.leader();
     trio.passes = cutOff(old.id);
@@ -81,7 +81,7 @@ describe('Driver, one of three', () => {
     expect(outcomes).to.deep.equal(['lost lostLeadership']);
   });
 
-  it('says that an outcome is unknown when it cannot learn it for two election timeouts', () => {
+  it('answers that an outcome is unknown when it cannot learn it for two election timeouts', () => {
     const trio = new Trio();
     const old = trio.leader();
     trio.passes = cutOff(old.id);
@@ -92,7 +92,7 @@ describe('Driver, one of three', () => {
     expect(outcomes).to.deep.equal(['cut off unknown']);
   });
 
-  it('refuses on followers, and reads there by asking the leader', () => {
+  it('refuses proposals on followers, and reads there by asking the leader', () => {
     const trio = new Trio();
     const leader = trio.leader();
     const written = propose(leader, ['a']);
@@ -116,7 +116,7 @@ describe('Driver, one of three', () => {
     expect(seen).to.deep.equal(['lostLeadership']);
   });
 
-  it('reads by lease while a quorum answers, and only with all that is committed applied', () => {
+  it('reads by lease while a quorum answers, and only once everything committed is applied', () => {
     const trio = new Trio();
     const leader = trio.leader();
     trio.clock.runFor(300);
@@ -127,7 +127,7 @@ describe('Driver, one of three', () => {
     expect(leader.driver.leaseRead()).to.equal(false);
   });
 
-  it('hands over when asked to, and tells what became of it', () => {
+  it('transfers leadership on request, and reports the outcome', () => {
     const trio = new Trio();
     const leader = trio.leader();
     trio.clock.runFor(300);
@@ -148,7 +148,7 @@ describe('Driver, one of three', () => {
     expect(seen.at(-1)).to.equal('aborted');
   });
 
-  it('has no lease for the rest of a term in which it could not hand over, and shows by a round that it leads', () => {
+  it('has no lease for the rest of a term in which a transfer failed, and confirms reads by rounds', () => {
     const trio = new Trio();
     const leader = trio.leader();
     const { term } = leader.driver.status();
@@ -183,7 +183,7 @@ describe('Driver, one of three', () => {
     expect(writtenBy(leader)).to.deep.equal(['a']);
   });
 
-  it('keeps what it answered through a crash of all', () => {
+  it('keeps everything it answered through a crash of all nodes', () => {
     const trio = new Trio();
     const leader = trio.leader();
     const outcomes = propose(leader, ['a', 'b', 'c']);
@@ -194,7 +194,7 @@ describe('Driver, one of three', () => {
     expect(writtenBy(next)).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('stops while others go on, its proposals answered', () => {
+  it('stops while others continue, with its proposals answered', () => {
     const trio = new Trio();
     const leader = trio.leader();
     const outcomes = propose(leader, ['a']);
@@ -210,7 +210,7 @@ describe('Driver, one of three', () => {
 });
 
 describe('Driver, membership', () => {
-  it('tells the configuration in force at the start and at each change, and answers a change when it is committed', () => {
+  it('reports the configuration in force at the start and at each change, and answers a change when it is committed', () => {
     const confs: ConfState[] = [];
     const trio = new Trio({ driver: { onConfiguration: (conf) => confs.push(conf) } });
     const leader = trio.leader();
@@ -225,7 +225,7 @@ describe('Driver, membership', () => {
     expect(confs.length).to.be.above(6);
   });
 
-  it('shows the newest committed configuration beside the one in force, and tells when that is another', () => {
+  it('shows the newest committed configuration next to the one in force, and reports when it changes', () => {
     const committed: number[] = [];
     const trio = new Trio();
     const leader = trio.leader();
@@ -259,7 +259,7 @@ describe('Driver, membership', () => {
     expect(leader.driver.peers().map(({ id, learner }) => `${id} ${learner}`)).to.include('5 true');
   });
 
-  it('does not promote a learner that is not there', () => {
+  it('does not promote a learner that is away', () => {
     const trio = new Trio({ driver: { promotes: () => true } });
     const leader = trio.leader();
     const done = changed(leader, change([4, 'learner']));
@@ -268,7 +268,7 @@ describe('Driver, membership', () => {
     expect(leader.driver.consensus().conf.learners).to.deep.equal([4]);
   });
 
-  it('tells a node that the state says is removed, and that node remembers it', () => {
+  it('tells a node that the state records as removed, and that node remembers it', () => {
     const removed: number[] = [];
     const trio = new Trio({ driver: { removedAt: (id) => (id === 3 ? 7 : undefined) } });
     trio.crash(3);
@@ -279,7 +279,7 @@ describe('Driver, membership', () => {
     expect(trio.member(3).driver.status().term, 'it has ceased to campaign').to.be.at.most(1);
   });
 
-  it('without ports to peers refuses changes of the configuration', () => {
+  it('refuses configuration changes without ports to peers', () => {
     const trio = new Trio({ ids: [1] });
     const done = changed(trio.leader(), change([2, 'learner']));
     trio.clock.runUntil(() => done.length === 1);
@@ -304,7 +304,7 @@ describe('Driver, snapshots', () => {
     return { trio, leader, late };
   }
 
-  it('bring a node that the log does not reach any more up to date, and the log goes on from there', () => {
+  it('bring a node up to date that the log no longer reaches, and the log continues from there', () => {
     const { trio, leader, late } = behind();
     trio.passes = () => true;
     trio.clock.runUntil(() => writtenBy(late).length === 40, 200_000);
@@ -322,7 +322,7 @@ describe('Driver, snapshots', () => {
     expect(again.fatal).to.deep.equal([]);
   });
 
-  it('wait for writes under way before they are put in force', () => {
+  it('wait for writes under way before they are installed', () => {
     let slow = 0;
     const { trio, leader, late } = behind({ logDelayMs: (id) => (id === slow ? 300 : 1) });
     trio.holdsStreams = true;

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { Driver } from '../../src/driver/driver.ts';
 import type { DriverOptions } from '../../src/driver/options.ts';
 import type { Done, LogStore, SnapshotSource, SnapshotTransfer, Transport, TransportReceiver } from '../../src/ports.ts';
-import { MemoryDisk } from '../../src/sim/memory-disk.ts';
-import type { MemoryLog } from '../../src/sim/memory-log.ts';
-import { type HistoryResult, MemoryState, MemoryStateMachine } from '../../src/sim/memory-state-machine.ts';
-import { SimClock, SimProcess } from '../../src/sim/sim-clock.ts';
-import { SimRandom } from '../../src/sim/sim-random.ts';
+import { MemoryDisk } from '../../src/sim/fakes/memory-disk.ts';
+import type { MemoryLog } from '../../src/sim/fakes/memory-log.ts';
+import { type HistoryResult, MemoryState, MemoryStateMachine } from '../../src/sim/fakes/memory-state-machine.ts';
+import { SimClock, SimProcess } from '../../src/sim/fakes/sim-clock.ts';
+import { SimRandom } from '../../src/sim/fakes/sim-random.ts';
 import type { Entry, Message, NodeId, SnapshotMeta } from '../../src/types.ts';
 import { confOf } from '../core/cluster.ts';
 import { text } from './observed.ts';
@@ -29,11 +29,11 @@ export interface Member {
   receiver: TransportReceiver | undefined;
   source: SnapshotSource | undefined;
   readonly fatal: Error[];
-  /** Writes that its log has taken and not answered. */
+  /** Writes that its log has taken and not acknowledged. */
   writes: number;
 }
 
-/** Real drivers on simulated disks and a network that takes a millisecond: small enough to follow one rule at a time. */
+/** Real drivers on simulated disks and a network with a delay of a millisecond: small enough to test one rule at a time. */
 export class Trio {
   readonly clock = new SimClock();
   readonly members = new Map<NodeId, Member>();
@@ -49,7 +49,7 @@ export class Trio {
     for (const id of options.ids ?? [1, 2, 3]) this.start(id, options.ids ?? [1, 2, 3]);
   }
 
-  /** Makes a node, or starts one again on its disk. */
+  /** Creates a node, or restarts one on its disk. */
   start(id: NodeId, voters: readonly NodeId[], own: Partial<DriverOptions> = {}): Member {
     const before = this.members.get(id);
     const disk = before?.disk ?? new MemoryDisk({ nodeId: id, clusterId: 'simulated' });
@@ -84,7 +84,7 @@ export class Trio {
     return member;
   }
 
-  /** The one ready leader, once there is one. */
+  /** Waits for the one ready leader. */
   leader(): Member {
     const ready = () => [...this.members.values()].filter(({ driver }) => driver.status().ready);
     this.clock.runUntil(() => ready().length === 1);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { WriteTimes } from '../../src/driver/write-times.ts';
 
 describe('WriteTimes', () => {
-  it('gives the median of what writes took', () => {
+  it('returns the median of the write times', () => {
     const times = new WriteTimes();
     expect(times.typicalMs(0)).to.equal(undefined);
     let nowMs = 0;
@@ -13,7 +13,7 @@ describe('WriteTimes', () => {
     expect(times.typicalMs(nowMs)).to.equal(3);
   });
 
-  it('does not count the time that a write waited for the one before it', () => {
+  it('does not count the time that a write waited for the previous one', () => {
     const times = new WriteTimes();
     for (const [startedMs, endMs] of [
       [0, 100],
@@ -24,7 +24,7 @@ describe('WriteTimes', () => {
     expect(times.typicalMs(300)).to.equal(100);
   });
 
-  it('forgets what is older than some seconds', () => {
+  it('forgets times older than some seconds', () => {
     const times = new WriteTimes();
     times.note(0, 600);
     expect(times.typicalMs(15_000)).to.equal(600);

@@ -7,7 +7,7 @@ const message = (round: number): Message => {
 };
 
 describe('Writes', () => {
-  it('hold the messages of a batch until it and all before it are durable, whether or not it had anything to write', () => {
+  it('hold the messages of a batch until it and all earlier ones are durable, whether or not it had anything to write', () => {
     const writes = new Writes();
     writes.begin(1, 0);
     writes.hold(1, [message(1)]);

@@ -9,7 +9,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constantFrom('write' as const, 'sync' as const, 'apply' as const, 'install' as const) }),
 );
 
-/** The same log by the book: a list of entries, a list of writes, and a disk that does one write after the other. */
+/** The same log as a plain model: a list of entries, a list of writes, and a disk that does one write after the other. */
 class Model {
   entries: Entry[] = [];
   disk: Entry[] = [];
@@ -22,7 +22,7 @@ class Model {
   at(index: number): Entry | undefined {
     return this.entries[index - this.base - 1];
   }
-  /** How much of the log as it is now lies on the disk, from the base on without a gap. */
+  /** Returns up to which entry the current log is on disk, from the base without a gap. */
   get stable(): number {
     let stable = this.base;
     while (stable < this.last && this.disk.find(({ index }) => index === stable + 1)?.term === this.at(stable + 1)?.term)
@@ -32,7 +32,7 @@ class Model {
 }
 
 describe('LogView, against a plain model of log and disk', () => {
-  it('never takes for stable what the disk does not hold, whatever is superseded while writes are under way (ABA)', () => {
+  it('never treats entries as stable that are not on disk, even if some are superseded while writes are under way (ABA)', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
         const log = new LogView({ base: { index: 0, term: 0 }, lastIndex: 0, terms: [] });
@@ -95,7 +95,7 @@ describe('LogView, against a plain model of log and disk', () => {
     );
   });
 
-  it('clips an acknowledgement to what its write still says: the late one for an overwritten entry stands for nothing', () => {
+  it('clips an acknowledgement to what still holds: a late one for an overwritten entry does not count', () => {
     const log = new LogView({ base: { index: 0, term: 0 }, lastIndex: 0, terms: [] });
     const entry = (index: number, term: number): Entry => ({ term, index, type: 'normal', data: new Uint8Array(1) });
     for (const index of [1, 2, 3]) log.push(entry(index, 1));

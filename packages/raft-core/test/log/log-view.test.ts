@@ -5,13 +5,13 @@ const data = new Uint8Array(10);
 const stored = () => new LogView({ base: { index: 2, term: 1 }, lastIndex: 5, terms: [{ term: 1, firstIndex: 3 }] });
 
 describe('LogView', () => {
-  it('takes what is stored as stable, by its terms alone', () => {
+  it('treats stored entries as stable, by their terms alone', () => {
     const log = stored();
     expect([log.baseIndex, log.lastIndex, log.stableIndex, log.memoryFirst, log.lastTerm]).to.deep.equal([2, 5, 5, 6, 1]);
     expect(log.hasUnwritten).to.equal(false);
   });
 
-  it('hands each entry out to be written once, and holds it as stable after the acknowledgement of its write only', () => {
+  it('hands each entry out to be written once, and counts it as stable only after its write is acknowledged', () => {
     const log = stored();
     log.append({ term: 2, type: 'normal', data });
     expect(log.takeUnwritten(1).map(({ index }) => index)).to.deep.equal([6]);
@@ -41,7 +41,7 @@ describe('LogView', () => {
     log.checkInvariants();
   });
 
-  it('counts the payload of what is in memory', () => {
+  it('counts the payload of the entries in memory', () => {
     const log = stored();
     log.append({ term: 2, type: 'normal', data });
     log.append({ term: 2, type: 'noop', data: new Uint8Array(0) });
@@ -50,7 +50,7 @@ describe('LogView', () => {
     expect(log.bytesInMemory({ lo: 6, hi: 7 })).to.equal(10);
   });
 
-  it('compacts below what is in memory only, and never back', () => {
+  it('compacts only below the entries in memory, and never back', () => {
     const log = stored();
     log.append({ term: 2, type: 'normal', data });
     expect(() => log.compacted({ index: 6, term: 2 })).to.throw(/compaction/);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { TermRuns } from '../../src/log/term-runs.ts';
 
 describe('TermRuns', () => {
-  it('gives every entry its term, also after compaction, as a list of all terms would', () => {
+  it('returns the term of every entry, also after compaction, like a list of all terms', () => {
     const steps = fc.array(fc.nat({ max: 2 }), { minLength: 1, maxLength: 40 });
     fc.assert(
       fc.property(steps, fc.nat(), fc.nat(), (raises, cut, stored) => {
@@ -26,7 +26,7 @@ describe('TermRuns', () => {
     );
   });
 
-  it('refuses an entry of a term below the last one', () => {
+  it('refuses an entry of a lower term than the last one', () => {
     const runs = new TermRuns({ index: 0, term: 3 }, [], 0);
     expect(() => runs.append({ index: 1, term: 2 })).to.throw(/never fall/);
   });
@@ -35,7 +35,7 @@ describe('TermRuns', () => {
 describe('TermRuns, against a plain list of terms', () => {
   const raises = fc.array(fc.nat({ max: 2 }), { minLength: 2, maxLength: 30 });
 
-  it('finds the last entry of at most a term, and forgets what is superseded', () => {
+  it('finds the last entry of at most a given term, and forgets superseded ones', () => {
     fc.assert(
       fc.property(raises, fc.nat(), fc.nat(), fc.nat({ max: 20 }), (steps, at, cut, wanted) => {
         const terms = steps.map((_, i) => 1 + steps.slice(0, i + 1).reduce((sum, raise) => sum + raise));

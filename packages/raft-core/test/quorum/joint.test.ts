@@ -9,7 +9,7 @@ const halves: fc.Arbitrary<Halves> = fc.record({
   votersOutgoing: fc.oneof(fc.constant([]), half),
 });
 
-/** By the definition: more than half of each half that there is. */
+/** Computed by the definition: more than half of each half. */
 const isQuorum = ({ voters, votersOutgoing }: Halves, members: readonly number[]): boolean =>
   [voters, votersOutgoing].every(
     (part) => part.length === 0 || part.filter((id) => members.includes(id)).length * 2 > part.length,
@@ -32,7 +32,7 @@ describe('quorumValue', () => {
     );
   });
 
-  it('of a joint configuration is never more than either half has', () => {
+  it('of a joint configuration never exceeds that of either half', () => {
     const conf = { voters: [1, 2, 3], votersOutgoing: [3, 4, 5] };
     const values = new Map([
       [1, 9],
@@ -44,13 +44,13 @@ describe('quorumValue', () => {
     expect(quorumValue(conf, (id) => values.get(id) ?? 0)).to.equal(1);
   });
 
-  it('without any voter is reached by nothing', () => {
+  it('without any voter is minus infinity', () => {
     expect(quorumValue({ voters: [], votersOutgoing: [] }, () => 5)).to.equal(Number.NEGATIVE_INFINITY);
   });
 });
 
 describe('voteResult', () => {
-  it('is won when the granting nodes are a quorum, lost when no answer still open can make one', () => {
+  it('is won when the granting nodes are a quorum, lost when the open answers can no longer make one', () => {
     const votes = fc.array(fc.constantFrom(true, false, undefined), { minLength: 7, maxLength: 7 });
     fc.assert(
       fc.property(halves, votes, (conf, given) => {

@@ -26,7 +26,7 @@ describe('majorityValue', () => {
     { indexes: [7], expected: 7, because: 'a lone voter is its own majority' },
     { indexes: [9, 9, 3, 1], expected: 3, because: 'two of four are not a majority' },
     { indexes: [5, 4, 3, 2, 1], expected: 3, because: 'three of five hold it' },
-    { indexes: [], expected: Number.NEGATIVE_INFINITY, because: 'of nobody there is no majority' },
+    { indexes: [], expected: Number.NEGATIVE_INFINITY, because: 'zero voters have no majority' },
   ]) {
     it(`of [${indexes}] is ${expected}: ${because}`, () => {
       expect(reached(indexes)).to.equal(expected);

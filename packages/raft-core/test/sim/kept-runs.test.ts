@@ -16,12 +16,12 @@ const seeds = [3, 17, 42].flatMap((seed) =>
   })),
 );
 
-/** The second stream is there, and draws nothing. */
+/** The second stream is present, and draws nothing. */
 const silent = (config: SimConfig): SimConfig => ({ ...config, extra: { seed: 7, flushMsMax: 0, schedule: [] } });
 
 describe('faults of the second random stream', () => {
   for (const { name, config } of [...kept, ...seeds]) {
-    it(`leave the run as it was where none is drawn: ${name}`, () => {
+    it(`leave the run unchanged if none is drawn: ${name}`, () => {
       const before = runSimulation(config);
       const beside = runSimulation(silent(config));
       expect([beside.hash, beside.events]).to.deep.equal([before.hash, before.events]);
@@ -29,7 +29,7 @@ describe('faults of the second random stream', () => {
     });
   }
 
-  it('change nothing of what a seed draws from the first stream, but for what a scenario needs', () => {
+  it('change nothing that a seed draws from the first stream, except what a scenario needs', () => {
     for (let seed = 1; seed <= 200; seed++) {
       const config = configOf(seed, 'core', 1_000);
       const { extra, nodes, leaseReads, sizes, ...rest } = withExtraFaults(config);
@@ -42,7 +42,7 @@ describe('faults of the second random stream', () => {
     }
   });
 
-  it('are drawn alike for a seed, and carried out alike', () => {
+  it('are drawn and carried out alike for the same seed', () => {
     const [once, twice] = [1, 2].map(() => runSimulation(withExtraFaults(configOf(5, 'core', 3_000))));
     expect(once?.hash).to.equal(twice?.hash);
     expect(once?.hash).not.to.equal(runSimulation(configOf(5, 'core', 3_000)).hash);

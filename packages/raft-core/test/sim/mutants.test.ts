@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { hunt, mutated } from '../../../../scripts/sim-mutant.ts';
 import { mutants } from './mutants.ts';
 
-/** Found within a few seeds; the whole list is for `npm run sim:mutants`. */
+/** Found within a few seeds; `npm run sim:mutants` plays the whole list. */
 const sample = [
   'entries are acknowledged before they are durable',
   'an entry of an earlier term is committed by counting',
@@ -12,7 +12,7 @@ const sample = [
 ];
 
 describe('a fault planted in the core', () => {
-  it('still fits the sources, for every fault of the list', () => {
+  it('still applies to the sources, for every fault of the list', () => {
     expect(mutants.length).to.be.at.least(25);
     for (const mutant of mutants) expect(mutated(mutant), mutant.name).to.be.a('string');
   });

@@ -2,7 +2,7 @@ import type { Mutant } from '../../../../scripts/sim-mutant.ts';
 
 const core = 'src/core/';
 
-/** Faults that the simulator must find. A patch that does not apply any more is a failure too: the rule has moved. */
+/** Faults that the simulator must find. A patch that no longer applies is a failure too: the rule has moved. */
 export const mutants: readonly Mutant[] = [
   // Commit and acknowledgement (§5.3, §5.4.2)
   {
@@ -25,7 +25,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a follower acknowledges its own last entry',
-    file: `${core}append.ts`,
+    file: `${core}replication/append.ts`,
     find: 'match: prevIndex + entries.length',
     replace: 'match: log.lastIndex',
   },
@@ -36,16 +36,16 @@ export const mutants: readonly Mutant[] = [
     replace: 'state.commitTo(Math.min(commit, state.log.lastIndex));',
   },
   {
-    name: 'a heartbeat tells a commit index beyond what the peer has',
-    file: `${core}replication.ts`,
+    name: "a heartbeat sends a commit index above the peer's match",
+    file: `${core}replication/replication.ts`,
     find: 'const commit = Math.min(peer.match, this.#node.commitIndex());',
     replace: 'const commit = this.#node.commitIndex();',
   },
   {
     name: 'a shorter message truncates the log',
-    file: `${core}append.ts`,
-    find: 'const news = known < 0 ? [] : entries.slice(known);',
-    replace: 'const news = entries;',
+    file: `${core}replication/append.ts`,
+    find: 'const missing = known < 0 ? [] : entries.slice(known);',
+    replace: 'const missing = entries;',
   },
   {
     name: 'logs match by index alone',
@@ -54,8 +54,8 @@ export const mutants: readonly Mutant[] = [
     replace: 'index <= this.lastIndex && term >= 0;',
   },
   {
-    name: 'the next entry to send lies at the last one stored',
-    file: `${core}progress.ts`,
+    name: 'the next entry to send is the last one stored',
+    file: `${core}replication/progress.ts`,
     find: 'this.#next = this.#match + 1;\n    this.inflight.clear();',
     replace: 'this.#next = this.#match;\n    this.inflight.clear();',
   },
@@ -66,14 +66,14 @@ export const mutants: readonly Mutant[] = [
     replace: 'if (peer.session < 0) {',
   },
   {
-    name: 'the acknowledgement of a superseded write counts for its successor',
+    name: 'the acknowledgement of a superseded write counts for the write that superseded it',
     file: 'src/log/log-view.ts',
     find: 'last: Math.min(write.last, last) }));',
     replace: 'last: write.last }));',
   },
   {
     name: 'a full window never opens again',
-    file: `${core}progress.ts`,
+    file: `${core}replication/progress.ts`,
     find: "if (state === 'replicate') this.inflight.free(this.#match);",
     replace: '',
   },
@@ -85,44 +85,44 @@ export const mutants: readonly Mutant[] = [
   },
   // Votes (§5.2, §5.4.1, thesis §9.6)
   {
-    name: 'a vote is told before it is durable',
+    name: 'a vote is sent before it is durable',
     file: `${core}campaign.ts`,
     find: "const vouches = answer === 'VoteResp' && !reject;",
     replace: 'const vouches = false;',
   },
   {
-    name: 'a term is told before it is durable',
-    file: `${core}outbox.ts`,
+    name: 'a term is sent before it is durable',
+    file: `${core}contract/outbox.ts`,
     find: 'vouches || term > durableTerm;',
     replace: 'vouches || term < 0;',
   },
   {
     name: 'a vote is kept across a change of term',
-    file: `${core}ballot.ts`,
+    file: `${core}election/ballot.ts`,
     find: '    this.#vote = 0;\n',
     replace: '',
   },
   {
     name: 'a vote is cleared within its term',
-    file: `${core}ballot.ts`,
+    file: `${core}election/ballot.ts`,
     find: '    if (term === this.#term) return;\n',
     replace: '',
   },
   {
     name: 'a vote is given to a shorter log',
-    file: `${core}election.ts`,
+    file: `${core}election/election.ts`,
     find: 'return free && isUpToDate(ask.log, own.log);',
     replace: 'return free;',
   },
   {
     name: 'votes are given right after a start',
-    file: `${core}election-clock.ts`,
+    file: `${core}election/election-clock.ts`,
     find: "return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'after start' : undefined;",
     replace: 'return undefined;',
   },
   {
     name: 'votes are given although a leader was heard',
-    file: `${core}election-clock.ts`,
+    file: `${core}election/election-clock.ts`,
     find: "if (nowMs < this.#heardMs + electionMs) return 'leader heard';",
     replace: '',
   },
@@ -143,14 +143,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a follower without room acknowledges entries that it did not take',
     file: `${core}follower.ts`,
-    find: '      state.commitTo(Math.min(commit, verdict.match - verdict.news.length));\n      return;\n',
+    find: '      state.commitTo(Math.min(commit, verdict.match - verdict.missing.length));\n      return;\n',
     replace:
       "      state.answer(message, { type: 'AppendResp', ok: true, match: verdict.match, round }, { vouches: true });\n      return;\n",
   },
   // Membership (§6, thesis §4)
   {
     name: 'a truncated configuration stays in force',
-    file: `${core}replicated-log.ts`,
+    file: `${core}commit/replicated-log.ts`,
     find: 'const rolledBack = this.confs.truncate(index);',
     replace: 'const rolledBack: number = 0;',
   },
@@ -161,7 +161,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'return undefined;',
   },
   {
-    name: 'a change begins before the own term has committed an entry',
+    name: "a change begins before the leader's term has committed an entry",
     file: `${core}membership.ts`,
     find: 'if (commitIndex < (leadership?.termStart ?? Number.POSITIVE_INFINITY)) {',
     replace: 'if (leadership === undefined) {',
@@ -218,25 +218,25 @@ export const mutants: readonly Mutant[] = [
     replace: '(this.#replication.peer(id)?.heardMs ?? Number.NEGATIVE_INFINITY);',
   },
   {
-    name: 'a lease lasts as long as the promise that backs it, clocks or no clocks',
+    name: 'a lease lasts longer than the promise that backs it',
     file: `${core}leadership.ts`,
     find: 'const holds = nowMs < askedMs + limits.leaseMs;',
     replace: 'const holds = nowMs < askedMs + 1.5 * limits.electionMs;',
   },
   {
-    name: 'reads are answered before an entry of the own term is committed',
+    name: "reads are answered before an entry of the leader's term is committed",
     file: `${core}leadership.ts`,
     find: 'ownTermCommitted: commitIndex >= this.termStart });',
     replace: 'ownTermCommitted: true });',
   },
   {
     name: 'an answer to an earlier round confirms a read',
-    file: `${core}read-index.ts`,
+    file: `${core}reads/read-index.ts`,
     find: 'if (this.#inRound === undefined || round < this.#inRound.round) return [];',
     replace: 'if (this.#inRound === undefined || round < 0) return [];',
   },
   {
-    name: 'an answer to an earlier run of the asker confirms a read',
+    name: 'an answer to an earlier incarnation of the asker confirms a read',
     file: `${core}linearizable-reads.ts`,
     find: 'request.incarnation !== incarnation || !reads.answered(request.id)',
     replace: 'incarnation < 0 || !reads.answered(request.id)',
@@ -264,46 +264,47 @@ export const mutants: readonly Mutant[] = [
     replace: "return 'needed';",
   },
   {
-    name: 'a snapshot that the log has overtaken is put in force',
+    name: 'a snapshot that the log has overtaken is installed',
     file: `${core}follower.ts`,
     find: "const verdict = meta === undefined ? 'failed' : judgeSnapshot(state.log, state.commitIndex, meta);",
     replace: "const verdict = meta === undefined ? 'failed' : (judgeSnapshot(state.log, state.commitIndex, meta), 'needed');",
   },
   {
     name: 'the last entry is applied twice after a restart',
-    file: `${core}committed.ts`,
+    file: `${core}commit/committed.ts`,
     find: 'this.#handedOut = applied;',
     replace: 'this.#handedOut = Math.max(0, applied - 1);',
   },
   {
     name: 'the applied index is stored apart from its records',
-    file: 'src/sim/cluster/machine.ts',
+    file: 'src/sim/cluster/storage/machine.ts',
     find: 'this.#options.store(image);',
     replace: 'this.#options.store({ ...image, applied: Math.max(0, image.applied - 1) });',
   },
   {
     name: 'the high-water mark is ignored',
-    file: 'src/sim/memory-disk.ts',
+    file: 'src/sim/fakes/memory-disk.ts',
     find: 'if (end < this.#mark) throw',
     replace: 'if (end < 0) throw',
   },
   {
     name: 'the hard state is written to one slot only',
-    file: 'src/sim/memory-log.ts',
+    file: 'src/sim/fakes/memory-log.ts',
     find: '        { hardState, slot: 1 },\n',
     replace: '',
   },
   {
     name: 'the commit hint runs ahead of the disk',
-    file: `${core}commit-index.ts`,
+    file: `${core}commit/commit-index.ts`,
     find: ': Math.min(this.#value, stableIndex);',
     replace: ': this.#value;',
   },
   {
     name: 'the commit hint of a snapshot leaves before it is installed',
-    file: `${core}commit-index.ts`,
+    file: `${core}commit/commit-index.ts`,
     find: 'return this.#isInstalling ? this.#hint :',
     replace: 'return this.#value < 0 ? this.#hint :',
+    extra: true,
   },
   {
     name: 'the driver sends what a write still holds back',
@@ -313,7 +314,7 @@ export const mutants: readonly Mutant[] = [
     profile: 'driver',
   },
   {
-    name: 'the driver takes any entry at its index for the one proposed',
+    name: 'the driver treats any entry at its index as the one proposed',
     file: 'src/driver/proposals.ts',
     find: 'proposal.done(proposal.term === term ?',
     replace: 'proposal.done(proposal.term > 0 ?',
@@ -321,14 +322,22 @@ export const mutants: readonly Mutant[] = [
   },
   // Found with the faults of the second stream
   {
+    name: 'entries that follow a snapshot are applied before it is installed',
+    file: `${core}commit/replicated-log.ts`,
+    find: 'const isAhead = this.#appliesAhead && !this.isInstalling;',
+    replace: 'const isAhead = this.#appliesAhead;',
+    profile: 'driver',
+    extra: true,
+  },
+  {
     name: 'a sole member is judged by the newest configuration only',
-    file: `${core}election.ts`,
+    file: `${core}election/election.ts`,
     find: 'confs.everyone().every((member) => member === id);',
     replace: '[...confs.newest.conf.voters, ...confs.newest.conf.votersOutgoing].every((member) => member === id);',
     extra: true,
   },
   {
-    name: 'an answer of a node that is no peer deposes the leader',
+    name: 'an answer of a non-peer deposes the leader',
     file: `${core}raft.ts`,
     find: 'if (leadership !== undefined && !leadership.hasPeer(answer.from)) return;',
     replace: '',
@@ -349,8 +358,8 @@ export const mutants: readonly Mutant[] = [
     extra: true,
   },
   {
-    name: 'a snapshot is installed beside a running flush',
-    file: 'src/driver/driver.ts',
+    name: 'a snapshot is installed during a flush',
+    file: 'src/driver/effects.ts',
     find: 'return this.#logWork.isBusy || this.#applier.isFlushing;',
     replace: 'return this.#logWork.isBusy;',
     profile: 'driver',
@@ -358,15 +367,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the driver reports what is applied as flushed',
-    file: 'src/driver/driver.ts',
-    find: 'this.#core.applied(this.#applier.flushedIndex);',
-    replace: 'this.#core.applied(this.#applier.appliedIndex);',
+    file: 'src/driver/effects.ts',
+    find: 'core.applied(this.#applier.flushedIndex);',
+    replace: 'core.applied(this.#applier.appliedIndex);',
     profile: 'driver',
     extra: true,
   },
   {
     name: 'the driver compacts what is applied, flushed or not',
-    file: 'src/driver/driver.ts',
+    file: 'src/driver/effects.ts',
     find: 'this.#logWork.compact(this.#applier.flushedIndex);',
     replace: 'this.#logWork.compact(this.#applier.appliedIndex);',
     profile: 'driver',

@@ -2,24 +2,27 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { commandOf, type Job, type Outcome, playSeeds, seedsFrom } from '../../../../scripts/sim-pool.ts';
-import { Coverage, configOf, extraSituations, runSimulation, type SimConfig, shrink } from '../../src/sim/index.ts';
+import { Coverage, configOf, extraCoverageEvents, runSimulation, type SimConfig, shrink } from '../../src/sim/index.ts';
 
 const EVENTS = 10_000;
 const FIXED = 300;
 const FRESH = 600;
-/** Within so many seeds every situation is met that the extra faults are for; the rarest in one of fifty. */
+/** Within this many seeds every event is met that the extra faults are for; the rarest occurs in one of fifty. */
 const EXTRA_MAX = 800;
-/** Histories may be too hard to order within the budget; more than a few would be a hole in the check. */
+/** Some histories are too hard to order within the budget; more than a few would be a hole in the check. */
 const UNDECIDED_MAX = 0.02;
 
-/** The driver is slower and more real, the core alone faster: half of the seeds each. Of those, half have the extra faults, if any may. */
+/**
+ * The driver is slower and more real, the core alone faster: half of the seeds each. Half of those have the extra faults, if they are
+ * enabled.
+ */
 function* bothProfiles(first: number, count: number, { extra }: { readonly extra: boolean }): Generator<Job> {
   for (let seed = first; seed < first + count; seed++) {
     yield { seed, profile: seed % 2 === 0 ? 'core' : 'driver', events: EVENTS, extra: extra && seed % 4 > 1 };
   }
 }
 
-/** Plays seeds on all cores, and says how to play the first that failed. */
+/** Plays seeds on all cores, and reports how to play the first that failed. */
 async function play(
   { first, count, extra }: { readonly first: number; readonly count: number; readonly extra: boolean },
   coverage: Coverage,
@@ -61,9 +64,9 @@ describe('the simulator', () => {
     expect(undecided / seeds).to.be.below(UNDECIDED_MAX + 0.03);
   }).timeout(1_800_000);
 
-  it('finds nothing in fixed seeds with the extra faults, as many as meet all that these are for', async () => {
+  it('finds nothing in fixed seeds with the extra faults, played until every event of these is met', async () => {
     let failed: Outcome | undefined;
-    const isMet = (): boolean => extraSituations.every((situation) => (coverage.counts().get(situation) ?? 0) > 0);
+    const isMet = (): boolean => extraCoverageEvents.every((event) => (coverage.counts().get(event) ?? 0) > 0);
     const jobs = seedsFrom(1, EXTRA_MAX, { profile: 'core', events: EVENTS, extra: true });
     await playSeeds(jobs, (outcome) => {
       coverage.add(outcome.coverage);
@@ -81,7 +84,7 @@ describe('the simulator', () => {
   }).timeout(1_800_000);
 
   for (const profile of ['core', 'driver'] as const) {
-    it(`plays a seed twice alike (${profile})`, () => {
+    it(`plays a seed twice with the same result (${profile})`, () => {
       for (const seed of [3, 17, 42]) {
         const [once, twice] = [1, 2].map(() => runSimulation(configOf(seed, profile, 3_000)));
         expect(once?.hash).to.equal(twice?.hash);
@@ -104,7 +107,7 @@ describe('the simulator', () => {
     expect(small.network).to.deep.include({ drop: 0, duplicate: 0, heavyTail: 0 });
   });
 
-  it('met every situation that it claims to test', () => {
+  it('met every event that it claims to test', () => {
     expect(coverage.counts().size).to.be.at.least(40);
     expect(coverage.missing()).to.deep.equal([]);
   });

@@ -65,7 +65,7 @@ const fields = fc.oneof(
 
 const clusterId = fc.string({ unit: 'binary-ascii', maxLength: 40 });
 
-/** Any message that a core could say, of every type. */
+/** Any message that a core could send, of every type. */
 export const message: fc.Arbitrary<Message> = fc
   .record({ from: id, to: id, term: u48, session: u48, clusterId, fields })
   .map(({ fields, term, ...envelope }) => {
@@ -74,5 +74,5 @@ export const message: fc.Arbitrary<Message> = fc
     return { ...envelope, ...append, term: Math.max(term, lastTerm) };
   });
 
-/** As many messages, always the same for a seed. */
+/** Returns this many messages, always the same for a seed. */
 export const sampleMessages = (count: number, seed: number): readonly Message[] => fc.sample(message, { numRuns: count, seed });

@@ -8,7 +8,7 @@ import { decodeConfState, encodeConfState } from '../../src/wire/conf-state.ts';
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const bytes = (value: string): Uint8Array => new TextEncoder().encode(value);
 
-/** Well-formed configurations: members shared out among the parts. */
+/** Valid configurations: members distributed among the parts. */
 const configuration: fc.Arbitrary<ConfState> = fc
   .record({
     ids: fc.uniqueArray(fc.integer({ min: 1, max: 2 ** 48 - 1 }), { minLength: 1, maxLength: 12 }),
@@ -25,7 +25,7 @@ const configuration: fc.Arbitrary<ConfState> = fc
   });
 
 describe('decodeConfState', () => {
-  it('gives back what was encoded, in ASCII', () => {
+  it('returns what was encoded, in ASCII', () => {
     fc.assert(
       fc.property(configuration, (conf) => {
         const encoded = encodeConfState(conf);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { SimRandom } from '../../src/sim/sim-random.ts';
+import { SimRandom } from '../../src/sim/fakes/sim-random.ts';
 import type { Message } from '../../src/types.ts';
 import { decodeBatch, encodeBatch } from '../../src/wire/batch.ts';
 import { CodecError } from '../../src/wire/codec-error.ts';
@@ -24,7 +24,7 @@ const append: Message = {
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 describe('decodeMessage', () => {
-  it('gives back every message that was encoded', () => {
+  it('returns every message that was encoded', () => {
     fc.assert(
       fc.property(message, (said) => {
         expect(decodeMessage(encodeMessage(said))).to.deep.equal(said);
@@ -54,7 +54,7 @@ describe('decodeMessage', () => {
     expect(decoded.entries[0]?.data.buffer).to.equal(frame.buffer);
   });
 
-  it('refuses every beginning of a frame, and anything behind its end', () => {
+  it('refuses every prefix of a frame, and anything after its end', () => {
     fc.assert(
       fc.property(message, (said) => {
         const frame = encodeMessage(said);
@@ -92,12 +92,12 @@ describe('decodeMessage', () => {
     expect(() => decodeMessage(frame)).to.throw(CodecError);
   });
 
-  it('refuses a frame beyond the limit before it looks inside', () => {
+  it('refuses a frame above the limit before it looks inside', () => {
     expect(() => decodeMessage(new Uint8Array(frameBytesMax + 1))).to.throw(CodecError, 'at most');
     expect(() => decodeBatch(Uint8Array.of(1, 0, ...new Uint8Array(10)).subarray(0, 3))).to.throw(CodecError);
   });
 
-  it('meets mutated frames with a CodecError or a message, and nothing else', () => {
+  it('answers corrupted frames with a CodecError or a message, and nothing else', () => {
     const seed = Number(process.env['SIM_SEED'] ?? 1);
     const random = new SimRandom(seed);
     const frames = fc.sample(message, { numRuns: 300, seed }).map(encodeMessage);
@@ -121,7 +121,7 @@ describe('encodeMessage', () => {
 });
 
 describe('decodeBatch', () => {
-  it('gives back all messages of a turn, in order', () => {
+  it('returns all messages of a turn, in order', () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 5 }), (said) => {
         expect(decodeBatch(encodeBatch(said))).to.deep.equal(said);
@@ -129,11 +129,11 @@ describe('decodeBatch', () => {
     );
   });
 
-  it('sends one message without a batch around it', () => {
+  it('sends a single message without a batch around it', () => {
     expect(encodeBatch([append])).to.deep.equal(encodeMessage(append));
   });
 
-  it('refuses a batch that ends within a message, or in which a batch lies', () => {
+  it('refuses a batch that ends within a message, or that contains a batch', () => {
     const frame = encodeBatch([append, append]);
     expect(() => decodeBatch(frame.subarray(0, -1))).to.throw(CodecError);
     const within = Uint8Array.of(1, 0, 0, 0, 0, frame.length, ...frame);

@@ -1,11 +1,11 @@
-import type { SimRandom } from '../../src/sim/sim-random.ts';
+import type { SimRandom } from '../../src/sim/fakes/sim-random.ts';
 import { decodeBatch } from '../../src/wire/batch.ts';
 import { CodecError } from '../../src/wire/codec-error.ts';
 
 /**
- * Damages one of the frames as a broken or hostile peer might, and decodes it: bytes changed, the end cut off or made longer,
- * a piece of another frame in the middle.
- * @throws whatever the decoder throws that is not a CodecError; or when the entries it gives do not lie in the frame
+ * Damages one of the frames like a broken or hostile peer, and decodes it: bytes changed, the end cut off or extended, a piece of another
+ * frame in the middle.
+ * @throws every error of the decoder other than a CodecError; an error if the decoded entries are not within the frame
  */
 export function mutated(frames: readonly Uint8Array[], random: SimRandom): void {
   const pick = (): Uint8Array => frames[random.below(frames.length)] ?? new Uint8Array(0);

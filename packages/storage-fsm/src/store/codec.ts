@@ -1,6 +1,6 @@
-import { CodecError } from '@transitd/raft-core';
-import { Reader } from './byte-reader.ts';
+import { ByteReader, CodecError } from '@transitd/raft-core';
 import { pathFault } from './path.ts';
+import { readPath } from './path-codec.ts';
 import { decodeRestoreStep, encodeRestoreStep, restoreFormat } from './restore-codec.ts';
 import { StoreError } from './store.ts';
 import type { Condition, Transaction, Write } from './transaction.ts';
@@ -54,21 +54,21 @@ export function encodeTransaction({ conditions, writes, restore }: Transaction):
  */
 export function decodeTransaction(data: Uint8Array): Transaction {
   if (data.length > transactionBytesMax) throw new CodecError('the transaction is longer than a log entry may be');
-  const reader = new Reader(data);
-  const version = reader.uint(1);
+  const reader = new ByteReader(Buffer.from(data.buffer, data.byteOffset, data.byteLength));
+  const version = reader.u8();
   if (version === restoreFormat) return { conditions: [], writes: [], restore: decodeRestoreStep(reader) };
   if (version !== formatVersion) throw new CodecError(`unknown transaction format ${version}`);
 
   const conditions: Condition[] = [];
-  for (let left = reader.uint(4); left > 0; left--) {
-    conditions.push({ path: reader.path(), revision: reader.uint(revisionBytes) });
+  for (let left = reader.u32(); left > 0; left--) {
+    conditions.push({ path: readPath(reader), revision: reader.u48() });
   }
   const writes: Write[] = [];
-  for (let left = reader.uint(4); left > 0; left--) {
-    const path = reader.path();
-    const kind = reader.uint(1);
+  for (let left = reader.u32(); left > 0; left--) {
+    const path = readPath(reader);
+    const kind = reader.u8();
     if (kind !== deletes && kind !== puts) throw new CodecError(`unknown write kind ${kind}`);
-    writes.push({ path, value: kind === deletes ? null : reader.bytes(reader.uint(4)) });
+    writes.push({ path, value: kind === deletes ? null : reader.raw(reader.u32()) });
   }
   reader.end();
   if (writesTwice(writes)) throw new CodecError('a path is written twice');

@@ -1,7 +1,7 @@
-import { CodecError } from '@transitd/raft-core';
-import type { Reader } from './byte-reader.ts';
+import { type ByteReader, CodecError } from '@transitd/raft-core';
 import { digestBytes } from './digest.ts';
 import { pathFault } from './path.ts';
+import { readPath, readText } from './path-codec.ts';
 import type { RestoredRecord, RestoreStep } from './restore-step.ts';
 import { isName } from './spaces.ts';
 
@@ -55,7 +55,7 @@ export function encodeRestoreStep(step: RestoreStep): Buffer {
 }
 
 /** Decodes a step after its first byte; values are views. @throws CodecError, and no other error, for any other bytes */
-export function decodeRestoreStep(reader: Reader): RestoreStep {
+export function decodeRestoreStep(reader: ByteReader): RestoreStep {
   const step = readStep(reader);
   reader.end();
   const fault = faultOf(step);
@@ -63,34 +63,33 @@ export function decodeRestoreStep(reader: Reader): RestoreStep {
   return step;
 }
 
-function readStep(reader: Reader): RestoreStep {
-  const kind = reader.uint(1);
+function readStep(reader: ByteReader): RestoreStep {
+  const kind = reader.u8();
   switch (kind) {
     case kinds.stage: {
-      const [attempt, chunk] = [reader.text(), reader.uint(4)];
+      const [attempt, chunk] = [readText(reader), reader.u32()];
       const records: RestoredRecord[] = [];
-      for (let left = reader.uint(4); left > 0; left--)
-        records.push({ path: reader.path(), value: reader.bytes(reader.uint(4)) });
+      for (let left = reader.u32(); left > 0; left--) records.push({ path: readPath(reader), value: reader.raw(reader.u32()) });
       return { kind: 'stage', attempt, chunk, records };
     }
     case kinds.swap: {
-      const [attempt, records] = [reader.text(), reader.uint(6)];
-      const digest = BigInt(`0x${Buffer.from(reader.bytes(digestBytes)).toString('hex')}`);
-      const valuesWritten = reader.uint(6);
-      return { kind: 'swap', attempt, records, digest, valuesWritten, keep: texts(reader, reader.uint(2)) };
+      const [attempt, records] = [readText(reader), reader.u48()];
+      const digest = BigInt(`0x${Buffer.from(reader.raw(digestBytes)).toString('hex')}`);
+      const valuesWritten = reader.u48();
+      return { kind: 'swap', attempt, records, digest, valuesWritten, keep: texts(reader, reader.u16()) };
     }
     case kinds.abandon:
-      return { kind: 'abandon', attempt: reader.text() };
+      return { kind: 'abandon', attempt: readText(reader) };
     case kinds.sweep:
-      return { kind: 'sweep', names: texts(reader, reader.uint(4)) };
+      return { kind: 'sweep', names: texts(reader, reader.u32()) };
     default:
       throw new CodecError(`unknown restore step ${kind}`);
   }
 }
 
-function texts(reader: Reader, count: number): string[] {
+function texts(reader: ByteReader, count: number): string[] {
   const all: string[] = [];
-  for (let left = count; left > 0; left--) all.push(reader.text());
+  for (let left = count; left > 0; left--) all.push(readText(reader));
   return all;
 }
 

@@ -1,5 +1,5 @@
 import { type CipherGCMTypes, createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 import { nonceBytes } from './nonce-pool.ts';
 
 const tagBytes = 16;

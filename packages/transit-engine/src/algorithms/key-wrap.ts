@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 
 const cipher = 'id-aes256-wrap-pad';
 /** The alternative initial value of RFC 5649 §3. */

@@ -1,4 +1,4 @@
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 
 const [newline, carriageReturn, padding] = [0x0a, 0x0d, 0x3d];
 

@@ -1,4 +1,4 @@
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 import { decodeBase64 } from './base64.ts';
 
 /** The parts of a `svc:v1:…` string. `payload` is still base64, because its content depends on the key. */

@@ -1,4 +1,4 @@
-import { DamagedRecord } from '../errors.ts';
+import { DamagedRecord } from '../values/errors.ts';
 
 /** Parses a stored JSON object. @throws DamagedRecord for anything else */
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 import { decodeBase64 } from './base64.ts';
 
 /** A block of a PEM text (RFC 7468). */

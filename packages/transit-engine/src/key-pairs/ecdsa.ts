@@ -2,8 +2,8 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } fr
 import { promisify } from 'node:util';
 import { nextTurn } from '@transitd/event-loop';
 import { isDigestLength, signatureHash } from '../algorithms/hash-algorithm.ts';
-import { TransitError } from '../errors.ts';
 import { derTag, encodeOid, parseDerSequence } from '../formats/der.ts';
+import { TransitError } from '../values/errors.ts';
 import {
   type Curve,
   type CurveName,

@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ed25519 as curve } from '@noble/curves/ed25519.js';
-import { TransitError } from '../errors.ts';
 import { derTag, encodeDer, encodeOid, parseDer } from '../formats/der.ts';
+import { TransitError } from '../values/errors.ts';
 import { ed25519ph } from './ed25519ph.ts';
 import {
   encodePkcs8,

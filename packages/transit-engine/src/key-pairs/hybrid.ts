@@ -1,4 +1,4 @@
-import { DamagedRecord, TransitError } from '../errors.ts';
+import { DamagedRecord, TransitError } from '../values/errors.ts';
 import { notImported } from './key-formats.ts';
 import type { KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { checkPure } from './ml-dsa.ts';

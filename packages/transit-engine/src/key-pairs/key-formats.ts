@@ -1,7 +1,7 @@
-import { TransitError } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { derInteger, derTag, encodeDer, parseDer, parseDerSequence } from '../formats/der.ts';
 import { pemOf } from '../formats/pem.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** The parts of a PKCS#8 private key of any algorithm (RFC 5958 §2), as views of the parsed bytes. */
 export interface Pkcs8 {

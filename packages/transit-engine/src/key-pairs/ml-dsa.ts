@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { promisify } from 'node:util';
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 import { notImported, notPublicKey } from './key-formats.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
 

@@ -1,7 +1,7 @@
 import { generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import { SerialQueue } from '@transitd/event-loop';
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 import type { KeyPairBytes } from './key-pair.ts';
 
 const generate = promisify(generateKeyPair);

@@ -1,7 +1,7 @@
 import { checkPrime } from 'node:crypto';
 import { promisify } from 'node:util';
 import { nextTurn, SerialQueue } from '@transitd/event-loop';
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** The numbers of an RSA private key of two primes (RFC 8017 §3.2), big-endian. */
 export interface RsaNumbers {

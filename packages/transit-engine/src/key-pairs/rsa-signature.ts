@@ -1,9 +1,9 @@
 import { constants, type KeyObject, privateEncrypt, publicDecrypt, timingSafeEqual } from 'node:crypto';
 import { nextTurn } from '@transitd/event-loop';
 import { type Hash, noHash, signatureHash } from '../algorithms/hash-algorithm.ts';
-import { TransitError } from '../errors.ts';
 import { derTag, encodeDer, encodeOid } from '../formats/der.ts';
 import { shownName } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
 import { digestInfoOids } from './digest-info.ts';
 import type { SigningOptions } from './key-pair.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';

@@ -1,6 +1,6 @@
 import { constants, createPrivateKey, createPublicKey, type KeyObject, privateDecrypt, publicEncrypt } from 'node:crypto';
-import { TransitError } from '../errors.ts';
 import { derInteger, derTag, encodeDer, encodeDerInteger, encodeOid, parseDer, parseDerSequence } from '../formats/der.ts';
+import { TransitError } from '../values/errors.ts';
 import {
   encodePkcs8,
   encodeSpki,

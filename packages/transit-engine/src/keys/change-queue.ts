@@ -1,5 +1,5 @@
 import { NamedLocks } from '@transitd/event-loop';
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** A change that conflicts with another node's starts over from fresh records, at most this often. */
 const attemptsMax = 5;

@@ -1,4 +1,4 @@
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 import { changed, checkAutoRotatePeriod, checkRotatesByItself, type KeyChange, type StoredKey } from './key.ts';
 import type { KeyRecord } from './key-record.ts';
 import { keyType } from './key-type.ts';

@@ -1,5 +1,5 @@
-import { DamagedRecord } from '../errors.ts';
 import { parseJsonObject } from '../formats/json-object.ts';
+import { DamagedRecord } from '../values/errors.ts';
 import { isKeyType } from './key-type.ts';
 
 /** A key's configuration. Its versions have their own records, under `id`. Version numbers start at 1. */

@@ -1,12 +1,12 @@
 import type { Aead } from '../algorithms/aead.ts';
 import type { BlockCipher } from '../algorithms/cmac.ts';
-import { TransitError } from '../errors.ts';
 import { shownName } from '../formats/shown-name.ts';
 import { ed25519 } from '../key-pairs/ed25519.ts';
 import { hybridPairs } from '../key-pairs/hybrid.ts';
 import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
 import { mlDsaPairs, parameterSets } from '../key-pairs/ml-dsa.ts';
 import { ecdsaSchemes, rsaSchemes } from '../key-pairs/schemes.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** The abilities and sizes of one key type. All differences between types are in this table. */
 export interface KeyType {

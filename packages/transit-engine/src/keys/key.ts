@@ -1,6 +1,6 @@
 import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
-import { TransitError } from '../errors.ts';
 import type { ManagedKeyReference } from '../managed/provider.ts';
+import { TransitError } from '../values/errors.ts';
 import { dueWrites } from './auto-rotation.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { apiNameOf, fitsType, type KeyType, keyType, requestedType, type TypeRequest } from './key-type.ts';

@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
-import { DamagedRecord, TransitError } from '../errors.ts';
 import { parseJsonObject } from '../formats/json-object.ts';
+import { DamagedRecord, TransitError } from '../values/errors.ts';
 import type { Paths } from './paths.ts';
 
 /** Settings of all keys of the mount. */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Transaction } from '@transitd/storage-fsm';
-import { TransitError } from '../errors.ts';
 import { uuidBytes } from '../formats/uuid.ts';
 import type { KeyPairBytes } from '../key-pairs/key-pair.ts';
 import type { ManagedKeyReference, ManagedKeys } from '../managed/provider.ts';
+import { TransitError } from '../values/errors.ts';
 import { checkDerivation, createKey, type FreshVersion } from './key.ts';
 import { type LoadedKey, loadedKey, loadedVersion } from './key-cache.ts';
 import type { KeyRecord } from './key-record.ts';

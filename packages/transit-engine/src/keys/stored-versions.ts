@@ -1,7 +1,7 @@
 import { nextTurn } from '@transitd/event-loop';
 import type { RangePage, Store } from '@transitd/storage-fsm';
 import { noBytes } from '../algorithms/aead.ts';
-import { wipe } from '../secrets.ts';
+import { wipe } from '../values/secrets.ts';
 import { derivePair } from './derivation.ts';
 import type { StoredKey, StoredVersion } from './key.ts';
 import { loadedVersion, VersionGone } from './key-cache.ts';

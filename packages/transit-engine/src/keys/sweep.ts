@@ -1,5 +1,5 @@
 import type { RangePage, Store } from '@transitd/storage-fsm';
-import { wipe } from '../secrets.ts';
+import { wipe } from '../values/secrets.ts';
 import { unchanged } from './key.ts';
 import { decodeKeyRecord } from './key-record.ts';
 import type { Paths, VersionPlace } from './paths.ts';

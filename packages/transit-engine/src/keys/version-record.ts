@@ -1,5 +1,5 @@
-import { DamagedRecord } from '../errors.ts';
 import { parseJsonObject } from '../formats/json-object.ts';
+import { DamagedRecord } from '../values/errors.ts';
 import type { KeyRecord } from './key-record.ts';
 
 /** One version of a key. Every transaction that writes it also writes its key's record, except during a restore. */

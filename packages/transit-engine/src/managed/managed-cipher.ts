@@ -1,5 +1,5 @@
 import { nonceBytes } from '../algorithms/nonce-pool.ts';
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 import type { ManagedKey, ManagedUsage } from './provider.ts';
 
 /** A plaintext or a ciphertext. */

@@ -1,5 +1,5 @@
-import { DamagedRecord } from '../errors.ts';
 import { parseJsonObject } from '../formats/json-object.ts';
+import { DamagedRecord } from '../values/errors.ts';
 import type { ManagedAlgorithm, ManagedUsage } from './provider.ts';
 
 /** PKCS#11 mechanisms by name: the algorithm, and the number that callers may use instead of the name. */

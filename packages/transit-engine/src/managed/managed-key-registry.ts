@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Store, Transaction } from '@transitd/storage-fsm';
-import { DamagedRecord, TransitError } from '../errors.ts';
-import { commitAndWipe, wipe } from '../secrets.ts';
+import { DamagedRecord, TransitError } from '../values/errors.ts';
+import { commitAndWipe, wipe } from '../values/secrets.ts';
 import { decodeManagedKeyRecord, encodeManagedKeyRecord, type ManagedKeyRecord } from './managed-key-record.ts';
 import { isManagedKeyName, type ManagedKeyRequest, managedKeyRecord } from './managed-key-request.ts';
 

@@ -1,5 +1,5 @@
-import { TransitError } from '../errors.ts';
 import { shownName, shownPath } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
 import {
   type ManagedKeyRecord,
   type Pkcs11Curve,

@@ -2,12 +2,12 @@ import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { inPieces } from '@transitd/event-loop';
 import { noBytes } from '../algorithms/aead.ts';
 import type { Hash } from '../algorithms/hash-algorithm.ts';
-import { DamagedRecord, TransitError } from '../errors.ts';
 import { derTag, encodeDer, encodeDerInteger } from '../formats/der.ts';
 import { ecdsaOptions } from '../key-pairs/ecdsa.ts';
 import type { KeyPair, KeyPairScheme, SigningOptions } from '../key-pairs/key-pair.ts';
 import { rsaOptions } from '../key-pairs/rsa-signature.ts';
 import { ecdsaSchemes, rsaSchemes } from '../key-pairs/schemes.ts';
+import { DamagedRecord, TransitError } from '../values/errors.ts';
 import { checkUsage } from './managed-cipher.ts';
 import type { ManagedKey, ManagedSigningInput } from './provider.ts';
 

@@ -1,4 +1,4 @@
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** The algorithm of a managed key. */
 export type ManagedAlgorithm = 'rsa-pkcs1v15' | 'rsa-pss' | 'ecdsa' | 'aes-gcm';

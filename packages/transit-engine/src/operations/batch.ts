@@ -1,5 +1,5 @@
 import { nextTurn, TimeSlice } from '@transitd/event-loop';
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** The result of one item of a batch. */
 export type ItemResult<R> = (R | { readonly error: string }) & { readonly reference: string };

@@ -1,7 +1,7 @@
 import { blockBytes, cmac } from '../algorithms/cmac.ts';
-import { TransitError } from '../errors.ts';
 import { formatVersioned } from '../formats/ciphertext.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
+import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
 import { batchOf, type Item, isBatch, type Operation, type RequestOf } from './operation.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
+import { TransitError } from '../values/errors.ts';
 import { type EncryptResult, encryptBytes } from './encrypt.ts';
 import { associatedDataOf, checkEncrypts, checkText, contextOf, defaultPadding, nonceOf, paddingFault } from './inputs.ts';
 import { versionFor } from './key-version.ts';

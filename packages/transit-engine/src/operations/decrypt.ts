@@ -1,10 +1,10 @@
 import { open } from '../algorithms/aead.ts';
-import { TransitError } from '../errors.ts';
 import { decodePayload, parseCiphertext } from '../formats/ciphertext.ts';
 import type { KeyPair } from '../key-pairs/key-pair.ts';
 import { deriveKey } from '../keys/derivation.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
 import { decryptManaged } from '../managed/managed-cipher.ts';
+import { TransitError } from '../values/errors.ts';
 import type { ItemMembers } from './batch.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import { batchWithContexts, type Item, isBatch, type Operation, type RequestOf, type Tools } from './operation.ts';

@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto';
 import { seal } from '../algorithms/aead.ts';
 import { nonceBytes } from '../algorithms/nonce-pool.ts';
-import { TransitError } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { formatVersioned } from '../formats/ciphertext.ts';
 import { contextNonce, deriveConvergent, deriveKey } from '../keys/derivation.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { encryptManaged } from '../managed/managed-cipher.ts';
+import { TransitError } from '../values/errors.ts';
 import type { ItemMembers } from './batch.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';

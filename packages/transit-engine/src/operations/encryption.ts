@@ -1,5 +1,4 @@
 import type { Store } from '@transitd/storage-fsm';
-import { encryptionKeyNotFound, TransitError } from '../errors.ts';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { type CreateKeyRequest, settingsOf } from '../keys/key.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
@@ -7,7 +6,8 @@ import { keyType } from '../keys/key-type.ts';
 import { readKeysConfig } from '../keys/mount-config.ts';
 import { newKey } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
-import { commitAndWipe, wipe } from '../secrets.ts';
+import { encryptionKeyNotFound, TransitError } from '../values/errors.ts';
+import { commitAndWipe, wipe } from '../values/secrets.ts';
 import type { BatchReply } from './batch.ts';
 import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './datakey.ts';
 import { type DecryptRequest, type DecryptResult, decryption } from './decrypt.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { inPieces } from '@transitd/event-loop';
 import { defaultHash, hashAlgorithm } from '../algorithms/hash-algorithm.ts';
-import { TransitError } from '../errors.ts';
 import { shownName } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
 import { encodingOf } from './random.ts';
 

@@ -1,9 +1,9 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import { inPieces } from '@transitd/event-loop';
 import { defaultHash, hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
-import { TransitError } from '../errors.ts';
 import { formatVersioned } from '../formats/ciphertext.ts';
 import { shownName } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
 import { batchOf, type Item, isBatch, type Operation, type RequestOf } from './operation.ts';

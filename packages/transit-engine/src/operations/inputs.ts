@@ -1,11 +1,11 @@
 import { noBytes } from '../algorithms/aead.ts';
 import { nonceBytes } from '../algorithms/nonce-pool.ts';
-import { TransitError } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { shownName } from '../formats/shown-name.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
 import type { KeyType } from '../keys/key-type.ts';
 import { convergenceOf } from '../keys/version-record.ts';
+import { TransitError } from '../values/errors.ts';
 
 export const defaultPadding = 'oaep';
 const paddingSchemes: readonly string[] = [defaultPadding, 'pkcs1v15'];

@@ -1,5 +1,5 @@
-import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** Operations that make something with a key version that the caller may choose. */
 export type VersionPurpose = 'encryption' | 'signing' | 'HMAC' | 'CMAC';

@@ -1,7 +1,7 @@
-import { TransitError } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { parseVersioned, type Versioned } from '../formats/ciphertext.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** Both kinds follow the same rules about versions and strings; only the error texts differ. */
 export type MacKind = 'HMAC' | 'CMAC';

@@ -1,7 +1,7 @@
 import type { NoncePool } from '../algorithms/nonce-pool.ts';
-import type { TransitError } from '../errors.ts';
 import { type KeyCache, type LoadedKey, VersionGone } from '../keys/key-cache.ts';
 import type { ManagedKeys } from '../managed/provider.ts';
+import type { TransitError } from '../values/errors.ts';
 import { type BatchReply, checkContexts, type ItemMembers, parseBatch, runBatch } from './batch.ts';
 
 /** The dependencies of an operation besides the key. */

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
-import { TransitError } from '../errors.ts';
 import { shownName } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** A request for random bytes. */
 export interface RandomRequest {

@@ -1,5 +1,5 @@
 import { noBytes } from '../algorithms/aead.ts';
-import { TransitError } from '../errors.ts';
+import { TransitError } from '../values/errors.ts';
 import type { ItemMembers } from './batch.ts';
 import { decryptText, missingCiphertext } from './decrypt.ts';
 import { type EncryptResult, encryptBytes } from './encrypt.ts';

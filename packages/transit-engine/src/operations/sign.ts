@@ -1,6 +1,6 @@
-import { TransitError } from '../errors.ts';
 import { formatVersioned } from '../formats/ciphertext.ts';
 import type { SigningOptions } from '../key-pairs/key-pair.ts';
+import { TransitError } from '../values/errors.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
 import { batchOf, type Item, isBatch, type Operation } from './operation.ts';

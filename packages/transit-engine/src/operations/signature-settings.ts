@@ -1,8 +1,8 @@
 import { defaultHash, noHash, signatureHash } from '../algorithms/hash-algorithm.ts';
-import { TransitError } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { shownName } from '../formats/shown-name.ts';
 import type { SigningOptions } from '../key-pairs/key-pair.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** How to make or verify a signature. An absent or empty field has its default. */
 export interface SignatureSettings {

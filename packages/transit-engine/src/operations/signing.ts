@@ -1,4 +1,4 @@
-import { encryptionKeyNotFound, TransitError } from '../errors.ts';
+import { encryptionKeyNotFound, TransitError } from '../values/errors.ts';
 import type { BatchReply } from './batch.ts';
 import { type CmacRequest, type CmacResult, cmacOperation } from './cmac.ts';
 import { type HmacRequest, type HmacResult, hmacOperation } from './hmac.ts';

@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import { defaultHash, hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
-import { TransitError } from '../errors.ts';
 import { decodeBase64, decodeBase64Url } from '../formats/base64.ts';
 import { parseVersioned } from '../formats/ciphertext.ts';
 import { shownName } from '../formats/shown-name.ts';
 import type { SigningOptions } from '../key-pairs/key-pair.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
+import { TransitError } from '../values/errors.ts';
 import type { ItemMembers } from './batch.ts';
 import { checkMakesCmacs, cmacUnder } from './cmac.ts';
 import { hmacOf } from './hmac.ts';

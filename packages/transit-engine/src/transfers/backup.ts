@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { DamagedRecord } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { decodeKeyRecord, encodeKeyRecord, isKeyField, type KeyRecord } from '../keys/key-record.ts';
 import type { NumberedVersion } from '../keys/stored-versions.ts';
 import { decodeVersionRecord, encodeVersionRecord, wipeSecrets } from '../keys/version-record.ts';
+import { DamagedRecord } from '../values/errors.ts';
 import { looksLikePeerBackup, readPeerBackup } from './peer-backup.ts';
 import { checkWhole, invalidBackup, type WholeKey } from './whole-key.ts';
 

@@ -2,12 +2,12 @@ import { constants, createPublicKey, type KeyObject, publicEncrypt, randomBytes 
 import { nextTurn } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import { takeWrappingKey, wrapKey } from '../algorithms/key-wrap.ts';
-import { TransitError } from '../errors.ts';
 import type { StoredKey } from '../keys/key.ts';
 import { apiNameOf, type KeyType, keyType } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
+import { TransitError } from '../values/errors.ts';
 import { requestedVersions } from './key-export.ts';
 import { hashOf } from './key-import.ts';
 

@@ -1,7 +1,6 @@
 import { nextTurn } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import { noBytes } from '../algorithms/aead.ts';
-import { TransitError } from '../errors.ts';
 import { publicPemOf } from '../key-pairs/key-formats.ts';
 import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
 import type { StoredKey } from '../keys/key.ts';
@@ -10,6 +9,7 @@ import { apiNameOf, type KeyType, keyType } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { type NumberedVersion, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** A request to export key material. */
 export interface ExportRequest {

@@ -1,7 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { noBytes } from '../algorithms/aead.ts';
 import { takeWrappingKey, unwrapKey } from '../algorithms/key-wrap.ts';
-import { TransitError } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { shownName } from '../formats/shown-name.ts';
 import { decryptOaep } from '../key-pairs/rsa.ts';
@@ -9,6 +8,7 @@ import { checkAutoRotatePeriod, checkDerivation, newKeySettings } from '../keys/
 import type { KeyRecord } from '../keys/key-record.ts';
 import { apiNameOf, defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from '../keys/key-type.ts';
 import type { VersionMaterial } from '../keys/new-version.ts';
+import { TransitError } from '../values/errors.ts';
 import { wrappingKeyBytes } from './wrapping-key.ts';
 
 /** Imported material, wrapped under the mount's wrapping key. */

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import type { Store, Transaction } from '@transitd/storage-fsm';
-import { TransitError } from '../errors.ts';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { addVersion, createKey, markBackup, replaceVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
@@ -10,7 +9,8 @@ import { newKeyId, type VersionMaterial, withFreshVersion } from '../keys/new-ve
 import { isKeyName, type Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
-import { commitAndWipe } from '../secrets.ts';
+import { TransitError } from '../values/errors.ts';
+import { commitAndWipe } from '../values/secrets.ts';
 import { decodeBackup, encodeBackup } from './backup.ts';
 import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
 import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';

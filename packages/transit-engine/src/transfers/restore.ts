@@ -5,7 +5,7 @@ import { encodeKeyRecord, type KeyRecord } from '../keys/key-record.ts';
 import { newKeyId } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
 import { encodeVersionRecord } from '../keys/version-record.ts';
-import { commitAndWipe } from '../secrets.ts';
+import { commitAndWipe } from '../values/secrets.ts';
 import type { WholeKey } from './whole-key.ts';
 
 /** Version records in one transaction, so that no transaction grows with a key's history. */

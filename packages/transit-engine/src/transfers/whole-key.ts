@@ -1,6 +1,5 @@
 import { nextTurn } from '@transitd/event-loop';
 import { noBytes } from '../algorithms/aead.ts';
-import { TransitError } from '../errors.ts';
 import { reasonOf } from '../key-pairs/key-formats.ts';
 import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from '../keys/key.ts';
 import { checkMinimums } from '../keys/key-config.ts';
@@ -9,6 +8,7 @@ import { fitsVersion, keyType } from '../keys/key-type.ts';
 import { isKeyName } from '../keys/paths.ts';
 import { convergenceOf } from '../keys/version-record.ts';
 import { managedScheme } from '../managed/managed-pair.ts';
+import { TransitError } from '../values/errors.ts';
 import { isStoredChain } from '../x509/certificate-chain.ts';
 
 /** A key with all its versions, outside the store: the content of a backup. */

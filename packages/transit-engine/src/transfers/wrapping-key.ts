@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Store } from '@transitd/storage-fsm';
-import { DamagedRecord } from '../errors.ts';
 import type { Paths } from '../keys/paths.ts';
-import { wipe } from '../secrets.ts';
+import { DamagedRecord } from '../values/errors.ts';
+import { wipe } from '../values/secrets.ts';
 
 /** Bytes of the modulus and of an RSA-OAEP ciphertext. */
 export const wrappingKeyBytes = 512;

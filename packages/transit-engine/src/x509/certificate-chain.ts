@@ -1,6 +1,6 @@
 import { type KeyObject, X509Certificate } from 'node:crypto';
-import { TransitError } from '../errors.ts';
 import { pemOf, readPem } from '../formats/pem.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** Maximum length of a chain: characters of PEM, as given and as stored, and certificates. */
 export const [chainCharsMax, chainCertificatesMax] = [64 * 1024, 16];

@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { promisify } from 'node:util';
-import { TransitError } from '../errors.ts';
 import { type DerElement, derTag, encodeDer, encodeOid, parseDer, parseDerSequence } from '../formats/der.ts';
 import { pemOf, readPem } from '../formats/pem.ts';
+import { TransitError } from '../values/errors.ts';
 
 /** Longest template, in characters. */
 export const templateCharsMax = 64 * 1024;

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import type { Store } from '@transitd/storage-fsm';
-import { DamagedRecord, TransitError } from '../errors.ts';
 import type { CertifiedPair } from '../key-pairs/key-pair.ts';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { replaceVersion, type StoredVersion } from '../keys/key.ts';
@@ -9,7 +8,8 @@ import { apiNameOf } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
-import { commitAndWipe } from '../secrets.ts';
+import { DamagedRecord, TransitError } from '../values/errors.ts';
+import { commitAndWipe } from '../values/secrets.ts';
 import { certificateChain } from './certificate-chain.ts';
 import { certificateRequest } from './certificate-request.ts';
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type Aead, open, seal } from '../../src/algorithms/aead.ts';
-import { TransitError } from '../../src/errors.ts';
 import { keyType } from '../../src/keys/key-type.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { aeadOf, secret } from '../fixtures.ts';
 
 interface Vector {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { unwrapKey, wrapKey } from '../../src/algorithms/key-wrap.ts';
-import { TransitError } from '../../src/errors.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { secret } from '../fixtures.ts';
 
 interface Group {

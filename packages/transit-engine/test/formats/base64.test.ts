@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { TransitError } from '../../src/errors.ts';
 import { decodeBase64, decodeBase64Url } from '../../src/formats/base64.ts';
+import { TransitError } from '../../src/values/errors.ts';
 
 function refusal(text: string): string {
   try {

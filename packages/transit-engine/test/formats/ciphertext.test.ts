@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { TransitError } from '../../src/errors.ts';
 import { decodePayload, formatVersioned, parseCiphertext } from '../../src/formats/ciphertext.ts';
+import { TransitError } from '../../src/values/errors.ts';
 
 describe('parseCiphertext', () => {
   for (const [text, version, payload, because] of [

@@ -1,12 +1,12 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { TransitError } from '../../src/errors.ts';
 import { derInteger, derTag, encodeDer, encodeDerInteger, encodeOid, parseDer, parseDerSequence } from '../../src/formats/der.ts';
 import { pemOf } from '../../src/formats/pem.ts';
 import type { TransitEngine } from '../../src/index.ts';
 import { encodePkcs8, publicPemOf } from '../../src/key-pairs/key-formats.ts';
 import { generateRsa } from '../../src/key-pairs/rsa-generation.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { everything, newEngine, refusalOf } from '../fixtures.ts';
 import { storeWithWrappingKey, wrapped } from '../transfers/wrapped.ts';
 

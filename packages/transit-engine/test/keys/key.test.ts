@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { TransitError } from '../../src/errors.ts';
 import { rotateKey, type StoredKey, settingsOf, trimKey, versionsPerTrimMax } from '../../src/keys/key.ts';
 import { configureKey } from '../../src/keys/key-config.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { paths } from '../fixtures.ts';
 
 const fresh = { material: Buffer.alloc(32, 1), hmacSecret: Buffer.alloc(32, 2), createdMs: 5 };

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { DamagedRecord } from '../../src/errors.ts';
 import { decodeKeyRecord, encodeKeyRecord, type KeyRecord } from '../../src/keys/key-record.ts';
 import { decodeVersionRecord, encodeVersionRecord } from '../../src/keys/version-record.ts';
+import { DamagedRecord } from '../../src/values/errors.ts';
 
 const record: KeyRecord = {
   id: '00112233445566778899aabbccddeeff',

@@ -1,8 +1,8 @@
 import { createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
 import { expect } from 'chai';
-import { TransitError } from '../../src/errors.ts';
 import type { CreateKeyRequest, SignRequest, TransitEngine, VerifyRequest } from '../../src/index.ts';
 import { managedBytesMax } from '../../src/managed/managed-cipher.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { anything, base64, decryptOne, encryptOne, fox, newEngine, refusalOf, rewrapOne } from '../fixtures.ts';
 import { type MemoryKey, MemoryManagedKeys, newId } from './memory-managed-keys.ts';
 

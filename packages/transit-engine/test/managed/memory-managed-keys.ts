@@ -1,7 +1,7 @@
 import { constants, createCipheriv, createDecipheriv, type KeyObject, privateEncrypt, randomBytes } from 'node:crypto';
 import { p256 } from '@noble/curves/nist.js';
-import { TransitError } from '../../src/errors.ts';
 import type { ManagedAlgorithm, ManagedKey, ManagedKeyReference, ManagedKeys, ManagedUsage } from '../../src/index.ts';
+import { TransitError } from '../../src/values/errors.ts';
 
 export interface MemoryKey {
   readonly id: string;

@@ -1,8 +1,8 @@
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { DamagedRecord } from '../../src/errors.ts';
 import { ManagedKeyRegistry, type ManagedKeyRequest } from '../../src/index.ts';
 import { decodeManagedKeyRecord } from '../../src/managed/managed-key-record.ts';
+import { DamagedRecord } from '../../src/values/errors.ts';
 import { refusalOf } from '../fixtures.ts';
 
 const signing: ManagedKeyRequest = {

@@ -1,8 +1,8 @@
 import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { TransitError } from '../../src/errors.ts';
 import { pemOf, readPem } from '../../src/formats/pem.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { certificateChain, chainCertificatesMax, chainCharsMax } from '../../src/x509/certificate-chain.ts';
 import { Authority } from './certificates.ts';
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { TransitError } from '../../src/errors.ts';
 import { derTag, encodeDer, parseDer, parseDerSequence } from '../../src/formats/der.ts';
 import { pemOf, readPem } from '../../src/formats/pem.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { certificateRequest, templateCharsMax } from '../../src/x509/certificate-request.ts';
 
 const kinds: Readonly<Record<string, () => KeyObject>> = {

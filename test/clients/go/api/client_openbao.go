@@ -20,7 +20,7 @@ type (
 	LifetimeWatcherInput = api.LifetimeWatcherInput
 )
 
-// newClient sees its own writes on every node, which this client does when asked to.
+// newClient returns a client that reads its own writes on every node, which is an option of it.
 func newClient(address string) (*Client, error) {
 	config := api.DefaultConfig()
 	config.Address = address
@@ -35,7 +35,7 @@ func loginUserpass(c *Client, name, password string) (*Secret, error) {
 	return loggedIn(c, "auth/userpass/login/"+name, map[string]any{"password": password})
 }
 
-// loginApprole logs in with a secret id that lies in a wrapping token.
+// loginApprole logs in with a wrapped secret id.
 func loginApprole(c *Client, roleID, wrappedSecretID string) (*Secret, error) {
 	unwrapped, err := c.Logical().Unwrap(wrappedSecretID)
 	if err != nil {
@@ -52,7 +52,7 @@ func loggedIn(c *Client, path string, body map[string]any) (*Secret, error) {
 	return secret, err
 }
 
-// newShares exchanges the shares of the seal for two others.
+// newShares replaces the shares of the seal by two others.
 func newShares(c *Client, shares []string) ([]string, error) {
 	begun, err := c.Sys().RotateRootInit(&api.RotateInitRequest{SecretShares: 2, SecretThreshold: 2})
 	if err != nil {

@@ -24,7 +24,7 @@ type (
 	LifetimeWatcherInput = api.LifetimeWatcherInput
 )
 
-// newClient sees its own writes on every node, which this client does when asked to.
+// newClient returns a client that reads its own writes on every node, which is an option of it.
 func newClient(address string) (*Client, error) {
 	config := api.DefaultConfig()
 	config.Address = address
@@ -43,7 +43,7 @@ func loginUserpass(c *Client, name, password string) (*Secret, error) {
 	return c.Auth().Login(context.Background(), method)
 }
 
-// loginApprole logs in with a secret id that lies in a wrapping token.
+// loginApprole logs in with a wrapped secret id.
 func loginApprole(c *Client, roleID, wrappedSecretID string) (*Secret, error) {
 	method, err := approle.NewAppRoleAuth(roleID, &approle.SecretID{FromString: wrappedSecretID}, approle.WithWrappingToken())
 	if err != nil {
@@ -52,7 +52,7 @@ func loginApprole(c *Client, roleID, wrappedSecretID string) (*Secret, error) {
 	return c.Auth().Login(context.Background(), method)
 }
 
-// newShares exchanges the shares of the seal for two others; the client's own calls for that go to paths that are not served.
+// newShares replaces the shares of the seal by two others; the client's own calls for that use paths that are not served.
 func newShares(c *Client, shares []string) ([]any, error) {
 	updated, err := c.Logical().Write("sys/rotate/root/init", map[string]any{"secret_shares": 2, "secret_threshold": 2})
 	if err != nil {

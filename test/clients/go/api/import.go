@@ -16,7 +16,7 @@ import (
 	"transitd.test/clients/internal/must"
 )
 
-// importKey brings keys made here, in the way that the documents of the peers show in Go.
+// importKey imports keys created here, as the documentation of Vault and OpenBao shows in Go.
 func importKey(c *Client) Outcome {
 	write := writer(c, "transit")
 	own := random(32)
@@ -42,7 +42,7 @@ func importKey(c *Client) Outcome {
 	}
 }
 
-// wrapped is key under an ephemeral AES key (RFC 5649), behind that key under the mount's RSA key (OAEP).
+// wrapped returns the ephemeral AES key under the mount's RSA key (OAEP), followed by key under the AES key (RFC 5649).
 func wrapped(c *Client, key []byte) string {
 	block, _ := pem.Decode([]byte(must.Get(c.Logical().Read("transit/wrapping_key")).Data["public_key"].(string)))
 	public := must.Get(x509.ParsePKIXPublicKey(block.Bytes)).(*rsa.PublicKey)
@@ -52,7 +52,7 @@ func wrapped(c *Client, key []byte) string {
 	return base64.StdEncoding.EncodeToString(append(wrappedEphemeral, wrappedKey...))
 }
 
-// open decrypts what the service encrypted, by the key alone: nonce, ciphertext and tag stand behind the second colon.
+// open decrypts a ciphertext of the service with the key alone: nonce, ciphertext and tag follow the second colon.
 func open(key []byte, ciphertext string) string {
 	sealed := bytesOf(ciphertext[len("svc:v1:"):])
 	aead := must.Get(cipher.NewGCM(must.Get(aes.NewCipher(key))))

@@ -120,7 +120,7 @@ func limits(c *Client) Outcome {
 	}
 }
 
-// index reads what it has written, by the header that answers to writes carry and that this client sends back.
+// index reads its own write: the client sends back the index header of the response to the write.
 func index(c *Client) Outcome {
 	must.Get(c.Logical().Write("transit/keys/indexed", nil))
 	told := traffic.answered.Get("X-Vault-Index")

@@ -1,5 +1,5 @@
-// Does with the Go client what existing services do with it, and prints what came of it as JSON. Built with the tag openbao it is the
-// client of OpenBao, else that of Vault: the same calls, since the one began as a copy of the other.
+// Performs the usual operations of services with the Go client and prints the results as JSON. Built with the tag openbao it uses the
+// client of OpenBao, otherwise that of Vault. The calls are the same, since one is a fork of the other.
 //
 // Usage: api EXERCISE, with the node's address in TRANSITD_ADDR and a token in TRANSITD_TOKEN.
 package main
@@ -14,12 +14,12 @@ import (
 	"transitd.test/clients/internal/must"
 )
 
-// Outcome is what the test compares.
+// Outcome is the result that the test compares.
 type Outcome map[string]any
 
 var exercises = map[string]func(*Client) Outcome{
 	"auth":     auth,
-	"init":     initialise,
+	"init":     initialize,
 	"limits":   limits,
 	"logical":  logical,
 	"mounts":   mounts,
@@ -46,7 +46,7 @@ func main() {
 	must.Do(json.NewEncoder(os.Stdout).Encode(exercise(client)))
 }
 
-// recorder keeps the headers of the last request and its answer, as they crossed the wire.
+// recorder keeps the headers of the last request and its response, as sent.
 type recorder struct {
 	next            http.RoundTripper
 	asked, answered http.Header
@@ -62,20 +62,20 @@ func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// over is the way for all requests of this program.
+// over is the transport of all requests of this program.
 func over(transport http.RoundTripper) http.RoundTripper {
 	traffic.next = transport
 	return &traffic
 }
 
-// withToken is another client for the same node.
+// withToken returns another client for the same node.
 func withToken(c *Client, token string) *Client {
 	other := must.Get(c.Clone())
 	other.SetToken(token)
 	return other
 }
 
-// refusal is what the client's error tells a program; nil when there is none.
+// refusal returns the error that the client reports; nil if there is none.
 func refusal(err error) any {
 	if err == nil {
 		return nil
@@ -87,7 +87,7 @@ func refusal(err error) any {
 	return Outcome{"status": refused.StatusCode, "errors": refused.Errors}
 }
 
-// statusOf is the status alone, for refusals whose words are no promise.
+// statusOf returns only the status, for errors whose text may change.
 func statusOf(err error) int {
 	var refused *ResponseError
 	if !errors.As(err, &refused) {

@@ -32,8 +32,8 @@ func status(c *Client) Outcome {
 	}
 }
 
-// initialise takes a node that nobody has initialised to an active one, and seals and unseals it.
-func initialise(c *Client) Outcome {
+// initialize initializes a node until it is active, then seals and unseals it.
+func initialize(c *Client) Outcome {
 	fresh := must.Get(c.Sys().InitStatus())
 	made := must.Get(c.Sys().Init(&InitRequest{SecretShares: 3, SecretThreshold: 2}))
 	first := must.Get(c.Sys().Unseal(made.Keys[0]))

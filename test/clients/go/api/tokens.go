@@ -54,7 +54,7 @@ func tokens(c *Client) Outcome {
 
 func within(ttl, full time.Duration) bool { return ttl > 0 && ttl <= full }
 
-// watcher keeps a token alive as long-running services do.
+// watcher keeps a token alive, as long-running services do.
 func watcher(c *Client) Outcome {
 	made := must.Get(c.Auth().Token().Create(&TokenCreateRequest{Policies: []string{"default"}, TTL: "1h"}))
 	holder := withToken(c, made.Auth.ClientToken)

@@ -12,7 +12,7 @@ func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(t
 
 func bytesOf(text any) []byte { return must.Get(base64.StdEncoding.DecodeString(text.(string))) }
 
-// writer writes below a mount and ends the program on a refusal.
+// writer returns a function that writes below a mount and ends the program on an error.
 func writer(c *Client, mount string) func(path string, body map[string]any) map[string]any {
 	return func(path string, body map[string]any) map[string]any {
 		secret := must.Get(c.Logical().Write(mount+"/"+path, body))
@@ -39,7 +39,8 @@ func transit(c *Client) Outcome {
 	}
 	dataKey := write("datakey/plaintext/notes", map[string]any{"bits": 512})
 	outcome["data_key"] = len(bytesOf(dataKey["plaintext"]))
-	outcome["data_key_opened"] = write("decrypt/notes", map[string]any{"ciphertext": dataKey["ciphertext"]})["plaintext"] == dataKey["plaintext"]
+	opened := write("decrypt/notes", map[string]any{"ciphertext": dataKey["ciphertext"]})
+	outcome["data_key_opened"] = opened["plaintext"] == dataKey["plaintext"]
 	outcome["batch"] = batches(c)
 	outcome["signed"] = signatures(c)
 

@@ -1,6 +1,6 @@
-// Signs and verifies as cosign does with keys of a transit engine, and prints what came of it as JSON.
+// Signs and verifies with keys of a transit engine as cosign does, and prints the results as JSON.
 //
-// Usage: hashivault, with VAULT_ADDR, VAULT_TOKEN and TRANSIT_SECRET_ENGINE_PATH as the client reads them itself.
+// Usage: hashivault, with VAULT_ADDR, VAULT_TOKEN and TRANSIT_SECRET_ENGINE_PATH, which the client reads itself.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Wraps and unwraps with the transit wrapper of go-kms-wrapping, as services do that unseal themselves by the keys of another one, and
-// prints what came of it as JSON.
+// Wraps and unwraps with the transit wrapper of go-kms-wrapping, as services do that unseal themselves with the keys of another service.
+// Prints the results as JSON.
 //
 // Usage: kms-wrapping MOUNT, with the node's address in TRANSITD_ADDR and a token in TRANSITD_TOKEN.
 package main

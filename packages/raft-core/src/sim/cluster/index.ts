@@ -1,12 +1,13 @@
-export { Cluster } from './cluster.ts';
-export type { Command } from './command.ts';
-export { type Action, actionKinds, configOf, type Profile, type SimConfig } from './config.ts';
-export { Coverage, extraSituations, type Situation, situations } from './coverage.ts';
-export { type ExtraFaults, type ExtraKind, extraKinds, withExtraFaults } from './extra-faults.ts';
-export type { MachineResult } from './machine.ts';
-export type { Member, MemberRun } from './member.ts';
+export { Coverage, type CoverageEvent, coverageEvents, extraCoverageEvents } from './checks/coverage.ts';
+export { formatLine, Trace, type TraceLine } from './checks/trace.ts';
+export { holds, Violation } from './checks/violation.ts';
+export { type Action, actionKinds, configOf, type Profile, type SimConfig } from './config/config.ts';
+export { type ExtraFaults, type ExtraKind, extraKinds, withExtraFaults } from './config/extra-faults.ts';
+export type { Incarnation, Member } from './node/member.ts';
 export { disturb, type RunResult, runSimulation, runSimulationOn } from './run.ts';
 export { shrink } from './shrink.ts';
+export type { Command } from './storage/command.ts';
+export type { MachineResult } from './storage/machine.ts';
 export {
   DiskError,
   type DiskPart,
@@ -18,6 +19,5 @@ export {
   type SnapshotWire,
   type StorageMaker,
   type StorageRun,
-} from './storage.ts';
-export { formatLine, Trace, type TraceLine } from './trace.ts';
-export { holds, Violation } from './violation.ts';
+} from './storage/storage.ts';
+export { Cluster } from './world/cluster.ts';

@@ -1,20 +1,20 @@
 import type { Verdict } from '../history/linearizable.ts';
-import { act, setFitness } from './actions.ts';
-import { Cluster, electionMs } from './cluster.ts';
-import type { SimConfig } from './config.ts';
-import type { Situation } from './coverage.ts';
-import { disturbFurther } from './extra-actions.ts';
-import type { StorageMaker } from './storage.ts';
-import { Trace, type TraceLine } from './trace.ts';
-import { holds, Violation } from './violation.ts';
+import type { CoverageEvent } from './checks/coverage.ts';
+import { Trace, type TraceLine } from './checks/trace.ts';
+import { holds, Violation } from './checks/violation.ts';
+import type { SimConfig } from './config/config.ts';
+import { act, setFitness } from './faults/actions.ts';
+import { runExtraSchedule } from './faults/extra-actions.ts';
+import type { StorageMaker } from './storage/storage.ts';
+import { Cluster, electionMs } from './world/cluster.ts';
 
 export interface RunResult {
   readonly seed: number;
   readonly events: number;
   readonly virtualMs: number;
-  /** Equal for equal configurations, or the run is not deterministic. */
+  /** Equal for equal configurations, otherwise the run is not deterministic. */
   readonly hash: string;
-  readonly coverage: ReadonlyMap<Situation, number>;
+  readonly coverage: ReadonlyMap<CoverageEvent, number>;
   readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly failure?: {
     readonly rule: string;
@@ -28,7 +28,7 @@ export interface RunResult {
 const PROGRESS_MS = 40 * electionMs;
 const LAST_LINES = 60;
 
-/** Plays one configuration from its start to its verdict. Never throws: what was broken is in the result. */
+/** Plays one configuration to its verdict. Never throws: a broken rule is in the result. */
 export function runSimulation(config: SimConfig, listener?: (line: TraceLine) => void): RunResult {
   const simulation = new Simulation(config, { listener });
   while (simulation.advance()) {}
@@ -36,8 +36,8 @@ export function runSimulation(config: SimConfig, listener?: (line: TraceLine) =>
 }
 
 /**
- * The same on a storage that works with promises. Its devices complete by events of the simulation alone; `settle` runs all that
- * follows from an event before the next one, so the same configuration gives the same run here too.
+ * Plays one configuration on a storage that uses promises. Its devices complete only by events of the simulation; `settle` runs everything
+ * that follows from an event before the next one, so the same configuration gives the same run here too.
  */
 export async function runSimulationOn(
   storage: StorageMaker,
@@ -69,7 +69,7 @@ class Simulation {
     this.#play = this.#begin(storage);
   }
 
-  /** Plays one event; false when that was the last, or broke a rule. */
+  /** Plays one event; returns false if it was the last one or broke a rule. */
   advance(): boolean {
     try {
       const { done, value } = this.#play.next();
@@ -115,18 +115,18 @@ export function* disturb(cluster: Cluster): Generator<void> {
     if (action === undefined) return;
     clock.after(Math.max(0, action.atMs - clock.now()), () => {
       if (ended) return;
-      act(cluster, action);
+      if (clock.now() >= cluster.undisturbedUntilMs) act(cluster, action);
       next(position + 1);
     });
   };
   next(0);
-  disturbFurther(cluster);
+  runExtraSchedule(cluster);
   cluster.clients.start();
   while (cluster.events < config.events && cluster.step()) yield;
   ended = true;
 }
 
-/** Phase 2: every fault ends, and then everything that was asked must come to an end, on every node alike. */
+/** Phase 2: every fault ends, and then every request must be answered and every node must agree. */
 function* recover(cluster: Cluster): Generator<void> {
   const { clock, network, members, clients, operator, trace } = cluster;
   cluster.isHealed = true;
@@ -138,12 +138,12 @@ function* recover(cluster: Cluster): Generator<void> {
     member.hangs.clear();
     member.storage.mend();
     setFitness(cluster, member, 'fit');
-    // Who is two versions behind the newest ends the upgrade now; one version is lived with.
+    // A node two versions behind the newest is upgraded now; a difference of one version is tolerated.
     if (member.version < cluster.config.skew) cluster.crash(member);
     cluster.start(member);
   }
   const untilMs = clock.now() + PROGRESS_MS;
-  // A node that does something at every moment without getting anywhere stops the clock.
+  // A node that is always busy without progress stops the clock.
   const eventsMax = cluster.events + 100_000;
   const within = function* (state: string, reached: () => boolean): Generator<void> {
     for (let nextLook = 0; ; ) {
@@ -152,7 +152,7 @@ function* recover(cluster: Cluster): Generator<void> {
         nextLook = cluster.events + 20;
       }
       const goesOn = clock.now() < untilMs && cluster.events < eventsMax && cluster.step();
-      holds(`once faults end, ${state}`, goesOn, () => situation(cluster));
+      holds(`once faults end, ${state}`, goesOn, () => stateOf(cluster));
       yield;
     }
   };
@@ -178,35 +178,37 @@ function* recover(cluster: Cluster): Generator<void> {
   yield* within('every member can be read', () => unread === 0);
 }
 
-/** Nodes of the leader's configuration, if there is a leader. */
+/** Returns the members of the leader's configuration, if there is a leader. */
 function membersOf(cluster: Cluster): NonNullable<ReturnType<Cluster['member']>>[] {
-  const conf = cluster.leader?.watched.status?.conf;
+  const conf = cluster.leader?.observed.status?.conf;
   return [...(conf?.voters ?? []), ...(conf?.learners ?? [])].flatMap((id) => cluster.member(id) ?? []);
 }
 
-/** One leader, no waiting client, and every member with the same log, applied to the same state. */
+/** Returns whether there is one leader, no waiting client, and every member has the same log, applied to the same state. */
 function agrees(cluster: Cluster): boolean {
   const { leader, clients } = cluster;
-  const status = leader?.watched.status;
-  const run = leader?.run;
-  if (clients.waiting > 0 || status === undefined || run === undefined) return false;
-  const { applied, digest } = run.machine;
+  const status = leader?.observed.status;
+  const incarnation = leader?.incarnation;
+  if (clients.waiting > 0 || status === undefined || incarnation === undefined) return false;
+  const { applied, digest } = incarnation.machine;
   if (status.commitIndex !== status.lastIndex || applied !== status.lastIndex) return false;
   return membersOf(cluster).every((member) => {
-    const machine = member.run?.machine;
-    const theirs = member.watched.status;
+    const machine = member.incarnation?.machine;
+    const theirs = member.observed.status;
     return (
       machine?.applied === applied && machine.digest === digest && theirs?.lastIndex === applied && theirs.commitIndex === applied
     );
   });
 }
 
-function situation(cluster: Cluster): Record<string, unknown> {
-  const nodes = cluster.members.map(({ id, fate, run, watched: { status } }) => {
-    if (run === undefined || status === undefined) return `${id}: ${fate}`;
+function stateOf(cluster: Cluster): Record<string, unknown> {
+  const nodes = cluster.members.map(({ id, fate, incarnation, observed: { status } }) => {
+    if (incarnation === undefined || status === undefined) return `${id}: ${fate}`;
     const { role, term, commitIndex, lastIndex, conf, removed } = status;
     const halves = `${conf.voters}|${conf.votersOutgoing}|${conf.learners}`;
-    return `${id}: ${role} term ${term} commit ${commitIndex}/${lastIndex} applied ${run.machine.applied} conf ${halves}${removed ? ' removed' : ''}`;
+    const { applied } = incarnation.machine;
+    const progress = `commit ${commitIndex}/${lastIndex} applied ${applied}`;
+    return `${id}: ${role} term ${term} ${progress} conf ${halves}${removed ? ' removed' : ''}`;
   });
   return { waiting: cluster.clients.waiting, nodes };
 }

@@ -1,14 +1,14 @@
-import type { Action, SimConfig } from './config.ts';
+import type { Action, SimConfig } from './config/config.ts';
 
-/** Whether this smaller run still fails, in the same way. */
+/** Returns whether this smaller run still fails in the same way. */
 export type StillFails = (config: SimConfig) => boolean | Promise<boolean>;
 
 const quietNetwork = { drop: 0, duplicate: 0, heavyTail: 0, replay: 0, corrupt: 0, reorder: false, delayMsMax: 1, codec: false };
 const quietDisk = { syncMsMax: 1, slow: 0, torn: false, slotRot: 0 };
 
 /**
- * Makes a failing run small: fewer events, actions, clients, nodes and faults, as long as it fails (delta debugging; Zeller,
- * Hildebrandt, 2002). Every try is a whole run, so this takes some hundred times as long as one.
+ * Makes a failing run small: fewer events, actions, clients, nodes and faults, as long as it fails (delta debugging; Zeller, Hildebrandt,
+ * 2002). Every attempt is a whole run, so this takes hundreds of times as long as one.
  */
 export async function shrink(failing: SimConfig, stillFails: StillFails): Promise<SimConfig> {
   let config = failing;
@@ -46,7 +46,7 @@ export async function shrink(failing: SimConfig, stillFails: StillFails): Promis
   return config;
 }
 
-/** Removes ever smaller pieces of the schedule, until each single action left is needed. */
+/** Removes ever smaller pieces of the schedule, until every remaining action is needed. */
 async function fewest(
   schedule: readonly Action[],
   stillFails: (some: readonly Action[]) => boolean | Promise<boolean>,

@@ -4,9 +4,9 @@ const SLOTS_AT_FIRST = 2 ** 12;
 const FILLED_MAX = 0.75;
 
 /**
- * States by 64-bit fingerprints: eight bytes each, where the states themselves would take a hundred. Two states of one fingerprint
- * count as one, and what follows from the second alone is then missed; that n states hold such a pair has a probability of about
- * n² / 2^65, 3 in 10,000 for a hundred million, were fingerprints random.
+ * States by 64-bit fingerprints: eight bytes each, where the states themselves would take a hundred. Two states with the same fingerprint
+ * count as one, and anything that follows only from the second is missed. The probability that n states contain such a pair is about n² /
+ * 2^65, if fingerprints are random: 3 in 10,000 for a hundred million.
  */
 export class Fingerprints {
   /** Open addressing with linear probing, two halves a slot; an empty slot is 0, 0. */
@@ -18,7 +18,7 @@ export class Fingerprints {
     return this.#size;
   }
 
-  /** Whether it was not there. */
+  /** Adds a state; returns whether it was new. */
   add(state: State): boolean {
     fingerprint(state, this.#print);
     if (!place(this.#slots, this.#print)) return false;
@@ -49,7 +49,7 @@ function place(slots: Uint32Array, [high, low]: readonly [number, number]): bool
   }
 }
 
-/** Each round is a bijection of the 64 bits for a given number, so that no difference is ever lost but by meeting its opposite. */
+/** For a given number, each round is a bijection of the 64 bits, so a difference is lost only if it meets its opposite. */
 function fingerprint(state: State, print: [high: number, low: number]): void {
   let a = 0x9e3779b9 ^ state.length;
   let b = 0x85ebca6b;
@@ -63,7 +63,7 @@ function fingerprint(state: State, print: [high: number, low: number]): void {
   b = mixed(b ^ a);
   a = mixed(a + b);
   print[0] = a >>> 0;
-  // 0, 0 stands for an empty slot.
+  // 0, 0 marks an empty slot.
   print[1] = a === 0 && b === 0 ? 1 : b >>> 0;
 }
 

@@ -1,8 +1,8 @@
-import type { RaftLimits } from '../../core/limits.ts';
-import type { PeerStatus, Status } from '../../core/raft-core.ts';
+import type { RaftLimits } from '../../core/contract/limits.ts';
+import type { PeerStatus, Status } from '../../core/contract/raft-core.ts';
 import type { Message, NodeId, Role } from '../../types.ts';
 
-/** What was to be seen of a core as it took something in. */
+/** The visible state of a core before and after it took something in. */
 export interface Turn {
   readonly before: Status;
   readonly after: Status;
@@ -12,24 +12,25 @@ export interface Turn {
 }
 
 /**
- * What a core keeps to itself and goes on by, worked out from what goes in and out: two cores that look the same and have the
- * same of this do the same from then on. What all cores have alike once their effects are done is left out: a probe is always
- * paused, a window always reaches to the end of the log, a peer is always told of what is committed as far as it is known to have it.
+ * The part of a core's state that is not visible but decides its behavior, derived from its inputs and outputs: two cores that look the
+ * same and agree in this behave the same from then on. It leaves out what all cores have in common once their effects are carried out: a
+ * probe is always paused, a window always reaches the end of the log, a peer has always been sent the commit index as far as its log is
+ * known to match.
  */
 export class InnerState {
   readonly #limits: RaftLimits;
-  /** When a leader spoke last, and from when on the next campaign is waited for. */
+  /** When the last message of a leader arrived, and since when the node waits to campaign. */
   #heardMs = Number.NEGATIVE_INFINITY;
   #waitsSinceMs = 0;
-  /** The answers to the campaign under way, the first of each node. */
+  /** The answers to the current campaign, the first of each node. */
   readonly #answers = new Map<NodeId, boolean>();
-  /** Why votes were refused in the candidate's round under way, which decides when it asks again. */
+  /** Why voters refused in the candidate's current round, which decides when it retries. */
   #refusals: 'none' | 'split' | 'other' = 'none';
-  /** Since when a retry after a split vote is waited for, instead of the whole election timeout. */
+  /** Since when it waits to retry after a split vote, instead of the whole election timeout. */
   #retriesSinceMs: number | undefined;
   /** A leader's newest heartbeat round. */
   #round = 0;
-  /** Peers whose next heartbeat answer may be followed by an empty Append. */
+  /** Peers whose next heartbeat answer may trigger an empty Append. */
   readonly #toNudge = new Set<NodeId>();
 
   constructor(limits: RaftLimits) {
@@ -47,7 +48,7 @@ export class InnerState {
     }
   }
 
-  /** @param role, peers - as they are now */
+  /** @param role, peers - the current ones */
   print({ role, peers, nowMs }: { readonly role: Role; readonly peers: readonly PeerStatus[]; readonly nowMs: number }): string {
     const { electionMs, electionJitterMs } = this.#limits;
     if (role === 'leader') {
@@ -76,7 +77,7 @@ export class InnerState {
     this.#retriesSinceMs = undefined;
   }
 
-  /** As the core judges a refusal: only a vote that is split alone shortens the wait. */
+  /** Judges a refusal as the core does: only a round of nothing but split votes shortens the wait. */
   #noteRefusal({ before, message, sent, nowMs }: Turn): void {
     if (sent.some(({ type }) => type === 'Vote')) this.#refusals = 'none';
     const isRefusal = message?.type === 'VoteResp' && message.reject && message.forTerm === before.term;

@@ -3,9 +3,9 @@ import type { State } from './explore.ts';
 const CHUNK_NUMBERS = 2 ** 20;
 const NUMBER_MAX = 2 ** 16 - 1;
 
-/** The states of one depth in a row, two bytes a number: memory is what ends an exploration. */
+/** The states of one depth in sequence, two bytes a number: memory is what limits an exploration. */
 export class Level {
-  /** States one after the other, each behind its length; 0 ends a chunk. */
+  /** States in sequence, each after its length; 0 ends a chunk. */
   readonly #chunks: Uint16Array[] = [];
   #used = CHUNK_NUMBERS;
   #size = 0;
@@ -25,7 +25,7 @@ export class Level {
     this.#size += 1;
   }
 
-  /** Each state once, in their order; what was read is let go. */
+  /** Yields each state once, in order; releases what was read. */
   *drain(): Generator<State> {
     for (let chunk = this.#chunks.shift(); chunk !== undefined; chunk = this.#chunks.shift()) {
       let at = 0;
@@ -48,7 +48,7 @@ export class Level {
   }
 }
 
-/** A row of whole numbers below 2^32. */
+/** A sequence of integers below 2^32. */
 export class Column {
   #numbers = new Uint32Array(1024);
   #size = 0;

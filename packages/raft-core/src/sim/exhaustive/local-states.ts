@@ -1,20 +1,20 @@
 import type { Message, NodeId } from '../../types.ts';
 import { encodeMessage } from '../../wire/message.ts';
-import { Numbered } from './numbered.ts';
+import { Numbering } from './numbering.ts';
 import { type Renaming, renamed, renamedMessage } from './renaming.ts';
 import { SmallNode } from './small-node.ts';
 
-/** What can happen to one node. */
+/** An event at one node. */
 export type Input =
   | { readonly kind: 'message'; readonly message: Message }
   | { readonly kind: 'pass' }
   | { readonly kind: 'propose'; readonly data: Uint8Array };
 
-/** What its peers and the checks see of a node. */
+/** The part of a node that its peers and the checks see. */
 export type NodeView = Pick<SmallNode, 'id' | 'status' | 'entries'>;
 
 interface LocalState {
-  /** The numbers of all that has happened to the node until then. */
+  /** The numbers of all inputs of the node until then. */
   readonly inputs: readonly number[];
   readonly view: NodeView;
   /** By the number of the input. */
@@ -28,11 +28,11 @@ export interface LocalStep {
 }
 
 /**
- * The states of single cores, by number. What a core does depends on what happened to it alone, so a cluster has few of them however
- * many orders there are: each step is played once, from the core's beginning since a core cannot be copied, and looked up from then on.
+ * The states of single cores, by number. A core's behavior depends only on its own inputs, so a cluster has few such states in all its
+ * orders. Each step is played once, from the core's beginning because a core cannot be copied, and looked up afterwards.
  */
 export class LocalStates {
-  readonly inputs = new Numbered<Input>((input) => {
+  readonly inputs = new Numbering<Input>((input) => {
     return input.kind === 'message'
       ? encodeMessage(input.message).join()
       : `${input.kind} ${input.kind === 'pass' ? '' : input.data}`;
@@ -53,7 +53,7 @@ export class LocalStates {
     return this.#at(state).view;
   }
 
-  /** The place of the node that a message is for. */
+  /** The position of the node that a message is for. */
   placeOf(input: number): number {
     const found = this.inputs.at(input);
     if (found.kind !== 'message') throw new RangeError(`${found.kind} is for any node`);
@@ -71,7 +71,7 @@ export class LocalStates {
     return step;
   }
 
-  /** The state of the node that then has this one's name, after the same has happened by the other names. */
+  /** Returns the state of the node that has this one's name after the renaming, after the same inputs under the other names. */
   renamed(state: number, renaming: Renaming): number {
     const { inputs, view } = this.#at(state);
     return this.#played(

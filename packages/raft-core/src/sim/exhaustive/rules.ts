@@ -1,32 +1,32 @@
 import type { LogIndex, NodeId, Term } from '../../types.ts';
-import { holds } from '../cluster/violation.ts';
+import { holds } from '../cluster/checks/violation.ts';
 import type { NodeView } from './local-states.ts';
 
-/** What the rules remember. */
-export interface Past {
+/** The memory of the rules. */
+export interface History {
   readonly leaders: ReadonlyMap<Term, NodeId>;
-  /** `by`: term of the leader that committed it, which may be a later one than its own (§5.4.2). */
+  /** `by`: term of the leader that committed it, which may be later than the entry's own term (§5.4.2). */
   readonly committed: readonly { readonly term: Term; readonly by: Term; readonly text: string }[];
 }
 
 /** The rules of Raft's figure 3. @throws Violation */
-export function check(past: Past, nodes: readonly NodeView[]): Past {
-  const leaders = new Map(past.leaders);
-  const committed = [...past.committed];
+export function check(history: History, nodes: readonly NodeView[]): History {
+  const leaders = new Map(history.leaders);
+  const committed = [...history.committed];
   for (const { id, status, entries } of nodes) {
     if (status.role === 'leader') {
       const { term } = status;
       const leader = leaders.get(term) ?? id;
       leaders.set(term, leader);
       holds('a term has one leader', leader === id, () => ({ term, leader, id }));
-      for (const [position, entry] of past.committed.entries()) {
+      for (const [position, entry] of history.committed.entries()) {
         const isThere = entry.by >= term || entries[position]?.term === entry.term;
         holds('a leader has every committed entry', isThere, () => ({ id, term, index: position + 1 }));
       }
     }
     for (let index = 1; index <= status.commitIndex; index++) {
       const entry = commits(nodes, { id, index }, committed[index - 1]?.text);
-      // A leader commits by an entry of its own term, the last of those that it commits at once.
+      // A leader commits through an entry of its own term, the last of those that it commits at once.
       committed[index - 1] ??= { ...entry, by: entries[status.commitIndex - 1]?.term ?? 0 };
     }
   }
@@ -38,7 +38,7 @@ function commits(
   nodes: readonly NodeView[],
   { id, index }: { readonly id: NodeId; readonly index: LogIndex },
   known: string | undefined,
-): Omit<Past['committed'][number], 'by'> {
+): Omit<History['committed'][number], 'by'> {
   const entry = nodes[id - 1]?.entries[index - 1];
   const text = `${entry?.term} ${entry?.data.join()}`;
   const isSame = entry !== undefined && (known === undefined || known === text);

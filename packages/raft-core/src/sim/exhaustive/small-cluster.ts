@@ -1,41 +1,41 @@
 import type { Term } from '../../types.ts';
 import type { State, System } from './explore.ts';
 import { LocalStates, type NodeView } from './local-states.ts';
-import { Numbered } from './numbered.ts';
+import { Numbering } from './numbering.ts';
 import { type Renaming, renamed } from './renaming.ts';
-import { check, type Past } from './rules.ts';
-import { insert, NODES, numberAt, PASSES, PAST, PROPOSALS } from './small-state.ts';
+import { check, type History } from './rules.ts';
+import { HISTORY, insert, NODES, numberAt, PASSES, PROPOSALS } from './small-state.ts';
 
 export interface SmallClusterOptions {
   readonly nodes: number;
-  /** No time passes for a node that could begin a later term. */
+  /** Limit of terms: time does not pass for a node that could start a later one. */
   readonly termMax: Term;
-  /** Entries of clients. */
+  /** Limit of client entries. */
   readonly proposalsMax: number;
-  /** How often a node's clock goes on. */
+  /** Limit of how often a node's clock advances. */
   readonly passesMax: number;
-  /** Begins with node 1 elected, which saves the depth that an election takes. */
+  /** Starts with node 1 elected, which saves the depth of an election. */
   readonly isLed: boolean;
 }
 
 /**
- * A few cores and the messages between them, in a hand that decides what comes next: any message on its way, a while for any
- * node's clock, a proposal to any leader. What is never delivered is lost. The rules are those of Raft, figure 3. A state is a
- * row of numbers that something else is known by; a way is the number of an input and the place of the node that takes it.
+ * A few cores and the messages between them, under the explorer's control: it delivers any message under way, advances any node's clock, or
+ * proposes to any leader. A message that is never delivered counts as lost. The rules are those of Raft, figure 3. A state is a sequence of
+ * numbers that refer to tables; a transition is the number of an input and the position of the node that takes it.
  */
 export class SmallCluster implements System {
-  readonly begin: State;
+  readonly initial: State;
   readonly nodes: number;
   readonly #options: SmallClusterOptions;
   readonly locals: LocalStates;
-  readonly #pasts = new Numbered<Past>(({ leaders, committed }) => {
+  readonly #histories = new Numbering<History>(({ leaders, committed }) => {
     return JSON.stringify([[...leaders].sort(([a], [b]) => a - b), committed]);
   });
-  /** What a past becomes by what the nodes are now: the rules were checked there. */
+  /** Adds the nodes' current state to the history, whose rules were checked then. */
   readonly #checked = new Map<number, number>();
-  /** Rows of numbers by number, the last of them added to the number of those before it. */
+  /** Sequences of numbers by number, each its last element added to the sequence before it. */
   readonly #rows = new Map<number, number>();
-  /** The inputs come first that are no messages. */
+  /** The inputs that are not messages come first. */
   readonly #pass: number;
   readonly #proposals: readonly number[];
   readonly #wire: number;
@@ -52,32 +52,32 @@ export class SmallCluster implements System {
     this.#proposals = Array.from({ length: proposalsMax }, (_, each) => {
       return inputs.number({ kind: 'propose', data: Uint8Array.of(each) });
     });
-    const past = this.#pasts.number({ leaders: new Map(), committed: [] });
-    const fresh = [past, 0, 0, ...ids.map((id) => this.locals.first(id))];
-    this.begin = options.isLed ? this.#elected(fresh) : fresh;
+    const history = this.#histories.number({ leaders: new Map(), committed: [] });
+    const fresh = [history, 0, 0, ...ids.map((id) => this.locals.first(id))];
+    this.initial = options.isLed ? this.#elected(fresh) : fresh;
   }
 
-  ways(state: State): readonly number[] {
+  transitions(state: State): readonly number[] {
     const { termMax, passesMax } = this.#options;
-    const ways: number[] = [];
+    const transitions: number[] = [];
     for (let at = this.#wire; at < state.length; at++) {
       const input = numberAt(state, at);
-      if (at === this.#wire || input !== state[at - 1]) ways.push(this.#delivery(input));
+      if (at === this.#wire || input !== state[at - 1]) transitions.push(this.#delivery(input));
     }
     const mayPass = numberAt(state, PASSES) < passesMax;
     const proposal = this.#proposals[numberAt(state, PROPOSALS)];
     for (let place = 0; place < this.nodes; place++) {
       const { role, term } = this.#view(state, place).status;
-      if (mayPass && (role === 'leader' || term < termMax)) ways.push(this.#way(this.#pass, place));
-      if (proposal !== undefined && role === 'leader') ways.push(this.#way(proposal, place));
+      if (mayPass && (role === 'leader' || term < termMax)) transitions.push(this.#transition(this.#pass, place));
+      if (proposal !== undefined && role === 'leader') transitions.push(this.#transition(proposal, place));
     }
-    return ways;
+    return transitions;
   }
 
-  /** The same state where a message changes nothing and is not answered: it might as well have been lost. */
-  go(state: State, way: number): State {
-    const place = way % this.nodes;
-    const input = (way - place) / this.nodes;
+  /** The same state if a message changes nothing and is not answered: it might as well have been lost. */
+  take(state: State, transition: number): State {
+    const place = transition % this.nodes;
+    const input = (transition - place) / this.nodes;
     const local = numberAt(state, NODES + place);
     const { next, sent } = this.locals.step(local, input);
     const isMessage = input > this.#proposals.length;
@@ -88,19 +88,22 @@ export class SmallCluster implements System {
     else if (input === this.#pass) reached[PASSES] = numberAt(state, PASSES) + 1;
     else reached[PROPOSALS] = numberAt(state, PROPOSALS) + 1;
     for (const message of sent) insert(reached, message, this.#wire);
-    reached[PAST] = this.#past(reached);
+    reached[HISTORY] = this.#history(reached);
     return reached;
   }
 
-  pastRenamed(number: number, renaming: Renaming): number {
-    const { leaders, committed } = this.#pasts.at(number);
-    return this.#pasts.number({ leaders: new Map([...leaders].map(([term, id]) => [term, renamed(id, renaming)])), committed });
+  historyRenamed(number: number, renaming: Renaming): number {
+    const { leaders, committed } = this.#histories.at(number);
+    return this.#histories.number({
+      leaders: new Map([...leaders].map(([term, id]) => [term, renamed(id, renaming)])),
+      committed,
+    });
   }
 
-  /** What happens on that way, in words. */
-  told(way: number): string {
-    const place = way % this.nodes;
-    const input = this.locals.inputs.at((way - place) / this.nodes);
+  /** Describes a transition in words. */
+  describe(transition: number): string {
+    const place = transition % this.nodes;
+    const input = this.locals.inputs.at((transition - place) / this.nodes);
     if (input.kind !== 'message') return `${input.kind} at ${place + 1}${input.kind === 'pass' ? '' : `: ${input.data}`}`;
     const { type, from, to, term, clusterId: _, session: __, ...rest } = input.message;
     return `${type} from ${from} to ${to}, term ${term}: ${JSON.stringify(rest)}`;
@@ -108,23 +111,23 @@ export class SmallCluster implements System {
 
   #elected(fresh: State): State {
     let state = fresh;
-    while (this.#view(state, 0).status.role === 'follower') state = this.go(state, this.#way(this.#pass, 0));
+    while (this.#view(state, 0).status.role === 'follower') state = this.take(state, this.#transition(this.#pass, 0));
     while (state.length > this.#wire) {
-      const after = this.go(state, this.#delivery(numberAt(state, this.#wire)));
+      const after = this.take(state, this.#delivery(numberAt(state, this.#wire)));
       state = after === state ? state.toSpliced(this.#wire, 1) : after;
     }
     return state.with(PASSES, 0);
   }
 
-  #past(state: State): number {
-    let row = numberAt(state, PAST);
+  #history(state: State): number {
+    let row = numberAt(state, HISTORY);
     for (let at = NODES; at < this.#wire; at++) row = this.#row(row, numberAt(state, at));
     const known = this.#checked.get(row);
     if (known !== undefined) return known;
     const views = Array.from({ length: this.nodes }, (_, place) => this.#view(state, place));
-    const past = this.#pasts.number(check(this.#pasts.at(numberAt(state, PAST)), views));
-    this.#checked.set(row, past);
-    return past;
+    const history = this.#histories.number(check(this.#histories.at(numberAt(state, HISTORY)), views));
+    this.#checked.set(row, history);
+    return history;
   }
 
   #row(before: number, last: number): number {
@@ -135,10 +138,10 @@ export class SmallCluster implements System {
   }
 
   #delivery(input: number): number {
-    return this.#way(input, this.locals.placeOf(input));
+    return this.#transition(input, this.locals.placeOf(input));
   }
 
-  #way(input: number, place: number): number {
+  #transition(input: number, place: number): number {
     return input * this.nodes + place;
   }
 

@@ -1,19 +1,21 @@
 import { soleVoter } from '../../confchange/conf-state.ts';
-import { raftLimits } from '../../core/limits.ts';
+import { raftLimits } from '../../core/contract/limits.ts';
+import type { Ready, Status } from '../../core/contract/raft-core.ts';
 import { Raft } from '../../core/raft.ts';
-import type { Ready, Status } from '../../core/raft-core.ts';
 import type { Entry, HardState, LogIndex, Message, NodeId, Term } from '../../types.ts';
 import { InnerState } from './inner-state.ts';
 
-/** Beyond the time after a start in which a node gives no vote. */
+/** Later than the time after a start in which a node gives no vote. */
 const BEGIN_MS = 1_000;
-/** Past an election timeout in two steps; a leader lives through one of them without an answer, and speaks in it. */
+/** Two steps exceed an election timeout; a leader survives one step without an answer, and sends within it. */
 const PASS_MS = 1_000;
 const LEADER_PASS_MS = 500;
-/** The same for all, or they could not change places. No jitter of it is 0, so that it always takes the second step. */
+/**
+ * The same for all nodes, otherwise they could not exchange names. None of its random parts is 0, so every timeout takes the second step.
+ */
 export const jitterSeed = 2;
 
-/** A core whose every effect is done at once, on a clock of its own. */
+/** A core whose every effect is carried out at once, on its own clock. */
 export class SmallNode {
   readonly id: NodeId;
   readonly #core: Raft;
@@ -42,7 +44,7 @@ export class SmallNode {
     return this.entries[index - 1]?.term;
   }
 
-  /** Time goes by; gives what it then has to say. */
+  /** Lets time pass; returns the messages that it then sends. */
   pass(): readonly Message[] {
     return this.#turn(undefined, () => {
       this.#nowMs += this.status.role === 'leader' ? LEADER_PASS_MS : PASS_MS;
@@ -58,7 +60,7 @@ export class SmallNode {
     return this.#turn(undefined, () => void this.#core.propose(data));
   }
 
-  /** All that decides how it goes on. */
+  /** Returns everything that decides its behavior. */
   get print(): string {
     const { role, term, vote, leader, commitIndex } = this.status;
     const log = this.entries.map((entry) => `${entry.term}.${entry.data[0] ?? '-'}`).join();

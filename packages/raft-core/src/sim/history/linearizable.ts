@@ -1,14 +1,14 @@
 import { type KeyKind, type Step, stepOf, Values } from './model.ts';
 import type { Operation } from './operation.ts';
 
-/** `unknown`: the budget was spent first. Whoever asked must count it; it is no pass. */
+/** `unknown`: the budget was spent first. The caller must count it; it is not a pass. */
 export type Verdict = 'linearizable' | 'violated' | 'unknown';
 
-/** A call or a return, in the list of what is not yet put in order. */
+/** A call or a return, in the list of those not yet ordered. */
 interface Event {
   readonly id: number;
   readonly step: Step;
-  /** The return that belongs to a call; absent for an operation whose outcome nobody knows, and for a return. */
+  /** The return that belongs to a call; absent for an operation with an unknown outcome, and for a return. */
   ends: Event | undefined;
   readonly isCall: boolean;
   before: Event | undefined;
@@ -16,9 +16,9 @@ interface Event {
 }
 
 /**
- * Whether one order of the operations explains all answers and keeps every operation between its call and its return
- * (Herlihy, Wing: Linearizability, 1990). The search is Wing and Gong's with Lowe's memo of (operations in order, value)
- * (Lowe: Testing for linearizability, 2017). Budgeted in steps, not in time, so that a verdict can be repeated.
+ * Checks whether one order of the operations explains all answers and keeps every operation between its call and its return (Herlihy, Wing:
+ * Linearizability, 1990). The search is Wing and Gong's with Lowe's memo of (ordered operations, value) (Lowe: Testing for linearizability,
+ * 2017). Its budget is in steps, not in time, so that a verdict is repeatable.
  */
 export function checkLinearizable(
   history: readonly Operation[],
@@ -45,7 +45,7 @@ export function checkLinearizable(
       if (lift(event)) unfinished -= 1;
       event = head.after;
     } else {
-      // A return that nothing before it explains: take the last choice back and try the one after it.
+      // A return that no choice before it explains: undo the last choice and try the next one.
       const last = stack.pop();
       if (last === undefined) return 'violated';
       value = last.value;
@@ -71,7 +71,7 @@ function listOf(history: readonly Operation[], kind: KeyKind): Event {
       { at: returned.at, event: end },
     ];
   });
-  // Of a call and a return at one time the call comes first: they may have overlapped.
+  // If a call and a return are at the same time, the call comes first: they may have overlapped.
   timed.sort((a, b) => a.at - b.at || Number(b.event.isCall) - Number(a.event.isCall));
   const head: Event = { id: -1, step: nothing, ends: undefined, isCall: true, before: undefined, after: undefined };
   let last = head;
@@ -83,7 +83,7 @@ function listOf(history: readonly Operation[], kind: KeyKind): Event {
   return head;
 }
 
-/** Notes that these operations, and the one with this id, lead to this value; false if that was tried before. */
+/** Notes that these operations, and the one with this id, lead to this value; returns false if that was tried before. */
 function isNew(seen: Set<string>, ordered: Uint16Array, id: number, value: number): boolean {
   flip(ordered, id);
   const key = `${value}:${String.fromCharCode(...ordered)}`;
@@ -97,7 +97,7 @@ function flip(ordered: Uint16Array, id: number): void {
   ordered[id >> 4] = (ordered[id >> 4] ?? 0) ^ (1 << (id & 15));
 }
 
-/** Takes a call and its return out of the list; true if there was a return. */
+/** Removes a call and its return from the list; returns whether there was a return. */
 function lift(call: Event): boolean {
   unlink(call);
   if (call.ends === undefined) return false;

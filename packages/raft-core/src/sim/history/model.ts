@@ -1,14 +1,14 @@
 import type { Answer, Operation, Request } from './operation.ts';
 
 /**
- * The values that one key can have, each known by a number, so that two equal values are one number: a register by its
- * content, a list by a path in a tree of all lists that were met.
+ * The values that one key can have, each with a number, so that equal values have equal numbers: a register by its content, a list by a
+ * path in a tree of all known lists.
  */
 export class Values {
-  /** From (list, value) to the list that is longer by that value. List 0 is empty. */
+  /** From (list, value) to the list extended by that value. List 0 is empty. */
   readonly #longer = new Map<string, number>();
   readonly #lengths = [0];
-  /** The longest list that anybody read. Lists only grow, so every list on the way to it is a beginning of it. */
+  /** The longest list that any client read. Lists only grow, so every list on the way to it is a prefix of it. */
   readonly #longest: readonly number[];
 
   constructor(history: readonly Operation[]) {
@@ -20,7 +20,7 @@ export class Values {
     this.#longest = longest;
   }
 
-  /** Undefined for a list from which the longest one could not be reached any more. */
+  /** Undefined for a list from which the longest one can no longer be reached. */
   appendable(list: number, value: number): number | undefined {
     const next = this.#longest[this.#lengths[list] ?? 0];
     return next === undefined || next === value ? this.appended(list, value) : undefined;
@@ -43,13 +43,13 @@ export class Values {
 
 export type KeyKind = 'register' | 'list';
 
-/** One operation, prepared so that a step of the search compares numbers only. */
+/** One operation, prepared so that a step of the search only compares numbers. */
 export interface Step {
-  /** The value after this operation, or undefined when it could not have had its answer on this value. */
+  /** Returns the value after this operation, or undefined if its answer is impossible for this value. */
   next(value: number): number | undefined;
 }
 
-/** What the sequential specification says of a request and its answer; without an answer any would do. */
+/** The sequential specification of a request and its answer; without an answer any is possible. */
 export function stepOf(values: Values, kind: KeyKind, request: Request, answer: Answer | undefined): Step {
   switch (request.kind) {
     case 'write':

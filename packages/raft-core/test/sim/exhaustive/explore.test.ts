@@ -1,17 +1,17 @@
 import { expect } from 'chai';
 import { type Exploration, explore, type State, type System } from '../../../src/sim/exhaustive/explore.ts';
 
-/** Counts up to three by two ways that meet again. */
+/** Counts up to three by two transitions that lead to the same state. */
 class Counter implements System {
-  readonly begin = [0];
+  readonly initial = [0];
   readonly #wrong: number;
   constructor(wrong: number) {
     this.#wrong = wrong;
   }
-  ways([count = 0]: State): readonly number[] {
+  transitions([count = 0]: State): readonly number[] {
     return count < 3 ? [1, 2] : [];
   }
-  go([count = 0]: State, more: number): State {
+  take([count = 0]: State, more: number): State {
     if (count + more === this.#wrong) throw new Error(`${count + more} is wrong`);
     return [count + more];
   }

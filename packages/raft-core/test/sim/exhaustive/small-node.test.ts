@@ -1,21 +1,21 @@
 import { expect } from 'chai';
-import { raftLimits } from '../../../src/core/limits.ts';
-import { Xorshift32 } from '../../../src/core/xorshift.ts';
+import { raftLimits } from '../../../src/core/contract/limits.ts';
+import { Xorshift32 } from '../../../src/core/election/xorshift.ts';
 import { type Input, take } from '../../../src/sim/exhaustive/local-states.ts';
 import { type Renaming, renamed, renamedMessage, renamings } from '../../../src/sim/exhaustive/renaming.ts';
 import { jitterSeed, SmallNode } from '../../../src/sim/exhaustive/small-node.ts';
-import { SimRandom } from '../../../src/sim/sim-random.ts';
+import { SimRandom } from '../../../src/sim/fakes/sim-random.ts';
 import type { Message, NodeId } from '../../../src/types.ts';
 import { encodeMessage } from '../../../src/wire/message.ts';
 
 const voters = [1, 2, 3];
 
-/** All that happened to one node, and what it came to. */
+/** Everything that happened to one node, and the resulting state. */
 interface Life {
   readonly id: NodeId;
   readonly inputs: readonly Input[];
   readonly print: string;
-  /** What happened to it then. */
+  /** The event that follows. */
   next?: Input;
 }
 
@@ -28,12 +28,12 @@ function play(id: NodeId, inputs: readonly Input[]): { readonly print: string; r
   return { print: node.print, sent };
 }
 
-/** The lives of which something is not the same, one for each. */
+/** One history for each different state. */
 const differing = (lives: readonly Life[], what: (life: Life) => unknown): Life[] => [
   ...new Map(lives.map((life) => [JSON.stringify(what(life)), life])).values(),
 ];
 
-/** A core may well refuse what would come to it in another life only. */
+/** A core may refuse an input that is only possible in another history. */
 function goOn({ id, inputs }: Life, input: Input): unknown {
   try {
     const { print, sent } = play(id, [...inputs, input]);
@@ -43,7 +43,7 @@ function goOn({ id, inputs }: Life, input: Input): unknown {
   }
 }
 
-/** Three cores to which things happen at random: the lives that they have had, after each thing. */
+/** Three cores with random inputs; collects the history of each after every input. */
 function livesOf(seed: number): Life[] {
   const random = new SimRandom(seed);
   const nodes = voters.map((id) => ({ node: new SmallNode(id, voters), inputs: [] as Input[] }));
@@ -69,7 +69,7 @@ function livesOf(seed: number): Life[] {
 describe('a small node', () => {
   const lives = Array.from({ length: 60 }, (_, seed) => livesOf(seed)).flat();
 
-  it('goes on alike from two lives that came to the same', () => {
+  it('behaves alike after two histories that led to the same state', () => {
     let pairs = 0;
     for (const group of Map.groupBy(lives, ({ print }) => print).values()) {
       const [one, ...others] = differing(group, ({ inputs }) => inputs);
@@ -83,7 +83,7 @@ describe('a small node', () => {
     expect(pairs).to.be.above(100);
   });
 
-  it('does the same by any other name', () => {
+  it('behaves the same under any other name', () => {
     for (const { id, inputs } of lives.filter((_, at) => at % 10 === 0)) {
       const own = play(id, inputs);
       for (const renaming of renamings(3).slice(1)) {
@@ -96,7 +96,7 @@ describe('a small node', () => {
     }
   });
 
-  it('never draws a jitter of nothing, with which it would campaign a step sooner', () => {
+  it('never draws a random timeout of 0, which would let it campaign a step sooner', () => {
     const random = new Xorshift32(jitterSeed);
     const jitters = Array.from({ length: 1_000 }, () => random.next() % raftLimits.electionJitterMs);
     expect(Math.min(...jitters)).to.be.above(0);

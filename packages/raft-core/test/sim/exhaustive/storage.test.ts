@@ -3,7 +3,7 @@ import { Fingerprints } from '../../../src/sim/exhaustive/fingerprints.ts';
 import { Column, Level } from '../../../src/sim/exhaustive/level.ts';
 
 describe('Fingerprints', () => {
-  it('take each state once, however alike they are and however many', () => {
+  it('count each state once, however many and however similar', () => {
     const met = new Fingerprints();
     const states = Array.from({ length: 20_000 }, (_, at) =>
       Array.from({ length: 1 + (at % 4) }, (_each, place) => (at >> (4 * place)) & 0xff),
@@ -14,7 +14,7 @@ describe('Fingerprints', () => {
     expect(met.size).to.equal(different.size);
   });
 
-  it('tell a state from one with a number more, another order, or bits that differ at one end', () => {
+  it('distinguish states by length, by order, and by bits at either end', () => {
     const met = new Fingerprints();
     for (const state of [[0], [0, 0], [1, 2], [2, 1], [0x8000, 0], [0, 0x8000], [0x8000, 0x8000], [0xffff], [0xffff, 0]]) {
       expect(met.add(state), String(state)).to.equal(true);
@@ -23,7 +23,7 @@ describe('Fingerprints', () => {
 });
 
 describe('Level', () => {
-  it('gives the states back in their order, over the ends of its chunks, and lets go of them', () => {
+  it('returns the states in order, across its chunks, and releases them', () => {
     const level = new Level();
     const most = 2 ** 16 - 1;
     const lengths = [...new Array<number>(15).fill(most), 2 ** 15, 2 ** 15 - 1, 3, ...new Array<number>(17).fill(most), 1];
@@ -37,7 +37,7 @@ describe('Level', () => {
     expect([level.size, ...level.drain()]).to.deep.equal([0]);
   });
 
-  it('refuses a number of more than two bytes, and a state of no numbers or of too many', () => {
+  it('refuses a number of more than two bytes, and a state with no numbers or too many', () => {
     expect(() => new Level().push([1, 0x10000])).to.throw(RangeError, 'too many states of one core');
     for (const length of [0, 2 ** 16]) {
       expect(() => new Level().push(new Array<number>(length).fill(1))).to.throw(RangeError, 'not empty');
@@ -46,7 +46,7 @@ describe('Level', () => {
 });
 
 describe('Column', () => {
-  it('keeps numbers in their order, and has none behind its end', () => {
+  it('keeps numbers in order, and returns none after its end', () => {
     const column = new Column();
     for (let at = 0; at < 5_000; at++) column.push(2 ** 32 - 1 - at);
     expect([column.at(0), column.at(1_024), column.at(4_999)]).to.deep.equal([2 ** 32 - 1, 2 ** 32 - 1_025, 2 ** 32 - 5_000]);

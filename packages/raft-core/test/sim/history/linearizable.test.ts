@@ -50,7 +50,7 @@ describe('checkLinearizable', () => {
     });
   }
 
-  it('says unknown, never a pass, when its budget ends first', () => {
+  it('answers unknown, never a pass, when its budget ends first', () => {
     const history = Array.from({ length: 12 }, (_, i) => write(i + 1, 1, 100));
     expect(verdict('register', [...history, read([99], 101, 102)], 1000)).to.equal('unknown');
     expect(verdict('list', [append(1, 1, 2)], 0)).to.equal('unknown');
@@ -89,14 +89,14 @@ describe('checkLinearizable', () => {
       });
 
   for (const kind of ['register', 'list'] as const) {
-    it(`accepts whatever a ${kind} really did`, () => {
+    it(`accepts every real history of a ${kind}`, () => {
       fc.assert(
         fc.property(played(kind), (history) => verdict(kind, history) === 'linearizable'),
         { numRuns: 300 },
       );
     });
 
-    it(`agrees with a search of all orders of a ${kind}, also when an answer is wrong`, () => {
+    it(`agrees with a search of all orders of a ${kind}, also if an answer is wrong`, () => {
       fc.assert(
         fc.property(played(kind), fc.nat(5), fc.nat(4), (history, position, value) => {
           const short = history.slice(0, 6).map((operation, i) => {
@@ -111,7 +111,7 @@ describe('checkLinearizable', () => {
   }
 });
 
-/** The definition itself: some order of some subset that holds all finished operations explains every answer. */
+/** The definition: some order of some subset that contains all finished operations explains every answer. */
 function everyOrder(kind: KeyKind, left: readonly Operation[], values: readonly number[] = kind === 'list' ? [] : [0]): boolean {
   if (left.every(({ returned }) => returned === undefined)) return true;
   const firstReturn = Math.min(...left.map(({ returned }) => returned?.at ?? Number.POSITIVE_INFINITY));

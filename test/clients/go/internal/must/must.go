@@ -1,4 +1,4 @@
-// Package must ends a program at the first error that is none of its outcomes, with the line that met it.
+// Package must ends a program at the first unexpected error and prints the line where it occurred.
 package must
 
 import (
@@ -8,14 +8,14 @@ import (
 
 var errors = log.New(os.Stderr, "", log.Lshortfile)
 
-// Do is for calls without a result.
+// Do checks a call without a result.
 func Do(err error) {
 	if err != nil {
 		end(err)
 	}
 }
 
-// Get is the result.
+// Get returns the result of a call.
 func Get[T any](value T, err error) T {
 	if err != nil {
 		end(err)

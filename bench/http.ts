@@ -1,0 +1,144 @@
+// `npm run bench:http [-- --ours URL --token T] [--peer URL --token T]`: measures requests of one or two servers with Vault's API, and of a
+// bare `node:http` server. Without `--ours` it starts a node. Prints the report, and writes it to bench/results. See docs/benchmarks.md.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { ApiServer, valueAt } from './http/api-server.ts';
+import { Generator } from './http/generator.ts';
+import { type Options, parseOptions, usage } from './http/options.ts';
+import { OwnProcesses } from './http/own-processes.ts';
+import { type BenchRun, markdown } from './http/report.ts';
+import { allRows, type Row, selectRows } from './http/rows.ts';
+import type { Run } from './http/run.ts';
+import { type Line, type RunResult, type SkippedLine, summarize } from './http/summary.ts';
+
+const warmUpSecondsMax = 1;
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+if (process.argv.includes('--help')) {
+  console.log(usage);
+  process.exit(0);
+}
+try {
+  await main(parseOptions(process.argv.slice(2)));
+} catch (error) {
+  console.error(`bench:http: ${error instanceof Error ? error.message : error}`);
+  process.exitCode = 1;
+}
+
+async function main(options: Options): Promise<void> {
+  const id = randomBytes(4).toString('hex');
+  const names = { mount: `bench-${id}`, listMount: `bench-${id}-list`, listKeys: options.listKeys };
+  const rows = selectRows(allRows(names), options.rows);
+  const [date, [loadBefore = 0]] = [new Date().toISOString(), loadavg()];
+  const own = new OwnProcesses();
+  const generator = new Generator(options.threads);
+  const servers: ApiServer[] = [];
+  try {
+    if (!options.servers.some(({ name }) => name === 'ours')) servers.push(await own.startNode(options));
+    for (const server of options.servers) servers.push(new ApiServer(server));
+    const versions = await Promise.all(servers.map(versionOf));
+    const measured = [...servers, await own.startEcho()];
+    const lines: (Line | SkippedLine)[] = [];
+    for (const [i, row] of rows.entries()) {
+      console.error(`${i + 1}/${rows.length} ${row.name}`);
+      lines.push(...(await measureRow(row, measured, generator, options)));
+    }
+    const { connections, threads, seconds, rounds, requests, listKeys, tls, audit } = options;
+    const limit = Number.isFinite(requests) ? { requests } : {};
+    writeReport(options.out, {
+      date,
+      machine: machine(),
+      node: process.version,
+      loadBefore,
+      loadAfter: loadavg()[0] ?? 0,
+      settings: { connections, threads, seconds, rounds, ...limit, listKeys, tls, audit },
+      servers: [...versions, { name: 'echo', version: 'bare node:http' }],
+      lines,
+    });
+  } finally {
+    await generator.close();
+    for (const server of servers) await server.close();
+    await own.stop();
+  }
+}
+
+/** Measures all servers in turn, in every round in the opposite order of the round before. */
+async function measureRow(
+  row: Row,
+  servers: readonly ApiServer[],
+  generator: Generator,
+  options: Options,
+): Promise<(Line | SkippedLine)[]> {
+  const skipped = new Map<ApiServer, string>();
+  const runs = new Map<ApiServer, Run>();
+  for (const server of servers) {
+    try {
+      // The echo server gets what the first server gets.
+      const body = server.name === 'echo' ? [...runs.values()][0]?.body : await prepare(row, server);
+      runs.set(server, runOf(row, server, body, options));
+    } catch (error) {
+      skipped.set(server, error instanceof Error ? error.message : String(error));
+    }
+  }
+  const rounds = new Map<ApiServer, RunResult[]>();
+  let count = 0;
+  const measure = (run: Run, pid: number | undefined) =>
+    generator.run({ ...run, path: run.path.replace('{run}', String(count++)) }, pid);
+  for (const [server, run] of runs) {
+    await measure({ ...run, seconds: Math.min(warmUpSecondsMax, run.seconds) }, server.pid);
+    rounds.set(server, []);
+  }
+  for (let round = 0; round < options.rounds; round++) {
+    const inOrder = round % 2 === 0 ? [...runs] : [...runs].reverse();
+    for (const [server, run] of inOrder) rounds.get(server)?.push(await measure(run, server.pid));
+  }
+  const peer = servers.find(({ name }) => name === 'peer');
+  return servers.map((server) => {
+    const reason = skipped.get(server);
+    if (reason !== undefined) return { row: row.name, server: server.name, skipped: reason };
+    const comparedTo = server.name === 'ours' && peer ? rounds.get(peer) : undefined;
+    return summarize(row.name, server.name, rounds.get(server) ?? [], comparedTo);
+  });
+}
+
+/** Creates the keys, and checks one response. Returns the body. @throws Error if the server cannot do what the row asks for */
+async function prepare(row: Row, server: ApiServer): Promise<string | undefined> {
+  await row.prepare?.(server);
+  const body = await row.body?.(server);
+  const response = await server.call(row.method, row.path.replace('{run}', 'check').replace('{n}', '0'), body);
+  if (row.check && !row.check(response)) throw new Error(`unexpected response ${JSON.stringify(response).slice(0, 200)}`);
+  return body && JSON.stringify(body);
+}
+
+function runOf({ method, path, spread }: Row, server: ApiServer, body: string | undefined, options: Options): Run {
+  const { url, token, authority } = server;
+  const { connections, seconds, requests } = options;
+  return { url, method, path, spread, token, authority, body, connections, seconds, requests };
+}
+
+async function versionOf(server: ApiServer): Promise<{ readonly name: string; readonly version: string }> {
+  const health = await server.call('GET', 'sys/health');
+  return { name: server.name, version: String(valueAt(health, 'version')) };
+}
+
+function machine(): BenchRun['machine'] {
+  const [cpu] = cpus();
+  return {
+    cpu: cpu?.model ?? 'unknown CPU',
+    cores: cpus().length,
+    memoryGibibytes: Math.round(totalmem() / 2 ** 30),
+    system: `${process.platform} ${process.arch}`,
+  };
+}
+
+/** Writes `DATE-TIME-http.md` and `.json` into the folder, and prints the first. */
+function writeReport(folder: string, run: BenchRun): void {
+  mkdirSync(folder, { recursive: true });
+  const name = join(folder, `${run.date.slice(0, 19).replace('T', '-').replaceAll(':', '')}-http`);
+  writeFileSync(`${name}.md`, markdown(run));
+  writeFileSync(`${name}.json`, `${JSON.stringify(run, undefined, 2)}\n`);
+  console.log(markdown(run));
+  console.error(`written to ${name}.md and .json`);
+}

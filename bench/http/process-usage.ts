@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+
+/** Usage of a process since its start. */
+export interface ProcessUsage {
+  /** User and system time of all its threads. */
+  readonly cpuUs: number;
+  readonly residentBytes: number;
+}
+
+/** `USER_HZ` of Linux: the unit of times in `/proc/PID/stat`, on every architecture that Node supports. */
+const usPerTick = 10_000;
+
+/** Reads `/proc`; returns undefined without a process, or where there is no such file. */
+export function usageOf(pid: number | undefined): ProcessUsage | undefined {
+  if (pid === undefined) return undefined;
+  try {
+    return parseUsage(readFileSync(`/proc/${pid}/stat`, 'utf8'), readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads the texts of `/proc/PID/stat` and `/proc/PID/status` (proc(5)). */
+export function parseUsage(stat: string, status: string): ProcessUsage {
+  // The second field is the command in parentheses; it may hold spaces and parentheses itself. The third field follows the last one.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [userTicks, systemTicks] = [Number(fields[14 - 3]), Number(fields[15 - 3])];
+  const residentKib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN);
+  return { cpuUs: (userTicks + systemTicks) * usPerTick, residentBytes: residentKib * 1024 };
+}

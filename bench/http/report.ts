@@ -1,0 +1,100 @@
+import type { Line, SkippedLine } from './summary.ts';
+
+/** One run of the benchmark, as it is written in JSON. */
+export interface BenchRun {
+  /** Start, ISO 8601, UTC. */
+  readonly date: string;
+  readonly machine: { readonly cpu: string; readonly cores: number; readonly memoryGibibytes: number; readonly system: string };
+  readonly node: string;
+  /** Load averages over the last minute. */
+  readonly loadBefore: number;
+  readonly loadAfter: number;
+  readonly settings: {
+    readonly connections: number;
+    readonly threads: number;
+    readonly seconds: number;
+    readonly rounds: number;
+    /** Most requests of a run; absent without a limit. */
+    readonly requests?: number;
+    readonly listKeys: number;
+    readonly tls: boolean;
+    readonly audit: boolean;
+  };
+  readonly servers: readonly { readonly name: string; readonly version: string }[];
+  readonly lines: readonly (Line | SkippedLine)[];
+}
+
+const columns = [
+  'row',
+  'server',
+  'requests/s',
+  'slowest–fastest round',
+  '÷ peer',
+  'p50 ms',
+  'p99 ms',
+  'CPU µs/request',
+  'memory MiB',
+  'generator CPU µs/request',
+  'generator busy',
+  'failed',
+];
+
+/** Above this part of its time, the generator may be slower than the server. */
+const busyMax = 0.9;
+
+/** Returns the report in Markdown. */
+export function markdown({ date, machine, node, loadBefore, loadAfter, settings, servers, lines }: BenchRun): string {
+  const { connections, threads, seconds, rounds, requests, listKeys, tls, audit } = settings;
+  const limit = requests === undefined ? '' : ` or ${requests} requests`;
+  const extras = `${tls ? ', TLS on the started node' : ''}${audit ? ', audit file on the started node' : ''}`;
+  return [
+    '# HTTP benchmark',
+    '',
+    `- Date: ${date.slice(0, 16).replace('T', ' ')} UTC`,
+    `- Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGibibytes} GiB, ${machine.system}`,
+    `- Node ${node}`,
+    `- Load average (1 min): before ${loadBefore.toFixed(1)}, after ${loadAfter.toFixed(1)}`,
+    `- Servers: ${servers.map(({ name, version }) => `${name} (${version})`).join(', ')}`,
+    `- ${connections} connections, ${threads} generator threads, ${rounds} rounds of ${seconds} s${limit}, ` +
+      `${listKeys} listed keys${extras}`,
+    '',
+    tableLine(columns),
+    tableLine(columns.map((_, i) => (i < 2 ? '---' : '---:'))),
+    ...lines.map((line) => tableLine('skipped' in line ? skippedCells(line) : cells(line))),
+    '',
+    '`docs/benchmarks.md` explains the columns. `!` marks a generator that was busy most of the time: it may have limited the rate.',
+    '',
+  ].join('\n');
+}
+
+const tableLine = (values: readonly string[]): string => `| ${values.map(cell).join(' | ')} |`;
+
+const cell = (text: string): string => text.replace(/[\s|]+/g, ' ');
+
+function skippedCells({ row, server, skipped }: SkippedLine): string[] {
+  return columns.map((_, i) => [row, server, `skipped: ${skipped}`][i] ?? '–');
+}
+
+function cells(line: Line): string[] {
+  return [
+    line.row,
+    line.server,
+    threeDigits(line.requestsPerSecond),
+    `${threeDigits(line.slowestRound)}–${threeDigits(line.fastestRound)}`,
+    threeDigits(line.toPeer),
+    threeDigits(line.p50Ms),
+    threeDigits(line.p99Ms),
+    threeDigits(line.cpuUsPerRequest),
+    threeDigits(line.residentMebibytes),
+    threeDigits(line.generatorCpuUsPerRequest),
+    `${Math.round(100 * line.generatorBusy)} %${line.generatorBusy > busyMax ? ' !' : ''}`,
+    line.failed === 0 ? '0' : `${line.failed} (${line.failure})`,
+  ];
+}
+
+/** With three significant digits, but all digits before the point; `–` for an unknown value. */
+export function threeDigits(value: number | undefined): string {
+  if (value === undefined || !Number.isFinite(value)) return '–';
+  if (value >= 100) return Math.round(value).toLocaleString('en-US');
+  return value.toFixed(value >= 10 ? 1 : 2);
+}

@@ -1,0 +1,85 @@
+/** Measurements of one run of the load generator against one server. */
+export interface RunResult {
+  readonly requests: number;
+  readonly failed: number;
+  readonly failure: string | undefined;
+  readonly elapsedMs: number;
+  readonly p50Us: number | undefined;
+  readonly p99Us: number | undefined;
+  /** Used in the run; undefined if the process of the server is not known. */
+  readonly serverCpuUs: number | undefined;
+  /** At the end of the run. */
+  readonly serverResidentBytes: number | undefined;
+  readonly generatorCpuUs: number;
+  /** Of the busiest thread, 0 to 1. */
+  readonly generatorBusy: number;
+}
+
+/** One line of the table. Values are medians of the rounds; `undefined` means not known. */
+export interface Line {
+  readonly row: string;
+  readonly server: string;
+  readonly requestsPerSecond: number;
+  readonly slowestRound: number;
+  readonly fastestRound: number;
+  /** Median over the rounds of this rate divided by that of the peer, in the same round. */
+  readonly toPeer: number | undefined;
+  readonly p50Ms: number | undefined;
+  readonly p99Ms: number | undefined;
+  readonly cpuUsPerRequest: number | undefined;
+  readonly residentMebibytes: number | undefined;
+  readonly generatorCpuUsPerRequest: number;
+  readonly generatorBusy: number;
+  readonly failed: number;
+  readonly failure: string | undefined;
+}
+
+/** A server that could not be measured in a row, because its first request failed. */
+export interface SkippedLine {
+  readonly row: string;
+  readonly server: string;
+  readonly skipped: string;
+}
+
+/** Sums up the rounds of one server in one row. @param peer - rounds of the peer in the same order, if there is one */
+export function summarize(row: string, server: string, rounds: readonly RunResult[], peer?: readonly RunResult[]): Line {
+  const rates = rounds.map(rateOf);
+  const perRequest = ({ requests }: RunResult, us: number | undefined) =>
+    us === undefined ? undefined : us / Math.max(1, requests);
+  const over = (value: (round: RunResult) => number | undefined): number | undefined =>
+    median(rounds.map(value).filter((known) => known !== undefined));
+  const known = (value: number | undefined): number => value ?? Number.NaN;
+  const scaled = (value: number | undefined, by: number) => (value === undefined ? undefined : value / by);
+  return {
+    row,
+    server,
+    requestsPerSecond: known(median(rates)),
+    slowestRound: Math.min(...rates),
+    fastestRound: Math.max(...rates),
+    toPeer: peer && median(rates.map((rate, i) => rate / (peer[i] ? rateOf(peer[i]) : Number.NaN))),
+    p50Ms: scaled(
+      over((round) => round.p50Us),
+      1000,
+    ),
+    p99Ms: scaled(
+      over((round) => round.p99Us),
+      1000,
+    ),
+    cpuUsPerRequest: over((round) => perRequest(round, round.serverCpuUs)),
+    residentMebibytes: scaled(rounds.at(-1)?.serverResidentBytes, 2 ** 20),
+    generatorCpuUsPerRequest: known(over((round) => perRequest(round, round.generatorCpuUs))),
+    generatorBusy: Math.max(...rounds.map((round) => round.generatorBusy)),
+    failed: rounds.reduce((total, round) => total + round.failed, 0),
+    failure: rounds.find((round) => round.failure !== undefined)?.failure,
+  };
+}
+
+/** Requests that succeeded, per second. */
+const rateOf = ({ requests, failed, elapsedMs }: RunResult): number => (1000 * (requests - failed)) / elapsedMs;
+
+/** Returns undefined without values. */
+export function median(values: readonly number[]): number | undefined {
+  const ascending = values.toSorted((a, b) => a - b);
+  const [low, high] = [ascending[(ascending.length - 1) >> 1], ascending[ascending.length >> 1]];
+  return low === undefined || high === undefined ? undefined : (low + high) / 2;
+}

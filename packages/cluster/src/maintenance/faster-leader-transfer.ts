@@ -1,0 +1,51 @@
+import type { Logger } from '@transitd/process';
+import type { Driver } from '@transitd/raft-core';
+import type { CommitResult } from '@transitd/storage-fsm';
+import type { MembershipList } from '../membership/membership-list.ts';
+import { FasterLeader } from '../standbys/faster-leader.ts';
+import type { Standbys } from '../standbys/standbys.ts';
+
+export interface FasterLeaderTransferParts {
+  readonly driver: Pick<Driver<CommitResult>, 'consensus' | 'peers' | 'transfer' | 'writeMs'>;
+  readonly membershipList: Pick<MembershipList, 'member'>;
+  readonly standbys: Pick<Standbys, 'report'>;
+  readonly log: Logger;
+}
+
+/** Transfers leadership away from a node whose disk is much slower than that of another voter, for long enough. */
+export class FasterLeaderTransfer {
+  readonly #parts: FasterLeaderTransferParts;
+  readonly #decision = new FasterLeader();
+
+  constructor(parts: FasterLeaderTransferParts) {
+    this.#parts = parts;
+  }
+
+  /** This node becomes the leader. */
+  leadershipBegins(): void {
+    const byTransfer = this.#parts.driver.consensus().byTransfer ?? false;
+    this.#decision.leadershipBegins({ nowMs: performance.now(), byTransfer });
+  }
+
+  /** Starts a transfer if one is due. Call it every few seconds while this node is active. */
+  transferIfDue(): void {
+    const { driver, membershipList, standbys, log } = this.#parts;
+    const { voters } = driver.consensus().conf;
+    const able = driver.peers().filter(({ id, fit, active }) => fit && active && voters.includes(id));
+    const candidates = able.map(({ id }) => ({ id, writeMs: standbys.report(id)?.writeMs }));
+    const { writeMs } = driver;
+    const nowMs = performance.now();
+    const successor = this.#decision.successor({ nowMs, writeMs, candidates });
+    if (successor === undefined) return;
+    this.#decision.transferStarted(nowMs);
+    const to = membershipList.member(successor)?.name;
+    const theirWriteMs = candidates.find(({ id }) => id === successor)?.writeMs;
+    log.warn(
+      { to, writeMs, theirWriteMs },
+      'leadership is transferred: writes to the disk of this node take much longer than there',
+    );
+    driver.transfer(successor, ({ kind }) => {
+      if (kind !== 'resigned') log.warn({ to }, 'leadership was not transferred: that node did not take it over');
+    });
+  }
+}

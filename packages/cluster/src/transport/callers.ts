@@ -1,0 +1,149 @@
+import { X509Certificate } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import type { NodeId } from '@transitd/raft-core';
+import { fingerprintOf, nameByAny, nameIn } from '../membership/certificate.ts';
+import type { NodeIdentity } from '../membership/identity.ts';
+import type { ListedNode } from '../membership/membership.ts';
+
+/** The rules by which connections to the cluster port are admitted. */
+export interface CallerChecks {
+  /** Returns the authorities that this node trusts, for every connection; by default, the one of the identity. */
+  readonly authorities?: () => readonly X509Certificate[];
+  /** Returns the node that a certificate belongs to, by the newest membership list; used for every call. */
+  readonly memberState: (fingerprint: string) => ListedNode | undefined;
+  /**
+   * Returns the calls, named as in `calls`, that are open to an unlisted node: one with a certificate of the cluster's authority that no
+   * list names. Its other requests are not read.
+   */
+  readonly openToUnlisted?: () => readonly string[];
+  /** A connection was refused; `from` is the id in its certificate, if the cluster's authority signed that. */
+  readonly onRefused?: (refused: { readonly address: string; readonly reason: string; readonly from?: NodeId }) => void;
+}
+
+/** A connection that was admitted, and the node at its far end. */
+export interface Caller {
+  readonly from: NodeId;
+  readonly certificate: string;
+  readonly socket: TLSSocket;
+  /** Requests without a complete answer. */
+  inFlight: number;
+  /** Long-lived streams, which end with the caller's membership: Raft messages and snapshots. */
+  readonly streams: Set<{ end(): void }>;
+}
+
+/** Concurrent TLS handshakes: a further one displaces the oldest, so that silent strangers keep no member out. */
+const handshakesMax = 512;
+/** Connections of all unlisted nodes together. */
+const unlistedMax = 8;
+/** Connections of one node; its client opens fewer. */
+const connectionsPerNodeMax = 256;
+
+/** The connections to the cluster port, and who made them: decides which are admitted, and for how long. */
+export class Callers {
+  readonly #checks: CallerChecks;
+  /** By remote address and port. */
+  readonly #handshakes = new Map<string, Socket>();
+  readonly #admitted = new Map<Duplex, Caller>();
+  readonly #clusterId: string | undefined;
+  #ownAuthority: X509Certificate;
+
+  /** @param identity - of this node: it names the cluster */
+  constructor(checks: CallerChecks, identity: NodeIdentity) {
+    this.#checks = checks;
+    this.#ownAuthority = new X509Certificate(identity.authority);
+    this.#clusterId = nameIn(new X509Certificate(identity.certificate), this.#ownAuthority)?.clusterId;
+  }
+
+  /** This node has renewed its certificate. */
+  useIdentity({ authority }: NodeIdentity): void {
+    this.#ownAuthority = new X509Certificate(authority);
+  }
+
+  /** Returns the caller on an admitted connection. */
+  on(socket: Duplex): Caller | undefined {
+    return this.#admitted.get(socket);
+  }
+
+  /** Ends the streams of nodes that are no longer members, and the connections of unknown nodes. */
+  recheck(): void {
+    for (const caller of this.#admitted.values()) {
+      const memberState = this.memberState(caller);
+      if (memberState === 'member') continue;
+      for (const one of caller.streams) one.end();
+      // An answer in flight is finished: it may be the one that reports the removal itself.
+      if (memberState === undefined && caller.inFlight === 0) caller.socket.destroy();
+    }
+  }
+
+  /** Cuts all connections. */
+  close(): void {
+    for (const socket of [...this.#admitted.keys(), ...this.#handshakes.values()]) socket.destroy();
+  }
+
+  /** Counts a connection without a finished TLS handshake. */
+  handshake(socket: Socket): void {
+    const from = endpointOf(socket);
+    this.#handshakes.set(from, socket);
+    socket.once('close', () => {
+      if (this.#handshakes.get(from) === socket) this.#handshakes.delete(from);
+    });
+    const [oldest] = this.#handshakes.values();
+    if (this.#handshakes.size > handshakesMax) oldest?.destroy();
+  }
+
+  /** Admits a connection whose TLS handshake has finished, or cuts it. */
+  admit(socket: TLSSocket): void {
+    this.#handshakes.delete(endpointOf(socket));
+    socket.on('error', () => undefined); // `close` follows
+    const caller = this.#callerOn(socket);
+    if (caller === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.#admitted.set(socket, caller);
+    socket.once('close', () => this.#admitted.delete(socket));
+  }
+
+  /** Returns the caller, if the cluster's authority signed its certificate and a list names it. A resumed session shows no certificate. */
+  #callerOn(socket: TLSSocket): Caller | undefined {
+    const certificate = socket.getPeerX509Certificate();
+    const address = endpointOf(socket).replace(' ', ':');
+    const refused = (reason: string, from?: NodeId): undefined => {
+      this.#checks.onRefused?.({ address, reason, ...(from !== undefined && { from }) });
+      return undefined;
+    };
+    if (certificate === undefined || socket.isSessionReused()) return refused('it shows no certificate');
+    const name = nameByAny(certificate, this.#checks.authorities?.() ?? [this.#ownAuthority]);
+    if (name === undefined) return refused("its certificate is not signed by this cluster's authority");
+    const from = name.nodeId;
+    if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);
+    const caller = { from, certificate: fingerprintOf(certificate), socket, inFlight: 0, streams: new Set<never>() };
+    if (this.memberState(caller) === undefined && !this.#hasRoomForUnlisted())
+      return refused('the membership list of this node does not name its certificate', from);
+    let connections = 0;
+    for (const one of this.#admitted.values()) if (one.from === from) connections++;
+    return connections < connectionsPerNodeMax ? caller : refused('it has too many connections', from);
+  }
+
+  /** Whether one more connection of an unlisted node is accepted. */
+  #hasRoomForUnlisted(): boolean {
+    if ((this.#checks.openToUnlisted?.() ?? []).length === 0) return false;
+    let unlisted = 0;
+    for (const caller of this.#admitted.values()) if (this.memberState(caller) === undefined) unlisted++;
+    return unlisted < unlistedMax;
+  }
+
+  /** @param call - as in `ClusterListenerOptions.calls` */
+  isOpenToUnlisted(call: string): boolean {
+    return (this.#checks.openToUnlisted?.() ?? []).includes(call);
+  }
+
+  memberState({ from, certificate }: Pick<Caller, 'from' | 'certificate'>): ListedNode['memberState'] | undefined {
+    const listed = this.#checks.memberState(certificate);
+    return listed?.id === from ? listed.memberState : undefined;
+  }
+}
+
+const endpointOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

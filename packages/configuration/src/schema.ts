@@ -1,0 +1,197 @@
+import { isAbsolute, resolve } from 'node:path';
+import { isCidr } from '@transitd/access';
+import { z } from 'zod';
+import { parseByteSize, parseDurationMs } from './units.ts';
+
+/** The prefix of a mount's ciphertext strings, before `:v1:`. */
+export const ciphertextPrefixPattern = /^[a-z][a-z0-9]{0,31}$/;
+
+const durationMs = (fallback: string) =>
+  z
+    .union([z.string(), z.number()])
+    .default(fallback)
+    .transform((text, context) => {
+      const ms = parseDurationMs(text);
+      if (ms === undefined) context.addIssue({ code: 'custom', message: 'must be a duration such as 10s, 150ms or 1h' });
+      return ms ?? 0;
+    });
+
+const byteSize = (fallback: string) =>
+  z
+    .union([z.string(), z.number()])
+    .default(fallback)
+    .transform((text, context) => {
+      const bytes = parseByteSize(text);
+      if (bytes === undefined) context.addIssue({ code: 'custom', message: 'must be a size such as 33554432 or 512MiB' });
+      return bytes ?? 0;
+    });
+
+/** `host:port`; for port 0 the operating system chooses a free port. */
+const listenAddress = z.string().transform((text, context) => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535) {
+    context.addIssue({ code: 'custom', message: 'must be an address such as 127.0.0.1:8200' });
+    return { host: '', port: 0 };
+  }
+  return { host: match[1] ?? match[2] ?? '', port };
+});
+
+/** An address that other nodes connect to: neither the host nor the port may be left open. */
+const peerAddress = z
+  .string()
+  .regex(/^(?:\[[0-9a-fA-F:.]+\]|[^:[\]\s/]{1,253}):[1-9]\d{0,4}$/, 'must be an address such as n1.example:8201')
+  .refine((text) => Number(text.slice(text.lastIndexOf(':') + 1)) <= 65_535, 'must have a port up to 65535');
+
+const tls = z.strictObject({
+  cert_file: z.string(),
+  key_file: z.string(),
+  client_ca_file: z.string().optional(),
+  min_version: z.enum(['1.2', '1.3']).default('1.2'),
+});
+
+const listener = z
+  .strictObject({
+    address: listenAddress,
+    tls: tls.optional(),
+    tls_disable: z.boolean().default(false),
+    max_request_size: byteSize('33554432'),
+    headers_timeout: durationMs('10s').refine((ms) => ms >= 1000 && ms <= 5 * 60_000, 'must be between 1s and 5m'),
+  })
+  .refine((value) => value.tls !== undefined || value.tls_disable, { message: 'needs tls or tls_disable: true' })
+  .refine((value) => value.tls === undefined || !value.tls_disable, { message: 'has both tls and tls_disable' });
+
+const staticKey = { key_id: z.string().min(1).max(128), key_file: z.string().optional(), key_env: z.string().optional() };
+const oneSource = (value: { key_file?: string | undefined; key_env?: string | undefined }): boolean =>
+  (value.key_file === undefined) !== (value.key_env === undefined);
+const needsOneSource = { message: 'needs exactly one of key_file and key_env' };
+
+const seal = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('shamir') }),
+  z
+    .strictObject({
+      type: z.literal('static'),
+      ...staticKey,
+      previous: z.strictObject(staticKey).refine(oneSource, needsOneSource).optional(),
+    })
+    .refine(oneSource, needsOneSource),
+]);
+
+const pkcs11Library = z.strictObject({
+  name: z.string().regex(/^[\w-]{1,64}$/, 'must have 1 to 64 characters: letters, digits, _ and -'),
+  path: z.string().refine(isAbsolute, 'must be an absolute path'),
+});
+
+const deviceName = z.string().regex(/^[\w-]{1,64}$/, 'must have 1 to 64 characters: letters, digits, _ and -');
+const auditDevice = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('file'),
+    name: deviceName,
+    path: z.string().refine(isAbsolute, 'must be an absolute path'),
+    mode: z
+      .string()
+      .regex(/^0?6[0-6][0-4]$/, 'must be a file mode such as "0600" or "0640"')
+      .default('0600')
+      .transform((text) => Number.parseInt(text, 8)),
+    sync: z.boolean().default(false),
+  }),
+  z.strictObject({ type: z.literal('stdout'), name: deviceName }),
+]);
+/** The target of a device. Two devices may not share one: a hash chain has one writer. */
+const targetOf = (device: z.output<typeof auditDevice>): string => (device.type === 'file' ? resolve(device.path) : device.type);
+
+/** Limits of the requests in flight on one node. */
+const limits = z.strictObject({
+  reads: z.int().min(1).max(100_000).default(1024),
+  changes: z.int().min(1).max(100_000).default(256),
+  logins: z.int().min(1).max(100_000).default(64),
+  waiting: z.int().min(0).max(100_000).default(1024),
+  body_memory: byteSize('256MiB').refine((bytes) => bytes >= 1024 * 1024, 'must be at least 1MiB'),
+  connections: z.int().min(16).max(1_000_000).default(4096),
+});
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const log = z.strictObject({ level: z.enum(logLevels).default('info'), format: z.enum(['json', 'pretty']).default('json') });
+
+const tokenTtl = durationMs('768h').refine((ms) => ms >= 1000 && ms <= 3650 * 86_400_000, 'must be between 1s and 3650d');
+
+/** Shortest election timeout of any node. The leases of all other nodes rely on it, whatever their own timeouts are. */
+export const electionTimeoutMsMin = 1000;
+/**
+ * Longest leader lease. A lease is safe while the voters that granted it vote for no other node, which they promise for their own election
+ * timeouts. It is shorter than the shortest election timeout by more than clock rates differ.
+ */
+export const leaseMsMax = 0.8 * electionTimeoutMsMin;
+
+/** The whole configuration: each key, its default and its range. Durations become milliseconds, sizes bytes. */
+export const configSchema = z.strictObject({
+  node_id: z.string().regex(/^[\w.-]{1,64}$/, 'must have 1 to 64 characters: letters, digits, _, . and -'),
+  data_dir: z.string().min(1),
+  api_addr: z.url({ protocol: /^https?$/ }).optional(),
+  cluster_addr: peerAddress.optional(),
+  cluster_listen: listenAddress.optional(),
+  cluster_heartbeat_interval: durationMs('1s').refine((ms) => ms >= 100 && ms <= 60_000, 'must be between 100ms and 1m'),
+  retry_join: z
+    .array(z.url({ protocol: /^https?$/ }))
+    .max(32)
+    .default([]),
+  retry_join_ca_file: z.string().optional(),
+  performance_standby: z.boolean().default(true),
+  non_voter: z.boolean().default(false),
+  listeners: z.array(listener).min(1),
+  telemetry: z
+    .strictObject({
+      address: listenAddress.optional(),
+      prefix: z
+        .string()
+        .regex(/^[a-z][a-z0-9]{0,15}$/)
+        .default('svc'),
+    })
+    .prefault({}),
+  seal: seal.default({ type: 'shamir' }),
+  raft: z
+    .strictObject({
+      heartbeat: durationMs('150ms').refine((ms) => ms >= 20, 'must be at least 20ms'),
+      election_timeout: durationMs('1s').refine((ms) => ms >= electionTimeoutMsMin && ms <= 60_000, 'must be between 1s and 1m'),
+      lease: durationMs('800ms').refine((ms) => ms <= leaseMsMax, `must be at most ${leaseMsMax}ms`),
+      snapshot_threshold: z.int().min(100).default(50_000),
+      trailing_logs: z.int().min(0).default(10_000),
+      disk_reserve: byteSize('512MiB'),
+    })
+    .refine((raft) => raft.election_timeout >= 3 * raft.heartbeat, {
+      message: 'election_timeout must be at least three times heartbeat',
+    })
+    // Each compaction costs synced writes. If it freed next to nothing, every write would cause one.
+    .refine((raft) => raft.trailing_logs <= raft.snapshot_threshold / 2, {
+      message: 'trailing_logs must be at most half of snapshot_threshold',
+    })
+    .prefault({}),
+  barrier_rotation: z
+    .strictObject({
+      max_operations: z.int().min(1_000_000).max(2_147_483_648).default(2_147_483_648),
+      interval: durationMs('0').refine((ms) => ms === 0 || ms >= 24 * 3_600_000, 'must be 0 or at least 24h'),
+    })
+    .prefault({}),
+  pkcs11_libraries: z
+    .array(pkcs11Library)
+    .default([])
+    .refine((libraries) => new Set(libraries.map(({ name }) => name)).size === libraries.length, 'has the same name twice'),
+  audit: z
+    .array(auditDevice)
+    .max(8)
+    .default([])
+    .refine((devices) => new Set(devices.map(({ name }) => name)).size === devices.length, 'has the same name twice')
+    .refine(
+      (devices) => new Set(devices.map(targetOf)).size === devices.length,
+      'has the same file twice, or two devices of type stdout',
+    ),
+  ciphertext_prefix: z.string().regex(ciphertextPrefixPattern).default('svc'),
+  trusted_proxies: z.array(z.string().refine(isCidr, 'must be a CIDR block such as 10.0.0.0/8')).max(64).default([]),
+  jwks_files: z.record(z.string().regex(/^[\w.-]{1,64}$/), z.string().min(1)).default({}),
+  limits: limits.prefault({}),
+  tokens: z
+    .strictObject({ default_ttl: tokenTtl, max_ttl: tokenTtl })
+    .refine((tokens) => tokens.default_ttl <= tokens.max_ttl, { message: 'default_ttl must be at most max_ttl' })
+    .prefault({}),
+  log: log.prefault({}),
+});

@@ -1,0 +1,92 @@
+import { performance } from 'node:perf_hooks';
+import { leaseMsMax } from '@transitd/configuration';
+import type { Clock, Driver } from '@transitd/raft-core';
+import { ClockJump, type ClockReading, readClocks, readWallClock } from './clock-jump.ts';
+import { Wakefulness } from './wakefulness.ts';
+
+/** The event loop and its monotonic clock, for raft-core's driver. */
+const systemClock: Clock = {
+  now: () => performance.now(),
+  afterTurn: (task) => void setImmediate(task),
+  every: (intervalMs, task) => {
+    const timer = setInterval(task, intervalMs);
+    return () => clearInterval(timer);
+  },
+};
+
+export interface LeaseClockOptions {
+  /** Length of a leader lease; 0 turns leases off. */
+  readonly leaseMs: number;
+  /** A clock of the machine jumped by this many milliseconds against the monotonic one. */
+  readonly onJump?: ((ms: number) => void) | undefined;
+}
+
+/** The calls of a driver that show whether it leads. */
+type Leadership = Pick<Driver<unknown>, 'leaseRead' | 'readIndex'>;
+
+/**
+ * Decides how long a lease may be relied on: no longer than the process and the machine's clocks ran without a pause. A lease from before a
+ * pause counts for nothing.
+ */
+export class LeaseClock {
+  readonly #leaseMs: number;
+  readonly #onJump: LeaseClockOptions['onJump'];
+  readonly #jump = new ClockJump(readClocks());
+  readonly #wakefulness = new Wakefulness(leaseMsMax, performance.now());
+  #isConfirming = false;
+
+  constructor({ leaseMs, onJump }: LeaseClockOptions) {
+    this.#leaseMs = leaseMs;
+    this.#onJump = onJump;
+  }
+
+  /** The clock for the driver. Each tick looks at the machine's clocks and shows that consensus runs. */
+  readonly forDriver: Clock = {
+    ...systemClock,
+    every: (intervalMs, task) =>
+      systemClock.every(intervalMs, () => {
+        this.#look(readClocks());
+        this.#wakefulness.ticked(performance.now());
+        task();
+      }),
+  };
+
+  /** Looks at the clocks; returns the monotonic time of the newest jump, negative infinity before the first. */
+  jumpedMs(): number {
+    this.#look(readWallClock());
+    return this.#jump.jumpedMs;
+  }
+
+  /**
+   * Returns whether a leader lease holds. After a jump none does for the length of a lease: older rounds have expired by then, by any
+   * clock.
+   */
+  holdsLease(driver: Leadership): boolean {
+    return performance.now() - this.jumpedMs() >= this.#leaseMs && driver.leaseRead();
+  }
+
+  /** Returns whether the process has run without a pause, or leads for certain since; if not, asks a quorum so that a later call knows. */
+  isAwake(driver: Leadership): boolean {
+    const holdsLease = this.holdsLease(driver); // looks at the clocks too
+    const isAwake = this.#wakefulness.isAwake(performance.now(), () => holdsLease);
+    if (!isAwake) this.#confirmLeadership(driver);
+    return isAwake;
+  }
+
+  #confirmLeadership(driver: Leadership): void {
+    if (this.#isConfirming) return;
+    this.#isConfirming = true;
+    const requestedMs = performance.now();
+    driver.readIndex(({ kind }) => {
+      this.#isConfirming = false;
+      if (kind === 'readable') this.#wakefulness.confirmed(performance.now(), requestedMs);
+    });
+  }
+
+  #look(reading: ClockReading): void {
+    const jumpMs = this.#jump.look(reading);
+    if (jumpMs === 0) return;
+    this.#wakefulness.paused(this.#jump.jumpedMs);
+    this.#onJump?.(jumpMs);
+  }
+}

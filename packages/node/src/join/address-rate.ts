@@ -1,0 +1,30 @@
+import { admission, type Bucket, callerGroup, type Rate, RateLimited } from '@transitd/access';
+
+/** Most callers that are remembered; the one with the oldest request is forgotten first. */
+const callersMax = 4096;
+
+/** Limits how often each address may make one kind of request. All addresses of an IPv6 /64 count as one caller. */
+export class AddressRate {
+  readonly #rate: Rate;
+  readonly #refusal: string;
+  readonly #now: () => number;
+  readonly #buckets = new Map<string, Bucket>();
+
+  /** @param refusal - the error text @param now - monotonic, in milliseconds */
+  constructor(rate: Rate, { refusal, now }: { readonly refusal: string; readonly now: () => number }) {
+    this.#rate = rate;
+    this.#refusal = refusal;
+    this.#now = now;
+  }
+
+  /** Counts one request. @throws RateLimited */
+  admit(address: string): void {
+    const caller = callerGroup(address);
+    const { bucket, admitted, waitMs } = admission(this.#buckets.get(caller), this.#rate, this.#now());
+    this.#buckets.delete(caller);
+    const oldest = this.#buckets.size >= callersMax ? this.#buckets.keys().next() : undefined;
+    if (oldest?.done === false) this.#buckets.delete(oldest.value);
+    this.#buckets.set(caller, bucket);
+    if (!admitted) throw new RateLimited(this.#refusal, { limit: this.#rate.rate, resetS: Math.ceil(waitMs / 1000) });
+  }
+}

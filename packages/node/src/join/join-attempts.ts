@@ -1,0 +1,242 @@
+import type { SealConfig, SealStatus } from '@transitd/barrier';
+import { JoinError, writeIdentity } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
+import type { Logger } from '@transitd/process';
+import { StoreError } from '@transitd/storage-fsm';
+import type { DataDirectory } from '../storage/data-directory.ts';
+import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './joining.ts';
+
+export interface JoinAttemptsParts {
+  readonly config: Config;
+  readonly seal: SealConfig;
+  readonly directory: DataDirectory;
+  readonly log: Logger;
+  readonly apiAddress: () => string;
+  readonly isListening: () => boolean;
+  readonly isMember: () => boolean;
+  /** Starts the node that the data directory holds, and unseals it with the shares of the join. A failure leaves no trace in memory. */
+  readonly start: (joining?: Joining) => Promise<void>;
+}
+
+/** Between two attempts to prefer the configured cluster to the one that a request named. */
+const preferMs = 5_000;
+
+/**
+ * The attempts of a node to become a member of a cluster, one at a time: to bootstrap one, join one, or start a node that was created
+ * before.
+ */
+export class JoinAttempts {
+  readonly #parts: JoinAttemptsParts;
+  /** The join in progress, or waiting for the shares of the seal. */
+  #joining: Joining | undefined;
+  /** Its target is the configured one, which a caller without a token cannot replace. */
+  #isConfigured = false;
+  #preferredMs = Number.NEGATIVE_INFINITY;
+  /** Id and key of the attempts so far, unless one of them was refused. */
+  #candidate: Candidate | undefined;
+  /** The target of a join request with `retry`. */
+  #retryTarget: JoinTarget | undefined;
+  #attempt: Promise<unknown> | undefined;
+  #closed = false;
+
+  constructor(parts: JoinAttemptsParts) {
+    this.#parts = parts;
+  }
+
+  /** The seal of the cluster that this node is joining. */
+  get sealStatus(): SealStatus | undefined {
+    return this.#joining?.sealStatus;
+  }
+
+  /**
+   * Runs one attempt at a time: two would both create a node in one directory.
+   * @param what - past participle for the refusal of a second attempt, e.g. `initialized`
+   * @throws StoreError `busy`, `stopped`
+   */
+  async exclusively<T>(what: string, task: () => Promise<T>): Promise<T> {
+    if (this.#attempt !== undefined) throw new StoreError('busy', `this node is already being ${what}`);
+    if (this.#closed) throw new StoreError('stopped', 'this node is stopping');
+    const attempt = task();
+    this.#attempt = attempt;
+    try {
+      return await attempt;
+    } finally {
+      this.#attempt = undefined;
+      if (this.#parts.isMember()) this.#forget(); // a member joins no other cluster
+    }
+  }
+
+  /** Starts a node that was created here but failed to start, for example because its cluster port was in use. */
+  async resume(): Promise<void> {
+    const { directory, isMember, start } = this.#parts;
+    if (isMember() || this.#attempt !== undefined || !(await directory.holdsNode())) return;
+    await this.exclusively('started', async () => {
+      if (!isMember()) await start();
+    });
+  }
+
+  /**
+   * Joins the cluster of the first of these addresses that admits this node, for a caller without a token: the log has the reason of a
+   * failure, the caller gets the same error for all.
+   * @returns whether the node is a member now. With a Shamir seal the last share completes the join; with `retry` it is repeated in the
+   * background. A join of the configured cluster that waits for shares stays, and the request is ignored.
+   * @throws JoinError, StoreError
+   */
+  async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+    if (this.#joining !== undefined && this.#isConfigured) {
+      this.#parts.log.warn('a join request was ignored: this node is joining the cluster that retry_join names');
+      return { joined: false };
+    }
+    try {
+      return await this.#join(request, { retry: request.retry === true });
+    } catch (error) {
+      throw this.#callerError(error);
+    }
+  }
+
+  /** @param retry - true makes this the target of retries, false ends retries; they stay as they are when absent */
+  #join(
+    request: JoinTarget,
+    { retry, isConfigured = false }: { readonly retry?: boolean; readonly isConfigured?: boolean } = {},
+  ): Promise<{ readonly joined: boolean }> {
+    return this.exclusively('joined to a cluster', async () => {
+      if (retry !== undefined) this.#retryTarget = retry ? request : undefined;
+      this.#forget();
+      try {
+        return await this.#begin(await this.#prepare(request), isConfigured);
+      } catch (error) {
+        this.#forget();
+        if (error instanceof JoinError && error.code === 'join_malformed') this.#retryTarget = undefined;
+        if (this.#retryTarget === undefined || !(error instanceof JoinError)) throw error;
+        this.#logRetry(error);
+        return { joined: false };
+      }
+    });
+  }
+
+  async #prepare(target: JoinTarget): Promise<Joining> {
+    const { seal, config, apiAddress } = this.#parts;
+    this.#candidate ??= await newCandidate();
+    return Joining.prepare({ seal, config, apiAddress: apiAddress(), candidate: this.#candidate, ...target });
+  }
+
+  /** Completes the join, or waits for the shares that it needs. */
+  async #begin(joining: Joining, isConfigured: boolean): Promise<{ readonly joined: boolean }> {
+    this.#joining = joining;
+    this.#isConfigured = isConfigured;
+    if (!joining.ready) return { joined: false };
+    await this.#complete(joining);
+    return { joined: true };
+  }
+
+  /**
+   * Accepts a share of the cluster that this node is joining; false when it is not joining one.
+   * @throws BarrierError, JoinError, StoreError
+   */
+  async addShare(share: Uint8Array): Promise<boolean> {
+    const joining = this.#joining;
+    if (joining === undefined) return false;
+    await this.exclusively('joined to a cluster', async () => {
+      try {
+        if (joining.addShare(share)) await this.#complete(joining);
+      } catch (error) {
+        // These shares do not open the seal. They have to be given again, for the seal of that time.
+        if (error instanceof JoinError && isFinal(error)) this.#forget();
+        throw this.#callerError(error);
+      }
+    });
+    return true;
+  }
+
+  /** Discards the shares given so far. */
+  reset(): void {
+    this.#joining?.reset();
+  }
+
+  /** Tries again to start or to join; called every second while this node does not belong to a cluster. */
+  async retry(): Promise<void> {
+    const { config, isListening, isMember } = this.#parts;
+    if (this.#attempt !== undefined || this.#closed || !isListening()) return;
+    try {
+      if (this.#joining !== undefined) return await this.#preferConfigured();
+      await this.resume();
+      // The configured target first: the other may come from a caller without a token. The second is needed only if the first one failed.
+      const configured = await configuredTarget(config);
+      for (const target of [configured, this.#retryTarget])
+        if (target !== undefined && !isMember() && this.#joining === undefined)
+          await this.#join(target, { isConfigured: target === configured });
+    } catch (error) {
+      this.#logRetry(error);
+    }
+  }
+
+  /**
+   * Replaces the join that a request has named once the configured cluster responds: the request may come from a caller without a token,
+   * who could otherwise keep this node waiting for the shares of another cluster. Until it responds, that join stays.
+   */
+  async #preferConfigured(): Promise<void> {
+    const target = await configuredTarget(this.#parts.config);
+    if (this.#isConfigured || target === undefined || performance.now() - this.#preferredMs < preferMs) return;
+    this.#preferredMs = performance.now();
+    const joining = await this.#prepare(target);
+    try {
+      await this.exclusively('joined to a cluster', async () => {
+        if (this.#parts.isMember()) return;
+        this.#forget();
+        await this.#begin(joining, true);
+      });
+    } finally {
+      if (this.#joining !== joining) joining.close();
+    }
+  }
+
+  /** Ends the join in progress, and refuses new attempts. */
+  close(): void {
+    this.#closed = true;
+    this.#joining?.close();
+  }
+
+  /** Resolves when no attempt is in progress; never rejects. */
+  async ended(): Promise<void> {
+    await this.#attempt?.catch(() => undefined);
+  }
+
+  /** Completes the join with the seal's key or shares; the node unseals with them once it has the cluster's records. */
+  async #complete(joining: Joining): Promise<void> {
+    const { directory, start, log } = this.#parts;
+    const { clusterId, nodeId, identity } = await joining.complete().catch((error: unknown) => {
+      // A refused id may not be used again. An attempt without a response may have been admitted, and is repeated with the same id.
+      if (!(error instanceof JoinError && error.code === 'leader_unavailable')) this.#candidate = undefined;
+      throw error;
+    });
+    this.#candidate = undefined;
+    await writeIdentity(directory.path, identity);
+    await directory.joinCluster({ clusterId, nodeId });
+    await start(joining).finally(() => this.#forget());
+    log.info({ cluster: clusterId }, 'this node has joined the cluster');
+  }
+
+  /** Returns the error for a caller without a token, which must not learn whether and how an address responded. */
+  #callerError(error: unknown): unknown {
+    if (!(error instanceof JoinError) || isOfCaller(error)) return error;
+    this.#parts.log.warn({ reason: error.message }, 'this node could not join a cluster');
+    return new JoinError('leader_unavailable', 'this node could not join: its log says why');
+  }
+
+  #forget(): void {
+    this.#joining?.close();
+    this.#joining = undefined;
+  }
+
+  #logRetry(error: unknown): void {
+    this.#parts.log.info(
+      { reason: error instanceof Error ? error.message : String(error) },
+      'this node has not joined a cluster yet; it retries every second',
+    );
+  }
+}
+
+/** The error comes from the request or from this node, not from an address that was called. */
+const isOfCaller = ({ code }: JoinError): boolean => code === 'join_malformed' || code === 'seal_changed';
+
+const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';

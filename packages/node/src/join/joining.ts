@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Barrier, BarrierError, type SealConfig, type SealStatus } from '@transitd/barrier';
+import { JoinClient, JoinError, makeRequest, type NodeIdentity, PendingJoin, sendByHttp } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
+import type { NodeId } from '@transitd/raft-core';
+import { newNodeId } from '../storage/data-directory.ts';
+
+/** A cluster to join. */
+export interface JoinTarget {
+  /** API addresses of members. */
+  readonly leaders: readonly string[];
+  /** PEM: the authorities that sign the certificates of https addresses; those of the system when absent. */
+  readonly ca?: string;
+  readonly nonVoter?: boolean;
+  /** Repeat a failed join until the node is a member. */
+  readonly retry?: boolean;
+}
+
+/** The result of a join. */
+export interface JoinedNode {
+  readonly clusterId: string;
+  readonly nodeId: NodeId;
+  readonly identity: NodeIdentity;
+}
+
+/** Id and key of a node that asks to join. They stay the same until it is known whether a leader has admitted the node. */
+export interface Candidate {
+  readonly nodeId: NodeId;
+  /** PEM. */
+  readonly key: string;
+  /** PEM, PKCS #10. */
+  readonly request: string;
+}
+
+export async function newCandidate(): Promise<Candidate> {
+  const nodeId = newNodeId();
+  return { nodeId, ...(await makeRequest(nodeId)) };
+}
+
+/** Returns the target in `retry_join`; undefined when the configuration has none. @throws JoinError */
+export async function configuredTarget({ retry_join, retry_join_ca_file }: Config): Promise<JoinTarget | undefined> {
+  if (retry_join.length === 0) return undefined;
+  if (retry_join_ca_file === undefined) return { leaders: retry_join };
+  try {
+    return { leaders: retry_join, ca: await readFile(retry_join_ca_file, 'utf8') };
+  } catch (error) {
+    throw new JoinError(
+      'leader_unavailable',
+      `retry_join_ca_file ${retry_join_ca_file} cannot be read: ${(error as NodeJS.ErrnoException).code}`,
+    );
+  }
+}
+
+/** One join of one cluster. With a static seal it can be completed at once; with a Shamir seal it needs the shares first. */
+export class Joining {
+  readonly #client: JoinClient;
+  readonly #nodeId: NodeId;
+  readonly #seal: SealConfig;
+  readonly #pending: PendingJoin | undefined;
+  readonly #abort: AbortController;
+
+  private constructor(parts: {
+    client: JoinClient;
+    nodeId: NodeId;
+    seal: SealConfig;
+    pending: PendingJoin | undefined;
+    abort: AbortController;
+  }) {
+    this.#client = parts.client;
+    this.#nodeId = parts.nodeId;
+    this.#seal = parts.seal;
+    this.#pending = parts.pending;
+    this.#abort = parts.abort;
+  }
+
+  /** Prepares a join; with a Shamir seal it asks a leader for the terms under which shares are given. @throws JoinError */
+  static async prepare({
+    config,
+    seal,
+    apiAddress,
+    leaders,
+    ca,
+    candidate,
+    nonVoter = config.non_voter,
+  }: JoinTarget & {
+    readonly config: Config;
+    readonly seal: SealConfig;
+    readonly apiAddress: string;
+    readonly candidate: Candidate;
+  }): Promise<Joining> {
+    if (config.cluster_addr === undefined)
+      throw new JoinError(
+        'join_malformed',
+        'this node has no cluster_addr in its configuration, so other nodes could not connect to it: set it and restart',
+      );
+    const abort = new AbortController();
+    const { nodeId, key, request } = candidate;
+    const joiner = { id: nodeId, name: config.node_id, apiAddress, clusterAddress: config.cluster_addr, nonVoter, request };
+    const send = sendByHttp({ signal: abort.signal, ...(ca !== undefined && { ca }) });
+    const client = new JoinClient({ joiner, key, leaders, send, randomBytes });
+    const pending = seal.type === 'shamir' ? new PendingJoin((await client.prepare()).terms) : undefined;
+    return new Joining({ client, nodeId, seal, pending, abort });
+  }
+
+  /** Whether the join can be completed without shares. */
+  get ready(): boolean {
+    return this.#pending === undefined;
+  }
+
+  /** The seal of the cluster while shares are collected; the cluster is known to be initialized. */
+  get sealStatus(): SealStatus | undefined {
+    return this.#pending && { ...this.#pending.sealStatus, initialized: true };
+  }
+
+  /** Accepts a share of the cluster's seal; returns whether there are enough. @throws BarrierError `invalid_share` */
+  addShare(share: Uint8Array): boolean {
+    if (this.#pending === undefined) return true;
+    return this.#pending.addShare(share);
+  }
+
+  reset(): void {
+    this.#pending?.reset();
+  }
+
+  /** Joins. The shares are kept for another attempt if it fails. @throws JoinError */
+  async complete(): Promise<JoinedNode> {
+    const joined =
+      this.#seal.type === 'shamir' && this.#pending !== undefined
+        ? await this.#client.complete(this.#pending.shares, this.#pending.terms)
+        : await this.#client.complete(this.#seal as Extract<SealConfig, { type: 'static' }>);
+    const { clusterId, key, certificate, authority, membersAtJoin } = joined;
+    return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, membersAtJoin } };
+  }
+
+  /** Unseals the new member with the shares of the join, once it has received the cluster's records. @throws BarrierError, StoreError */
+  async unseal(barrier: Barrier): Promise<void> {
+    const shares = this.#pending?.shares.given ?? [];
+    if (shares.length === 0) return;
+    for (const endMs = performance.now() + recordsWithinMs; ; await pause(retryMs)) {
+      try {
+        for (const share of barrier.state.initialized ? shares : []) await barrier.unseal(share);
+        if (!barrier.state.sealed || performance.now() > endMs) return;
+      } catch (error) {
+        // A node that replays the log from its beginning may have an older seal, of other shares, before the present one.
+        if (!(error instanceof BarrierError) || performance.now() > endMs) throw error;
+      }
+    }
+  }
+
+  close(): void {
+    this.#abort.abort();
+    this.reset();
+  }
+}
+
+/** How long a new member waits for the records that its shares unseal. After that the shares have to be given again. */
+const recordsWithinMs = 10_000;
+const retryMs = 50;

@@ -1,0 +1,76 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Storage } from '@transitd/cluster';
+import { requireOwnerOnly, StartError } from '@transitd/process';
+import { bootstrapBase, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
+import { createNode, hasNode, type LockedDirectory, lockNodeDirectory, StorageInUse } from '@transitd/storage-fsm';
+import { openStorage, type StorageOptions } from './open-storage.ts';
+
+/** The data directory of a node, locked by this process from `open` to `close`, whether it contains a node or not. */
+export class DataDirectory {
+  readonly #path: string;
+  readonly #locked: LockedDirectory;
+
+  private constructor(path: string, locked: LockedDirectory) {
+    this.#path = path;
+    this.#locked = locked;
+  }
+
+  /** @throws StartError when users other than its owner can access it, or it cannot be used; StorageInUse */
+  static async open(path: string): Promise<DataDirectory> {
+    try {
+      if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false) throw new StartError(`${path} is not a directory`);
+      requireOwnerOnly(path);
+      requireOwnerOnly(join(path, 'node.state'));
+      return new DataDirectory(path, await lockNodeDirectory(path));
+    } catch (error) {
+      if (error instanceof StartError) throw new StartError(`data_dir: ${error.message}`);
+      if (error instanceof StorageInUse) throw error;
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw new StartError(`data_dir: ${path} cannot be used: ${code ?? message}`);
+    }
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  /** Returns whether a node was created here. @throws StorageDamaged */
+  holdsNode(): Promise<boolean> {
+    return hasNode(this.#path);
+  }
+
+  /** Creates the first node of a new cluster, its only voter. */
+  async bootstrapCluster(): Promise<void> {
+    const nodeId = newNodeId();
+    await createNode(this.#path, { clusterId: randomUUID(), nodeId, base: bootstrapBase(nodeId) }, this.#locked.disk);
+  }
+
+  /** Creates a node that a cluster has admitted: it receives its log and its configuration from the leader. */
+  async joinCluster({ clusterId, nodeId }: { readonly clusterId: string; readonly nodeId: NodeId }): Promise<void> {
+    await createNode(this.#path, { clusterId, nodeId, base: emptyBase }, this.#locked.disk);
+  }
+
+  /**
+   * Opens the log and the records, without starting consensus.
+   * @throws StorageDamaged, StorageInUse, StorageFailed, LogDamage
+   */
+  openStorage(options: StorageOptions): Promise<Storage> {
+    return openStorage({ ...options, directory: this.#path, disk: this.#locked.disk });
+  }
+
+  close(): Promise<void> {
+    return this.#locked.unlock();
+  }
+}
+
+/** Returns 48 random bits, never 0. An id identifies one disk and is never used again. */
+export const newNodeId = (): NodeId => randomBytes(6).readUIntBE(0, 6) || 1;
+
+const emptyBase: SnapshotMeta = {
+  index: 0,
+  term: 0,
+  conf: { voters: [], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false, context: new Uint8Array() },
+  confIndex: 0,
+};

@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import type { MembershipPorts, Storage } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
+import type { NodeObserver } from '@transitd/process';
+import {
+  type ConfState,
+  Driver,
+  type DriverLimits,
+  type DriverStatus,
+  type LogIndex,
+  type NodeId,
+  type Random,
+} from '@transitd/raft-core';
+import {
+  type CommitResult,
+  type Consensus,
+  type Disk,
+  DiskReserve,
+  KeyValueMachine,
+  LocalReplica,
+  NodeSnapshots,
+  SegmentLog,
+  type SnapshotLink,
+  StoreError,
+} from '@transitd/storage-fsm';
+import { LeaseClock } from '../clock/lease-clock.ts';
+
+export interface StorageOptions extends Pick<Config, 'raft'> {
+  /** Called once when the disk failed or an invariant was violated: the process must end. */
+  readonly onFatal: (error: Error) => void;
+  readonly onStatus: (status: DriverStatus) => void;
+  /** The configuration in force, or the newest committed one, has changed. */
+  readonly onConfiguration: () => void;
+  /** A clock of the machine jumped by this many milliseconds against the monotonic one: no earlier lease or heartbeat counts. */
+  readonly onClockJump?: (ms: number) => void;
+  readonly observer: NodeObserver;
+  /** Absent on a node that no other node can join. */
+  readonly membership?: MembershipPorts;
+}
+
+/**
+ * Returns the driver's limits. The election jitter is half of the paper's: with three to five nodes two candidates at once are rare enough.
+ */
+export const raftLimits = (raft: Config['raft']): Partial<DriverLimits> => ({
+  heartbeatMs: raft.heartbeat,
+  electionMs: raft.election_timeout,
+  electionJitterMs: raft.election_timeout / 2,
+  leaseMs: raft.lease,
+  compactAfterEntries: raft.snapshot_threshold,
+  keepTrailingEntries: raft.trailing_logs,
+});
+
+/** Opens the log, the state and the driver over them. @throws StorageDamaged, StorageFailed, LogDamage */
+export async function openStorage({
+  directory,
+  disk,
+  raft,
+  onFatal,
+  onStatus,
+  onConfiguration,
+  onClockJump,
+  observer,
+  membership,
+}: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
+  const log = await SegmentLog.open(directory, { onFailure: onFatal, disk });
+  const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure: onFatal });
+  log.verifyAgainstState(machine.flushedAtOpen);
+  const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
+  const { promise: leads, resolve: nowLeads, reject: neverLeads } = Promise.withResolvers<void>();
+  leads.catch(() => undefined); // its rejection reaches those who await it; there may be none
+  const snapshots = new NodeSnapshots({
+    log,
+    machine,
+    disk,
+    diskLow: () => reserve.diskLow(),
+    link: membership?.link ?? noLink,
+    onFetchFailed: (error) => membership?.onFetchFailed(error),
+  });
+  const peers = membership?.peers({ ...log.start, snapshots, random: systemRandom });
+  const leaseClock = new LeaseClock({ leaseMs: raft.lease, onJump: onClockJump });
+  const driver = new Driver<CommitResult>(
+    { log, stateMachine: machine, clock: leaseClock.forDriver, ...(peers && { peers }) },
+    {
+      ...(membership && {
+        removed: membership.removed ?? false,
+        onRemoved: (atIndex: LogIndex) => membership.onRemoved?.(atIndex),
+        removedAt: (id: NodeId) => membership.removedAt?.(id),
+        promotes: (id: NodeId, conf: ConfState) => membership.promotes?.(id, conf) ?? false,
+      }),
+      onFatal,
+      onConfiguration,
+      onConfCommitted: onConfiguration,
+      onStatus: (status) => {
+        if (status.ready) nowLeads();
+        onStatus(status);
+      },
+      hasRoom: () => reserve.hasRoom(),
+      limits: raftLimits(raft),
+    },
+  );
+  // A driver without peers sends no snapshots, but backups are made of them too.
+  if (peers === undefined) snapshots.serve({ describe: (index) => driver.snapshotMeta(index), failed: () => undefined });
+  const stop = async (): Promise<void> => {
+    neverLeads(new StoreError('stopped', 'this node is stopping'));
+    await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));
+    await snapshots.close();
+    await machine.close();
+    await reserve.stop();
+  };
+  let stopped: Promise<void> | undefined;
+  return {
+    replica: new LocalReplica({ consensus: timedConsensus(driver, observer), machine, diskLow: () => reserve.diskLow() }),
+    driver,
+    machine,
+    snapshots,
+    diskLow: () => reserve.diskLow(),
+    isAwake: () => leaseClock.isAwake(driver),
+    holdsLease: () => leaseClock.holdsLease(driver),
+    clockJumpedMs: () => leaseClock.jumpedMs(),
+    leads,
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+/** Consensus that reports how long each commit took. */
+function timedConsensus(driver: Driver<CommitResult>, observer: NodeObserver): Consensus {
+  return {
+    propose: (data, done) => {
+      const startMs = performance.now();
+      driver.propose(data, (outcome) => {
+        if (outcome.kind === 'applied') observer.committed(performance.now() - startMs);
+        done(outcome);
+      });
+    },
+    readIndex: (done) => driver.readIndex(done),
+    status: () => driver.status(),
+  };
+}
+
+const systemRandom: Random = { uint32: () => randomBytes(4).readUInt32BE() };
+
+const noLink: SnapshotLink = { open: () => Promise.reject(new StoreError('stopped', 'this node has no peers')) };

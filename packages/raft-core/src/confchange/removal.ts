@@ -1,0 +1,35 @@
+import type { LogIndex, NodeId } from '../types.ts';
+import type { ConfAt } from './conf-history.ts';
+import { membersOf } from './conf-state.ts';
+
+/** Whether this node was removed from its cluster, as far as it knows. */
+export class Removal {
+  readonly #id: NodeId;
+  /** The entry that removed it; infinity if an earlier incarnation was told. */
+  #at: LogIndex | undefined;
+
+  constructor(id: NodeId, { wasTold }: { readonly wasTold: boolean }) {
+    this.#id = id;
+    this.#at = wasTold ? Number.POSITIVE_INFINITY : undefined;
+  }
+
+  /** Returns whether this node is removed. That is final unless a later configuration names it again. */
+  isInForce(newest: ConfAt): boolean {
+    return this.#at !== undefined && !this.#isAddedBy(newest, this.#at);
+  }
+
+  note(atIndex: LogIndex): void {
+    this.#at = atIndex;
+  }
+
+  /**
+   * Ends the removal once a later configuration that names this node is committed; a removal by a newer entry counts from its own commit.
+   */
+  committed(conf: ConfAt): void {
+    if (this.#at !== undefined && this.#isAddedBy(conf, this.#at)) this.#at = undefined;
+  }
+
+  #isAddedBy({ index, conf }: ConfAt, at: LogIndex): boolean {
+    return index > at && membersOf(conf).has(this.#id);
+  }
+}

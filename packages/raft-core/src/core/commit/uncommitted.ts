@@ -1,0 +1,29 @@
+/**
+ * Payload bytes that a leader has accepted and not yet committed. Above the limit proposals are refused, so that a stuck quorum does not
+ * fill the memory; if nothing else waits, one proposal of any size passes.
+ */
+export class UncommittedBytes {
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Counts the payload if there is room; returns false otherwise. Empty payloads always pass. */
+  add(bytes: number): boolean {
+    if (bytes > 0 && this.#bytes > 0 && this.#bytes + bytes > this.#bytesMax) return false;
+    this.take(bytes);
+    return true;
+  }
+
+  /** Counts an entry that must not be refused: a configuration may be what restores the quorum that everything else waits for. */
+  take(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  /** Subtracts committed bytes, never below 0: entries of earlier leaders were not counted. */
+  committed(bytes: number): void {
+    this.#bytes = Math.max(0, this.#bytes - bytes);
+  }
+}

@@ -1,0 +1,55 @@
+import { invariant } from '../../invariant.ts';
+
+export interface RaftLimits {
+  /** Limit of payload bytes accepted and not yet committed. */
+  readonly uncommittedBytesMax: number;
+  /**
+   * Limit of payload bytes of committed entries that are not yet in both the log and the state on this node's disk. Above it a leader takes
+   * no proposals and a follower no entries, so that a hanging state store does not fill the memory.
+   */
+  readonly memoryBytesMax: number;
+  /** Limit of payload bytes of one entry. */
+  readonly entryBytesMax: number;
+  /** Limit of payload bytes of the committed entries in one `Ready`. */
+  readonly committedBytesMax: number;
+  /** Limit of payload bytes of one Append; a larger entry is sent alone. */
+  readonly messageBytesMax: number;
+  /** Limit of Appends sent to one peer and not answered. */
+  readonly inflightMessagesMax: number;
+  /** Limit of payload bytes sent to one peer and not answered. */
+  readonly inflightBytesMax: number;
+  readonly heartbeatMs: number;
+  /** Minimum time for which a node trusts a leader after its last message. */
+  readonly electionMs: number;
+  /**
+   * Campaigns start up to this much later, at random. A longer time makes two simultaneous campaigns rarer; a shorter time elects a leader
+   * sooner.
+   */
+  readonly electionJitterMs: number;
+  /** How long an answered round backs lease reads; 0 turns lease reads off. */
+  readonly leaseMs: number;
+}
+
+export const raftLimits: RaftLimits = {
+  uncommittedBytesMax: 64 * 2 ** 20,
+  memoryBytesMax: 128 * 2 ** 20,
+  entryBytesMax: 8 * 2 ** 20,
+  committedBytesMax: 2 ** 20,
+  messageBytesMax: 2 ** 20,
+  inflightMessagesMax: 256,
+  inflightBytesMax: 4 * 2 ** 20,
+  heartbeatMs: 150,
+  electionMs: 1_000,
+  electionJitterMs: 1_000,
+  leaseMs: 800,
+};
+
+/**
+ * A leader's clock at rate 0.9 takes 889 ms of real time for 800 of its own; a follower's clock at rate 1.1 ends its promise of 1 000 ms
+ * after 909. So a lease of 0.8 election timeouts ends first while every clock rate differs by less than a tenth from real time.
+ */
+export function checkLimits({ electionMs, electionJitterMs, heartbeatMs, leaseMs }: RaftLimits): void {
+  invariant(leaseMs <= 0.8 * electionMs, 'a lease ends before the promise that backs it', { leaseMs, electionMs });
+  invariant(heartbeatMs > 0 && heartbeatMs < electionMs, 'heartbeats are more frequent than elections', { heartbeatMs });
+  invariant(electionJitterMs >= 1, 'nodes do not campaign all at once', { electionJitterMs });
+}

@@ -1,0 +1,200 @@
+import type {
+  ConfChange,
+  ConfState,
+  Entry,
+  Fitness,
+  HardState,
+  LogIndex,
+  Message,
+  NodeId,
+  Role,
+  SnapshotMeta,
+  Term,
+} from '../../types.ts';
+
+/** Why the core refuses a request; it certainly had no effect. */
+export type CoreRefusal = 'notLeader' | 'busy' | 'tooLarge' | 'transferring' | 'sealed' | 'removed' | 'faulty';
+
+/**
+ * `confPending`: an earlier change, or the first entry of this leader's term, is not committed yet. `confInvalid`: the change is not
+ * possible from the configuration in force.
+ */
+export type ConfRefusal = CoreRefusal | 'confPending' | 'confInvalid';
+
+export type ProposeResult<Refusal = CoreRefusal> =
+  | { readonly accepted: true; readonly index: LogIndex; readonly term: Term }
+  | { readonly accepted: false; readonly reason: Refusal };
+
+/** The read `ctx` is linearizable once everything up to `index` is applied on this node. */
+export interface ReadResult {
+  readonly ctx: number;
+  readonly index: LogIndex;
+}
+
+/** Entries that are no longer in memory, to be read for a peer, or for this node's own state machine (`for` 0). */
+export interface LogReadRequest {
+  readonly for: NodeId;
+  readonly lo: LogIndex;
+  readonly hi: LogIndex;
+}
+
+/** News for the node around the core; no action on it is needed for safety. */
+export type CoreEvent =
+  /** The configuration in force: at the start, when its entry is appended, and again when it is rolled back. */
+  | { readonly type: 'confChanged'; readonly index: LogIndex; readonly conf: ConfState }
+  /** The newest committed configuration changed. */
+  | { readonly type: 'confCommitted'; readonly index: LogIndex; readonly conf: ConfState }
+  /** This node is no longer a member: its own log or another member says so. */
+  | { readonly type: 'removedFromCluster'; readonly atIndex: LogIndex };
+
+/** One batch of effects, handed out once. The driver carries them out in the order of the fields. */
+export interface Ready {
+  /** Increasing; `persisted(seq)` acknowledges this batch and all earlier ones. */
+  readonly seq: number;
+  readonly events: readonly CoreEvent[];
+  /** To be read from the log as it is now, before the writes of this batch; each request is answered by `logRead` once. */
+  readonly readLog: readonly LogReadRequest[];
+  /** May be sent at once, in parallel with the write. */
+  readonly immediate: readonly Message[];
+  /** The commit index, if it is newer than any handed out before: a hint for the next start, stored when that costs nothing. */
+  readonly commitHint?: LogIndex;
+  /** Present when the term or vote changed; must be durable before the entries of this batch. */
+  readonly hardState?: HardState;
+  /**
+   * The received snapshot replaces log and state, after all earlier writes and before all later ones. The entries of this batch, if any,
+   * follow it.
+   */
+  readonly snapshot?: SnapshotMeta;
+  /** To be stored, contiguous; the first one may be at or below the last stored entry and supersedes everything from there. */
+  readonly entries: readonly Entry[];
+  /** To be sent when this batch and all earlier ones are durable. */
+  readonly afterPersist: readonly Message[];
+  /** To be applied in order, limited in bytes; stable on this node unless `applyAhead` allows otherwise. */
+  readonly committed: readonly Entry[];
+  /** A snapshot to be streamed from `from` into a new generation; answered by `snapshotReceived`. */
+  readonly fetch?: { readonly from: NodeId; readonly meta: SnapshotMeta };
+  readonly reads: readonly ReadResult[];
+  /** Reads that can no longer be confirmed. */
+  readonly droppedReads: readonly number[];
+}
+
+/** A leader's view of a peer. */
+export interface PeerStatus {
+  readonly id: NodeId;
+  readonly learner: boolean;
+  readonly state: 'probe' | 'replicate' | 'snapshot';
+  readonly match: LogIndex;
+  readonly next: LogIndex;
+  /** Heard within an election timeout. */
+  readonly active: boolean;
+  /** Time since the peer was last heard, or since this leader's term began. */
+  readonly silentMs: number;
+  /** The peer said in its last heartbeat answer that it may lead. */
+  readonly fit: boolean;
+  /** Index of the snapshot offered to the peer: the log from there on is kept for it. */
+  readonly pendingSnapshot?: LogIndex;
+}
+
+export interface Status {
+  readonly role: Role;
+  readonly term: Term;
+  readonly vote: NodeId;
+  /** 0 if no leader is known. */
+  readonly leader: NodeId;
+  readonly baseIndex: LogIndex;
+  readonly lastIndex: LogIndex;
+  readonly stableIndex: LogIndex;
+  readonly commitIndex: LogIndex;
+  /** As reported by `applied`: durable in the state machine. */
+  readonly appliedIndex: LogIndex;
+  /** The configuration in force and the index of its entry. */
+  readonly conf: ConfState;
+  readonly confIndex: LogIndex;
+  /** The newest committed configuration, which is the one in force or the one before it, and the index of its entry. */
+  readonly committedConf: ConfState;
+  readonly committedConfIndex: LogIndex;
+  readonly removed: boolean;
+  /** The no-op that opened this leader's term; absent in other roles. */
+  readonly termStartIndex?: LogIndex;
+  /** Term of the entry right before that no-op: no leader of a term in between has ever committed anything. Absent in other roles. */
+  readonly termBefore?: Term;
+  /** Present while this node leads: whether it was elected because the previous leader transferred its leadership. */
+  readonly byTransfer?: boolean;
+  /** The target of a leader's transfer, while one is under way. */
+  readonly transferTo?: NodeId;
+}
+
+/**
+ * The consensus of one node as a state machine: calls go in, `ready()` returns the effects to carry out. It does no I/O, reads no clock and
+ * draws no randomness of its own, so equal calls give equal outputs, byte for byte.
+ */
+export interface RaftCore {
+  /** Checks deadlines. `nowMs` is the node's monotonic clock, read after the preceding input arrived. */
+  tick(nowMs: number): void;
+  /** Takes a peer's message; `nowMs` as for `tick`, read after the message arrived. */
+  step(message: Message, nowMs: number): void;
+  /** Proposes an entry. Keeps `data`, which must not change afterwards. */
+  propose(data: Uint8Array): ProposeResult;
+  /** Proposes another configuration, which is in force as soon as it is accepted. */
+  proposeConf(change: ConfChange): ProposeResult<ConfRefusal>;
+  /** Requests a read index for a read; answered in `Ready.reads` or `Ready.droppedReads`, or refused. */
+  readIndex(ctx: number): CoreRefusal | undefined;
+  /**
+   * Returns the commit index if this node holds a lease at `nowMs`: once applied up to there, its state is linearizable. `nowMs` is read
+   * after the request arrived.
+   */
+  leaseRead(nowMs: number): LogIndex | undefined;
+  /** Transfers leadership to the given voter, or to the one with the longest log. */
+  transferLeadership(to: NodeId | undefined): CoreRefusal | 'noTarget' | undefined;
+
+  hasReady(): boolean;
+  ready(): Ready;
+
+  /** Notes that everything handed out up to the batch `seq` is durable. */
+  persisted(seq: number): void;
+  /** Notes that the state machine holds everything up to `index` durably. */
+  applied(index: LogIndex): void;
+  /** Answers one `Ready.readLog`: entries from its `lo` on, at least one. */
+  logRead(reader: NodeId, entries: readonly Entry[]): void;
+  /** Lets the log begin after `base`. Called before the disk deletes the entries, so that none of them is requested afterwards. */
+  compacted(base: SnapshotMeta): void;
+  /** Notes that the connection to this peer broke. */
+  unreachable(id: NodeId): void;
+  /**
+   * Leader: notes that the stream to this peer ended. For `ok` nothing follows: the peer itself reports once it has installed the snapshot.
+   */
+  snapshotResult(id: NodeId, ok: boolean): void;
+  /**
+   * Answers `Ready.fetch` with the snapshot that arrived and is durable next to the current generation, or with undefined for a failure.
+   * Returns true if a following `Ready.snapshot` installs it, false if it is no longer needed.
+   */
+  snapshotReceived(meta: SnapshotMeta | undefined): boolean;
+  setFitness(fitness: Fitness): void;
+  /**
+   * Reports whether the disk has room for more entries; true by default. Without room a leader takes no proposals and a follower no
+   * entries.
+   */
+  setRoom(hasRoom: boolean): void;
+  /**
+   * Reports whether committed entries may be applied before they are stable on this node; false by default. They are flushed only once they
+   * are stable.
+   */
+  applyAhead(allowed: boolean): void;
+  /**
+   * Reports for how long the oldest write has been under way; 0 without one. Above an election timeout this node neither leads nor
+   * campaigns; the sole member, which nobody can replace, leads on for ten election timeouts.
+   */
+  setStalled(forMs: number): void;
+  /**
+   * Reports that a write or read failed. The role becomes `faulty` permanently: nothing is accepted, handed out or acknowledged any longer.
+   */
+  storageFailed(): void;
+
+  /** Returns the description of a snapshot of the state at `index`. The log must still reach back to it. */
+  snapshotMeta(index: LogIndex): SnapshotMeta;
+  status(): Status;
+  /** Returns a leader's peers, ascending by id; none in other roles. */
+  peers(): readonly PeerStatus[];
+  /** Checks every rule that one node can check on its own; reads all entries in memory. @throws InvariantViolation */
+  checkInvariants(): void;
+}

@@ -1,0 +1,53 @@
+import type { ConfHistory } from '../../confchange/conf-history.ts';
+import { isVoter } from '../../confchange/conf-state.ts';
+import type { Position } from '../../log/log-view.ts';
+import { type Halves, type VoteResult, voteResult } from '../../quorum/joint.ts';
+import type { LogIndex, NodeId, Term } from '../../types.ts';
+
+/**
+ * Returns whether a node may campaign without waiting for a leader to be silent: only if neither the base nor any entry of the log,
+ * committed or not, names another member. Being the only voter of the newest configuration is not enough. Example: in {A, B}, leader B
+ * removes itself, A stores the entry and restarts; A would win at once while B still serves reads by the lease that A backed.
+ */
+export const isSoleMember = (confs: ConfHistory, id: NodeId): boolean => confs.everyone().every((member) => member === id);
+
+/**
+ * Returns whether a node may campaign. A voter may. So may, without counting itself, a node that lost its vote by an entry that it does not
+ * know to be committed (thesis §4.2.2): perhaps no other node has that entry, and then this log is the longest and this node refuses
+ * everyone.
+ */
+export function mayCampaign(confs: ConfHistory, id: NodeId, commitIndex: LogIndex): boolean {
+  const { index, conf } = confs.newest;
+  return isVoter(conf, id) || (index > commitIndex && isVoter(confs.asOf(index - 1).conf, id));
+}
+
+/** §5.4.1: returns whether a log is at least as up-to-date: a later last term, or the same last term and at least the same length. */
+export const isUpToDate = (candidate: Position, own: Position): boolean =>
+  candidate.term > own.term || (candidate.term === own.term && candidate.index >= own.index);
+
+/**
+ * §5.2, §5.4.1: returns whether this node would vote for the candidate: one candidate per term, with a log that has everything this one
+ * has. For a pre-vote (thesis §9.6) the answer is that of a real vote in the requested term; a later term has no vote yet.
+ */
+export function wouldGrant(
+  ask: { readonly term: Term; readonly from: NodeId; readonly log: Position },
+  own: { readonly term: Term; readonly vote: NodeId; readonly log: Position },
+): boolean {
+  const free = ask.term > own.term || (ask.term === own.term && (own.vote === 0 || own.vote === ask.from));
+  return free && isUpToDate(ask.log, own.log);
+}
+
+/** The answers to one campaign. */
+export class Tally {
+  readonly #votes = new Map<NodeId, boolean>();
+
+  /** Counts the first answer of each node. */
+  note(id: NodeId, granted: boolean): void {
+    if (!this.#votes.has(id)) this.#votes.set(id, granted);
+  }
+
+  /** Returns the result. Only voters of the candidate's own configuration count, itself included. */
+  result(conf: Halves): VoteResult {
+    return voteResult(conf, (id) => this.#votes.get(id));
+  }
+}

@@ -1,0 +1,35 @@
+import { invariant } from '../../invariant.ts';
+import type { LogView } from '../../log/log-view.ts';
+import type { Entry, LogIndex, Term } from '../../types.ts';
+
+export type AppendVerdict =
+  /** The entries are committed here already: nothing to do, and everything up to the commit index is held. */
+  | { readonly kind: 'committed' }
+  | { readonly kind: 'mismatch'; readonly hintIndex: LogIndex; readonly hintTerm: Term }
+  /** `missing` are the entries that the log lacks; the first one supersedes everything from its index on. */
+  | { readonly kind: 'meets'; readonly match: LogIndex; readonly missing: readonly Entry[] };
+
+/**
+ * Judges an Append as a follower (Raft §5.3). It acknowledges the last entry that the message shows, never its own last entry, which may
+ * come from another leader. Entries that match stay, also those beyond the message: a delayed, shorter message does not contradict them.
+ */
+export function receiveAppend(
+  log: LogView,
+  commitIndex: LogIndex,
+  { prevIndex, prevTerm, entries }: { readonly prevIndex: LogIndex; readonly prevTerm: Term; readonly entries: readonly Entry[] },
+): AppendVerdict {
+  const committed = [{ index: prevIndex, term: prevTerm }, ...entries.slice(0, Math.max(0, commitIndex - prevIndex))];
+  for (const { index, term } of committed) {
+    const agrees = index > commitIndex || index < log.baseIndex || log.termAt(index) === term;
+    invariant(agrees, 'a committed entry is never superseded', { index, term, commitIndex });
+  }
+  if (prevIndex < commitIndex) return { kind: 'committed' };
+  if (!log.holds({ index: prevIndex, term: prevTerm })) {
+    // Our last entry with at most the leader's `prevTerm` may match; entries of later terms cannot (at most one probe per term).
+    const hintIndex = Math.max(commitIndex, log.lastAtMost({ index: prevIndex, term: prevTerm }));
+    return { kind: 'mismatch', hintIndex, hintTerm: log.termAt(hintIndex) };
+  }
+  const known = entries.findIndex((entry) => !log.holds(entry));
+  const missing = known < 0 ? [] : entries.slice(known);
+  return { kind: 'meets', match: prevIndex + entries.length, missing };
+}

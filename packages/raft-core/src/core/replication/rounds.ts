@@ -1,0 +1,37 @@
+export interface Round {
+  readonly number: number;
+  readonly sentAtMs: number;
+}
+
+/**
+ * Heartbeat rounds of one leader's term. Every message carries the newest round; an answer to it shows that the peer still followed this
+ * leader after the round began, and so counts for all earlier rounds.
+ */
+export class Rounds {
+  /** Ascending; only rounds recent enough to matter. */
+  #recent: Round[] = [];
+  #newest = 0;
+  readonly #keptMs: number;
+
+  constructor(keptMs: number) {
+    this.#keptMs = keptMs;
+  }
+
+  get newest(): number {
+    return this.#newest;
+  }
+
+  begin(nowMs: number): number {
+    this.#newest += 1;
+    this.#recent.push({ number: this.#newest, sentAtMs: nowMs });
+    const kept = this.#recent.findIndex(({ sentAtMs }) => sentAtMs >= nowMs - this.#keptMs);
+    if (kept > 0) this.#recent.splice(0, kept);
+    return this.#newest;
+  }
+
+  /** A round older than those kept was sent too long ago to back a lease, but still confirms reads of earlier rounds. */
+  find(number: number): Round | undefined {
+    if (number <= 0 || number > this.#newest) return undefined;
+    return this.#recent[number - (this.#recent[0]?.number ?? 0)] ?? { number, sentAtMs: Number.NEGATIVE_INFINITY };
+  }
+}

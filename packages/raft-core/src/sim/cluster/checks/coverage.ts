@@ -1,0 +1,139 @@
+import type { CoverageEvent as CoreCoverageEvent } from '../../../core/contract/coverage-events.ts';
+import { holds } from './violation.ts';
+
+/**
+ * This event cannot happen: a leader appends a second configuration entry only after the first is committed, so of two in one log the first
+ * is never truncated. The simulator requires that it never happens; it does in a core without that rule.
+ */
+const impossible = 'several configuration entries truncated';
+
+/** The events that the core reports; the compiler checks that the list is complete. */
+const coreEvents: Record<Exclude<CoreCoverageEvent, typeof impossible>, true> = {
+  'leader elected in a joint configuration': true,
+  'configuration entry truncated': true,
+  'vote refused: leader heard': true,
+  'vote refused: after start': true,
+  'vote refused: longer log': true,
+  'split vote retried soon': true,
+  'grant from a lagging node': true,
+  'stale answer ignored: session': true,
+  'stale acknowledgement ignored': true,
+  'stale rejection ignored': true,
+  'write acknowledgement clipped': true,
+  'window full': true,
+  'empty append through a full window': true,
+  'rejection skipped a whole term': true,
+  'entries read back for a peer': true,
+  'read for a peer dropped': true,
+  'snapshot offered': true,
+  'snapshot answered from the log': true,
+  'snapshot overtaken by the log': true,
+  'snapshot held by the log': true,
+  'snapshot installed': true,
+  'snapshot state left by an acknowledgement below it': true,
+  'lease refused: lapsed': true,
+  'lease refused: transfer': true,
+  'read round shared': true,
+  'reads dropped with the role': true,
+  'read forwarded': true,
+  'late read answer ignored': true,
+  'leader without a quorum stepped down': true,
+  'removed leader stepped down': true,
+  'node without a vote campaigned': true,
+  'joint configuration left': true,
+  'change refused: one is uncommitted': true,
+  'change refused: no commit in this term': true,
+  'transfer finished its catch-up': true,
+  'transfer aborted': true,
+  'campaign by transfer': true,
+  'sealed node campaigned to pass its log on': true,
+  'sealed leader transferred leadership': true,
+  'learner voted': true,
+  'committed before the local disk': true,
+  'applied ahead of the local disk': true,
+  'proposal refused: busy': true,
+  'entries not taken: no room': true,
+  'removed by notice': true,
+  'stalled disk refused to campaign': true,
+};
+
+/** The events that the simulator observes from outside. */
+const seenEvents = [
+  'leader changed',
+  'log truncated',
+  'message to an earlier incarnation delivered',
+  'frame corrupted',
+  'frame of an older version read',
+  'frame of another version dropped',
+  'message of an unknown type dropped',
+  'joint configuration entered',
+  'learner promoted',
+  'voter demoted',
+  'wiped node rejoined',
+  'lease read served',
+  'leader read served',
+  'follower read served',
+  'log compacted',
+  'install crashed half-way',
+  'snapshot stream broken',
+  'log cut at a torn tail',
+  'damage quarantined',
+  'disk reserve reached',
+  'sync failed',
+  'disk hung',
+  'unsynced write lost in a crash',
+  'vote slot unreadable at a start',
+  'process paused',
+  'all nodes restarted at once',
+  'outcome unknown',
+  'proposal superseded',
+] as const;
+
+/** The events that the extra faults cause. */
+export const extraCoverageEvents = [
+  'process killed',
+  'power lost after a kill',
+  'clock rate changed',
+  'clock stopped',
+  'part of a disk hung',
+  'snapshot waited for a flush',
+  'snapshot and what follows it arrived while the log hung',
+  'later term of a non-peer ignored',
+  'answer to an earlier incarnation delivered',
+  'last voter restarted with its removal of the leader uncommitted',
+  'one half of a joint configuration cut off',
+] as const;
+
+export type CoverageEvent = CoreCoverageEvent | (typeof extraCoverageEvents)[number] | (typeof seenEvents)[number];
+
+/**
+ * Events that the simulator must meet now and then; otherwise its faults are weaker than they look ("sometimes" assertions). A long run
+ * fails if no seed meets one of them.
+ */
+export const coverageEvents: readonly CoverageEvent[] = [
+  ...Object.keys(coreEvents),
+  ...seenEvents,
+  ...extraCoverageEvents,
+] as CoverageEvent[];
+
+/** Counts how often each event was met. */
+export class Coverage {
+  readonly #counts = new Map<CoverageEvent, number>(coverageEvents.map((event) => [event, 0]));
+
+  met(event: CoverageEvent): void {
+    holds('of two configuration entries the first is committed', event !== impossible, () => ({}));
+    this.#counts.set(event, (this.#counts.get(event) ?? 0) + 1);
+  }
+
+  counts(): ReadonlyMap<CoverageEvent, number> {
+    return this.#counts;
+  }
+
+  add(counts: Iterable<readonly [CoverageEvent, number]>): void {
+    for (const [event, count] of counts) this.#counts.set(event, (this.#counts.get(event) ?? 0) + count);
+  }
+
+  missing(): readonly CoverageEvent[] {
+    return coverageEvents.filter((event) => this.#counts.get(event) === 0);
+  }
+}

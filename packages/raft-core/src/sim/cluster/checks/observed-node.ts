@@ -1,0 +1,41 @@
+import type { Status } from '../../../core/contract/raft-core.ts';
+import type { LogIndex, NodeId, Term } from '../../../types.ts';
+import type { DurableLog } from '../storage/storage.ts';
+import { LogCopy } from './log-copy.ts';
+
+/** The checkers' view of one node over all its incarnations. */
+export class ObservedNode {
+  readonly id: NodeId;
+  readonly disk: DurableLog;
+  shadow: LogCopy;
+  /** Status after the last event of the current incarnation; undefined before its first. */
+  status: Status | undefined;
+  /** The current event truncated its log. */
+  truncatedNow = false;
+  /**
+   * `awaited`: the core has accepted a snapshot that is not installed yet, and hands out nothing that follows it until then. `inForce`: the
+   * snapshot is on disk, and nothing was handed out since; entries received meanwhile come with the next batch.
+   */
+  install: 'none' | 'awaited' | 'inForce' = 'none';
+  /** Its committed entries are compared up to here. */
+  commitChecked: LogIndex = 0;
+  /** Entries that were durable before the disk was damaged on purpose: they were stored when they were acknowledged. */
+  #lost: { readonly from: LogIndex; readonly terms: readonly Term[] } | undefined;
+
+  constructor(disk: DurableLog) {
+    this.id = disk.nodeId;
+    this.disk = disk;
+    this.shadow = new LogCopy(disk.base);
+  }
+
+  /** Returns whether this node's disk has the entry, as an entry or within the state. */
+  stored(index: LogIndex, term: Term): boolean {
+    if (index <= this.disk.base.index || this.disk.entry(index)?.term === term) return true;
+    return this.#lost !== undefined && (index < this.#lost.from || this.#lost.terms[index - this.#lost.from] === term);
+  }
+
+  /** Keeps the durable entries; called before the disk is damaged. */
+  remember(): void {
+    this.#lost = { from: this.disk.base.index + 1, terms: this.disk.entries.map(({ term }) => term) };
+  }
+}

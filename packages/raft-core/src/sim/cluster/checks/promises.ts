@@ -1,0 +1,82 @@
+import { isVoter } from '../../../confchange/conf-state.ts';
+import type { Status } from '../../../core/contract/raft-core.ts';
+import type { ConfState, Message, NodeId, Term } from '../../../types.ts';
+import { holds } from './violation.ts';
+
+const CANDIDATES = 2 ** 20;
+
+/**
+ * The promise that a lease relies on (thesis §6.4.1): a node that has heard a leader votes for no other node until a minimum election
+ * timeout of its own clock has passed, even across a restart, unless that leader itself transferred leadership. The promise also binds a
+ * node that elects itself.
+ */
+export class Promises {
+  readonly #electionMs: number;
+  readonly #localMs: (id: NodeId) => number;
+  readonly #heard = new Map<NodeId, { readonly term: Term; readonly leader: NodeId; readonly atMs: number }>();
+  /** Candidates, by term, that were told to campaign by a leader that had given up its lease. */
+  readonly #transfers = new Set<number>();
+  /** Terms whose leader told a node to campaign: from then on nothing relies on a promise made to that leader. */
+  readonly #released = new Set<Term>();
+
+  /** @param localMs - returns the clock of that node's machine */
+  constructor(electionMs: number, localMs: (id: NodeId) => number) {
+    this.#electionMs = electionMs;
+    this.#localMs = localMs;
+  }
+
+  /** Notes that a candidate campaigns because its leader told it to. */
+  transferred(candidate: NodeId, term: Term): void {
+    this.#transfers.add(candidate * CANDIDATES + term);
+  }
+
+  /** Notes that the leader of that term has told a node to campaign. */
+  released(term: Term): void {
+    this.#released.add(term);
+  }
+
+  isReleased(term: Term): boolean {
+    return this.#released.has(term);
+  }
+
+  /** Notes a message that the node has taken in, and its status afterwards. */
+  received(id: NodeId, message: Message, status: Status): void {
+    const { type, term, from } = message;
+    const speaks = type === 'Append' || type === 'Heartbeat' || type === 'SnapOffer';
+    if (speaks && status.term === term) this.#heard.set(id, { term, leader: from, atMs: this.#localMs(id) });
+  }
+
+  /** Returns whether the node currently votes only for the leader of that term. */
+  isBound(id: NodeId, term: Term): boolean {
+    const heard = this.#heard.get(id);
+    return heard?.term === term && this.#localMs(id) - heard.atMs < this.#electionMs;
+  }
+
+  voted(id: NodeId, candidate: NodeId, term: Term): void {
+    const heard = this.#heard.get(id);
+    if (heard === undefined || heard.term >= term || this.#transfers.has(candidate * CANDIDATES + term)) return;
+    this.#waited(id, candidate, term, heard);
+  }
+
+  /**
+   * Notes that the node leads. `committed`: the newest configuration that it knows to be committed; a leader that is not a voter of it has
+   * stepped down.
+   */
+  elected(id: NodeId, term: Term, committed: ConfState): void {
+    const heard = this.#heard.get(id);
+    if (heard === undefined || heard.term >= term || this.#transfers.has(id * CANDIDATES + term)) return;
+    if (!this.#released.has(heard.term) && isVoter(committed, heard.leader)) this.#waited(id, id, term, heard);
+  }
+
+  #waited(id: NodeId, candidate: NodeId, term: Term, heard: { readonly term: Term; readonly atMs: number }): void {
+    const waitedMs = this.#localMs(id) - heard.atMs;
+    // Multiplying by the clock's rate loses up to a millionth of a millisecond.
+    holds('a node that has heard a leader votes for no other node for a while', waitedMs > this.#electionMs - 1e-6, () => ({
+      id,
+      candidate,
+      term,
+      heard: heard.term,
+      waitedMs,
+    }));
+  }
+}

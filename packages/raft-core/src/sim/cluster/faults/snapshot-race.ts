@@ -1,0 +1,51 @@
+import type { Member } from '../node/member.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { both, cut, type Link, later } from '../world/links.ts';
+import { inTurn, type Step } from './steps.ts';
+
+/** How long the scenario waits for each step, and how long its cuts last. */
+const RACE_MS = 4_000;
+
+/**
+ * Lets the log overtake a snapshot stream. One node falls behind the leader's log, but not behind every log; while it receives a snapshot
+ * the other nodes lose that leader, just after it has committed more than they know of. The next leader sends from its log what the stream
+ * brings, and more, and has no other node to commit it with yet.
+ */
+export function raceSnapshot(cluster: Cluster, behind: Member | undefined): void {
+  const { members, clients, network, clock, leader } = cluster;
+  if (leader === undefined || behind === undefined || behind === leader) return;
+  const others = members.filter((member) => member !== leader && member !== behind);
+  const links = members.flatMap((member) => both(member, behind));
+  const isBehind = (): boolean => statusOf(leader, 'baseIndex') > statusOf(behind, 'lastIndex');
+  const fallsBehind: Step = {
+    once: isBehind,
+    act: () => {
+      behind.streaming = { untilMs: clock.now() + 2 * RACE_MS, pieceMs: 1_000 };
+      for (const [from, to] of links) network.mend(from.id, to.id);
+    },
+  };
+  const fetches: Step = { once: () => behind.incarnation?.snapshots.isFetching === true, act: () => clients.burst(8) };
+  const losesItsLeader: Step = {
+    once: () => others.every((other) => statusOf(other, 'commitIndex') < statusOf(leader, 'commitIndex')),
+    act: () => {
+      const silence = members.map((member): Link => [leader, member]);
+      cut(cluster, silence, RACE_MS);
+    },
+  };
+  const hasTheNext: Step = {
+    once: () => cluster.leader !== undefined && cluster.leader !== leader,
+    act: () => {
+      const next = cluster.leader ?? leader;
+      behind.streaming = { ...behind.streaming, pieceMs: 150 };
+      const answers = others.map((other): Link => [other, next]);
+      // Shorter than the time that a leader stays without a quorum.
+      cut(cluster, answers, 900);
+    },
+  };
+  cut(cluster, links, RACE_MS);
+  for (let atMs = 0; atMs < RACE_MS; atMs += 200) later(cluster, atMs, () => isBehind() || clients.burst(3));
+  inTurn(cluster, [fallsBehind, fetches, losesItsLeader, hasTheNext], RACE_MS);
+}
+
+const statusOf = ({ observed: { status } }: Member, field: 'baseIndex' | 'lastIndex' | 'commitIndex'): number =>
+  status?.[field] ?? 0;

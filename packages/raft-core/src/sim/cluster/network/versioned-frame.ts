@@ -1,0 +1,19 @@
+import type { Message } from '../../../types.ts';
+import { decodeMessage, encodeMessage, WIRE_VERSION } from '../../../wire/message.ts';
+import type { WireVersions } from '../../../wire/version.ts';
+
+/** Writes a message as a node of that version does. Simulated versions share the layout of the only real one. */
+export function writeFrame(message: Message, version: number): Uint8Array {
+  const frame = encodeMessage(message);
+  frame[0] = version;
+  return frame;
+}
+
+/** Reads a frame as a node that knows these versions does. @throws CodecError for any other version, as the codec does */
+export function readFrame(frame: Uint8Array, { oldest, newest }: WireVersions): Message {
+  const [version = 0] = frame;
+  const isKnown = version >= oldest && version <= newest;
+  const copy = frame.slice();
+  copy[0] = isKnown ? WIRE_VERSION : WIRE_VERSION + 1;
+  return decodeMessage(copy);
+}

@@ -1,0 +1,25 @@
+import type { Status } from '../../../core/contract/raft-core.ts';
+import type { ConfRefusalReason } from '../../../driver/outcome.ts';
+import type { ProposalDone } from '../../../driver/proposals.ts';
+import type { ReadDone } from '../../../driver/reads.ts';
+import type { ConfChange, Fitness, LogIndex, NodeId } from '../../../types.ts';
+import type { MachineResult } from '../storage/machine.ts';
+
+/** The outcome of a configuration change. */
+export type ConfDone = ProposalDone<MachineResult, ConfRefusalReason>;
+
+/** The simulator's interface to a running node: the driver itself, or the short way to run a core. */
+export interface Host {
+  start(): void;
+  propose(data: Uint8Array, done: ProposalDone<MachineResult>): void;
+  proposeConf(change: ConfChange, done: ConfDone): void;
+  /** Also called on followers, which forward the read to their leader. */
+  readIndex(done: ReadDone): void;
+  /** Returns whether the state of this node may be read right now. */
+  leaseRead(): boolean;
+  transfer(to: NodeId | undefined): void;
+  setFitness(fitness: Fitness): void;
+  consensus(): Status;
+  /** Returns what this node, as a leader, believes that the peer has stored. */
+  matchOf(id: NodeId): LogIndex | undefined;
+}

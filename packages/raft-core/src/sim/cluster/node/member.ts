@@ -1,0 +1,67 @@
+import type { TransportReceiver } from '../../../ports.ts';
+import type { Fitness, LogIndex, NodeId, SnapshotMeta } from '../../../types.ts';
+import { ObservedNode } from '../checks/observed-node.ts';
+import type { LocalClock } from '../process/local-clock.ts';
+import type { NodeProcess } from '../process/process.ts';
+import type { SnapshotPort } from '../snapshots/snapshot-port.ts';
+import type { StreamedSnapshots } from '../snapshots/streamed-snapshots.ts';
+import type { DiskPart, NodeStorage, SimMachine } from '../storage/storage.ts';
+import type { Host } from './host.ts';
+
+/** One incarnation of a node, from its start to its end. */
+export interface Incarnation {
+  readonly process: NodeProcess;
+  readonly machine: SimMachine;
+  readonly host: Host;
+  readonly snapshots: SnapshotPort | StreamedSnapshots;
+  readonly startedAtMs: number;
+  /** Where messages are delivered, once the host has registered. */
+  readonly inbox: { receiver: TransportReceiver | undefined };
+  /** The process was paused at some time; its next lease read shows whether it noticed. */
+  wasPaused: boolean;
+}
+
+/** `damaged`: its disk is known to have lost something; `wiped`: its disk is gone. Neither node returns, and ids are never reused. */
+export type Fate = 'healthy' | 'damaged' | 'wiped';
+
+/** A node over all its incarnations: its disk, and the current incarnation if it runs. */
+export class Member {
+  readonly id: NodeId;
+  readonly storage: NodeStorage;
+  readonly observed: ObservedNode;
+  /** Its process, from the moment that it begins to open its storage. */
+  process: NodeProcess | undefined;
+  incarnation: Incarnation | undefined;
+  fate: Fate = 'healthy';
+  /** Something durable on its disk was destroyed; its next start must find that out. */
+  isDamaged = false;
+  fitness: Fitness;
+  /** It was told that it is no longer a member, and remembers. */
+  removedAt: LogIndex | undefined;
+  /** The clock of its machine; the rate differs by node, from 0.9 to 1.1. */
+  readonly clock: LocalClock;
+  /** Until then every sync takes this much longer. */
+  slowness: { untilMs: number; extraMs: number } = { untilMs: 0, extraMs: 0 };
+  /** Until then no sync of that part of its disk ends. */
+  readonly hangs = new Map<DiskPart, number>();
+  /** Until then snapshots stream to it at this pace, whatever happens to its other links. */
+  streaming: { untilMs: number; pieceMs: number } = { untilMs: 0, pieceMs: 0 };
+  /** Called just before the node learns that a snapshot is fetched, for a scenario that delivers something else at the same time. */
+  beforeSnapshot: ((meta: SnapshotMeta) => void) | undefined;
+  /** The wire version that it runs; it reads the previous one too. */
+  version = 1;
+
+  constructor(options: {
+    readonly id: NodeId;
+    readonly storage: NodeStorage;
+    readonly clock: LocalClock;
+    readonly fitness: Fitness;
+  }) {
+    const { id, storage, clock, fitness } = options;
+    this.id = id;
+    this.storage = storage;
+    this.observed = new ObservedNode(storage.durable);
+    this.clock = clock;
+    this.fitness = fitness;
+  }
+}

@@ -1,0 +1,360 @@
+import type { Status } from '../../../core/contract/raft-core.ts';
+import { Driver } from '../../../driver/driver.ts';
+import { type DriverLimits, driverLimits } from '../../../driver/limits.ts';
+import type { TransportReceiver } from '../../../ports.ts';
+import type { ConfState, Message, NodeId, SnapshotMeta } from '../../../types.ts';
+import type { WireVersions } from '../../../wire/version.ts';
+import { SimClock } from '../../fakes/sim-clock.ts';
+import { SimRandom } from '../../fakes/sim-random.ts';
+import { Coverage } from '../checks/coverage.ts';
+import { factsOf } from '../checks/message-facts.ts';
+import { Promises } from '../checks/promises.ts';
+import { Safety } from '../checks/safety.ts';
+import type { Trace } from '../checks/trace.ts';
+import { holds } from '../checks/violation.ts';
+import type { SimConfig } from '../config/config.ts';
+import { SimNetwork } from '../network/network.ts';
+import { CoreHost } from '../node/core-host.ts';
+import { driverHost } from '../node/driver-host.ts';
+import type { Host } from '../node/host.ts';
+import { type Incarnation, Member } from '../node/member.ts';
+import { LocalClock } from '../process/local-clock.ts';
+import { NodeProcess } from '../process/process.ts';
+import { MemoryStorage } from '../storage/memory-storage.ts';
+import type { OpenStorage, StorageMaker } from '../storage/storage.ts';
+import { Clients } from './clients.ts';
+import { DeviceTimes } from './device-times.ts';
+import { Operator } from './operator.ts';
+import { SnapshotTransfers } from './snapshot-transfers.ts';
+
+export const electionMs = 1_000;
+const CLUSTER_ID = 'simulated';
+const NOBODY: ConfState = {
+  voters: [],
+  votersOutgoing: [],
+  learners: [],
+  learnersNext: [],
+  autoLeave: false,
+  context: new Uint8Array(0),
+};
+
+/** A whole cluster on one clock: members, the network between them, clients, and the checkers that look at every event. */
+export class Cluster {
+  readonly config: SimConfig;
+  readonly clock = new SimClock();
+  readonly coverage = new Coverage();
+  readonly safety: Safety;
+  readonly network: SimNetwork;
+  readonly clients: Clients;
+  readonly operator = new Operator(this);
+  readonly random: SimRandom;
+  /** For the choices of {@link ExtraFaults}. */
+  readonly extraRandom: SimRandom;
+  readonly members: Member[] = [];
+  readonly trace: Trace;
+  /** Operations that some node has applied. */
+  readonly operations = new Set<number>();
+  events = 0;
+  isHealed = false;
+  /** Until this time no scheduled action is carried out, because a scenario of many steps is under way. */
+  undisturbedUntilMs = 0;
+  /** The first exception that a node would otherwise have caught. */
+  failure: Error | undefined;
+  readonly #limits: DriverLimits;
+  readonly #storage: StorageMaker;
+  readonly #times = new DeviceTimes(this);
+  readonly #transfers = new SnapshotTransfers(this, this.#times);
+  /** Ids that left never come back, unless the schedule brings them back, which a core alone must tolerate. */
+  readonly #hasTombstones: boolean;
+
+  constructor(config: SimConfig, trace: Trace, storage: StorageMaker = (node) => new MemoryStorage(node)) {
+    this.config = config;
+    this.trace = trace;
+    this.#storage = storage;
+    const { seed, sizes } = config;
+    this.random = new SimRandom(seed ^ 0x5eed);
+    this.extraRandom = new SimRandom(config.extra?.seed ?? 0);
+    const promises = new Promises(electionMs, (id) => this.member(id)?.clock.now() ?? 0);
+    this.safety = new Safety(this.coverage, promises);
+    const world = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage };
+    const network = config.skew === 0 ? world : { ...world, versions: (id: NodeId) => this.#versionsOf(id) };
+    this.network = new SimNetwork(network, config.network, (message, sentAtMs) => this.#deliver(message, sentAtMs));
+    this.clients = new Clients(this, new SimRandom(seed ^ 0xc11e));
+    const hasStrangers = config.extra?.schedule.some(({ kind }) => kind === 'strangerAnswers') === true;
+    this.#hasTombstones = !hasStrangers && config.schedule.every(({ kind }) => kind !== 'removeAndReadd');
+    this.#limits = {
+      ...driverLimits,
+      electionMs,
+      leaseMs: config.leaseReads ? driverLimits.leaseMs : 0,
+      uncommittedBytesMax: sizes.uncommittedBytes,
+      committedBytesMax: sizes.committedBytes,
+      memoryBytesMax: sizes.memoryBytes ?? driverLimits.memoryBytesMax,
+      messageBytesMax: sizes.messageBytes,
+      inflightMessagesMax: sizes.windowCount,
+      inflightBytesMax: sizes.windowBytes,
+      logReadBytesMax: sizes.messageBytes,
+      compactAfterEntries: sizes.compactAfterEntries,
+      keepTrailingEntries: sizes.keepTrailingEntries,
+      keepForPeersEntries: 2 * sizes.keepTrailingEntries,
+    };
+    const voters = Array.from({ length: config.nodes }, (_, i) => i + 1);
+    for (const id of voters) this.start(this.#create(id, { ...NOBODY, voters }));
+  }
+
+  get running(): readonly Member[] {
+    return this.members.filter(({ incarnation }) => incarnation !== undefined);
+  }
+
+  /** Returns the running leader of the newest term. */
+  get leader(): Member | undefined {
+    let newest: Member | undefined;
+    for (const member of this.members) {
+      const { status } = member.observed;
+      if (member.incarnation === undefined || status?.role !== 'leader') continue;
+      if (newest?.observed.status === undefined || newest.observed.status.term < status.term) newest = member;
+    }
+    return newest;
+  }
+
+  member(id: NodeId): Member | undefined {
+    return this.members[id - 1];
+  }
+
+  /** Starts a new node under a new id; it knows nobody until a leader sends to it. */
+  join(): Member {
+    const member = this.#create(this.members.length + 1, NOBODY);
+    this.start(member);
+    return member;
+  }
+
+  /** Runs a task in the node's process, and checks the node afterwards. */
+  enter(member: Member, incarnation: Incarnation, task: () => void): void {
+    if (member.incarnation === incarnation) incarnation.process.run(task);
+  }
+
+  /** Starts the node on its disk, unless it is damaged or wiped; a disk found damaged never starts again. */
+  start(member: Member): void {
+    if (member.process !== undefined || member.fate !== 'healthy') return;
+    this.#upgrade(member);
+    const process: NodeProcess = new NodeProcess(this.clock, {
+      clock: member.clock,
+      offsetMs: this.random.below(1_000_000),
+      around: (task) => this.#around(member, process, task),
+    });
+    member.process = process;
+    if (member.storage.isTorn) this.coverage.met('log cut at a torn tail');
+    try {
+      member.storage.open(
+        {
+          process,
+          delayMs: (part) => this.#times.syncMs(member, part),
+          enter: (task) => this.report(process, task),
+          onWrite: (write) => this.safety.wrote(member.observed, write),
+          onApply: ({ index, digest, operation }) => {
+            if (operation !== undefined) this.operations.add(operation);
+            this.safety.applied(member.id, index, digest);
+          },
+        },
+        (opened) => this.#opened(member, process, opened),
+      );
+    } catch (error) {
+      this.#notOpened(member, process, error);
+    }
+  }
+
+  /** Simulates a power failure: the process ends at once, and only part of the data on its way to the disk is stored. */
+  crash(member: Member): void {
+    const { incarnation, process, storage, id } = member;
+    if (process === undefined) return;
+    this.#end(member, process);
+    const { isLost, facts } = storage.crash(this.random, this.config.disk);
+    this.trace.note(this.clock.now(), 'crash', id, ...facts);
+    if (isLost) this.coverage.met('unsynced write lost in a crash');
+    if (incarnation?.snapshots.isInstalling === true) this.coverage.met('install crashed half-way');
+    if (this.config.disk.slotRot > 0 && this.random.chance(this.config.disk.slotRot)) {
+      this.coverage.met('vote slot unreadable at a start');
+      storage.rotSlot(this.random.chance(0.5) ? 0 : 1);
+    }
+  }
+
+  /** Ends the process at once while its machine goes on: everything written is still there, synced or not. */
+  kill(member: Member): void {
+    const { process, storage, id } = member;
+    if (process === undefined) return;
+    this.#end(member, process);
+    const { facts } = storage.kill(this.extraRandom);
+    this.trace.note(this.clock.now(), 'kill', id, ...facts);
+    this.coverage.met('process killed');
+  }
+
+  /** Runs a callback of a device of the node; an exception in it ends the simulation. */
+  report(process: NodeProcess, task: () => void): void {
+    try {
+      process.run(task);
+    } catch (error) {
+      this.failure ??= error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  /** Runs one event. @throws the violation of the rule that it broke */
+  step(): boolean {
+    if (!this.clock.step()) return false;
+    this.events += 1;
+    if (this.failure !== undefined) throw this.failure;
+    return true;
+  }
+
+  #end(member: Member, process: NodeProcess): void {
+    member.incarnation = undefined;
+    member.process = undefined;
+    process.kill();
+  }
+
+  /** May start a newer program at each start, until all nodes run the newest. */
+  #upgrade(member: Member): void {
+    const { skew } = this.config;
+    if (skew === 0) return;
+    const newest = 1 + skew;
+    const isUpgraded = this.random.chance(this.isHealed ? 1 : 0.3);
+    if (member.version < newest && isUpgraded) member.version = this.isHealed ? newest : member.version + 1;
+  }
+
+  #versionsOf(id: NodeId): WireVersions {
+    const newest = this.member(id)?.version ?? 1;
+    return { oldest: Math.max(1, newest - 1), newest };
+  }
+
+  #create(id: NodeId, conf: ConfState): Member {
+    const base: SnapshotMeta = { index: 0, term: 0, conf, confIndex: 0 };
+    // Mostly at the limits of what is allowed: a lease is only correct up to there.
+    const skewed = this.random.pick([0.9, 0.9, 1.1, 1.1, 0.9 + this.random.below(201) / 1000]);
+    const clockRate = this.config.clockSkew ? skewed : 1;
+    const storage = this.#storage({ nodeId: id, clusterId: CLUSTER_ID, base });
+    const clock = new LocalClock(this.clock, clockRate);
+    const member = new Member({ id, storage, clock, fitness: 'fit' });
+    this.members.push(member);
+    return member;
+  }
+
+  #opened(member: Member, process: NodeProcess, opened: OpenStorage | Error): void {
+    if (member.process !== process) return;
+    try {
+      if (opened instanceof Error) throw opened;
+      holds('a start finds damage below the high-water mark', !member.isDamaged, () => ({ id: member.id }));
+      const { hardState, lastIndex } = member.storage.durable;
+      this.safety.started(member.observed);
+      const { flushedAtOpen } = opened.machine;
+      this.trace.note(this.clock.now(), 'start', member.id, lastIndex, hardState.term, hardState.vote, flushedAtOpen);
+      const incarnation = this.#host(member, process, opened);
+      member.incarnation = incarnation;
+      process.run(() => incarnation.host.start());
+    } catch (error) {
+      this.#notOpened(member, process, error);
+    }
+  }
+
+  /** @throws the error, unless it reports the damage that was done to the disk */
+  #notOpened(member: Member, process: NodeProcess, error: unknown): void {
+    const verdict = error instanceof Error ? member.storage.verdict(error) : 'bug';
+    if (verdict !== 'damaged' || !member.isDamaged) throw error;
+    member.fate = 'damaged';
+    member.process = undefined;
+    process.kill();
+    this.coverage.met('damage quarantined');
+    this.trace.note(this.clock.now(), 'quarantined', member.id);
+  }
+
+  #around(member: Member, process: NodeProcess, task: () => void): void {
+    task();
+    const { incarnation } = member;
+    if (incarnation === undefined || incarnation.process !== process) return;
+    const status = incarnation.host.consensus();
+    this.safety.observed(member.observed, status);
+    const { flushed } = incarnation.machine;
+    if (flushed !== undefined) this.safety.flushed(member.observed, status, flushed);
+  }
+
+  #host(member: Member, process: NodeProcess, { log, machine, streams }: OpenStorage): Incarnation {
+    const random = new SimRandom(this.random.uint32());
+    const snapshots = this.#transfers.of(member, process, streams);
+    const inbox: Incarnation['inbox'] = { receiver: undefined };
+    const transport = {
+      send: (messages: readonly Message[]) => this.#send(member, messages),
+      receive: (receiver: TransportReceiver) => {
+        inbox.receiver = receiver;
+      },
+    };
+    const peers = { transport, snapshots, random };
+    const options = {
+      // Nodes compact at different times, so that one may still have what another has deleted.
+      limits: { ...this.#limits, compactAfterEntries: this.#limits.compactAfterEntries * (1 + (member.id % 3)) },
+      fitness: member.fitness,
+      removed: this.#hasTombstones && member.removedAt !== undefined,
+      observe: (event: Parameters<Coverage['met']>[0]) => this.coverage.met(event),
+      onFatal: (error: Error) => this.#fatal(member, process, error),
+      onRemoved: (atIndex: number) => {
+        member.removedAt = atIndex;
+      },
+      removedAt: (id: NodeId) => (this.#hasTombstones ? machine.removed.get(id) : undefined),
+      promotes: (learner: NodeId, conf: ConfState) => this.operator.mayPromote(learner, conf),
+      checkInvariants: true,
+    };
+    const host: Host =
+      this.config.profile === 'core'
+        ? new CoreHost({ ...peers, log, machine, clock: process }, options)
+        : driverHost(new Driver({ log, stateMachine: machine, clock: process, peers }, options));
+    return { process, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, wasPaused: false };
+  }
+
+  #send(member: Member, messages: readonly Message[]): void {
+    for (const message of messages) {
+      this.safety.sent(member.observed, message);
+      this.network.send(message);
+      const { incarnation } = member;
+      const lost = this.network.isCut(message.from, message.to) || this.member(message.to)?.incarnation === undefined;
+      if (lost && incarnation !== undefined && this.random.chance(0.05)) {
+        incarnation.process.after(1, () => incarnation.inbox.receiver?.unreachable(message.to));
+      }
+    }
+  }
+
+  #deliver(message: Message, sentAtMs: number): void {
+    const member = this.member(message.to);
+    const incarnation = member?.incarnation;
+    if (member === undefined || incarnation === undefined) return;
+    if (sentAtMs < incarnation.startedAtMs) this.coverage.met('message to an earlier incarnation delivered');
+    this.trace.note(this.clock.now(), message.type, message.to, message.from, message.term, ...factsOf(message));
+    const isStale = this.safety.isOfEarlierSession(member.observed, message);
+    this.enter(member, incarnation, () => {
+      const before = isStale ? incarnation.host.matchOf(message.from) : undefined;
+      const led = this.#ledWithoutPeer(incarnation, message);
+      incarnation.inbox.receiver?.message(message);
+      if (isStale) this.safety.ignored(message, before, incarnation.host.matchOf(message.from));
+      if (led !== undefined && member.incarnation === incarnation)
+        this.safety.answeredByNonPeer(led, incarnation.host.consensus(), message.from);
+      // A node that is known to be removed is not heard: it stepped down when its removal was committed. A driver takes input in only at
+      // its next turn.
+      const isHeard = !(this.#hasTombstones && incarnation.machine.removed.has(message.from));
+      if (member.incarnation !== incarnation || !isHeard || this.config.profile !== 'core') return;
+      this.safety.promises.received(member.id, message, incarnation.host.consensus());
+    });
+  }
+
+  /** Returns the status of a leader that is about to receive an answer in a later term from a node that is not its peer. */
+  #ledWithoutPeer({ host }: Incarnation, { type, from, term }: Message): Status | undefined {
+    const isAnswer = type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
+    if (!isAnswer || this.config.profile !== 'core') return undefined;
+    const status = host.consensus();
+    return status.role === 'leader' && term > status.term && host.matchOf(from) === undefined ? status : undefined;
+  }
+
+  #fatal(member: Member, process: NodeProcess, error: Error): void {
+    this.trace.note(this.clock.now(), 'fatal', member.id, error.message);
+    if (member.storage.verdict(error) === 'failed') {
+      this.coverage.met('sync failed');
+      if (member.incarnation?.process !== process) return;
+      this.crash(member);
+      this.clock.after(200 + this.random.below(1500), () => this.start(member));
+    } else this.failure ??= error;
+  }
+}

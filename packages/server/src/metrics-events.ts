@@ -1,0 +1,61 @@
+import type { NodeObserver } from '@transitd/process';
+import { Counter, type Registry, Summary } from 'prom-client';
+
+export const quantiles = { percentiles: [0.5, 0.9, 0.99], maxAgeSeconds: 600, ageBuckets: 2 };
+
+/** Registers the counters and summaries of cluster and barrier events. Labels are names of nodes. */
+export function registerEvents({ prefix, registers }: { readonly prefix: string; readonly registers: Registry[] }): NodeObserver {
+  const summary = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Summary<Label> =>
+    new Summary({ name: `${prefix}_${name}`, help, labelNames, registers, ...quantiles });
+  const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Counter<Label> =>
+    new Counter({ name: `${prefix}_${name}`, help, labelNames, registers });
+
+  const applied = counter('raft_apply', 'Transactions proposed by this node and committed');
+  const commitMs = summary(
+    'raft_commitTime',
+    'Time from the proposal of a transaction until this node has applied it, in milliseconds',
+  );
+  const roles = {
+    leader: counter('raft_state_leader', 'Number of times this node became leader'),
+    follower: counter('raft_state_follower', 'Number of times this node became follower'),
+    candidate: counter('raft_state_candidate', 'Number of times this node became candidate'),
+  };
+  const contactMs = summary(
+    'raft_leader_lastContact',
+    'Time since the last contact of the leader with a voter, in milliseconds, sampled every second',
+  );
+  const lostMs = summary('core_leadership_lost', 'Time this node was active before it lost leadership, in milliseconds');
+  const stepDownMs = summary('core_step_down', 'Duration of a step-down requested by an operator, in milliseconds');
+  const echoMs = summary('ha_rpc_client_echo', 'Round-trip time of an echo to the active node, in milliseconds', ['peer_id']);
+  const echoErrors = counter('ha_rpc_client_echo_errors', 'Echoes that the active node did not answer', ['peer_id']);
+  const forwardMs = summary('ha_rpc_client_forward', 'Duration of a request forwarded to the active node, in milliseconds');
+  const forwardErrors = counter('ha_rpc_client_forward_errors', 'Forwarded requests that the active node did not answer');
+  const listConflicts = counter(
+    'raft_membership_list_conflicts',
+    'Signed membership lists refused because they contradict the list of this node',
+  );
+
+  const barrierMs = {
+    get: summary('barrier_get', 'Time to read a record through the barrier, in milliseconds'),
+    put: summary('barrier_put', 'Time of a transaction that writes records through the barrier, in milliseconds'),
+    list: summary('barrier_list', 'Time to read a page of records through the barrier, in milliseconds'),
+    delete: summary('barrier_delete', 'Time of a transaction that only deletes records, in milliseconds'),
+  };
+
+  return {
+    barrier: (operation, ms) => barrierMs[operation].observe(ms),
+    committed: (ms) => {
+      applied.inc();
+      commitMs.observe(ms);
+    },
+    roleChanged: (role) => roles[role].inc(),
+    leadershipLost: (ms) => lostMs.observe(ms),
+    steppedDown: (ms) => stepDownMs.observe(ms),
+    lastContact: (ms) => contactMs.observe(ms),
+    echoed: (peer, ms) => echoMs.observe({ peer_id: peer }, ms),
+    echoFailed: (peer) => echoErrors.inc({ peer_id: peer }),
+    forwarded: (ms) => forwardMs.observe(ms),
+    forwardFailed: () => forwardErrors.inc(),
+    membershipConflict: () => listConflicts.inc(),
+  };
+}

@@ -1,0 +1,95 @@
+import type { Socket } from 'node:net';
+
+/** Treatment of bytes in one direction: pass at once, later, never, or wait until the treatment changes. */
+export type Treatment = 'pass' | 'swallow' | 'hold' | { readonly delayMs: number };
+
+interface Parcel {
+  readonly dueMs: number;
+  /** Null: the sender has closed. */
+  readonly chunk: Buffer | null;
+}
+
+/**
+ * One direction of one connection. It keeps the order of the bytes under changing treatments. After it lost bytes it never passes
+ * any again, because the receiver would take later bytes for the missing ones.
+ */
+export class Lane {
+  readonly #from: Socket;
+  readonly #to: Socket;
+  readonly #queue: Parcel[] = [];
+  #treatment: Treatment;
+  #timer: NodeJS.Timeout | undefined;
+  #lossy = false;
+
+  constructor(from: Socket, to: Socket, treatment: Treatment) {
+    this.#from = from;
+    this.#to = to;
+    this.#treatment = treatment;
+    from.on('data', (chunk: Buffer) => this.#take(chunk));
+    from.on('end', () => this.#take(null));
+    to.on('drain', () => this.#listen());
+    this.#listen();
+  }
+
+  /** Bytes were lost. */
+  get lossy(): boolean {
+    return this.#lossy;
+  }
+
+  get swallows(): boolean {
+    return this.#treatment === 'swallow';
+  }
+
+  treat(treatment: Treatment): void {
+    this.#treatment = treatment;
+    if (treatment === 'swallow' && this.#queue.length > 0) {
+      this.#queue.length = 0;
+      this.#lossy = true;
+    }
+    this.#listen();
+    this.#deliver();
+  }
+
+  /** The sender is gone without closing. Returns true if the receiver may learn it now. */
+  breaks(): boolean {
+    const hidden = this.#treatment === 'swallow' || this.#treatment === 'hold';
+    this.#lossy ||= hidden;
+    return !hidden;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#queue.length = 0;
+  }
+
+  #take(chunk: Buffer | null): void {
+    if (this.#treatment === 'swallow') {
+      this.#lossy = true;
+      return;
+    }
+    const delayMs = typeof this.#treatment === 'object' ? this.#treatment.delayMs : 0;
+    this.#queue.push({ dueMs: Math.max(performance.now() + delayMs, this.#queue.at(-1)?.dueMs ?? 0), chunk });
+    this.#deliver();
+  }
+
+  #deliver(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#treatment === 'hold' || this.#treatment === 'swallow' || this.#to.destroyed) return;
+    for (let first = this.#queue[0]; first !== undefined; first = this.#queue[0]) {
+      const waitMs = this.#treatment === 'pass' ? 0 : first.dueMs - performance.now();
+      if (waitMs > 0) {
+        this.#timer = setTimeout(() => this.#deliver(), waitMs);
+        return;
+      }
+      this.#queue.shift();
+      if (first.chunk === null) this.#to.end();
+      else if (!this.#to.write(first.chunk)) this.#from.pause();
+    }
+  }
+
+  #listen(): void {
+    if (this.#treatment === 'hold') this.#from.pause();
+    else if (!this.#to.writableNeedDrain || this.#treatment === 'swallow') this.#from.resume();
+  }
+}

@@ -1,0 +1,35 @@
+// Watches the system calls of a running node, or injects faults into them.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { LiveNode } from './live-node.ts';
+import { until } from './until.ts';
+
+/** Ends the tracing; the node continues if it still runs. May be called again. */
+export type Detach = () => Promise<void>;
+
+/**
+ * Attaches strace to all threads of the node's process; resolves when it is attached.
+ * @param args - of strace: system calls, faults, output
+ * @throws if strace ends before, or does not attach in time
+ */
+export async function attachStrace(node: LiveNode, args: readonly string[]): Promise<Detach> {
+  const pid = String(node.server.child.pid);
+  const tracer = spawn('strace', ['-f', '-p', pid, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = once(tracer, 'exit');
+  let said = '';
+  tracer.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  await until(
+    `strace is attached to ${node.name}`,
+    () => {
+      if (tracer.exitCode !== null) throw new Error(`strace ended: ${said}`);
+      return said.includes('attached');
+    },
+    { explain: () => said },
+  );
+  return async () => {
+    if (tracer.exitCode === null && tracer.signalCode === null) tracer.kill('SIGINT');
+    await ended;
+  };
+}

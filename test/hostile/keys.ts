@@ -1,0 +1,195 @@
+// Keys: creation, settings, import, export, backup and restore.
+import { inheritedNames, notConverted, type Row } from './case.ts';
+
+export const keys: readonly Row[] = [
+  ...['', 'AES256-GCM96', 'aes256-gcm96 ', 'aes192-cmac', 'rsa-1024', 'x'.repeat(10_000), 5, true, ...inheritedNames].map(
+    (type): Row => ['transit/keys/unmade', { type }, 400, `no type ${String(type).slice(0, 20)}`, /unknown key type/],
+  ),
+  ['transit/keys/unmade-null', { type: null }, 400, 'null is the empty text, which is not a type', /unknown key type/],
+  [
+    'transit/keys/unmade',
+    { convergent_encryption: true },
+    400,
+    'convergent and not derived',
+    /convergent encryption requires derivation/,
+  ],
+  [
+    'transit/keys/unmade',
+    { type: 'hmac', derived: true },
+    400,
+    'derived, for a type that cannot be',
+    /not supported for keys of type hmac/,
+  ],
+  [
+    'transit/keys/unmade',
+    { type: 'aes256-cmac', derived: true },
+    400,
+    'derived, for a type that cannot be',
+    /not supported for keys of type aes256-cmac/,
+  ],
+  ['transit/keys/unmade', { key_size: 32 }, 400, 'a size for a type without sizes', /key_size is not valid for algorithm/],
+  ...[31, 513, -1, 1, 1e9].map(
+    (size): Row => ['transit/keys/unmade', { type: 'hmac', key_size: size }, 400, `${size} bytes`, /invalid key_size/],
+  ),
+  ['transit/keys/unmade', { auto_rotate_period: '59m' }, 400, 'a period that is too short', /at least an hour/],
+  ['transit/keys/unmade', { derived: 'maybe' }, 400, 'no boolean', notConverted('derived')],
+  [
+    'transit/keys/k',
+    { type: 'chacha20-poly1305' },
+    200,
+    'an existing key, requested with another type',
+    /"type":"aes256-gcm96".*"warnings":\["/,
+  ],
+  ['transit/keys/k/config', { min_decryption_version: -1 }, 400, 'below none', /cannot be negative/],
+  [
+    'transit/keys/k/config',
+    { min_decryption_version: 99 },
+    400,
+    'above the latest version',
+    /cannot set min decryption version of 99/,
+  ],
+  ['transit/keys/k/config', { min_encryption_version: -1 }, 400, 'below none', /cannot be negative/],
+  [
+    'transit/keys/k/config',
+    { min_encryption_version: 99 },
+    400,
+    'above the latest version',
+    /cannot set min encryption version of 99/,
+  ],
+  ['transit/keys/k/config', { min_encryption_version: 1.5 }, 400, 'no integer', notConverted('min_encryption_version')],
+  ['transit/keys/k/config', { deletion_allowed: true, min_decryption_version: 99 }, 400, 'a refused request changes nothing'],
+  ['transit/keys/k/trim', {}, 400, 'no version', /missing min_available_version/],
+  ['transit/keys/k/trim', { min_available_version: -1 }, 400, 'below the current minimum', /cannot be decremented/],
+  ['transit/keys/k/trim', { min_available_version: 99 }, 400, 'beyond everything', /minimum/],
+  ['transit/keys/k/trim', { min_available_version: [] }, 400, 'no integer', notConverted('min_available_version')],
+  ['transit/cache-config', { size: 9 }, 400, 'too small', /size must be 0 or a value greater or equal to 10/],
+  ['transit/cache-config', { size: -1 }, 400, 'below none', /size must be 0/],
+  ['transit/cache-config', { size: 1.5 }, 400, 'no integer', notConverted('size')],
+  ['transit/cache-config', { size: [] }, 400, 'no integer', notConverted('size')],
+  ['transit/config/keys', { disable_upsert: 'maybe' }, 400, 'no boolean', notConverted('disable_upsert')],
+  ['transit/config/keys', { disable_upsert: [] }, 400, 'no boolean', notConverted('disable_upsert')],
+];
+
+export const transfers: readonly Row[] = [
+  ['transit/keys/unmade/import', {}, 400, 'nothing to import'],
+  ['transit/keys/unmade/import', { type: 'aes256-gcm96' }, 400, 'nothing to import', /ciphertext|public_key/],
+  ['transit/keys/unmade/import', { type: 'aes256-gcm96', ciphertext: '' }, 400, 'an empty import'],
+  ['transit/keys/unmade/import', { type: 'aes256-gcm96', ciphertext: 'AAAA' }, 400, 'too short', /too short/],
+  [
+    'transit/keys/unmade/import',
+    { type: 'aes256-gcm96', ciphertext: Buffer.alloc(512).toString('base64') },
+    400,
+    'a wrapped key without material',
+    /too short/,
+  ],
+  [
+    'transit/keys/unmade/import',
+    { type: 'aes256-gcm96', ciphertext: Buffer.alloc(552, 7).toString('base64') },
+    400,
+    'noise',
+    /decryption error/,
+  ],
+  [
+    'transit/keys/unmade/import',
+    { type: 'aes256-gcm96', ciphertext: Buffer.alloc(552, 0xff).toString('base64') },
+    400,
+    'random bytes above the modulus',
+    /decryption error/,
+  ],
+  [
+    'transit/keys/unmade/import',
+    { type: 'aes256-gcm96', ciphertext: Buffer.alloc(1_000_000).toString('base64') },
+    400,
+    'far too long',
+  ],
+  ['transit/keys/unmade/import', { type: 'aes512', ciphertext: 'AAAA' }, 400, 'an unknown type', /unknown key type: aes512/],
+  ...inheritedNames.map(
+    (type): Row => [
+      'transit/keys/unmade/import',
+      { type, ciphertext: 'AAAA' },
+      400,
+      'an inherited name is not a type',
+      /unknown key type/,
+    ],
+  ),
+  ...['MD5', 'SHA3-256', ...inheritedNames].map(
+    (name): Row => [
+      'transit/keys/unmade/import',
+      { type: 'aes256-gcm96', ciphertext: 'AAAA', hash_function: name },
+      400,
+      'an unknown hash',
+      /unknown hash function/,
+    ],
+  ),
+  [
+    'transit/keys/unmade/import',
+    { type: 'aes256-gcm96', public_key: '-----BEGIN PUBLIC KEY-----' },
+    400,
+    'a public key for a type without one',
+    /does not support public_key import/,
+  ],
+  [
+    'transit/keys/unmade/import',
+    { type: 'aes256-gcm96', ciphertext: 'AAAA', convergent_encryption: true },
+    400,
+    'convergent',
+    /convergent/,
+  ],
+  [
+    'transit/keys/unmade/import',
+    { type: 'aes256-gcm96', ciphertext: 'AAAA', auto_rotate_period: '2h' },
+    400,
+    'a period without rotation',
+    /allow_rotation/,
+  ],
+  ['transit/keys/k/import', { type: 'aes256-gcm96', ciphertext: 'AAAA' }, 400, 'a key that exists', /existing key/],
+  ['transit/keys/missing/import_version', { ciphertext: 'AAAA' }, 400, 'a missing key', /no key found with name missing/],
+  [
+    'transit/keys/k/import_version',
+    { ciphertext: 'AAAA' },
+    400,
+    'a key that was not imported',
+    /only be used with an imported key/,
+  ],
+  ['transit/keys/k/import_version', {}, 400, 'nothing to import'],
+  ['transit/keys/k/import_version', { version: 'x' }, 400, 'no version', notConverted('version')],
+  ['transit/restore', {}, 400, 'no backup, which has crashed other servers', /'backup' must be supplied/],
+  ['transit/restore', { backup: '' }, 400, 'an empty backup', /'backup' must be supplied/],
+  ['transit/restore', { backup: null }, 400, 'no backup', /'backup' must be supplied/],
+  ...(
+    [
+      ['bnVsbA==', 'null'],
+      ['e30=', 'an empty object'],
+      ['W10=', 'an array'],
+      ['ew==', 'broken JSON'],
+      ['AAAA', 'noise'],
+      [Buffer.alloc(100_000, 0x7b).toString('base64'), 'a hundred thousand brackets'],
+      [Buffer.from('{"policy":null,"archived_keys":null}').toString('base64'), 'no settings'],
+      [Buffer.from('{"policy":{},"archived_keys":{}}').toString('base64'), 'no settings'],
+      [
+        Buffer.from('{"policy":{"name":"unmade","keys":{"1":{}},"latest_version":1},"archived_keys":{"keys":[{}]}}').toString(
+          'base64',
+        ),
+        'no material',
+      ],
+      [
+        Buffer.from(
+          '{"policy":{"name":"unmade","type":0,"keys":{"1":{"key":"AAAA"}},"latest_version":1},' +
+            '"archived_keys":{"keys":[{},{"key":"AAAA"}]}}',
+        ).toString('base64'),
+        'too little material',
+      ],
+      [
+        Buffer.from(
+          '{"policy":{"name":"unmade","keys":{"__proto__":{}},"latest_version":1e9},"archived_keys":{"keys":[]}}',
+        ).toString('base64'),
+        'an inherited version',
+      ],
+      [Buffer.from('{"policy":{"name":"../x","latest_version":-1}}').toString('base64'), 'a name with a traversal'],
+    ] as const
+  ).map(([backup, what]): Row => ['transit/restore/unmade', { backup }, 400, `a backup of ${what}`]),
+  ['transit/restore/k', { backup: '«backup»' }, 400, 'a key that exists', /already exists/],
+  ['transit/restore/unmade', { backup: '«backup»AAAA' }, 400, 'text after a backup'],
+  ['transit/restore/unmade', { backup: ' «backup»' }, 400, 'a blank before a backup'],
+  ['transit/restore/unmade', { backup: '«backup»', force: 'maybe' }, 400, 'no boolean', notConverted('force')],
+];
