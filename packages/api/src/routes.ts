@@ -23,6 +23,7 @@ import { pluginRoutes } from './sys/plugins.ts';
 import { policyRoutes } from './sys/policy.ts';
 import { quotaRoutes } from './sys/quotas.ts';
 import { raftRoutes } from './sys/raft.ts';
+import { raftAutopilotRoutes } from './sys/raft-autopilot.ts';
 import { raftJoinRoutes } from './sys/raft-join.ts';
 import { raftSnapshotRoutes } from './sys/raft-snapshot.ts';
 import { rotateRoutes } from './sys/rotate.ts';
@@ -35,19 +36,20 @@ import { transitDataRoutes } from './transit/data.ts';
 import { transitKeyRoutes } from './transit/keys.ts';
 import { transitTransferRoutes } from './transit/transfers.ts';
 
-/** The paths of a mount: `:mount` stands for where it lies. */
+/** Prefixes a route with `:mount`, the path of the mount. */
 const mounted = ({ path, accepts, operations }: Route): Route => ({
   path: `:mount/${path}`,
   operations,
   ...(accepts && { accepts }),
 });
 
-/** Every path that this server knows, but for `sys/health`, which answers before all others. */
+/** Returns every route of the server except `sys/health`, which the router answers first. */
 export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): readonly Route[] {
   const routes: readonly Route[] = [
     ...sealRoutes,
     ...raftJoinRoutes,
     ...raftRoutes,
+    ...raftAutopilotRoutes,
     ...raftSnapshotRoutes,
     ...haRoutes,
     ...mountRoutes,

@@ -144,7 +144,7 @@ describe('a secret in the wrong field', () => {
     ];
   };
 
-  it('is looked for in every kind of operation', () => {
+  it('is tested in every kind of operation', () => {
     const known = new Set(lines.map(({ line }) => line));
     for (const line of [
       'transit/encrypt/k',
@@ -167,7 +167,7 @@ describe('a secret in the wrong field', () => {
       ).to.equal(true);
   });
 
-  it('is not repeated, whichever field it is', async function () {
+  it('is not echoed, whichever field it is', async function () {
     this.timeout(120_000);
     const found: string[] = [];
     for (const { line, fields } of lines)
@@ -175,7 +175,7 @@ describe('a secret in the wrong field', () => {
     expect(found, found.join('\n')).to.deep.equal([]);
   });
 
-  it('is not repeated, whatever form it has', async function () {
+  it('is not echoed, whatever form it has', async function () {
     this.timeout(120_000);
     const request = fc
       .constantFrom(...lines.flatMap(({ line, fields }) => fields.map((field) => ({ line, field }))))

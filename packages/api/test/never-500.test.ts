@@ -80,7 +80,7 @@ const targets: readonly Target[] = [
   // The first takes seconds; the second would leave the others without keys.
   .filter(({ verb, path }) => path !== 'wrapping_key' && verb !== 'DELETE');
 
-describe('no request below a transit mount is answered with a fault of ours', function () {
+describe('no request below a transit mount gets an internal error', function () {
   this.timeout(120_000);
   let server: Served;
   before(async () => {

@@ -116,7 +116,7 @@ const targets: readonly Target[] = allRoutes(new TestMetrics())
     Object.entries(operations).map(([verb, operation]) => ({ verb, path, fields: fieldsOf(operation) })),
   );
 
-describe('no request below sys and auth is answered with a fault of ours, nor never answered', function () {
+describe('every request below sys and auth is answered, and none with an internal error', function () {
   this.timeout(300_000);
   let real: RealNode;
   let fitting: Fitting = {};

@@ -1,7 +1,7 @@
 export { readBody } from './body/body.ts';
 export { BodyMemory, uncountedBytes } from './body/body-memory.ts';
 export type { BodyCaller } from './body/body-room.ts';
-export { contentOf } from './body/content.ts';
+export { bodyStream } from './body/body-stream.ts';
 export { attachFront } from './connection/attach.ts';
 export { Connections, endpointOf } from './connection/connections.ts';
 export { OpenResponses } from './connection/open-responses.ts';
@@ -13,7 +13,7 @@ export {
   type Field,
   type FieldKind,
   type FieldSchema,
-  idle,
+  ignoredField,
   int,
   lease,
   membersOf,
@@ -40,7 +40,6 @@ export {
   time,
 } from './fields/json-schema.ts';
 export { textList, textsByName } from './fields/text-list.ts';
-export { KeptTexts } from './kept-texts.ts';
 export { parsePath, type Query, type RequestPath } from './path.ts';
 export { announcesBody } from './reply/announced-body.ts';
 export {
@@ -48,8 +47,8 @@ export {
   dataReply,
   envelope,
   errorsBody,
-  noContent,
-  twiceReply,
+  noContentReply,
+  topLevelDataReply,
   withRequestId,
   wrapReply,
   writtenReply,
@@ -67,6 +66,7 @@ export {
 } from './reply/request-error.ts';
 export { notInitialized, unavailable } from './reply/unavailable.ts';
 export { indexHeader, indexHeaders, indexIn, indexValue, indexWanted } from './service-index.ts';
+export { TextCache } from './text-cache.ts';
 export { namesNamespace, tokenOf, wrapTtlOf } from './token-header.ts';
 export type { Verb } from './verb.ts';
 export { WorkLimit } from './work-limit.ts';

@@ -1,26 +1,26 @@
 import { RequestError } from './reply/request-error.ts';
 
-/** What routes may ask of a query; a repeated parameter counts with its first value. */
+/** The query of a request; the first value of a repeated parameter counts. */
 export type Query = Pick<URLSearchParams, 'get' | 'getAll' | 'has' | 'entries' | 'size'>;
 
-/** Where a request points, read once: router, policy, audit and forwarding see this same path. */
+/** The parsed target of a request. Router, policies, audit and forwarding use the same path. */
 export interface RequestPath {
-  /** Decoded, below `/v1/`, without a slash at either end: `transit/keys/orders`. What policies name. */
+  /** Decoded, below `/v1/`, without a slash at either end, as policies name it: `transit/keys/orders`. */
   readonly path: string;
-  /** `path` by segments: at least one, none of them empty, `.` or `..`, none with a slash, a backslash or a control character. */
+  /** Segments of `path`: at least one; none empty, `.` or `..`; none with a slash, backslash or control character. */
   readonly segments: readonly string[];
   /** The path ended with a slash, which only lists may have. */
   readonly trailingSlash: boolean;
   readonly query: Query;
 }
 
-/** Longer request targets are refused with 414; the longest name that fits is still far below it. */
+/** Longer request targets are refused with 414; paths with the longest allowed names are far below it. */
 export const targetCharsMax = 8_192;
 
 const prefix = '/v1/';
 const noQuery: Query = new URLSearchParams();
 
-// What a character of the raw path means to the scan. Everything else stands for itself.
+// Classes of characters in the raw path.
 const ordinary = 0;
 const slash = 1;
 const percent = 2;
@@ -36,9 +36,9 @@ const charKinds = Uint8Array.from({ length: 128 }, (_, code) => {
 });
 
 /**
- * Reads a request target in origin form (RFC 9112 §3.2.1) strictly: what another reader could fold, decode twice or resolve to
- * another path is refused, never repaired. Percent-encoding is undone once.
- * @param target - as it stood in the request line (`req.url`)
+ * Parses a request target in origin form (RFC 9112 §3.2.1) strictly: it refuses, and never repairs, anything that another parser could
+ * fold, decode twice or resolve to another path. Percent-encoding is decoded once.
+ * @param target - as in the request line (`req.url`)
  * @throws RequestError `not_found` outside `/v1/`, `path_too_long`, `invalid_path`
  */
 export function parsePath(target: string): RequestPath {
@@ -79,7 +79,7 @@ export function parsePath(target: string): RequestPath {
   };
 }
 
-/** Nothing is served there, but a path that only looks as if it led elsewhere is a mistake and called so. */
+/** Returns 404, or `invalid_path` for a path that another parser might resolve below `/v1/`. */
 function outsidePrefix(target: string): RequestError {
   const path = target.split('?', 1)[0] ?? '';
   return /\\|\/\/|%|(?:^|\/)\.\.?(?:\/|$)/.test(path)
@@ -104,7 +104,7 @@ function decodeSegment(raw: string): string {
   return text;
 }
 
-/** One level of percent-encoding, each byte sequence checked as UTF-8. */
+/** Decodes one level of percent-encoding and checks the bytes as UTF-8. */
 function decode(raw: string, where: 'path' | 'query'): string {
   try {
     return decodeURIComponent(raw);

@@ -4,11 +4,11 @@ import { overloaded, RequestError } from './reply/request-error.ts';
 
 export interface WorkLimitOptions {
   readonly atOnceMax: number;
-  /** At work at a time for one caller; as many as there are places unless given. */
+  /** Concurrent requests of one caller; `atOnceMax` by default. */
   readonly perCallerMax?: number;
-  /** In the line behind those; more are refused. */
+  /** Queued requests; more are refused. */
   readonly waitingMax: number;
-  /** How long one waits at most, in milliseconds. */
+  /** Maximum time in the queue, in milliseconds. */
   readonly waitMsMax?: number;
 }
 
@@ -18,15 +18,15 @@ interface Waiting {
 }
 
 /**
- * Requests at work at a time, and a line behind them in which callers take turns. A place is taken when all of the request is here and
- * given back before its answer is sent: a slow caller holds none.
+ * Limits concurrent requests and queues the rest, fairly between callers. A request enters once it is complete and leaves before its
+ * response is sent, so a slow caller holds no place.
  */
 export class WorkLimit {
   readonly #atOnceMax: number;
   readonly #perCallerMax: number;
   readonly #waitMsMax: number;
-  readonly #line: FairQueue<Waiting>;
-  /** Requests at work by caller, where one caller may not have all places. */
+  readonly #queue: FairQueue<Waiting>;
+  /** Concurrent requests by caller; only counted if `perCallerMax` is below `atOnceMax`. */
   readonly #of = new Map<string, number>();
   #atWork = 0;
   #refused = 0;
@@ -35,7 +35,7 @@ export class WorkLimit {
     this.#atOnceMax = atOnceMax;
     this.#perCallerMax = perCallerMax;
     this.#waitMsMax = waitMsMax;
-    this.#line = new FairQueue(waitingMax);
+    this.#queue = new FairQueue(waitingMax);
   }
 
   get atWork(): number {
@@ -43,7 +43,7 @@ export class WorkLimit {
   }
 
   get waiting(): number {
-    return this.#line.size;
+    return this.#queue.size;
   }
 
   /** Since the start. */
@@ -52,17 +52,17 @@ export class WorkLimit {
   }
 
   /**
-   * Takes a place, which `leave` gives back: at once, for the price of a comparison, or when the promise resolves.
-   * @param caller - whose requests count together; all are one caller's unless given
+   * Takes a place, which `leave` returns: at once if there is one, else when the promise resolves.
+   * @param caller - key by which requests count together; one key for all by default
    * @throws RequestError `overloaded`, `request_aborted`, by the promise
    */
   enter(res: ServerResponse, caller = ''): Promise<void> | undefined {
-    if (this.#atWork >= this.#atOnceMax || !this.#mayBegin(caller)) return this.#turn(res, caller);
+    if (this.#atWork >= this.#atOnceMax || !this.#mayBegin(caller)) return this.#enqueue(res, caller);
     this.#begin(caller);
     return undefined;
   }
 
-  /** @param caller - as it was given to `enter` */
+  /** @param caller - as passed to `enter` */
   leave(caller = ''): void {
     this.#atWork -= 1;
     if (this.#isCapped) {
@@ -70,8 +70,8 @@ export class WorkLimit {
       if (left > 0) this.#of.set(caller, left);
       else this.#of.delete(caller);
     }
-    if (this.#line.size === 0) return;
-    this.#line.take((next) => this.#mayBegin(next))?.begin();
+    if (this.#queue.size === 0) return;
+    this.#queue.take((next) => this.#mayBegin(next))?.begin();
   }
 
   get #isCapped(): boolean {
@@ -87,26 +87,26 @@ export class WorkLimit {
     if (this.#isCapped) this.#of.set(caller, (this.#of.get(caller) ?? 0) + 1);
   }
 
-  #turn(res: ServerResponse, caller: string): Promise<void> {
-    if (res.closed || res.destroyed) return Promise.reject(gone()); // it says so no second time
+  #enqueue(res: ServerResponse, caller: string): Promise<void> {
+    if (res.closed || res.destroyed) return Promise.reject(gone()); // no further `close` event will come
     return new Promise((resolve, reject) => {
-      const settle = (then: () => void): void => {
+      const finish = (then: () => void): void => {
         clearTimeout(deadline);
         res.off('close', onGone);
-        this.#line.delete(caller, waiting);
+        this.#queue.delete(caller, waiting);
         then();
       };
       const waiting: Waiting = {
         begin: () => {
           this.#begin(caller);
-          settle(resolve);
+          finish(resolve);
         },
-        refuse: () => settle(() => reject(this.#refusal())),
+        refuse: () => finish(() => reject(this.#refusal())),
       };
-      const onGone = (): void => settle(() => reject(gone()));
+      const onGone = (): void => finish(() => reject(gone()));
       const deadline = setTimeout(waiting.refuse, this.#waitMsMax);
       res.once('close', onGone);
-      this.#line.add(caller, waiting)?.refuse();
+      this.#queue.add(caller, waiting)?.refuse();
     });
   }
 

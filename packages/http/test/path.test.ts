@@ -170,7 +170,7 @@ describe('parsePath', () => {
     );
   });
 
-  it('accepts only paths on which every reader agrees', () => {
+  it('accepts only paths that every parser reads alike', () => {
     fc.assert(
       fc.property(fc.array(odd, { minLength: 1 }), (parts) => {
         const target = `/v1/${parts.join('')}`;
@@ -187,7 +187,7 @@ describe('parsePath', () => {
     );
   });
 
-  it('reads back what was encoded', () => {
+  it('decodes what was encoded', () => {
     const text = fc
       .string({ minLength: 1, maxLength: 40 })
       .filter((each) => !/[\\/]|^\.\.?$|\p{Cc}|\u2028|\u2029/u.test(each) && each.isWellFormed());

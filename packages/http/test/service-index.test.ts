@@ -7,15 +7,15 @@ const here = '0b7c9f52-6d0e-4b2f-9a55-0f6f6f7f1c11';
 const elsewhere = '1b7c9f52-6d0e-4b2f-9a55-0f6f6f7f1c11';
 
 describe('the header that names a state', () => {
-  it('is told under our name and under the peers’', () => {
+  it('is sent under our name and under the peers’', () => {
     expect(indexHeaders('x')).to.deep.equal({ 'X-Service-Index': 'x', 'X-Vault-Index': 'x' });
   });
 
-  it('has the form of which existing clients keep the newest', () => {
+  it('has the form that existing clients compare', () => {
     expect(Buffer.from(indexValue(here, 17), 'base64').toString()).to.equal(`v1:${here}:17:0:`);
   });
 
-  it('gives its index back to the cluster that it comes from, and to no other', () => {
+  it('is read only by the cluster that sent it', () => {
     fc.assert(
       fc.property(fc.nat(), (index) => {
         expect(indexIn(indexValue(here, index), here)).to.equal(index);
@@ -41,11 +41,11 @@ describe('the header that names a state', () => {
     indexValue(here, 1e300),
     `${indexValue(here, 5)}, ${indexValue(here, 6)}`,
   ])
-    it(`is refused as ${value}, which this cluster did not say`, () => {
+    it(`is refused as ${value}, which this cluster did not send`, () => {
       expect(() => indexWanted({ 'x-vault-index': value }, here)).to.throw(RequestError);
     });
 
-  it('asks for nothing when it is not there or empty', () => {
+  it('requires nothing if it is missing or empty', () => {
     expect(indexWanted({}, here)).to.equal(undefined);
     expect(indexWanted({ 'x-service-index': '' }, here)).to.equal(undefined);
   });

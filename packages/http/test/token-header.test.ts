@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { RequestError } from '../src/reply/request-error.ts';
 import { namesNamespace, tokenOf, wrapTtlOf } from '../src/token-header.ts';
 
-describe('the headers that say who asks for what', () => {
+describe('the headers of a request', () => {
   for (const { headers, token, because } of [
     {
       headers: { 'x-service-token': 'a', 'x-vault-token': 'b', authorization: 'Bearer c' },

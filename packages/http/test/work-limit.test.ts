@@ -32,7 +32,7 @@ describe('a limit of work', () => {
     expect([limit.atWork, limit.waiting]).to.deep.equal([2, 0]);
   });
 
-  it('refuses who comes when the line is full, and counts that', async () => {
+  it('refuses and counts a request when the queue is full', async () => {
     const limit = new WorkLimit({ atOnceMax: 1, waitingMax: 1 });
     limit.enter(caller());
     const waits = limit.enter(caller());
@@ -42,7 +42,7 @@ describe('a limit of work', () => {
     await waits;
   });
 
-  it('refuses who waits too long, and goes on with the next', async () => {
+  it('refuses a request that waits too long, and serves the next', async () => {
     const limit = new WorkLimit({ atOnceMax: 1, waitingMax: 1, waitMsMax: 1 });
     limit.enter(caller());
     expect(await codeOf(() => limit.enter(caller()))).to.equal('overloaded');
@@ -50,7 +50,7 @@ describe('a limit of work', () => {
     expect([limit.atWork, limit.waiting, limit.refused]).to.deep.equal([0, 0, 1]);
   });
 
-  it('lets no caller wait that has gone away already', async () => {
+  it('does not queue a caller that has already disconnected', async () => {
     const limit = new WorkLimit({ atOnceMax: 1, waitingMax: 2 });
     limit.enter(caller());
     for (const ending of [{ closed: true }, { destroyed: true }])
@@ -58,7 +58,7 @@ describe('a limit of work', () => {
     expect([limit.waiting, limit.refused]).to.deep.equal([0, 0]);
   });
 
-  it('forgets a caller that goes away while it waits', async () => {
+  it('drops a caller that disconnects while it waits', async () => {
     const limit = new WorkLimit({ atOnceMax: 1, waitingMax: 2 });
     limit.enter(caller());
     const gone = caller();
@@ -69,7 +69,7 @@ describe('a limit of work', () => {
     expect([limit.atWork, limit.waiting, limit.refused]).to.deep.equal([1, 0, 0]);
   });
 
-  it('gives callers turns, and no caller more places than its share', async () => {
+  it('serves callers in turn, none above its share', async () => {
     const limit = new WorkLimit({ atOnceMax: 4, perCallerMax: 2, waitingMax: 3 });
     const begun: string[] = [];
     const enter = async (name: string): Promise<void> => {
@@ -91,7 +91,7 @@ describe('a limit of work', () => {
     expect(begun.slice(-2)).to.deep.equal(['a3', 'a4']);
   });
 
-  it('never has more at work or in line than it may, and ends with none, whoever comes, leaves or gives up', async () => {
+  it('never exceeds its limits and ends empty, whatever callers do', async () => {
     const step = fc.constantFrom('comes', 'leaves', 'gives up');
     await fc.assert(
       fc.asyncProperty(fc.nat(3), fc.nat(3), fc.array(step, { maxLength: 60 }), async (more, waitingMax, steps) => {

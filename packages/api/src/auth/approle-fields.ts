@@ -11,7 +11,7 @@ import {
   integer,
   type JsonSchema,
   list,
-  noContent,
+  noContentReply,
   object,
   RequestError,
   string,
@@ -22,24 +22,24 @@ import {
 import * as answers from '../operation/answers.ts';
 import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { cidrList } from './login-fields.ts';
-import { handler, type MethodContext, methodOperation, methodRoute } from './login-method.ts';
+import { type MethodContext, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the role', { required: true });
+const name = text('Name of the role', { required: true });
 
-/** One member of a role that has a path of its own below the role's. */
+/** A field of a role that has its own path below the role. */
 interface RoleField<Kind extends FieldKind> {
-  /** Below the role. */
+  /** Path below the role. */
   readonly path: string;
-  /** Another path below the role, of the same member. */
+  /** Another path of the same field below the role. */
   readonly twin?: string;
-  /** Names that a body may have for it: the first one that is there counts, and the answer shows the first. */
+  /** Names of the field in a body: the first one present counts, and the response uses the first. */
   readonly members: readonly [string, ...string[]];
   readonly field: Field<Kind>;
   readonly schema: JsonSchema;
   readonly show: (role: AppRole) => unknown;
   readonly change: (value: ValueOf<Kind>) => AppRoleChange;
-  /** The value after a deletion. */
+  /** The value after a DELETE. */
   readonly reset: ValueOf<Kind>;
 }
 
@@ -56,41 +56,41 @@ async function requireRole({ services, mount }: MethodContext, call: Pick<Call, 
   return found.value;
 }
 
-/** Reads, writes and resets one member of a role, as the peers do. */
+/** Makes the route that reads, writes and resets one field of a role, as in the peers. */
 function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
   const { path, twin, members, field, schema, show, change, reset } = of;
   const [first] = members;
   const named = (member: string) => [member, member === first ? field : { ...field, aliasOf: first }] as const;
   const takes = { name, ...Object.fromEntries(members.map(named)) };
-  const read = handler({
-    about: `${first} of a role`,
+  const read = methodHandler({
+    about: `Read \`${first}\` of a role`,
     takes: { name },
     answers: answers.data(object({ [first]: schema })),
     run: async (context, call) => dataReply(JSON.stringify({ [first]: show(await requireRole(context, call)) })),
   });
-  const write = handler({
-    about: `${first} of a role; nothing else is changed`,
+  const write = methodHandler({
+    about: `Set \`${first}\` of a role; other fields keep their values`,
     takes,
     answers: answers.written,
     run: async ({ services, mount }, { values, warnings, ...call }) => {
       const given: Readonly<Record<string, unknown>> = values;
       const value = members.map((member) => given[member]).find((one) => one !== undefined);
       if (value === undefined) throw new RequestError('invalid_request', `missing ${first}`);
-      await services.logins.approle.update(mount, nameIn(call), change(value as ValueOf<Kind>)); // read as a field of that kind
+      await services.logins.approle.update(mount, nameIn(call), change(value as ValueOf<Kind>)); // converted as a field of that kind
       return writtenReply(warnings);
     },
   });
-  const remove = handler({
-    about: `gives ${first} of a role back to what new roles have`,
+  const remove = methodHandler({
+    about: `Reset \`${first}\` of a role to its default`,
     takes: { name },
     answers: answers.noContent,
     run: async ({ services, mount }, call) => {
-      if ((await services.logins.approle.roles.find(mount.id, nameIn(call))) === undefined) return noContent;
+      if ((await services.logins.approle.roles.find(mount.id, nameIn(call))) === undefined) return noContentReply;
       await services.logins.approle.update(mount, nameIn(call), change(reset));
-      return noContent;
+      return noContentReply;
     },
   });
-  /** Where the same member is read and written as well; and where a write of the whole role could have said the same. */
+  /** Returns the other path of the same field; and with it the path of the whole role, whose write could set the field. */
   const atTwin: SameAs = ({ method, name }) => (twin === undefined ? [] : [`auth/${method}/role/${name}/${twin}`]);
   const inWhole: SameAs = (params) => [`auth/${params.method}/role/${params.name}`, ...atTwin(params)];
   return methodRoute(`role/:name/${path}`, {
@@ -100,8 +100,8 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
   });
 }
 
-const readLocal = handler({
-  about: 'whether secret ids are kept by one cluster alone: never',
+const readLocal = methodHandler({
+  about: 'Read `local_secret_ids` of a role; always false',
   takes: { name },
   answers: answers.data(object({ local_secret_ids: { const: false } })),
   run: async (context, call) => {
@@ -110,57 +110,57 @@ const readLocal = handler({
   },
 });
 
-/** Single members of a role, each at a path of its own. */
+/** Routes of single fields of a role. */
 export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'policies',
     members: ['token_policies', 'policies'],
-    field: texts('policies of the tokens'),
+    field: texts('Policies of the tokens'),
     schema: list(string),
-    show: (shown) => shown.token.policies,
+    show: (role) => role.token.policies,
     change: (policies) => token({ policies }),
     reset: [],
   }),
   fieldRoute({
     path: 'bind-secret-id',
     members: ['bind_secret_id'],
-    field: bool('a login needs a secret id too'),
+    field: bool('Require a secret ID at login'),
     schema: boolean,
-    show: (shown) => shown.bindSecretId,
+    show: (role) => role.bindSecretId,
     change: (bindSecretId) => role({ bindSecretId }),
     reset: true,
   }),
   fieldRoute({
     path: 'secret-id-num-uses',
     members: ['secret_id_num_uses'],
-    field: int('how often a secret id is good; 0 for no such limit', { min: 0 }),
+    field: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
     schema: integer,
-    show: (shown) => shown.secretIdNumUses,
+    show: (role) => role.secretIdNumUses,
     change: (secretIdNumUses) => role({ secretIdNumUses }),
     reset: 0,
   }),
   fieldRoute({
     path: 'secret-id-ttl',
     members: ['secret_id_ttl'],
-    field: duration('how long a secret id is good; 0 for ever'),
+    field: duration('TTL of a secret ID; 0 for no expiry'),
     schema: integer,
-    show: (shown) => shown.secretIdTtlS,
+    show: (role) => role.secretIdTtlS,
     change: (secretIdTtlS) => role({ secretIdTtlS }),
     reset: 0,
   }),
   ...(
     [
       ['secret-id-bound-cidrs', 'bound-cidr-list', 'secret_id_bound_cidrs'],
-      ['bound-cidr-list', 'secret-id-bound-cidrs', 'bound_cidr_list'], // its older name
+      ['bound-cidr-list', 'secret-id-bound-cidrs', 'bound_cidr_list'], // its alias
     ] as const
   ).map(([path, twin, member]) =>
     fieldRoute({
       path,
       twin,
       members: [member],
-      field: texts('blocks of addresses where secret ids are good'),
+      field: texts('CIDR blocks from which secret IDs may be used'),
       schema: list(string),
-      show: (shown) => shown.secretIdBoundCidrs,
+      show: (role) => role.secretIdBoundCidrs,
       change: (cidrs) => role({ secretIdBoundCidrs: cidrList(cidrs) }),
       reset: [],
     }),
@@ -168,45 +168,45 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'token-bound-cidrs',
     members: ['token_bound_cidrs'],
-    field: texts('blocks of addresses where the tokens are good'),
+    field: texts('CIDR blocks from which the tokens may be used'),
     schema: list(string),
-    show: (shown) => shown.token.boundCidrs,
+    show: (role) => role.token.boundCidrs,
     change: (cidrs) => token({ boundCidrs: cidrList(cidrs) }),
     reset: [],
   }),
   fieldRoute({
     path: 'token-num-uses',
     members: ['token_num_uses'],
-    field: int('how often a token may be used; 0 for no such limit', { min: 0 }),
+    field: int('Maximum number of uses of a token; 0 for no limit', { min: 0 }),
     schema: integer,
-    show: (shown) => shown.token.numUses,
+    show: (role) => role.token.numUses,
     change: (numUses) => token({ numUses }),
     reset: 0,
   }),
   fieldRoute({
     path: 'token-ttl',
     members: ['token_ttl'],
-    field: duration('how long a token is good; 0 leaves it to the node'),
+    field: duration('Initial TTL of a token; 0 uses the default of the node'),
     schema: integer,
-    show: (shown) => shown.token.ttlS,
+    show: (role) => role.token.ttlS,
     change: (ttlS) => token({ ttlS }),
     reset: 0,
   }),
   fieldRoute({
     path: 'token-max-ttl',
     members: ['token_max_ttl'],
-    field: duration('how long, with its renewals'),
+    field: duration('Maximum TTL of a token, renewals included'),
     schema: integer,
-    show: (shown) => shown.token.maxTtlS,
+    show: (role) => role.token.maxTtlS,
     change: (maxTtlS) => token({ maxTtlS }),
     reset: 0,
   }),
   fieldRoute({
     path: 'period',
     members: ['token_period', 'period'],
-    field: duration('it is renewed for this long again and again'),
+    field: duration('Period of a periodic token: each renewal sets its TTL to this value'),
     schema: integer,
-    show: (shown) => shown.token.periodS,
+    show: (role) => role.token.periodS,
     change: (periodS) => token({ periodS }),
     reset: 0,
   }),

@@ -11,7 +11,7 @@ import {
   type JsonValue,
   list,
   map,
-  noContent,
+  noContentReply,
   object,
   RequestError,
   string,
@@ -24,23 +24,23 @@ import {
 import * as answers from '../operation/answers.ts';
 import { type Call, type GuardedOperation, pathParam, type Route } from '../operation/operation.ts';
 import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-import { handler, type MethodContext, type MethodHandler, methodOperation, methodRoute } from './login-method.ts';
+import { type MethodContext, type MethodHandler, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 type Named = Pick<Call, 'params'>;
 
 const nameIn = (call: Named): string => pathParam(call, 'name');
-const name = text('name of the role', { required: true });
+const name = text('Name of the role', { required: true });
 
-/** Roles of the two kinds of methods that have them lie at the same paths. */
-export const writeAppRole = handler({
-  about: 'a role: made, or changed in what is named',
+/** Exported because the roles of `approle` and `jwt` share their paths; see roles.ts. */
+export const writeAppRole = methodHandler({
+  about: 'Create a role, or update the given fields of an existing one',
   takes: {
     name,
-    role_id: text('by which logins name it; random when absent'),
-    bind_secret_id: bool('a login needs a secret id too', { default: true }),
-    secret_id_bound_cidrs: texts('blocks of addresses where secret ids are good'),
-    secret_id_num_uses: int('how often one is good; 0 for no such limit', { min: 0 }),
-    secret_id_ttl: duration('how long one is good; 0 for ever'),
+    role_id: text('Role ID, which logins send; random if omitted'),
+    bind_secret_id: bool('Require a secret ID at login', { default: true }),
+    secret_id_bound_cidrs: texts('CIDR blocks from which secret IDs may be used'),
+    secret_id_num_uses: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
+    secret_id_ttl: duration('TTL of a secret ID; 0 for no expiry'),
     ...tokenFields,
   },
   answers: answers.written,
@@ -63,8 +63,8 @@ async function requireRole({ services, mount }: MethodContext, call: Named) {
   return found.value;
 }
 
-export const readAppRole = handler({
-  about: 'a role',
+export const readAppRole = methodHandler({
+  about: 'Read a role',
   takes: { name },
   answers: answers.data(
     object({
@@ -90,18 +90,18 @@ export const readAppRole = handler({
   },
 });
 
-export const deleteAppRole = handler({
-  about: 'deletes a role',
+export const deleteAppRole = methodHandler({
+  about: 'Delete a role',
   takes: { name },
   answers: answers.noContent,
   run: async ({ services, mount }, call) => {
     await services.logins.approle.delete(mount, nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 });
 
-export const listAppRoles = handler({
-  about: 'names of roles',
+export const listAppRoles = methodHandler({
+  about: 'List role names',
   answers: answers.names,
   run: async ({ services, mount }) => {
     const keys = await services.logins.approle.roles.list(mount.id);
@@ -110,16 +110,16 @@ export const listAppRoles = handler({
   },
 });
 
-const readRoleId = handler({
-  about: 'by which logins name the role',
+const readRoleId = methodHandler({
+  about: 'Read the role ID',
   takes: { name },
   answers: answers.data(object({ role_id: string })),
   run: async (context, call) => dataReply(JSON.stringify({ role_id: (await requireRole(context, call)).roleId })),
 });
 
-const writeRoleId = handler({
-  about: 'by which logins name the role',
-  takes: { name, role_id: text('the new one', { required: true }) },
+const writeRoleId = methodHandler({
+  about: 'Set the role ID',
+  takes: { name, role_id: text('New role ID', { required: true }) },
   answers: answers.written,
   run: async (context, { values, warnings, ...call }) => {
     await requireRole(context, call);
@@ -129,7 +129,7 @@ const writeRoleId = handler({
   },
 });
 
-/** Metadata comes as an object, or as the text of one. */
+/** Parses metadata: an object, or JSON text of one. */
 function metadataOf(value: JsonValue | undefined): Readonly<Record<string, string>> {
   if (typeof value !== 'string') return textsByName('metadata', value);
   if (value === '') return {};
@@ -143,13 +143,13 @@ function metadataOf(value: JsonValue | undefined): Readonly<Record<string, strin
 
 const secretIdFields = {
   name,
-  metadata: any('texts by name, for those who look it up', {
+  metadata: any('Metadata of the secret ID, string values by name; shown on lookup', {
     shape: { type: ['object', 'string'], additionalProperties: string },
   }),
-  cidr_list: texts('blocks of addresses where it is good'),
-  token_bound_cidrs: texts('blocks of addresses where its tokens are good'),
-  num_uses: int('how often it is good', { min: 0 }),
-  ttl: duration('how long it is good'),
+  cidr_list: texts('CIDR blocks from which the secret ID may be used'),
+  token_bound_cidrs: texts('CIDR blocks from which its tokens may be used'),
+  num_uses: int('Maximum number of uses', { min: 0 }),
+  ttl: duration('TTL of the secret ID'),
 } as const satisfies FieldSchema;
 
 const createdSecretId = answers.data(
@@ -157,8 +157,8 @@ const createdSecretId = answers.data(
 );
 
 const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: ReturnType<typeof text> }): MethodHandler =>
-  handler({
-    about: 'a new secret id of the role',
+  methodHandler({
+    about: 'Create a secret ID for the role',
     takes,
     answers: createdSecretId,
     run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -183,10 +183,10 @@ const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: Re
   });
 
 const randomSecretId = createSecretId(secretIdFields);
-const customSecretId = createSecretId({ ...secretIdFields, secret_id: text('the secret id itself', { required: true }) });
+const customSecretId = createSecretId({ ...secretIdFields, secret_id: text('Secret ID to use', { required: true }) });
 
-const listSecretIds = handler({
-  about: 'accessors of secret ids',
+const listSecretIds = methodHandler({
+  about: 'List accessors of secret IDs',
   takes: { name },
   answers: answers.names,
   run: async ({ services, mount }, call) => {
@@ -221,14 +221,14 @@ const secretSchema = object({
 
 type SecretName = { readonly secretId: string } | { readonly accessor: string };
 
-/** By which member a body names a secret id. */
+/** The field that names a secret ID in a body. */
 const waysToName = {
   secret_id: (given: string): SecretName => ({ secretId: given }),
   secret_id_accessor: (given: string): SecretName => ({ accessor: given }),
 };
 type Way = keyof typeof waysToName;
 
-const wayFields = (way: Way) => ({ [way]: text('which one', { required: true }) });
+const wayFields = (way: Way) => ({ [way]: text('Secret ID or its accessor, as the field name says', { required: true }) });
 
 function secretNamed(way: Way, given: string | undefined): SecretName {
   if (given === undefined || given === '') throw new RequestError('invalid_request', `missing ${way}`);
@@ -236,8 +236,8 @@ function secretNamed(way: Way, given: string | undefined): SecretName {
 }
 
 const lookUpSecretId = (way: Way): MethodHandler =>
-  handler({
-    about: 'a secret id, without itself',
+  methodHandler({
+    about: 'Read the properties of a secret ID, without the secret ID itself',
     takes: wayFields(way),
     answers: answers.data(secretSchema),
     run: async ({ services, mount }, { values, ...call }) => {
@@ -248,17 +248,17 @@ const lookUpSecretId = (way: Way): MethodHandler =>
   });
 
 const destroySecretId = (way: Way): MethodHandler =>
-  handler({
-    about: 'ends a secret id',
+  methodHandler({
+    about: 'Revoke a secret ID',
     takes: wayFields(way),
     answers: answers.noContent,
     run: async ({ services, mount }, { values, ...call }) => {
       await services.logins.approle.destroySecretId(mount, nameIn(call), secretNamed(way, values[way]));
-      return noContent;
+      return noContentReply;
     },
   });
 
-const one = (
+const approleOperation = (
   name: string,
   capability: 'read' | 'update' | 'delete' | 'list',
   approle: MethodHandler,
@@ -266,26 +266,28 @@ const one = (
 ) => methodOperation(name, capability, { approle }, more);
 
 const lookUp = (way: Way) => ({
-  POST: one('approle-secret-id-lookup', 'update', lookUpSecretId(way), { where: 'replica' }),
+  POST: approleOperation('approle-secret-id-lookup', 'update', lookUpSecretId(way), { where: 'replica' }),
 });
 const destroy = (way: Way) => ({
-  POST: one('approle-secret-id-destroy', 'update', destroySecretId(way)),
-  DELETE: one('approle-secret-id-destroy', 'delete', destroySecretId(way)),
+  POST: approleOperation('approle-secret-id-destroy', 'update', destroySecretId(way)),
+  DELETE: approleOperation('approle-secret-id-destroy', 'delete', destroySecretId(way)),
 });
 
-/** Role ids and secret ids of `approle`; its roles and its login share their paths with `jwt`. */
+/** Routes of role IDs and secret IDs. Roles and the login share their paths with `jwt`; see roles.ts. */
 export const approleRoutes: readonly Route[] = [
   methodRoute('role/:name/role-id', {
-    GET: one('approle-role-id', 'read', readRoleId),
-    POST: one('approle-role-id-write', 'update', writeRoleId, {
+    GET: approleOperation('approle-role-id', 'read', readRoleId),
+    POST: approleOperation('approle-role-id-write', 'update', writeRoleId, {
       sameAs: ({ method, name }) => [`auth/${method}/role/${name}`],
     }),
   }),
   methodRoute('role/:name/secret-id', {
-    POST: one('approle-secret-id', 'update', randomSecretId, { adds: true }),
-    LIST: one('approle-secret-id-list', 'list', listSecretIds),
+    POST: approleOperation('approle-secret-id', 'update', randomSecretId, { adds: true }),
+    LIST: approleOperation('approle-secret-id-list', 'list', listSecretIds),
   }),
-  methodRoute('role/:name/custom-secret-id', { POST: one('approle-secret-id', 'update', customSecretId, { adds: true }) }),
+  methodRoute('role/:name/custom-secret-id', {
+    POST: approleOperation('approle-secret-id', 'update', customSecretId, { adds: true }),
+  }),
   methodRoute('role/:name/secret-id/lookup', lookUp('secret_id')),
   methodRoute('role/:name/secret-id/destroy', destroy('secret_id')),
   methodRoute('role/:name/secret-id-accessor/lookup', lookUp('secret_id_accessor')),

@@ -9,7 +9,7 @@ import {
   type JsonValue,
   list,
   map,
-  noContent,
+  noContentReply,
   object,
   RequestError,
   string,
@@ -22,10 +22,10 @@ import {
 import * as answers from '../operation/answers.ts';
 import { type Call, pathParam, type Route } from '../operation/operation.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-import { handler, methodOperation, methodRoute } from './login-method.ts';
+import { methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the role', { required: true });
+const name = text('Name of the role', { required: true });
 
 const notRead = (field: string, expected: string): RequestError =>
   new RequestError('invalid_field', `Field validation failed: error converting input for field "${field}": expected ${expected}`);
@@ -35,13 +35,13 @@ function objectOf(field: string, value: JsonValue): readonly (readonly [string, 
   return Object.entries(value);
 }
 
-/** Values, one or a list of them, by claim. */
+/** Parses required claims: a value or a list of values, by claim. */
 function boundClaims(value: JsonValue | undefined): BoundClaims | undefined {
   if (value === undefined || value === null) return undefined;
   const claims = objectOf('bound_claims', value).map(([name, values]) => {
     const listed: readonly JsonValue[] = Array.isArray(values) ? values : [values];
     const scalars = listed.filter((one) => typeof one === 'string' || typeof one === 'number' || typeof one === 'boolean');
-    // A list of none would be met by nobody, and what is left out of one by somebody else.
+    // An empty list would match no token, and dropping an element could match the wrong ones.
     if (scalars.length !== listed.length || scalars.length === 0)
       throw notRead('bound_claims', 'values, or lists of them, by claim');
     return [name, scalars] as const;
@@ -57,26 +57,26 @@ function groupPolicies(value: JsonValue | undefined): Readonly<Record<string, re
 }
 
 const configFields = {
-  jwt_validation_pubkeys: any('PEM keys: this, or one of the next three', {
+  jwt_validation_pubkeys: any('Public keys in PEM; set exactly one of this, `jwks`, `jwks_file` and `jwks_url`', {
     shape: { type: 'array', items: { type: 'string' } },
   }),
-  jwks: any('a JSON Web Key Set, or its text', { shape: { type: ['object', 'string'] } }),
-  jwks_file: text('name of a key set in the configuration of the node'),
-  jwks_url: text('https address of a key set'),
-  jwks_ca_pem: text('who vouches for that address'),
-  bound_issuer: text('`iss` of the tokens'),
-  jwt_supported_algs: texts('algorithms of signatures that count'),
-  default_role: text('of logins that name none'),
+  jwks: any('JSON Web Key Set, as an object or as JSON text', { shape: { type: ['object', 'string'] } }),
+  jwks_file: text('Name of a key set in the configuration file of the node'),
+  jwks_url: text('HTTPS URL of a key set'),
+  jwks_ca_pem: text('CA certificates in PEM that verify the server of `jwks_url`'),
+  bound_issuer: text('Required `iss` claim'),
+  jwt_supported_algs: texts('Accepted signature algorithms'),
+  default_role: text('Role for logins that name no role'),
 } as const satisfies FieldSchema;
 
-const configure = handler({
-  about: 'whose signed tokens count',
+const configure = methodHandler({
+  about: 'Configure the keys and the issuer of accepted JWTs',
   takes: configFields,
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings }) => {
     const { jwks, jwt_validation_pubkeys: pubkeys } = values;
     await services.logins.jwt.configure(mount, {
-      // Not split at commas: PEM has none, and a list is what clients send.
+      // Not split at commas: PEM contains none, and clients send a list.
       keys: typeof pubkeys === 'string' ? [pubkeys] : textList('jwt_validation_pubkeys', pubkeys),
       jwks: jwks === undefined || typeof jwks === 'string' ? jwks : JSON.stringify(jwks),
       file: values.jwks_file,
@@ -90,8 +90,8 @@ const configure = handler({
   },
 });
 
-const readConfig = handler({
-  about: 'whose signed tokens count',
+const readConfig = methodHandler({
+  about: 'Read the configuration of the method',
   answers: answers.data(
     object({
       jwt_validation_pubkeys: list(string),
@@ -123,21 +123,21 @@ const readConfig = handler({
 
 const roleFields = {
   name,
-  role_type: text('kind of role', { oneOf: ['jwt'], default: 'jwt' }),
-  bound_audiences: texts('one of them is `aud`'),
-  bound_subject: text('`sub`'),
-  user_claim: text('the claim that names the user'),
-  bound_claims: any('values that other claims must have, or lists of them', { shape: { type: 'object' } }),
-  bound_claims_type: text('how those are compared', { oneOf: ['string', 'glob'], default: 'string' }),
-  claim_mappings: textMap('names of metadata, by claim'),
-  groups_claim: text('the claim that lists groups'),
-  group_policies: any('policies by group', { shape: map(list(string)) }),
-  clock_skew_leeway: duration('how far clocks may differ'),
+  role_type: text('Role type', { oneOf: ['jwt'], default: 'jwt' }),
+  bound_audiences: texts('Accepted audiences: `aud` must contain one of them'),
+  bound_subject: text('Required `sub` claim'),
+  user_claim: text('Claim that identifies the user'),
+  bound_claims: any('Required claims: a value, or a list of accepted values, by claim', { shape: { type: 'object' } }),
+  bound_claims_type: text('How the values of `bound_claims` are compared', { oneOf: ['string', 'glob'], default: 'string' }),
+  claim_mappings: textMap('Claims to copy into token metadata: metadata name by claim'),
+  groups_claim: text('Claim that lists the groups of the user'),
+  group_policies: any('Additional policies by group', { shape: map(list(string)) }),
+  clock_skew_leeway: duration('Tolerated clock skew'),
   ...tokenFields,
 } as const satisfies FieldSchema;
 
-export const writeJwtRole = handler({
-  about: 'a role: made, or changed in what is named',
+export const writeJwtRole = methodHandler({
+  about: 'Create a role, or update the given fields of an existing one',
   takes: roleFields,
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -161,8 +161,8 @@ export const writeJwtRole = handler({
   },
 });
 
-export const readJwtRole = handler({
-  about: 'a role',
+export const readJwtRole = methodHandler({
+  about: 'Read a role',
   takes: { name },
   answers: answers.data(
     object({
@@ -199,18 +199,18 @@ export const readJwtRole = handler({
   },
 });
 
-export const deleteJwtRole = handler({
-  about: 'deletes a role',
+export const deleteJwtRole = methodHandler({
+  about: 'Delete a role',
   takes: { name },
   answers: answers.noContent,
   run: async ({ services, mount }, call) => {
     await services.logins.jwt.roles.delete(mount.id, nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 });
 
-export const listJwtRoles = handler({
-  about: 'names of roles',
+export const listJwtRoles = methodHandler({
+  about: 'List role names',
   answers: answers.names,
   run: async ({ services, mount }) => {
     const keys = await services.logins.jwt.roles.list(mount.id);
@@ -219,7 +219,7 @@ export const listJwtRoles = handler({
   },
 });
 
-/** The configuration of `jwt`; its roles and its login share their paths with `approle`. */
+/** Route of the configuration. Roles and the login share their paths with `approle`; see roles.ts. */
 export const jwtRoutes: readonly Route[] = [
   methodRoute('config', {
     GET: methodOperation('jwt-config-read', 'read', { jwt: readConfig }),

@@ -14,28 +14,28 @@ import {
   texts,
 } from '@transitd/http';
 
-/** What every user and role says of the tokens of its logins; `policies`, `ttl` and the like are older names, which the newer ones go before. */
+/** Token settings of users and roles. The `token_` names take precedence over their aliases. */
 export const tokenFields = {
-  token_policies: texts('policies of the tokens'),
-  policies: texts('older name of `token_policies`', { aliasOf: 'token_policies' }),
-  token_ttl: duration('how long a token is good; 0 leaves it to the node'),
-  ttl: duration('older name of `token_ttl`', { aliasOf: 'token_ttl' }),
-  token_max_ttl: duration('how long, with its renewals'),
-  max_ttl: duration('older name of `token_max_ttl`', { aliasOf: 'token_max_ttl' }),
-  token_explicit_max_ttl: duration('how long, whatever the node allows'),
-  token_period: duration('it is renewed for this long again and again'),
-  period: duration('older name of `token_period`', { aliasOf: 'token_period' }),
-  token_num_uses: int('how often a token may be used; 0 for no such limit', { min: 0 }),
-  token_bound_cidrs: texts('blocks of addresses where it is good'),
-  token_no_default_policy: bool('without the policy `default`'),
-  token_type: text('kind of token', { oneOf: ['default', 'default-service', 'service', 'batch'] }),
+  token_policies: texts('Policies of the tokens'),
+  policies: texts('Alias of `token_policies`', { aliasOf: 'token_policies' }),
+  token_ttl: duration('Initial TTL of a token; 0 uses the default of the node'),
+  ttl: duration('Alias of `token_ttl`', { aliasOf: 'token_ttl' }),
+  token_max_ttl: duration('Maximum TTL of a token, renewals included'),
+  max_ttl: duration('Alias of `token_max_ttl`', { aliasOf: 'token_max_ttl' }),
+  token_explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds'),
+  token_period: duration('Period of a periodic token: each renewal sets its TTL to this value'),
+  period: duration('Alias of `token_period`', { aliasOf: 'token_period' }),
+  token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0 }),
+  token_bound_cidrs: texts('CIDR blocks from which a token may be used'),
+  token_no_default_policy: bool('Omit the policy `default`'),
+  token_type: text('Token type', { oneOf: ['default', 'default-service', 'service', 'batch'] }),
 } as const satisfies FieldSchema;
 
-/** Blocks of addresses; an empty text is none. */
+/** Returns the CIDR blocks without empty strings. */
 export const cidrList = (cidrs: readonly string[] | undefined): readonly string[] | undefined =>
   cidrs?.filter((cidr) => cidr !== '');
 
-/** @throws RequestError */
+/** Returns the token settings that a request changes. @throws RequestError `invalid_request` */
 export function tokenSettingsOf(values: Fields<typeof tokenFields>['values']): TokenSettingsChange {
   const type = values.token_type === '' || values.token_type === 'default-service' ? 'default' : values.token_type;
   if (type !== undefined && !isLoginTokenType(type))
@@ -65,7 +65,7 @@ export const tokenSettingsJson = (token: TokenSettings): object => ({
   token_type: token.type,
 });
 
-/** Members of `tokenSettingsJson`; times in seconds. */
+/** Schema of `tokenSettingsJson`; durations in seconds. */
 export const tokenSettingsMembers = {
   token_bound_cidrs: list(string),
   token_explicit_max_ttl: integer,

@@ -2,42 +2,42 @@ import { type AuthMount, loginName, type StoredMount } from '@transitd/access';
 import { type FieldSchema, noHandler, type Reply, unavailable, unsupportedPath } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import {
-  type Asked,
-  asked,
   type Call,
-  type Described,
   type GuardedOperation,
   none,
   type OpenOperation,
+  type OperationDescription,
   type Route,
+  readFields,
+  type TypedCall,
 } from '../operation/operation.ts';
 
 export type AuthType = AuthMount['type'];
 
 export interface MethodContext {
   readonly services: Services;
-  /** The method that the path begins with. */
+  /** The login method in the path. */
   readonly mount: StoredMount;
 }
 
-/** What one kind of method does at a path. */
-export interface MethodHandler extends Described {
+/** The operation of one login method type at a path. */
+export interface MethodHandler extends OperationDescription {
   answer(context: MethodContext, call: Call): Promise<Reply>;
 }
 
-/** One that is given the fields that it declares. */
-export function handler<S extends FieldSchema = Record<never, never>>({
+/** Makes a handler that receives its declared fields. */
+export function methodHandler<S extends FieldSchema = Record<never, never>>({
   run,
-  ...described
-}: Described<S> & { run(context: MethodContext, asked: Asked<S>): Promise<Reply> }): MethodHandler {
-  const takes = described.takes ?? none<S>();
-  return { ...described, answer: (context, call) => run(context, asked(takes, call)) };
+  ...description
+}: OperationDescription<S> & { run(context: MethodContext, call: TypedCall<S>): Promise<Reply> }): MethodHandler {
+  const takes = description.takes ?? none<S>();
+  return { ...description, answer: (context, call) => run(context, readFields(takes, call)) };
 }
 
-/** Several kinds of methods have the same paths: what is enabled at one decides. */
+/** Handlers by method type: types share paths, and the type of the enabled method selects the handler. */
 export type ByType = Partial<Readonly<Record<AuthType, MethodHandler>>>;
 
-async function chosen(
+async function selectHandler(
   services: Services,
   { path, params }: Call,
   handlers: ByType,
@@ -49,7 +49,7 @@ async function chosen(
   return [handler, mount];
 }
 
-/** What an operator asks of a method. */
+/** Makes a guarded operation of a login method. */
 export function methodOperation(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
@@ -63,13 +63,13 @@ export function methodOperation(
     byType,
     ...more,
     run: async ({ services }, call) => {
-      const [handler, mount] = await chosen(services, call, byType);
+      const [handler, mount] = await selectHandler(services, call, byType);
       return handler.answer({ services, mount }, call);
     },
   };
 }
 
-/** What somebody asks who has no token yet. What is shown as one is not looked at. */
+/** Makes a login: it needs no token and ignores a token header. */
 export function loginOperation(byType: ByType): OpenOperation {
   return {
     name: 'login',
@@ -80,13 +80,13 @@ export function loginOperation(byType: ByType): OpenOperation {
     run: async (node, call) => {
       const { services } = node;
       if (services === undefined) throw unavailable(node);
-      const [handler, mount] = await chosen(services, call, byType);
+      const [handler, mount] = await selectHandler(services, call, byType);
       return handler.answer({ services, mount }, call);
     },
   };
 }
 
-/** The paths of a method: `:method` stands for where it is enabled. */
+/** Makes a route below a login method; `:method` is its path. */
 export const methodRoute = (path: string, operations: Route['operations']): Route => ({
   path: `auth/:method/${path}`,
   names: { name: loginName },

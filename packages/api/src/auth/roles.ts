@@ -5,12 +5,12 @@ import type { Route } from '../operation/operation.ts';
 import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './approle.ts';
 import { tokenReply } from './auth-json.ts';
 import { deleteJwtRole, listJwtRoles, readJwtRole, writeJwtRole } from './jwt.ts';
-import { handler, loginOperation, methodOperation, methodRoute } from './login-method.ts';
+import { loginOperation, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 const login = loginOperation({
-  approle: handler({
-    about: 'a token for the ids of a role',
-    takes: { role_id: text('of the role', { required: true }), secret_id: text('one of its secret ids, where it needs one') },
+  approle: methodHandler({
+    about: 'Log in with a role ID and a secret ID',
+    takes: { role_id: text('Role ID', { required: true }), secret_id: text('Secret ID, if the role requires one') },
     answers: issued,
     run: async ({ services, mount }, { values, warnings, path, address }) => {
       const { role_id: roleId = '', secret_id: secretId = '' } = values;
@@ -18,11 +18,11 @@ const login = loginOperation({
       return tokenReply(await services.logins.approle.login({ mount, path, address }, roleId, secretId), warnings);
     },
   }),
-  jwt: handler({
-    about: 'a token for a signed one of somebody else',
+  jwt: methodHandler({
+    about: 'Log in with a JWT',
     takes: {
-      role: text('by which it is looked at; the default one when absent'),
-      jwt: text('the signed token', { required: true }),
+      role: text('Role to log in with; `default_role` if omitted'),
+      jwt: text('Signed JWT', { required: true }),
     },
     answers: issued,
     run: async ({ services, mount }, { values, warnings, path, address }) => {
@@ -35,7 +35,7 @@ const login = loginOperation({
 
 const list = methodOperation('auth-role-list', 'list', { approle: listAppRoles, jwt: listJwtRoles });
 
-/** Roles of logins, and the login by one. */
+/** Routes that `approle` and `jwt` share: roles, and the login with a role. */
 export const authRoleRoutes: readonly Route[] = [
   methodRoute('role', { LIST: list }),
   methodRoute('role/:name', {

@@ -8,7 +8,7 @@ import {
   int,
   integer,
   list as listOf,
-  noContent,
+  noContentReply,
   object,
   type Reply,
   RequestError,
@@ -20,25 +20,25 @@ import {
 import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const tokenRoleOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (roles: Services['registry']['roles'], asked: Asked<S>) => Promise<Reply>,
+  description: OperationDescription<S>,
+  run: (roles: Services['registry']['roles'], call: TypedCall<S>) => Promise<Reply>,
 ): GuardedOperation =>
-  guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.registry.roles, asked) });
+  guarded({ name, capability, ...description, run: ({ services }, call) => run(services.registry.roles, call) });
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the role', { required: true });
+const name = text('Name of the role', { required: true });
 
 const roleJson = (role: TokenRole): string =>
   JSON.stringify({
@@ -77,10 +77,10 @@ const roleSchema = object({
   token_type: string,
 });
 
-const read = operation(
+const read = tokenRoleOperation(
   'token-role-read',
   'read',
-  { about: 'a role', takes: { name }, answers: answers.data(roleSchema) },
+  { about: 'Read a role', takes: { name }, answers: answers.data(roleSchema) },
   async (roles, call) => {
     const found = await roles.find(nameIn(call));
     if (found === undefined) throw new RequestError('not_found', '');
@@ -88,35 +88,44 @@ const read = operation(
   },
 );
 
-const list = operation('token-role-list', 'list', { about: 'names of roles', answers: answers.names }, async (roles) => {
-  const keys = await roles.list();
-  if (keys.length === 0) throw new RequestError('not_found', '');
-  return dataReply(JSON.stringify({ keys }));
-});
+const list = tokenRoleOperation(
+  'token-role-list',
+  'list',
+  { about: 'List role names', answers: answers.names },
+  async (roles) => {
+    const keys = await roles.list();
+    if (keys.length === 0) throw new RequestError('not_found', '');
+    return dataReply(JSON.stringify({ keys }));
+  },
+);
 
-/** `period` and `explicit_max_ttl` are older names, which the newer ones go before. */
+/** The `token_` names take precedence over the aliases `period` and `explicit_max_ttl`. */
 const writeFields = {
   name,
-  allowed_policies: texts('policies that its tokens may have, whoever makes them'),
-  allowed_policies_glob: texts('the same, with `*` at either end'),
-  disallowed_policies: texts('policies that they may not have'),
-  disallowed_policies_glob: texts('the same, with `*` at either end'),
-  orphan: bool('they have no parent'),
-  renewable: bool('they can be renewed', { default: true }),
-  path_suffix: text('stands behind the path that they show'),
-  period: duration('older name of `token_period`', { aliasOf: 'token_period' }),
-  explicit_max_ttl: duration('older name of `token_explicit_max_ttl`', { aliasOf: 'token_explicit_max_ttl' }),
-  token_period: duration('they are renewed for this long again and again'),
-  token_explicit_max_ttl: duration('how long they are good at most'),
-  token_num_uses: int('how often one may be used; 0 for no such limit', { min: 0 }),
-  token_type: text('kind of token', { oneOf: ['service', 'batch', 'default-service', 'default-batch'] }),
-  token_bound_cidrs: texts('blocks of addresses where they are good'),
-  token_no_default_policy: bool('without the policy `default`'),
+  allowed_policies: texts("Policies that tokens of this role may have, independent of the creator's policies"),
+  allowed_policies_glob: texts('Patterns of allowed policies, with `*` at either end'),
+  disallowed_policies: texts('Policies that tokens of this role may not have'),
+  disallowed_policies_glob: texts('Patterns of disallowed policies, with `*` at either end'),
+  orphan: bool('Create tokens without a parent'),
+  renewable: bool('Tokens can be renewed', { default: true }),
+  path_suffix: text('Suffix of the `path` that the tokens show'),
+  period: duration('Alias of `token_period`', { aliasOf: 'token_period' }),
+  explicit_max_ttl: duration('Alias of `token_explicit_max_ttl`', { aliasOf: 'token_explicit_max_ttl' }),
+  token_period: duration('Period of periodic tokens: each renewal sets the TTL to this value'),
+  token_explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds'),
+  token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0 }),
+  token_type: text('Token type', { oneOf: ['service', 'batch', 'default-service', 'default-batch'] }),
+  token_bound_cidrs: texts('CIDR blocks from which the tokens may be used'),
+  token_no_default_policy: bool('Omit the policy `default`'),
 } as const satisfies FieldSchema;
 
-const described = { about: 'a role: made, or changed in what is named', takes: writeFields, answers: answers.written };
+const description = {
+  about: 'Create a role, or update the given fields of an existing one',
+  takes: writeFields,
+  answers: answers.written,
+};
 
-const write = operation('token-role-write', 'update', described, async (roles, { values, warnings, ...call }) => {
+const write = tokenRoleOperation('token-role-write', 'update', description, async (roles, { values, warnings, ...call }) => {
   const type = values.token_type === '' ? 'default-service' : values.token_type;
   if (type !== undefined && !isTokenRoleType(type))
     throw new RequestError(
@@ -141,17 +150,17 @@ const write = operation('token-role-write', 'update', described, async (roles, {
   return writtenReply(warnings);
 });
 
-const remove = operation(
+const remove = tokenRoleOperation(
   'token-role-delete',
   'delete',
-  { about: 'deletes a role', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a role', takes: { name }, answers: answers.noContent },
   async (roles, call) => {
     await roles.delete(nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 
-/** Token roles: what tokens get that are made by one. */
+/** Routes of token roles, which hold settings for the tokens created with them. */
 export const tokenRoleRoutes: readonly Route[] = [
   { path: 'auth/token/roles', operations: { LIST: list } },
   { path: 'auth/token/roles/:name', operations: { GET: read, POST: write, DELETE: remove } },

@@ -1,114 +1,61 @@
-import { allows, type TokenName, type TokenRecord, ttlOf } from '@transitd/access';
+import { allows, type TokenName } from '@transitd/access';
 import {
   authReply,
   bool,
-  boolean,
   dataReply,
   duration,
   type FieldSchema,
   int,
-  integer,
-  list,
-  map,
-  noContent,
-  object,
-  orNull,
+  noContentReply,
   type Reply,
   RequestError,
-  string,
   text,
   textMap,
   texts,
-  time,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Context, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
-import { authJson, metaOf, tokenReply } from './auth-json.ts';
+import {
+  type Context,
+  type GuardedOperation,
+  guarded,
+  type OperationDescription,
+  type Route,
+  type TypedCall,
+} from '../operation/operation.ts';
+import { authJson, tokenReply } from './auth-json.ts';
+import { tokenJson, tokenSchema } from './token-json.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const tokenOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
-  described: Described<S>,
-  run: (context: Context, asked: Asked<S>) => Promise<Reply>,
+  description: OperationDescription<S>,
+  run: (context: Context, call: TypedCall<S>) => Promise<Reply>,
   { capability = 'update', sudo = false }: Partial<Pick<GuardedOperation, 'capability' | 'sudo'>> = {},
-): GuardedOperation => guarded({ name, capability, sudo, ...described, run });
-
-const seconds = (ms: number): number => Math.floor(ms / 1000);
-
-function tokenJson(token: string, record: TokenRecord, nowMs: number): string {
-  const { periodS, renewedMs } = record;
-  return JSON.stringify({
-    accessor: record.accessor,
-    ...(record.boundCidrs.length > 0 && { bound_cidrs: record.boundCidrs }),
-    creation_time: seconds(record.createdMs),
-    creation_ttl: record.ttlS,
-    display_name: record.displayName,
-    entity_id: '',
-    expire_time: record.expiresMs === 0 ? null : new Date(record.expiresMs).toISOString(),
-    explicit_max_ttl: record.explicitMaxTtlS,
-    id: token,
-    issue_time: new Date(record.createdMs).toISOString(),
-    ...(renewedMs !== 0 && { last_renewal: new Date(renewedMs).toISOString(), last_renewal_time: seconds(renewedMs) }),
-    meta: metaOf(record),
-    num_uses: Math.max(0, record.usesLeft),
-    orphan: record.parent === '',
-    path: record.path,
-    ...(periodS !== 0 && { period: periodS }),
-    policies: record.policies,
-    renewable: record.renewable,
-    ...(record.role !== '' && { role: record.role }),
-    ttl: ttlOf(record, nowMs),
-    type: record.type,
-  });
-}
-
-/** What `tokenJson` makes; times of day in RFC 3339 or seconds, the rest in seconds. */
-const tokenSchema = object(
-  {
-    accessor: string,
-    creation_time: integer,
-    creation_ttl: integer,
-    display_name: string,
-    entity_id: { const: '' },
-    expire_time: orNull(time),
-    explicit_max_ttl: integer,
-    id: string,
-    issue_time: time,
-    meta: orNull(map(string)),
-    num_uses: integer,
-    orphan: boolean,
-    path: string,
-    policies: list(string),
-    renewable: boolean,
-    ttl: integer,
-    type: string,
-  },
-  { bound_cidrs: list(string), last_renewal: time, last_renewal_time: integer, period: integer, role: string },
-);
+): GuardedOperation => guarded({ name, capability, sudo, ...description, run });
 
 const createFields = {
-  id: text('the token itself; needs `sudo`'),
-  policies: texts('at most those of its maker; the same when absent'),
-  meta: textMap('texts by name, for those who look it up'),
-  no_parent: bool('it stays when its maker ends; needs `sudo`', { default: false }),
-  no_default_policy: bool('without the policy `default`', { default: false }),
-  renewable: bool('it can be renewed', { default: true }),
-  ttl: duration('how long it is good; 0 leaves it to the node'),
-  lease: duration('older name of `ttl`', { aliasOf: 'ttl' }),
-  explicit_max_ttl: duration('how long at most'),
-  period: duration('it is renewed for this long again and again; needs `sudo`'),
-  display_name: text('what the audit calls it'),
-  num_uses: int('how often it may be used; 0 for no such limit', { min: 0 }),
-  type: text('kind of token', { oneOf: ['service', 'batch'], default: 'service' }),
-  entity_alias: text('not supported: anything but an empty text is refused'),
+  id: text('Token ID to use; requires `sudo`'),
+  policies: texts("Policies, a subset of the creator's policies; all of these if omitted"),
+  meta: textMap('Metadata, string values by name; shown on lookup'),
+  no_parent: bool('Create a token without a parent; requires `sudo`', { default: false }),
+  no_default_policy: bool('Omit the policy `default`', { default: false }),
+  renewable: bool('The token can be renewed', { default: true }),
+  ttl: duration('Initial TTL; 0 uses the default of the node'),
+  lease: duration('Alias of `ttl`', { aliasOf: 'ttl' }),
+  explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds'),
+  period: duration('Period of a periodic token: each renewal sets its TTL to this value; requires `sudo`'),
+  display_name: text('Name of the token in audit entries'),
+  num_uses: int('Maximum number of uses; 0 for no limit', { min: 0 }),
+  type: text('Token type', { oneOf: ['service', 'batch'], default: 'service' }),
+  entity_alias: text('Not supported; must be empty'),
 } as const satisfies FieldSchema;
-const role = text('name of the role', { required: true });
+const role = text('Name of the role', { required: true });
 
 const create = (
   about: string,
   takes: typeof createFields & { readonly role?: typeof role },
   { makesOrphans }: { readonly makesOrphans: boolean },
 ): GuardedOperation =>
-  operation(
+  tokenOperation(
     'token-create',
     { about, takes, answers: answers.issued },
     async ({ services, principal }, { values, warnings, path, params }) => {
@@ -135,12 +82,12 @@ const create = (
     },
   );
 
-const makeChild = create('makes a token, which ends with its maker', createFields, { makesOrphans: false });
-const makeByRole = create('makes a token by a role', { ...createFields, role }, { makesOrphans: false });
-const makeOrphan = create('makes a token that stays when its maker ends', createFields, { makesOrphans: true });
+const makeChild = create('Create a token that is revoked together with its parent', createFields, { makesOrphans: false });
+const makeByRole = create('Create a token with the settings of a role', { ...createFields, role }, { makesOrphans: false });
+const makeOrphan = create('Create a token without a parent', createFields, { makesOrphans: true });
 
-const tokenField = { token: text('the token that is meant', { required: true }) };
-const accessorField = { accessor: text('of the token that is meant', { required: true }) };
+const tokenField = { token: text('Token', { required: true }) };
+const accessorField = { accessor: text('Accessor of the token', { required: true }) };
 
 function requiredToken({ token = '' }: { readonly token: string | undefined }): { readonly token: string } {
   if (token === '') throw new RequestError('invalid_request', 'missing token ID');
@@ -152,7 +99,7 @@ function requiredAccessor({ accessor = '' }: { readonly accessor: string | undef
   return { accessor };
 }
 
-async function shown({ services }: Context, name: TokenName, token: string, warnings: readonly string[]): Promise<Reply> {
+async function lookupReply({ services }: Context, name: TokenName, token: string, warnings: readonly string[]): Promise<Reply> {
   const found = await services.registry.find(name);
   if (found !== undefined) return dataReply(tokenJson(token, found.record, services.tokens.nowMs), warnings);
   throw 'accessor' in name
@@ -160,124 +107,123 @@ async function shown({ services }: Context, name: TokenName, token: string, warn
     : new RequestError('permission_denied', 'bad token');
 }
 
-/** The caller's own token; one of limited uses as this very request has written it, since that may have used it up. */
-async function shownSelf({ services, principal, token }: Context): Promise<Reply> {
+/** Looks up the calling token. A token with limited uses is read again, since this request has just used it. */
+async function lookupSelfReply({ services, principal, token }: Context): Promise<Reply> {
   const { id, record } = principal;
-  const shown = record.usesLeft === 0 && record.type === 'service' ? (await services.registry.find({ id }))?.record : record;
-  if (shown === undefined) throw new RequestError('permission_denied', 'bad token');
-  return dataReply(tokenJson(token, shown, services.tokens.nowMs));
+  const current = record.usesLeft === 0 && record.type === 'service' ? (await services.registry.find({ id }))?.record : record;
+  if (current === undefined) throw new RequestError('permission_denied', 'bad token');
+  return dataReply(tokenJson(token, current, services.tokens.nowMs));
 }
 
 const tokenAnswer = answers.data(tokenSchema);
-const ownToken = { about: "the caller's token", answers: tokenAnswer };
-const lookupSelf = operation('token-lookup-self', ownToken, shownSelf, { capability: 'read' });
-const lookupSelfByPost = operation('token-lookup-self', ownToken, shownSelf);
+const ownToken = { about: 'Look up the calling token', answers: tokenAnswer };
+const lookupSelf = tokenOperation('token-lookup-self', ownToken, lookupSelfReply, { capability: 'read' });
+const lookupSelfByPost = tokenOperation('token-lookup-self', ownToken, lookupSelfReply);
 
-const lookup = operation(
+const lookup = tokenOperation(
   'token-lookup',
   {
-    about: 'a token',
-    takes: { token: text("the token that is meant; the caller's when absent") },
+    about: 'Look up a token',
+    takes: { token: text('Token; the calling token if omitted') },
     answers: tokenAnswer,
   },
   (context, { values: { token = '' }, warnings }) =>
-    token === '' || token === context.token ? shownSelf(context) : shown(context, { token }, token, warnings),
+    token === '' || token === context.token ? lookupSelfReply(context) : lookupReply(context, { token }, token, warnings),
 );
 
-const lookupAccessor = operation(
+const lookupAccessor = tokenOperation(
   'token-lookup-accessor',
-  { about: 'a token, without itself', takes: accessorField, answers: tokenAnswer },
-  (context, { values, warnings }) => shown(context, requiredAccessor(values), '', warnings),
+  { about: 'Look up a token by its accessor; the token ID is not shown', takes: accessorField, answers: tokenAnswer },
+  (context, { values, warnings }) => lookupReply(context, requiredAccessor(values), '', warnings),
 );
 
-const increment = { increment: duration('for how long from now; 0 for as long as it was made for') };
+const increment = { increment: duration('Requested TTL from now; 0 for the TTL at creation') };
 
 async function renewedReply(
   { services }: Context,
   { name, token, missing }: { readonly name: TokenName; readonly token: string; readonly missing: string },
-  { values, warnings }: Pick<Asked<typeof increment>, 'values' | 'warnings'>,
+  { values, warnings }: Pick<TypedCall<typeof increment>, 'values' | 'warnings'>,
 ): Promise<Reply> {
   const granted = await services.registry.renew(name, values.increment ?? 0);
   if (granted === undefined) throw new RequestError('invalid_request', missing);
   return authReply(authJson(token, granted), [...warnings, ...granted.warnings]);
 }
 
-const renewSelf = operation(
+const renewSelf = tokenOperation(
   'token-renew-self',
-  { about: "renews the caller's token", takes: increment, answers: answers.issued },
-  (context, asked) =>
-    renewedReply(context, { name: { token: context.token }, token: context.token, missing: 'token not found' }, asked),
+  { about: 'Renew the calling token', takes: increment, answers: answers.issued },
+  (context, call) =>
+    renewedReply(context, { name: { token: context.token }, token: context.token, missing: 'token not found' }, call),
 );
 
-const renew = operation(
+const renew = tokenOperation(
   'token-renew',
-  { about: 'renews a token', takes: { ...tokenField, ...increment }, answers: answers.issued },
-  (context, asked) => {
-    const { token } = requiredToken(asked.values);
-    return renewedReply(context, { name: { token }, token, missing: 'token not found' }, asked);
+  { about: 'Renew a token', takes: { ...tokenField, ...increment }, answers: answers.issued },
+  (context, call) => {
+    const { token } = requiredToken(call.values);
+    return renewedReply(context, { name: { token }, token, missing: 'token not found' }, call);
   },
 );
 
-const renewAccessor = operation(
+const renewAccessor = tokenOperation(
   'token-renew-accessor',
-  { about: 'renews a token', takes: { ...accessorField, ...increment }, answers: answers.issued },
-  (context, asked) =>
-    renewedReply(context, { name: requiredAccessor(asked.values), token: '', missing: 'invalid accessor' }, asked),
+  { about: 'Renew a token by its accessor', takes: { ...accessorField, ...increment }, answers: answers.issued },
+  (context, call) => renewedReply(context, { name: requiredAccessor(call.values), token: '', missing: 'invalid accessor' }, call),
 );
 
-const revokeSelf = operation(
+const revokeSelf = tokenOperation(
   'token-revoke-self',
-  { about: "ends the caller's token and those that it made", answers: answers.noContent },
+  { about: 'Revoke the calling token and its child tokens', answers: answers.noContent },
   async ({ services, token }) => {
     await services.registry.revoke({ token });
-    return noContent;
+    return noContentReply;
   },
 );
 
-const revoke = operation(
+const revoke = tokenOperation(
   'token-revoke',
-  { about: 'ends a token and those that it made', takes: tokenField, answers: answers.noContent },
+  { about: 'Revoke a token and its child tokens', takes: tokenField, answers: answers.noContent },
   async ({ services }, { values }) => {
     await services.registry.revoke(requiredToken(values));
-    return noContent;
+    return noContentReply;
   },
 );
 
-const revokeOrphan = operation(
+const revokeOrphan = tokenOperation(
   'token-revoke-orphan',
-  { about: 'ends a token; those that it made stay', takes: tokenField, answers: answers.noContent },
+  { about: 'Revoke a token and keep its child tokens, which become orphans', takes: tokenField, answers: answers.noContent },
   async ({ services }, { values }) => {
     const found = await services.registry.revokeAlone(requiredToken(values));
     if (!found) throw new RequestError('invalid_request', 'token to revoke not found');
-    return noContent;
+    return noContentReply;
   },
   { sudo: true },
 );
 
-const revokeAccessor = operation(
+const revokeAccessor = tokenOperation(
   'token-revoke-accessor',
-  { about: 'ends a token and those that it made', takes: accessorField, answers: answers.written },
+  { about: 'Revoke a token and its child tokens by its accessor', takes: accessorField, answers: answers.written },
   async ({ services }, { values }) =>
     (await services.registry.revoke(requiredAccessor(values)))
-      ? noContent
+      ? noContentReply
       : dataReply('null', ['No token found with this accessor']),
 );
 
-const accessors = operation(
+const accessors = tokenOperation(
   'token-accessors',
-  { about: 'accessors of all tokens', answers: answers.names },
+  { about: 'List the accessors of all tokens', answers: answers.names },
   async ({ services }) => dataReply(JSON.stringify({ keys: await services.registry.accessors() })),
   { capability: 'list', sudo: true },
 );
 
-/** What one call clears at most; the node itself goes on with the rest. */
+/** Limits of one call; the node's own maintenance deletes the rest. */
 const tidyPieces = 20;
 const tidyPiece = 500;
 
-/** Clears what ended tokens left behind, as the node does by itself from time to time. */
-const tidy = operation(
+/** Deletes the records of expired and revoked tokens, as the node's maintenance does periodically. */
+const tidy = tokenOperation(
   'token-tidy',
-  { about: 'clears what ended tokens left', answers: answers.accepted },
+  { about: 'Delete the records of expired and revoked tokens', answers: answers.accepted },
   async ({ services }) => {
     let removed = 0;
     for (let piece = 0; piece < tidyPieces; piece++) {
@@ -285,11 +231,11 @@ const tidy = operation(
       removed += swept.removed;
       if (swept.removed < tidyPiece) break;
     }
-    return { ...dataReply('null', [`${removed} tokens that were good no more were deleted`]), status: 202 };
+    return { ...dataReply('null', [`${removed} expired or revoked tokens were deleted`]), status: 202 };
   },
 );
 
-/** Making, showing, renewing and ending tokens. */
+/** Routes that create, look up, renew and revoke tokens. */
 export const tokenRoutes: readonly Route[] = [
   { path: 'auth/token/create', operations: { POST: { ...makeChild, adds: true } } },
   { path: 'auth/token/create/:role', operations: { POST: { ...makeByRole, adds: true } } },

@@ -1,18 +1,18 @@
-import { dataReply, noContent, object, RequestError, text, writtenReply } from '@transitd/http';
+import { dataReply, noContentReply, object, RequestError, text, writtenReply } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { tokenReply } from './auth-json.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-import { handler, loginOperation, type MethodContext, methodOperation, methodRoute } from './login-method.ts';
+import { loginOperation, type MethodContext, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 type Named = Pick<Call, 'params'>;
 
 const nameIn = (call: Named): string => pathParam(call, 'name');
-const name = text('name of the user, in any case', { required: true });
-const password = text('at least 1 character');
+const name = text('User name, case-insensitive', { required: true });
+const password = text('Password, at least 1 character');
 
-const write = handler({
-  about: 'a user: made, or changed in what is named',
+const write = methodHandler({
+  about: 'Create a user, or update the given fields of an existing one',
   takes: { name, password, ...tokenFields },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -21,8 +21,8 @@ const write = handler({
   },
 });
 
-const writePassword = handler({
-  about: 'another password',
+const writePassword = methodHandler({
+  about: 'Change the password of a user',
   takes: { name, password: { ...password, required: true } },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -33,8 +33,8 @@ const writePassword = handler({
   },
 });
 
-const writePolicies = handler({
-  about: 'other policies; nothing else is changed',
+const writePolicies = methodHandler({
+  about: 'Set the policies of a user; other fields keep their values',
   takes: { name, ...tokenFields },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -51,25 +51,25 @@ async function requireUser({ services, mount }: MethodContext, call: Named) {
   return found.value;
 }
 
-const read = handler({
-  about: 'a user',
+const read = methodHandler({
+  about: 'Read a user',
   takes: { name },
   answers: answers.data(object(tokenSettingsMembers)),
   run: async (context, call) => dataReply(JSON.stringify(tokenSettingsJson((await requireUser(context, call)).token))),
 });
 
-const remove = handler({
-  about: 'deletes a user',
+const remove = methodHandler({
+  about: 'Delete a user',
   takes: { name },
   answers: answers.noContent,
   run: async ({ services, mount }, call) => {
     await services.logins.userpass.users.delete(mount.id, nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 });
 
-const list = handler({
-  about: 'names of users',
+const list = methodHandler({
+  about: 'List user names',
   answers: answers.names,
   run: async ({ services, mount }) => {
     const keys = await services.logins.userpass.users.list(mount.id);
@@ -79,8 +79,8 @@ const list = handler({
 });
 
 const login = loginOperation({
-  userpass: handler({
-    about: 'a token for a name and its password',
+  userpass: methodHandler({
+    about: 'Log in with a user name and a password',
     takes: { name, password: { ...password, required: true } },
     answers: answers.issued,
     run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -95,10 +95,10 @@ const login = loginOperation({
   }),
 });
 
-/** Where a write of the whole user could have said the same. */
+/** Returns the path of the whole user, whose write could make the same change. */
 const wholeUser = ({ method, name }: Params): readonly string[] => [`auth/${method}/users/${name}`];
 
-/** Logins by name and password, and the users who have them. */
+/** Routes of users and of the login with a password. */
 export const userpassRoutes: readonly Route[] = [
   methodRoute('users', { LIST: methodOperation('userpass-list', 'list', { userpass: list }) }),
   methodRoute('users/:name', {

@@ -14,7 +14,7 @@ import {
 } from '@transitd/http';
 import { shared } from '../operation/answers.ts';
 
-/** Every member, so that a new one cannot be forgotten here. */
+/** A schema for every member: a missing one does not compile. */
 type MembersOf<T> = { readonly [Name in keyof T]-?: JsonSchema };
 type Optional<T> = { [Name in keyof T]-?: undefined extends T[Name] ? Name : never }[keyof T];
 
@@ -26,7 +26,7 @@ const always: MembersOf<Omit<HealthReport, Optional<HealthReport>>> = {
   standby: boolean,
   replication_performance_mode: mode,
   replication_dr_mode: mode,
-  server_time_utc: { ...integer, description: 'seconds' },
+  server_time_utc: { ...integer, description: 'Unix seconds' },
   version: string,
   performance_standby: boolean,
   enterprise: { const: true },
@@ -45,12 +45,12 @@ const sometimes: MembersOf<Pick<HealthReport, Optional<HealthReport>>> = {
 };
 
 const fields: FieldSchema = {
-  standbyok: bool('a standby answers with `activecode`', { default: false }),
-  perfstandbyok: bool('a performance standby answers with `activecode`', { default: false }),
+  standbyok: bool('A standby answers with `activecode`', { default: false }),
+  perfstandbyok: bool('A performance standby answers with `activecode`', { default: false }),
   ...Object.fromEntries(
     Object.entries(defaultCodes).map(([name, code]) => [
       name,
-      int(`status in the place of ${code}`, { default: code, min: codeMin, max: codeMax }),
+      int(`Status to return instead of ${code}`, { default: code, min: codeMin, max: codeMax }),
     ]),
   ),
 };
@@ -61,17 +61,17 @@ const parameters = Object.entries(fields).map(([name, field]) => {
 });
 
 const states =
-  '200 active, 429 standby, 472, 473 performance standby, 474 no contact, 501 uninitialised, 503 sealed, 530 removed';
+  '200 active, 429 standby, 472, 473 performance standby, 474 no contact, 501 uninitialized, 503 sealed, 530 removed';
 
-const operation = (operationId: string, summary: string, content: (schema: JsonSchema) => object) => ({
+const healthOperation = (operationId: string, summary: string, content: (schema: JsonSchema) => object) => ({
   operationId,
   summary,
   tags: ['sys'],
   parameters,
   responses: {
-    400: { description: 'a parameter that cannot be read', ...content(shared('Errors')) },
+    400: { description: 'Invalid parameter', ...content(shared('Errors')) },
     default: {
-      description: `the state of the node: ${states}, unless a parameter says otherwise`,
+      description: `State of the node: ${states}, unless a parameter sets another status`,
       ...content(object(always, sometimes)),
     },
   },
@@ -79,8 +79,10 @@ const operation = (operationId: string, summary: string, content: (schema: JsonS
   'x-vault-unauthenticated': true,
 });
 
-/** `sys/health`, which is answered before all routes. */
+/** The path item of `sys/health`, which the router answers before all routes. */
 export const healthPath = {
-  get: operation('sys-health', 'state of this node', (schema) => ({ content: { 'application/json': { schema } } })),
-  head: operation('sys-health-head', 'state of this node, without a body', () => ({})),
+  get: healthOperation('sys-health', 'Read the health of this node', (schema) => ({
+    content: { 'application/json': { schema } },
+  })),
+  head: healthOperation('sys-health-head', 'Read the health of this node, without a body', () => ({})),
 };

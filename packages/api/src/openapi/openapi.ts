@@ -1,9 +1,9 @@
 import { type Field, type JsonSchema, object, schemaOf, string, type Verb } from '@transitd/http';
 import { type Answer, type Answers, refusals, shared, sharedSchemas } from '../operation/answers.ts';
-import type { Described, Operation, Route } from '../operation/operation.ts';
+import type { Operation, OperationDescription, Route } from '../operation/operation.ts';
 import { healthPath } from './health-document.ts';
 
-/** Something with paths of its own: where it lies, and what kind it is. */
+/** A mount of an engine or a login method. */
 export interface Place {
   /** Segments without slashes at the ends. */
   readonly path: string;
@@ -13,14 +13,14 @@ export interface Place {
 export interface DocumentOptions {
   readonly routes: readonly Route[];
   readonly version: string;
-  /** The engines whose paths are shown, and the login methods; as the next. */
+  /** Engine mounts and login methods to include. */
   readonly mounts: readonly Place[];
   readonly methods: readonly Place[];
-  /** Whether the routes of what is always there are shown. */
+  /** Returns whether to include the built-in routes. */
   shows(place: 'sys' | 'auth/token'): boolean;
 }
 
-/** One operation at one path, as the document has it. */
+/** One operation at one path of the document. */
 interface Placed {
   /** `/transit/keys/{name}`. */
   readonly path: string;
@@ -29,10 +29,10 @@ interface Placed {
   readonly method: (typeof httpMethods)[number][1];
   readonly tag: string;
   readonly operation: Operation;
-  readonly described: Described;
+  readonly described: OperationDescription;
 }
 
-/** A list is a GET with a query: it comes behind the GET that it may share its place with. */
+/** A list is a GET with a query, so LIST comes after the GET whose entry it may share. */
 const httpMethods = [
   ['GET', 'get'],
   ['LIST', 'get'],
@@ -41,10 +41,9 @@ const httpMethods = [
 ] as const satisfies (readonly [Verb, string])[];
 
 /**
- * The OpenAPI 3.1 document of the routes: made of what the operations declare, by which they are read as well. A route of an engine is
- * there once for each mount, and one of a login method once for each that is enabled.
- * @param next - waits for a turn of the event loop where that is due: with 256 mounts the document has 35 MB and takes seconds
- * @returns the document as JSON
+ * Returns the OpenAPI 3.1 document of the routes as JSON, built from the declarations that also parse requests. An engine route appears
+ * once for each mount, a login method route once for each enabled method.
+ * @param next - yields to the event loop when due: with 256 mounts the document has 35 MB and takes seconds
  */
 export async function openApi(options: DocumentOptions, next: () => Promise<void> | undefined): Promise<string> {
   const paths = new Map<string, Record<string, object>>();
@@ -54,7 +53,7 @@ export async function openApi(options: DocumentOptions, next: () => Promise<void
     await next();
     const item = paths.get(placed.path) ?? {};
     const there = item[placed.method];
-    item[placed.method] = there === undefined ? operationObject(placed, idOf(placed, ids)) : { ...there, ...listToo(placed) };
+    item[placed.method] = there === undefined ? operationObject(placed, idOf(placed, ids)) : { ...there, ...listVariant(placed) };
     paths.set(placed.path, item);
   }
   const tags = new Set<string>();
@@ -74,12 +73,13 @@ export async function openApi(options: DocumentOptions, next: () => Promise<void
   return `${JSON.stringify(head).slice(0, -1)},"paths":{${items.join()}},"components":${JSON.stringify(components)}}`;
 }
 
-const description = `Keys that never leave, and what they do.
+const description = `Cryptography as a service with keys that are stored in the cluster.
 
-The canonical form of each field is given. More is taken: numbers and booleans as text, durations as \`1h30m\`, lists as one text with commas,
-null for what is absent; members that are not known are named in a warning. What a schema here refuses is therefore not always refused.
-PUT is POST, and \`LIST\` is \`GET\` with \`list=true\`. With \`X-Service-Wrap-TTL\` an answer with a body waits under a token: \`data\` and
-\`auth\` are null then, and \`wrap_info\` names it. Statuses of refusals that can meet any request are 408, 413, 414, 429, 431, 500 and 503.`;
+Schemas describe the canonical form of each field. The server also accepts numbers and booleans as strings, durations as \`1h30m\`,
+lists as comma-separated strings, and null for an omitted field; it warns about unknown fields. It may therefore accept requests that a
+schema rejects. PUT is equivalent to POST, and \`LIST\` to \`GET\` with \`list=true\`. With \`X-Service-Wrap-TTL\`, a response with a body
+is wrapped: \`data\` and \`auth\` are null, and \`wrap_info\` contains the wrapping token. Any request may fail with 408, 413, 414, 429,
+431, 500 or 503.`;
 
 const securitySchemes = {
   serviceToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token' },
@@ -109,13 +109,13 @@ function* placedOperations({ routes, ...places }: DocumentOptions): Generator<Pl
   }
 }
 
-/** @throws Error for one that says nothing of itself: a test looks at each */
-function describedIn({ name, about, answers, takes }: Operation): Described {
+/** @throws Error for an operation without a description; a test checks all of them */
+function describedIn({ name, about, answers, takes }: Operation): OperationDescription {
   if (about === undefined || answers === undefined) throw new Error(`the operation ${name} is not described`);
   return { about, answers, ...(takes && { takes }) };
 }
 
-/** Where a route is: at each mount, at each method, or at its own path. */
+/** Returns the paths of a route: one per mount, one per login method, or its own path. */
 function placesOf(
   { path }: Route,
   { mounts, methods, shows }: Pick<DocumentOptions, 'mounts' | 'methods' | 'shows'>,
@@ -131,7 +131,7 @@ function placesOf(
   return shows(tag) ? [{ path: template, tag, type: '' }] : [];
 }
 
-/** `transit-keys-create`; one that is there already gets a number. */
+/** Returns a unique id such as `transit-keys-create`, numbered if it is already taken. */
 function idOf({ tag, operation }: Placed, ids: Map<string, number>): string {
   const id = `${tag.replaceAll('/', '-')}-${operation.name}`;
   const count = (ids.get(id) ?? 0) + 1;
@@ -155,7 +155,7 @@ function operationObject(placed: Placed, operationId: string): object {
   };
 }
 
-/** Both read their fields from the query. */
+/** Returns whether the fields come from the query. */
 const isRead = (verb: Verb): boolean => verb === 'GET' || verb === 'LIST';
 
 function parametersOf({ params, verb, described: { takes = {} } }: Placed): readonly object[] {
@@ -171,19 +171,19 @@ const listParameter = (required: boolean): object => ({
   name: 'list',
   in: 'query',
   required,
-  description: 'asks for the list',
+  description: 'Return the list of names',
   schema: { type: 'string', enum: required ? ['true'] : ['true', 'false'] },
 });
 
 const parameter = (name: string, place: 'path' | 'query', field: Field | undefined, required: boolean): object => {
-  const { description, ...schema } = field === undefined ? { ...string, description: 'of the path' } : schemaOf(field);
+  const { description, ...schema } = field === undefined ? { ...string, description: 'Path parameter' } : schemaOf(field);
   return { name, in: place, required, ...(description !== undefined && { description }), schema };
 };
 
-/** What a list that lies where something is read adds to it. */
-const listToo = ({ described }: Placed): object => ({
+/** Returns what a LIST adds to the GET at the same path. */
+const listVariant = ({ described }: Placed): object => ({
   parameters: [listParameter(false)],
-  description: `With \`list\`: ${described.about}.`,
+  description: `With \`list=true\`: ${described.about}.`,
 });
 
 function requestBodyOf({ verb, params, operation, described: { takes = {} } }: Placed): object {
@@ -200,12 +200,12 @@ function requestBodyOf({ verb, params, operation, described: { takes = {} } }: P
 
 const jsonBody = (schema: JsonSchema, required: boolean): object => ({ required, content: { 'application/json': { schema } } });
 
-/** Those that every operation may answer: see the description. */
+/** Statuses of every operation; see `description`. */
 const always = [400, 408, 413, 414, 429, 431, 500, 503];
-const behindToken = [403, 404, 412, 504];
+const withToken = [403, 404, 412, 504];
 
 function responsesOf({ verb, operation, described: { answers } }: Placed): object {
-  const refused = operation.access === 'token' || operation.where !== undefined ? [...always, ...behindToken] : always;
+  const refused = operation.access === 'token' || operation.where !== undefined ? [...always, ...withToken] : always;
   const refusing = (verb === 'LIST' ? [...refused, 405] : refused).map(
     (status) => [status, { $ref: `#/components/responses/Refused${status}` }] as const,
   );

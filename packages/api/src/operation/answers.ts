@@ -1,6 +1,6 @@
 import { anything, boolean, integer, type JsonSchema, list, map, nothing, object, orNull, string } from '@transitd/http';
 
-/** What an operation answers when it does what it is asked: by status, what stands in the answer. */
+/** Successful responses of an operation, by status. */
 export type Answers = Readonly<Record<string, Answer>>;
 
 export interface Answer {
@@ -8,17 +8,17 @@ export interface Answer {
   /** Absent for no content. */
   readonly type?: string;
   readonly schema?: JsonSchema;
-  /** What it may be instead. */
+  /** Alternative form of the content. */
   readonly other?: { readonly type: string; readonly schema: JsonSchema };
 }
 
 const json = (about: string, schema: JsonSchema): Answer => ({ about, type: 'application/json', schema });
 
-/** Schemas that several operations have, by the name under which the document keeps them. */
+/** Schemas shared by several operations, by their name in the OpenAPI document. */
 export const sharedSchemas = {
   Errors: {
     ...object({ errors: list(string) }),
-    description: 'A refusal. The list is empty where there is nothing wrong, only nothing there.',
+    description: 'Error response. The list is empty if the resource does not exist.',
   },
   WrapInfo: object(
     {
@@ -31,7 +31,7 @@ export const sharedSchemas = {
     { wrapped_accessor: string },
   ),
   Auth: object({
-    client_token: { ...string, description: 'Shown this once; empty where only an accessor was named.' },
+    client_token: { ...string, description: 'Returned once; empty if the request named only an accessor.' },
     accessor: string,
     policies: list(string),
     token_policies: list(string),
@@ -67,15 +67,15 @@ const members = ({ data = nothing, auth = nothing, wrapInfo = nothing }: Content
 
 const envelope = (content: Content): JsonSchema => object(members(content));
 
-/** `data` in the envelope. */
-export const data = (schema: JsonSchema): Answers => ({ 200: json('done', envelope({ data: schema })) });
+/** Response with `data` in the envelope. */
+export const data = (schema: JsonSchema): Answers => ({ 200: json('Success', envelope({ data: schema })) });
 
-/** … and its members once more beside it. @param schema - an object, or a map */
-export const twice = (schema: JsonSchema): Answers => {
+/** Response with `data` in the envelope and its members again at the top level. @param schema - an object, or a map */
+export const topLevelData = (schema: JsonSchema): Answers => {
   const { properties = {}, required = [], additionalProperties } = schema;
   const outside = envelope({ data: schema });
   return {
-    200: json('done', {
+    200: json('Success', {
       ...outside,
       properties: { ...properties, ...outside.properties },
       required: [...required, ...(outside.required ?? [])],
@@ -84,82 +84,82 @@ export const twice = (schema: JsonSchema): Answers => {
   };
 };
 
-/** Without the envelope. */
-export const plain = (schema: JsonSchema): Answers => ({ 200: json('done', schema) });
+/** Response without the envelope. */
+export const plain = (schema: JsonSchema): Answers => ({ 200: json('Success', schema) });
 
-/** A token that was given or renewed. */
-export const issued: Answers = { 200: json('a token', envelope({ auth: shared('Auth') })) };
+/** Response with a token that was created or renewed. */
+export const issued: Answers = { 200: json('Token', envelope({ auth: shared('Auth') })) };
 
-/** Where the answer of something else waits. */
-export const waiting: Answers = { 200: json('a token for the answer', envelope({ wrapInfo: shared('WrapInfo') })) };
+/** Response with a wrapping token. */
+export const wrappingToken: Answers = { 200: json('Wrapping token of the response', envelope({ wrapInfo: shared('WrapInfo') })) };
 
-export const noContent: Answers = { 204: { about: 'done' } };
+export const noContent: Answers = { 204: { about: 'Success' } };
 
-/** An envelope with nothing but warnings. */
-export const warned: Answers = { 200: json('done, and what the caller should know', envelope({})) };
+/** Response with warnings only. */
+export const warned: Answers = { 200: json('Success, with warnings', envelope({})) };
 
-/** A write without a result. */
+/** Response of a write without a result. */
 export const written: Answers = { ...noContent, ...warned };
 
 /** As `warned`, with another status. */
-export const accepted: Answers = { 202: json('begun', envelope({})) };
+export const accepted: Answers = { 202: json('Started', envelope({})) };
 
-/** What waited, as it would have been answered. */
-export const whatever: Answers = {
-  200: json('the answer that waited', map(anything)),
-  default: json('the same, where it has another status', map(anything)),
+/** The wrapped response, in its original form. */
+export const wrappedResponse: Answers = {
+  200: json('The wrapped response', map(anything)),
+  default: json('The wrapped response, if it has another status', map(anything)),
 };
 
-/** Names in `data.keys`. */
+/** Response with names in `data.keys`. */
 export const names: Answers = data(object({ keys: list(string) }));
 
-/** No JSON. */
-export const content = (type: string, schema: JsonSchema): Answers => ({ 200: { about: 'done', type, schema } });
+/** Response that is not JSON. */
+export const content = (type: string, schema: JsonSchema): Answers => ({ 200: { about: 'Success', type, schema } });
 
-/** One of two forms: the one, or the other, which is no JSON. */
+/** Response in one of two forms, the second of which is not JSON. */
 export const either = ({ 200: first, ...rest }: Answers, type: string, schema: JsonSchema): Answers => ({
   ...rest,
-  200: { about: 'done', ...first, other: { type, schema } },
+  200: { about: 'Success', ...first, other: { type, schema } },
 });
 
 /**
- * One result, or those of a batch in the order of its items.
- * @param result - members of a result, those that are always there; as the next
- * @param inBatch - how those are called in a batch, where otherwise
+ * Response with one result, or with the results of a batch in the order of its items.
+ * @param result - schema of a single result
+ * @param item - schema of a result in a batch, if its members have other names
  */
 export function oneOrBatch(result: JsonSchema, item: JsonSchema = result): Answers {
   const { properties = {}, required = [] } = item;
-  const reference: JsonSchema = { ...string, description: 'As the item was sent with it.' };
+  const reference: JsonSchema = { ...string, description: 'The `reference` of the item.' };
   const done: JsonSchema = { ...object({ ...properties, reference }), required: [...required, 'reference'] };
   const failed = object({ error: string, reference }, properties);
   const batch = object({ batch_results: list({ anyOf: [done, failed] }) });
   const someFailed = envelope({ data: batch });
   return {
-    200: json('done: one result, or those of a batch', envelope({ data: { anyOf: [result, batch] } })),
-    400: json('a refusal; or a batch of which some items failed, or all', { anyOf: [shared('Errors'), someFailed] }),
-    default: json('a batch of which some items failed, with the status asked for in `partial_failure_response_code`', {
+    200: json('Success: one result, or the results of a batch', envelope({ data: { anyOf: [result, batch] } })),
+    400: json('Error, or a batch with failed items', { anyOf: [shared('Errors'), someFailed] }),
+    default: json('A batch with some failed items, if `partial_failure_response_code` sets this status', {
       anyOf: [shared('Errors'), someFailed],
     }),
   };
 }
 
-/** A refusal that few operations have. */
+/** Error response that only some operations have. */
 export const refused = (status: keyof typeof refusals): Answers => ({ [status]: json(refusals[status], shared('Errors')) });
 
-/** Statuses of refusals, with what they mean; every one has `{"errors": […]}` for a body. */
+/** Descriptions of error statuses; the body is always `{"errors": […]}`. */
 export const refusals = {
-  400: 'a mistake in the request; also an operation on a key that does not exist',
-  403: 'no token, an unknown one, or one that may not do this',
-  405: 'without `list=true`',
-  404: 'nothing there: an empty list of errors, or an unknown mount',
-  408: 'the body came too slowly',
-  409: 'not in this state of the node',
-  412: 'the state asked for with `X-Service-Index` was not reached in time',
-  413: 'the body, or what would be written, is too large',
-  414: 'the path is too long',
-  429: 'too often; `Retry-After` says when to ask again',
-  431: 'the headers are too large',
-  500: 'a fault of the server',
-  503: 'sealed, stopping, too busy or without an active node; nothing was changed unless it says so',
-  504: 'outcome unknown: the write may have taken effect',
+  400: 'Invalid request, or operation on a key that does not exist',
+  403: 'Permission denied: no token, an invalid token, or missing capabilities',
+  405: '`list=true` is missing',
+  404: 'Not found (empty list of errors), or unknown mount',
+  408: 'The request body arrived too slowly',
+  409: 'Not possible in the current state of the node',
+  412: 'The node did not reach the index in `X-Service-Index` in time',
+  413: 'The request body, or the record to be written, is too large',
+  414: 'The path is too long',
+  429: 'Rate limit exceeded; retry after `Retry-After` seconds',
+  431: 'The request headers are too large',
+  500: 'Internal error',
+  503: 'Sealed, stopping, overloaded or without an active node; nothing was changed unless the message says so',
+  504: 'Outcome unknown: the write may have taken effect',
 } as const;

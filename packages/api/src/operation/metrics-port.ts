@@ -1,10 +1,10 @@
-/** What the request pipeline counts; times in milliseconds. */
+/** Metrics of the request pipeline; durations in milliseconds. */
 export interface RequestMetrics {
   readonly inFlight: { inc(): void; dec(): void };
   readonly requestMs: { observe(ms: number): void };
   /** Requests refused because their caller exceeded a rate limit. */
   readonly limited: { inc(): void };
-  /** The times of one operation, such as `encrypt`. */
+  /** Returns the duration histogram of one operation, such as `encrypt`. */
   route(operation: string): { observe(ms: number): void };
   /** Counts a response by the class of its status. */
   responded(status: number): void;

@@ -1,11 +1,11 @@
 import type { Params, Route } from './operation.ts';
 
-/** What a route is called by below its mount. */
+/** Prefix of routes below a mount. */
 const belowMount = ':mount/';
 
 export const isBelowMount = ({ path }: Route): boolean => path.startsWith(belowMount);
 
-/** Where a mount lies, and how many segments of a request's path that takes. */
+/** Path of a mount and the number of its segments. */
 interface MountPlace {
   readonly path: string;
   readonly depth: number;
@@ -13,15 +13,15 @@ interface MountPlace {
 
 interface Pattern {
   readonly route: Route;
-  /** Behind the word: what stands there itself, or the name of the parameter that does. */
+  /** Segments after the first word: a literal, or the name of a parameter. */
   readonly parts: readonly { readonly text: string; readonly isParam: boolean }[];
 }
 
-/** What callers ask all day, found without Express: each route below a mount begins with a word, and few have the same one. */
+/** Finds the most frequent routes without Express: each route below a mount begins with a word that few others share. */
 export class MountRoutes {
   readonly #byWord = new Map<string, Pattern[]>();
 
-  /** @param routes - below a mount; the first one that a path leads to counts */
+  /** @param routes - below a mount; the first match wins */
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
       const [word = '', ...rest] = route.path.slice(belowMount.length).split('/');
@@ -30,7 +30,7 @@ export class MountRoutes {
     }
   }
 
-  /** The route that a path leads to and the parameters in it, `mount` among them; undefined when it leads nowhere. */
+  /** Returns the route of a path and its parameters, including `mount`; undefined if no route matches. */
   find(segments: readonly string[], mount: MountPlace): { readonly route: Route; readonly params: Params } | undefined {
     for (const { route, parts } of this.#byWord.get(segments[mount.depth] ?? '') ?? []) {
       const params = paramsOf(parts, segments, mount);

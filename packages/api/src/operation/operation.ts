@@ -13,63 +13,63 @@ import type { Node, Services } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import type { Answers } from './answers.ts';
 
-/** The parameters that paths have, by the names that the routes give them. */
+/** Names of path parameters. */
 export type ParamName =
   | ('mount' | 'name' | 'method' | 'role' | 'id' | 'device' | 'path' | 'type' | 'version' | 'key_type' | 'destination' | 'source')
   | ('urlalgorithm' | 'urlbytes' | 'algorithm' | 'bytes');
 export type Params = Readonly<Partial<Record<ParamName, string>>>;
 
-/** The value of a parameter of the path. @throws InvariantViolation where the route has no parameter of this name */
+/** Returns a path parameter. @throws InvariantViolation if the route has no parameter of this name */
 export function pathParam({ params }: Pick<Call, 'params'>, name: ParamName): string {
   const value = params[name];
   if (value === undefined) throw new InvariantViolation(`the route has no parameter :${name}`);
   return value;
 }
 
-/** One request as an operation sees it, whichever way it came in. */
+/** One request as an operation sees it. */
 export interface Call {
   readonly verb: Verb;
-  /** Decoded, below `/v1/`, in its canonical form. */
+  /** Path below `/v1/`, decoded and in its canonical form. */
   readonly path: string;
-  /** The same as the request wrote it. */
+  /** The path as written in the request. */
   readonly written: string;
   readonly params: Params;
   readonly query: Query;
-  /** The members of the body; of the query for GET and LIST. */
+  /** Members of the body, or of the query for GET and LIST. */
   readonly body: Body;
-  /** The body as it comes, of an operation that takes it so, which then has no members; absent when there is none. */
-  readonly content?: AsyncIterable<Uint8Array> | undefined;
-  /** Where the caller is: the far end of its connection. */
+  /** Body as a stream, if the operation has `streamsBody` and the request has a body; `body` is empty then. */
+  readonly bodyStream?: AsyncIterable<Uint8Array> | undefined;
+  /** IP address of the client. */
   readonly address: string;
-  /** Seconds for which the answer will be wrapped; absent for not at all. */
+  /** TTL of response wrapping, in seconds; absent if the response is not wrapped. */
   readonly wrapTtlS?: number;
 }
 
 /**
- * Which node may answer. `here`: this one, whatever its state. `replica`: any whose state is fresh enough. `leader`: the active one, to
- * which all others hand the request.
+ * Which node may answer. `here`: this node in any state. `replica`: any node whose state is fresh enough. `leader`: only the active
+ * node, to which all others forward the request.
  */
 export type Where = 'here' | 'replica' | 'leader';
 
-/** What callers are told of an operation, and what holds for it: see `sys/internal/specs/openapi`. */
-export interface Described<S extends FieldSchema = FieldSchema> {
-  /** What it does, in a few words. */
+/** Declaration of an operation for readers and for validation; the source of `sys/internal/specs/openapi`. */
+export interface OperationDescription<S extends FieldSchema = FieldSchema> {
+  /** Summary: an imperative sentence without a period. */
   readonly about: string;
-  /** What it reads of the body (of the query for GET and LIST) and of the path; nothing when absent. */
+  /** Fields that it reads from the body (from the query for GET and LIST) and from the path; absent for none. */
   readonly takes?: S;
   readonly answers: Answers;
 }
 
-/** A call with its fields, which are all that is left of its body. */
-export type Asked<S extends FieldSchema> = Omit<Call, 'body'> & Fields<S>;
+/** A call whose body was converted into its declared fields. */
+export type TypedCall<S extends FieldSchema> = Omit<Call, 'body'> & Fields<S>;
 
-/** The fields that are declared, read; a parameter of the path that is one of them counts before a member of the body. */
-export function asked<S extends FieldSchema>(takes: S, { body, ...call }: Call): Asked<S> {
+/** Converts the body of a call into the declared fields. A path parameter overrides a body member of the same name. */
+export function readFields<S extends FieldSchema>(takes: S, { body, ...call }: Call): TypedCall<S> {
   const inPath = Object.entries(call.params).filter(([name]) => Object.hasOwn(takes, name));
   return { ...call, ...fields(takes, body, Object.fromEntries(inPath)) };
 }
 
-/** What an operation is run with. */
+/** What an operation can use besides its call. */
 export interface Context {
   readonly node: Node;
   readonly services: Services;
@@ -77,97 +77,100 @@ export interface Context {
   readonly token: string;
 }
 
-interface Common extends Partial<Described> {
-  /** … of what different kinds of login methods do at the same path. */
-  readonly byType?: Readonly<Record<string, Described>>;
-  /** What it reads of the body itself, in the place of fields. */
+interface Common extends Partial<OperationDescription> {
+  /** The declaration by login method type, for paths that several types share. */
+  readonly byType?: Readonly<Record<string, OperationDescription>>;
+  /** Schema of a body that the operation reads itself, instead of fields. */
   readonly body?: JsonSchema;
-  /** For metrics: a fixed word, never a name from the request. */
+  /** Label in metrics: a constant, never a name from the request. */
   readonly name: string;
-  /** Absent: `here` without a token; with one `replica` for GET and LIST, and `leader` for all else. */
+  /** Default: `here` for open operations, `replica` for GET and LIST, `leader` otherwise. */
   readonly where?: Where;
 }
 
-/** Needs no token, and answers whatever state the node is in. */
+/** An operation that needs no token and answers in any state of the node. */
 export interface OpenOperation extends Common {
   readonly access: 'open';
-  /** Leaves no audit entries: what probes ask, and what is asked before there are tokens. */
+  /** Not audited: probes, and requests made before any token exists. */
   readonly unaudited?: true;
-  /** What it answers is a secret that may be wrapped. */
+  /** The response is a secret and may be wrapped. */
   readonly wraps?: true;
-  /** @param token - what the caller shows as one; nobody has looked at it */
+  /** @param token - the token header, not authenticated */
   run(node: Node, call: Call, token: string | undefined): Reply | Promise<Reply>;
 }
 
-/** Needs an unsealed node and a token that may do this here. */
+/** An operation that needs an unsealed node and an authorized token. */
 export interface GuardedOperation extends Common {
   readonly access: 'token';
   /**
-   * The right that is needed. Absent: what the verb stands for, and for POST either create or update; which of the two decides the
-   * operation, by whether what it names exists.
+   * Required capability. Default: the capability of the verb; for POST, `create` or `update`, and the operation itself decides which of
+   * the two it needs, depending on whether the object exists.
    */
   readonly capability?: Capability;
-  /** A good token is enough, whatever its policies say of the path. */
+  /** Any valid token is enough; policies are not checked. */
   readonly anyRights?: true;
-  /** The right `sudo` is needed beside the capability. */
+  /** Requires `sudo` in addition to the capability. */
   readonly sudo?: boolean;
   /**
-   * What it changes only adds rights or keys. Absent: it may take some away, so it is answered when no node serves the old state any
-   * more (decision 50).
+   * The change only adds rights or keys. Absent: it may revoke some, so the response waits until no node serves the old state
+   * (decision 50).
    */
   readonly adds?: true;
   /**
-   * Other paths whose requests would have said the same, by the canonical parameters of this one: an explicit denial of one of them
+   * Returns other paths of the same operation, from the canonical parameters of this one. An explicit denial of any of them
    * refuses the request (decision 13). Each ends with the name.
    */
   sameAs?(params: Params): readonly string[];
-  /** Its body is no JSON, and may be large. */
+  /** The body is not JSON and may be large. */
   readonly streamsBody?: true;
   /** It may take minutes. */
   readonly isSlow?: true;
-  /** It may end the lead of the node that does it: then it is answered all the same, or done by the next one. Its body is small. */
+  /** It may end the leadership of the node that runs it; that node still answers, or the next leader runs it. The body is small. */
   readonly endsLeadership?: true;
-  /** It may write although any replica may begin it: a replica then hands it on. */
+  /** It may write although any replica may start it; a replica then forwards it. */
   readonly mayWrite?: true;
-  /** The answer of a node that is not unsealed, where it is not the usual refusal. */
+  /** Response of a sealed node, if it differs from the usual refusal. */
   readonly whenSealed?: Reply;
   run(context: Context, call: Call): Reply | Promise<Reply>;
 }
 
 export type Operation = OpenOperation | GuardedOperation;
 
-/** An operation that is given the fields that it declares, and no other part of a body. */
-type Declared<O extends Operation, S extends FieldSchema> = Omit<O, 'access' | 'run' | keyof Described> & Described<S>;
+/** An operation whose `run` receives its declared fields instead of a raw body. */
+type TypedOperation<O extends Operation, S extends FieldSchema> = Omit<O, 'access' | 'run' | keyof OperationDescription> &
+  OperationDescription<S>;
 
 export function guarded<S extends FieldSchema = Record<never, never>>({
   run,
   ...declared
-}: Declared<GuardedOperation, S> & { run(context: Context, asked: Asked<S>): Reply | Promise<Reply> }): GuardedOperation {
+}: TypedOperation<GuardedOperation, S> & {
+  run(context: Context, call: TypedCall<S>): Reply | Promise<Reply>;
+}): GuardedOperation {
   const takes = declared.takes ?? none<S>();
-  return { ...declared, access: 'token', run: (context, call) => run(context, asked(takes, call)) };
+  return { ...declared, access: 'token', run: (context, call) => run(context, readFields(takes, call)) };
 }
 
 export function open<S extends FieldSchema = Record<never, never>>({
   run,
   ...declared
-}: Declared<OpenOperation, S> & {
-  run(node: Node, asked: Asked<S>, token: string | undefined): Reply | Promise<Reply>;
+}: TypedOperation<OpenOperation, S> & {
+  run(node: Node, call: TypedCall<S>, token: string | undefined): Reply | Promise<Reply>;
 }): OpenOperation {
   const takes = declared.takes ?? none<S>();
-  return { ...declared, access: 'open', run: (node, call, token) => run(node, asked(takes, call), token) };
+  return { ...declared, access: 'open', run: (node, call, token) => run(node, readFields(takes, call), token) };
 }
 
-/** Where no fields are declared, S has none. */
+/** Returns the empty schema, for operations that declare no fields. */
 export const none = <S extends FieldSchema>(): S => ({}) as S;
 
-/** A path below `/v1/` and what its verbs do. `:name` stands for one segment. */
+/** A path below `/v1/` and its operations by verb. `:name` matches one segment. */
 export interface Route {
   readonly path: string;
-  /** Values of parameters that the path accepts; anything else is an unsupported path. */
+  /** Returns whether the path accepts these parameters; otherwise it is an unsupported path. */
   readonly accepts?: (params: Params) => boolean;
   /**
-   * Parameters whose values count in another form than the one that a request may write, each with the function that makes that form. A request
-   * is authorized on both forms of its path; quotas, audit and the operation see the canonical one.
+   * Functions that return the canonical form of a parameter, for parameters that have one (case-insensitive names). A request is
+   * authorized on both forms of its path; quotas, audit and the operation see the canonical form.
    */
   readonly names?: Readonly<Partial<Record<ParamName, (written: string) => string>>>;
   readonly operations: Partial<Readonly<Record<Verb, Operation>>>;

@@ -6,7 +6,7 @@ type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner'>>;
 
 const readings = new WeakMap<Operation, Reading>();
 
-/** How an operation reads the members of this request, for the parameters of policies: made of the fields that it declares. */
+/** Returns how an operation reads the members of this request, derived from its fields; parameter rules of policies need it. */
 export function readingOf(operation: Operation, { params }: Pick<Call, 'params'>): ParameterReading {
   const known = readings.get(operation) ?? declared(operation);
   readings.set(operation, known);

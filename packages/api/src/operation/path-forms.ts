@@ -3,8 +3,7 @@ import type { ParamName, Params, Route } from './operation.ts';
 import { isDeniedElsewhere } from './rights.ts';
 
 /**
- * The path in its canonical form: each parameter whose value counts in another form than the one written, in that form. Equal to `path` where
- * the route declares none.
+ * Returns the path with each parameter in its canonical form; `path` itself if the route declares no canonical forms.
  * @param segments - of `path`, as many as the route has
  */
 export function canonicalPath({ path: pattern, names }: Route, path: string, segments: readonly string[]): string {
@@ -15,14 +14,14 @@ export function canonicalPath({ path: pattern, names }: Route, path: string, seg
   return segments.map((segment, at) => form(segment, parts[at])).join('/');
 }
 
-/** Segment of the route's paths that is such a parameter, from 0; undefined where none is. */
+/** Returns the index of the segment that has a canonical form; undefined if there is none. */
 export function nameAtOf({ path, names }: Route): number | undefined {
   if (names === undefined) return undefined;
   const at = path.split('/').findIndex((part) => part.startsWith(':') && names[part.slice(1) as ParamName] !== undefined);
   return at < 0 ? undefined : at;
 }
 
-/** The parameters of the route's path as the request wrote them; one that begins with `*` takes all segments that are left for it. */
+/** Returns the path parameters as written in the request; a `*` parameter takes all remaining segments. */
 export function paramsAt({ path }: Route, segments: readonly string[]): Params {
   const parts = path.split('/');
   const more = segments.length - parts.length;
@@ -37,7 +36,7 @@ export function paramsAt({ path }: Route, segments: readonly string[]): Params {
   return params;
 }
 
-/** The parameters in their canonical form. */
+/** Returns the parameters in their canonical form. */
 export function canonicalParams({ names }: Route, params: Params): Params {
   if (names === undefined) return params;
   return Object.fromEntries(
@@ -45,29 +44,29 @@ export function canonicalParams({ names }: Route, params: Params): Params {
   );
 }
 
-/** Looks up paths that policies, quotas and questions about rights name, without a request. */
+/** Looks up paths named by policies, quotas and capability checks, without a request. */
 export class PathForms {
   readonly #routes: () => readonly Route[];
-  /** Those whose paths have more than one form; made at the first question. */
+  /** Routes whose paths have more than one form; built on first use. */
   #placed: readonly Placed[] | undefined;
 
   constructor(routes: () => readonly Route[]) {
     this.#routes = routes;
   }
 
-  /** The form of `path` by which it is authorized and counted; a slash at its end stays. */
+  /** Returns the canonical form of `path`, by which it is authorized and counted; a trailing slash is kept. */
   canonical(path: string): string {
     const found = this.#find(path);
     return found === undefined ? path : canonicalPath(found.route, path, found.segments);
   }
 
   /**
-   * The rights of the principal on a path, as requests are decided: in every form that the path has. Sorted; `root` or `deny` alone where
-   * that is all there is to say.
-   * @param asked - below `/v1/`; slashes before it do not count
+   * Returns the principal's capabilities on a path, decided as for a request: in every form of the path. Sorted; or only `root`, or only
+   * `deny`.
+   * @param requested - path below `/v1/`; leading slashes are ignored
    */
-  capabilities(principal: Principal, asked: string): readonly string[] {
-    const path = asked.replace(/^\/+/, '');
+  capabilities(principal: Principal, requested: string): readonly string[] {
+    const path = requested.replace(/^\/+/, '');
     const written = capabilitiesOf(principal, path);
     const found = principal.root ? undefined : this.#find(path);
     if (found === undefined) return written;
@@ -111,7 +110,7 @@ interface Placed {
   readonly parts: readonly string[];
 }
 
-/** The segments of a path as a route has them: where it begins with a mount, all that is before the rest is one. */
+/** Splits a path into the segments of a route; a `:mount` parameter takes all leading segments. */
 function asSegments(written: readonly string[], parts: readonly string[]): readonly string[] | undefined {
   const more = written.length - parts.length;
   if (more === 0) return written;

@@ -15,9 +15,9 @@ import { readingOf } from './parameter-reading.ts';
 const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
 
 /**
- * Whether the caller's policies let it do this, with these members: on the path as the request wrote it and on its canonical form, so that
- * neither a grant nor a denial depends on how a name is written; and no path that would have said the same is denied.
- * @param nameAt - segment of the path that is a name without case, where there is one
+ * Returns whether the caller's policies allow the call with these members. Both the path as written and its canonical form must be
+ * allowed, so that neither a grant nor a denial depends on the spelling of a name; and no equivalent path may be denied.
+ * @param nameAt - index of the segment that is a case-insensitive name, if any
  */
 export function mayRun(
   principal: Principal,
@@ -32,7 +32,7 @@ export function mayRun(
   const paths = written === path ? [path] : [path, written];
   const reading = hasParameterRules(principal) ? readingOf(operation, call) : undefined;
   if (!paths.every((each) => grants(principal, operation, call, each, reading))) return false;
-  // Batches are read item by item, in turns; all else is decided at once.
+  // Batches are checked item by item in time slices; everything else is decided at once.
   const hasItems = call.verb === 'POST' && [...(reading?.inner ?? [])].some(([name]) => Array.isArray(body[name]));
   return reading === undefined || !hasItems || itemsAllowed(principal, paths, call, reading);
 }
@@ -47,7 +47,7 @@ async function itemsAllowed(
   return true;
 }
 
-/** Whether one of the other paths that would have said the same is denied; each of them ends with the name. */
+/** Returns whether an equivalent path is denied; each of them ends with the name. */
 export const isDeniedElsewhere = (principal: Principal, { sameAs }: GuardedOperation, params: Call['params']): boolean =>
   sameAs?.(params).some((path) => isDenied(principal, path) || isNameDenied(principal, path, path.split('/').length - 1)) ===
   true;
@@ -66,8 +66,8 @@ function grants(
 }
 
 /**
- * A list with the number of names that the caller's policies let it show at a time; other calls as they are. Undefined where the call asks for more, or
- * where the operation would show all of them whatever it is told.
+ * Limits a list to the page size that the caller's policies allow; returns other calls unchanged. Undefined if the call asks for more,
+ * or if the operation does not support `limit`.
  */
 export function withinPage(principal: Principal, { takes }: GuardedOperation, call: Call): Call | undefined {
   if (call.verb !== 'LIST') return call;
@@ -75,10 +75,10 @@ export function withinPage(principal: Principal, { takes }: GuardedOperation, ca
   if (pages.length === 0) return call;
   if (takes?.['limit'] === undefined) return undefined;
   const max = Math.min(...pages.map((page) => page.max));
-  const asked = call.body['limit'] ?? undefined;
-  if (asked === undefined && pages.some(({ isRequired }) => isRequired)) return undefined;
-  if (asked === undefined || asked === 'max') return { ...call, body: withLimit(call.body, max) };
-  const limit = typeof asked === 'string' ? integerOf(asked) : asked;
+  const requested = call.body['limit'] ?? undefined;
+  if (requested === undefined && pages.some(({ isRequired }) => isRequired)) return undefined;
+  if (requested === undefined || requested === 'max') return { ...call, body: withLimit(call.body, max) };
+  const limit = typeof requested === 'string' ? integerOf(requested) : requested;
   return typeof limit === 'number' && limit >= 1 && limit <= max ? call : undefined;
 }
 

@@ -11,7 +11,7 @@ import { isRefusal } from './refusals.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
 import { requestSchema } from './request-schema.ts';
 
-/** Begins the pair of audit entries of a request; undefined for one that is not audited. What an unsealed node decides is, with few exceptions. */
+/** Begins the pair of audit entries of a request; undefined if it is not audited. An unsealed node audits almost all requests. */
 export function exchangeOf(
   req: IncomingMessage,
   { operation, verb, canonical }: RouteMatch,
@@ -36,10 +36,10 @@ export function exchangeOf(
 }
 
 /**
- * Records an outcome: nothing that this node has decided leaves before both entries of it are written. A request that the active node answers
- * is recorded there.
+ * Records an outcome: no response of this node is sent before both audit entries are written. A forwarded request is recorded on the active
+ * node.
  * @param failure - makes the reply to an error
- * @returns the outcome with the id of its entries; Refused with `audit_failed` where they cannot be written
+ * @returns the outcome with the id of its entries; Refused with `audit_failed` if they cannot be written
  */
 export async function recorded(
   outcome: Outcome,
@@ -54,13 +54,13 @@ export async function recorded(
     return outcome instanceof Transferred ? outcome : new Replied(answer);
   } catch (error) {
     reply.stream?.destroy();
-    // A token that the caller was not shown is revoked.
+    // The caller will not see the new token, so it is revoked.
     if (reply.issued !== undefined) await services?.registry.revoke({ token: reply.issued.token }).catch(() => false);
     return outcomeOf(error);
   }
 }
 
-/** The reply that the entries show; undefined where this node has decided nothing. */
+/** Returns the reply to record; undefined if this node has decided nothing. */
 function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (error: unknown) => Reply): Reply | undefined {
   if (outcome instanceof Replied) return outcome.reply;
   const { begun } = exchange;
@@ -72,7 +72,7 @@ function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (error: un
 
 export const isAuditFailure = (error: unknown): boolean => error instanceof RequestError && error.code === 'audit_failed';
 
-/** A refusal of a node that does not decide the request, or that has looked at nothing of it. */
+/** Returns whether a refusal means that this node did not decide the request, or did not look at it. */
 const isUndecided = (error: unknown): boolean =>
   isRefusal(error) &&
   ['index_not_reached', 'leader_changed', 'not_leader', 'overloaded', 'rate_limited', 'sealed', 'stopped'].includes(error.code);

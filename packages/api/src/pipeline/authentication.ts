@@ -3,10 +3,10 @@ import { permissionDenied, RequestError, tokenOf, unavailable, wrapTtlOf } from 
 import { type GuardedOperation, whereOf } from '../operation/operation.ts';
 import { bodyOf, ignoreTooLarge, type RequestBodies } from './body-reading.ts';
 import { ForwardToActive, type Outcome, Replied } from './outcome.ts';
+import { type ReadSource, readSource } from './read-source.ts';
 import type { AuthenticatedRequest, PipelineOptions, RoutedRequest } from './request.ts';
-import { type Source, sourceOf } from './source.ts';
 
-/** The stage that finds out who asks, and whether this node may answer them. */
+/** The stage that authenticates the caller and decides whether this node may answer. */
 export class Authentication {
   readonly #options: PipelineOptions;
   readonly #bodies: RequestBodies;
@@ -17,7 +17,7 @@ export class Authentication {
   }
 
   /**
-   * Returns the request with its caller, or how it ends: on a sealed node, without a good token, or where the active node has to answer.
+   * Returns the request with its caller, or its outcome: on a sealed node, without a valid token, or if the active node has to answer.
    * @throws RequestError, StoreError, RateLimited
    */
   async authenticate(request: RoutedRequest<GuardedOperation>): Promise<AuthenticatedRequest | Outcome> {
@@ -36,12 +36,12 @@ export class Authentication {
     const { epoch } = services.tokens;
     const found = token === undefined ? undefined : services.tokens.authenticate(token);
     let principal = found instanceof Promise ? await found : found;
-    // Outside of the addresses that it is bound to, a token counts as none.
+    // A token used outside its bound CIDR blocks counts as missing.
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
     services.quotas.admitToken(canonical, principal?.id, address);
-    // A request without a token waits for nothing, and takes no place at the active node.
-    const source: Source =
-      token === undefined ? 'here' : await sourceOf(req.headers, where, this.#options, { waits: principal !== undefined });
+    // A request without a token waits for nothing and is not forwarded.
+    const source: ReadSource =
+      token === undefined ? 'here' : await readSource(req.headers, where, this.#options, { waits: principal !== undefined });
     if (source === 'reader') exchange?.defer();
     exchange?.setCaller(token, principal);
     exchange?.setWrapTtl(wrapTtlS);
@@ -53,8 +53,8 @@ export class Authentication {
     return { ...request, services, token, principal, epoch, source, where, wrapTtlS };
   }
 
-  /** @throws RequestError `permission_denied`, or what is wrong with the body */
-  async #refuse(request: RoutedRequest<GuardedOperation>, source: Source): Promise<ForwardToActive> {
+  /** @throws RequestError `permission_denied`, or the error in the body */
+  async #refuse(request: RoutedRequest<GuardedOperation>, source: ReadSource): Promise<ForwardToActive> {
     const { req, res, operation } = request;
     // A token that this node does not know yet may have been created a moment ago.
     if (source === 'reader' || source === 'none') return new ForwardToActive(await this.#bodies.ifSmall(req, res));

@@ -4,22 +4,22 @@ import type { Call } from '../operation/operation.ts';
 import { mayRun, withinPage } from '../operation/rights.ts';
 import type { CompleteRequest } from './request.ts';
 
-/** A call that the caller's policies grant, with the page that they let a list show. */
+/** A call that the caller's policies allow, with their page size applied to lists. */
 export interface Authorized {
   readonly principal: Principal;
   readonly granted: Call;
 }
 
 /**
- * The stage that asks the policies. The token is looked up again where it, or any policy, has changed since it was authenticated: what was
- * answered while the body came in is in force. A use of the token counts even when the policies refuse it.
+ * The stage that checks the policies. The token is looked up again if it or any policy has changed since authentication: changes made while
+ * the body arrived are in force. A use of the token counts even if the policies refuse the request.
  * @throws RequestError `permission_denied`
  */
 export async function authorize(
   { services, token, principal: found, epoch, operation, nameAt }: CompleteRequest,
   call: Call,
 ): Promise<Authorized> {
-  // Where a mount was removed or has moved while the body came in, that is in force.
+  // A removal or move of a mount while the body arrived is in force.
   if (services.mounts.changing !== undefined) await services.mounts.changing;
   let principal: Principal | undefined = found;
   if (services.tokens.epoch !== epoch || principal.goodUntilMs <= services.tokens.nowMs)

@@ -3,11 +3,11 @@ import { announcesBody, type Body, type BodyCaller, parseBody, queryBody, Reques
 import type { GuardedOperation } from '../operation/operation.ts';
 import type { PipelineOptions, RoutedRequest } from './request.ts';
 
-/** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
+/** Largest body read without a valid token, in bytes: enough to report malformed JSON. */
 const anonymousBodyBytesMax = 64 * 1024;
 const deadlineMs = 30_000;
 
-/** Reads the bodies of requests, no further than each may be read. */
+/** Reads request bodies within their limits. */
 export class RequestBodies {
   readonly #options: Pick<PipelineOptions, 'bodyBytesMax' | 'limits'>;
   readonly #kept = new WeakMap<IncomingMessage, Buffer>();
@@ -16,7 +16,7 @@ export class RequestBodies {
     this.#options = options;
   }
 
-  /** Of a caller with a token; undefined where there is none, or it is to be taken as it comes. */
+  /** Returns the body of an authenticated request; undefined if there is none, or if the operation reads it as a stream. */
   async of(
     operation: GuardedOperation,
     req: IncomingMessage,
@@ -29,7 +29,7 @@ export class RequestBodies {
     return readBody(req, res, { bytesMax: bodyBytesMax, deadlineMs, room: limits?.bodies.reservation(res, caller) });
   }
 
-  /** Of anybody, once: asked again for the same request, it gives the same bytes. */
+  /** Returns the body of an unauthenticated request; a second call for the same request returns the same bytes. */
   async ofStranger(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
     if (!announcesBody(req)) return undefined;
     const bytes = this.#kept.get(req) ?? (await readBody(req, res, { bytesMax: anonymousBodyBytesMax, deadlineMs }));
@@ -37,19 +37,22 @@ export class RequestBodies {
     return bytes;
   }
 
-  /** Of a request that may be asked more than once for it. */
+  /** Returns a body that may be needed more than once; empty if there is none. */
   async kept(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
     return (await this.ofStranger(req, res)) ?? Buffer.alloc(0);
   }
 
-  /** Of a request that will be forwarded: a slow caller holds no connection to the active node. Undefined for none, and for one that may be longer than 64 KiB. */
+  /**
+   * Returns the body of a request that will be forwarded, so that a slow caller holds no connection to the active node. Undefined if there
+   * is none, or if it may be longer than 64 KiB.
+   */
   async ifSmall(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
     const length = req.headers['content-length'];
     return length === undefined || Number(length) > anonymousBodyBytesMax ? undefined : this.ofStranger(req, res);
   }
 }
 
-/** The members that the operation is given: of the body, or of the query. @throws RequestError */
+/** Returns the members of the body, or of the query for GET and LIST. @throws RequestError */
 export function bodyOf(
   bytes: Buffer | undefined,
   { req, verb, path }: Pick<RoutedRequest, 'req' | 'verb' | 'path'>,
@@ -60,7 +63,7 @@ export function bodyOf(
 
 const emptyBody: Body = Object.freeze(Object.create(null));
 
-/** A body that is too long for a stranger is as good as none. */
+/** Treats a body that is too long without a token as absent. */
 export function ignoreTooLarge(error: unknown): undefined {
   if (!(error instanceof RequestError) || error.code !== 'body_too_large') throw error;
 }

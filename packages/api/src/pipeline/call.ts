@@ -1,13 +1,13 @@
-import { contentOf } from '@transitd/http';
+import { bodyStream } from '@transitd/http';
 import type { Call } from '../operation/operation.ts';
 import { bodyOf } from './body-reading.ts';
 import type { CompleteRequest } from './request.ts';
 
-/** The call that the operation is given: the body read as JSON, or as the stream that it takes. @throws RequestError */
+/** Returns the call for the operation, with the body as JSON or as a stream. @throws RequestError */
 export async function callOf(request: CompleteRequest): Promise<Call> {
   const { req, res, verb, path, canonical, params, operation, address, wrapTtlS, bytes } = request;
   const body = bodyOf(bytes, request);
-  const content = operation.streamsBody ? contentOf(req, res) : undefined;
+  const stream = operation.streamsBody ? bodyStream(req, res) : undefined;
   return {
     verb,
     path: canonical,
@@ -17,6 +17,6 @@ export async function callOf(request: CompleteRequest): Promise<Call> {
     body: body instanceof Promise ? await body : body,
     address,
     ...(wrapTtlS > 0 && { wrapTtlS }),
-    ...(content && { content }),
+    ...(stream && { bodyStream: stream }),
   };
 }

@@ -5,8 +5,8 @@ import { callerHeader } from '@transitd/cluster';
 import type { PipelineOptions } from './request.ts';
 
 /**
- * Where a request comes from (decision 55): the other end of its connection or, when that is a trusted proxy, the last address in
- * `X-Forwarded-For` that is not one. What a proxy was told by others is never believed.
+ * Returns the client address (decision 55): the remote address or, behind a trusted proxy, the last address in `X-Forwarded-For` that is
+ * not a trusted proxy. Entries before it are never believed.
  * @param trustedProxies - blocks of addresses; empty for none
  */
 export function callerAddress({ socket, headers }: IncomingMessage, trustedProxies: readonly string[]): string {
@@ -22,20 +22,20 @@ export function callerAddress({ socket, headers }: IncomingMessage, trustedProxi
 }
 
 /**
- * One text for one address, whatever form a proxy writes it in: with a port, in brackets, as an IPv4 address within IPv6, with zeros or capitals.
- * Limits and bound blocks would count each form as another caller. A text that is no address stays as it is.
+ * Returns the canonical text of an address, whatever form a proxy writes: with a port, in brackets, as IPv4-mapped IPv6, with zeros or
+ * capitals. Limits and bound CIDR blocks would treat each form as another caller. Text that is not an address is returned unchanged.
  */
 export function oneForm(written: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(written)?.[1];
   const bare = bracketed ?? /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(written)?.[1] ?? written;
   if (isIPv4(bare)) return bare;
   if (!isIPv6(bare)) return written;
-  // A zone is the proxy's own name of an interface.
+  // A zone id names an interface of the proxy.
   const [address = ''] = bare.split('%');
   return plainAddress(new SocketAddress({ family: 'ipv6', address }).address);
 }
 
-/** Where the caller is, as the node says that has taken the request; on this one's own listeners a caller's word counts for nothing. */
+/** Returns the client address: from the forwarding node's header on the cluster port, else from the connection. */
 export function addressOf(
   req: IncomingMessage,
   { forwarded, trustedProxies = [] }: Pick<PipelineOptions, 'forwarded' | 'trustedProxies'>,

@@ -8,17 +8,17 @@ import type { ForwardingLimits } from './limits.ts';
 import { type ForwardToActive, type Outcome, outcomeOf } from './outcome.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
 
-/** How often one request follows a leadership that was transferred. */
+/** How many leadership transfers one request follows. */
 export const transfersMax = 3;
 
-/** Tells the node that forwarded the request to ask the next leader; nothing else was done. */
+/** Asks the node that forwarded the request to try the next leader; nothing was executed. */
 export const leadershipTransferred: Reply = {
   status: 503,
   body: '{"errors":["the leadership was transferred"]}\n',
   headers: { [leadershipTransferredHeader]: '1' },
 };
 
-/** Forwards to the active node what is not answered here. */
+/** Forwards requests to the active node. */
 export class Forwarding {
   readonly #options: PipelineOptions;
 
@@ -27,8 +27,8 @@ export class Forwarding {
   }
 
   /**
-   * Returns the status with which the active node has replied to the caller, or why there is none. Callers unknown here, and bodies that are
-   * still coming, take few of the connections to the active node, however many they are.
+   * Returns the status of the active node's reply, or the outcome if there is none. Unauthenticated requests and streamed bodies are
+   * limited to a part of the connections to the active node.
    */
   async forward(
     req: IncomingMessage,
@@ -62,7 +62,7 @@ export class Forwarding {
   }
 }
 
-/** The limit for one kind of forwarded request; none for a known caller's whole request. */
+/** Returns the limit for a forwarded request; none for an authenticated request without a streamed body. */
 function limitOf(
   { strangers, strangersStreams, streams: knownStreams }: ForwardingLimits,
   { streams, isKnown }: { readonly streams: boolean; readonly isKnown: boolean },

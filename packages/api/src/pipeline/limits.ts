@@ -2,23 +2,23 @@ import { BodyMemory, WorkLimit } from '@transitd/http';
 import type { GuardedOperation, OpenOperation, Where } from '../operation/operation.ts';
 
 export interface LimitsConfig {
-  /** Requests at work at a time that any replica may answer: cryptography, reads, lists. */
+  /** Concurrent requests that any replica may answer: cryptography, reads, lists. */
   readonly reads: number;
-  /** The same of those that the active node alone answers. */
+  /** Concurrent requests that only the active node answers. */
   readonly changes: number;
-  /** The same of those that need no token: logins, unwrapping, root tokens by shares. */
+  /** Concurrent requests that need no token: logins, unwrapping, root token generation. */
   readonly logins: number;
-  /** In line for each of these. */
+  /** Queued requests for each of these. */
   readonly waiting: number;
-  /** Bytes. */
+  /** Memory for request bodies, in bytes. */
   readonly body_memory: number;
 }
 
 /**
- * What one node takes on at a time, whichever of its listeners it comes by; a forwarded request counts where it is worked on. Requests without
- * a token have places of their own, in which addresses take turns: strangers can crowd out neither changes nor cryptography, and one address
- * no other. An operator must be able to see and to stop a crowded node, so these are not counted: operations that any node answers in any
- * state (`here`), the step-down, and, on another port, metrics and health.
+ * In-flight limits of one node, over all its listeners; a forwarded request counts on the node that executes it. Requests without a token
+ * have a limit of their own, shared fairly between addresses: they cannot starve changes or cryptography, and one address cannot starve
+ * another. An operator must be able to inspect and stop an overloaded node, so some requests are not counted: operations that any node
+ * answers in any state (`here`), the step-down, and, on another port, metrics and health.
  */
 export class Limits {
   readonly reads: WorkLimit;
@@ -35,7 +35,7 @@ export class Limits {
     this.forwarding = newForwardingLimits();
   }
 
-  /** The limit that a request counts against; undefined for none. An operation that takes minutes has a bound of its own. */
+  /** Returns the limit that a request counts against; undefined for none. Operations that take minutes have their own limit. */
   workOf(operation: GuardedOperation | OpenOperation, where: Where): WorkLimit | undefined {
     if (where === 'here' || 'isSlow' in operation || 'endsLeadership' in operation || 'unaudited' in operation) return undefined;
     if (operation.access === 'open') return this.logins;
@@ -44,15 +44,15 @@ export class Limits {
 }
 
 /**
- * Requests that a standby forwards at a time, of the 128 connections that it has to the active node. The rest is left to requests of known
- * callers whose body is here already, or that have none.
+ * Limits of concurrently forwarded requests, out of the 128 connections of a standby to the active node. The remaining connections serve
+ * authenticated requests whose body is already read, or that have none.
  */
 export interface ForwardingLimits {
-  /** Of callers unknown here, with their bodies read: by address. */
+  /** Unauthenticated requests whose bodies are read; fair by address. */
   readonly strangers: WorkLimit;
-  /** Of callers unknown here, with bodies too long to be read before the caller is known: by address. */
+  /** Unauthenticated requests whose bodies are too long to read before authentication; fair by address. */
   readonly strangersStreams: WorkLimit;
-  /** Of known callers, with bodies that are passed on as they come: by token. */
+  /** Authenticated requests whose bodies are streamed; fair by token. */
   readonly streams: WorkLimit;
 }
 

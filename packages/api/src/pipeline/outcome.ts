@@ -2,7 +2,7 @@ import { LeadershipTransferred } from '@transitd/cluster';
 import type { Reply } from '@transitd/http';
 import type { Term } from '@transitd/raft-core';
 
-/** How a request ends here. A stage of the pipeline that returns anything else passes the request on to the next stage. */
+/** How a request ends on this node. A stage that returns anything else passes the request to the next stage. */
 export abstract class Outcome {}
 
 export class Replied extends Outcome {
@@ -13,7 +13,7 @@ export class Replied extends Outcome {
   }
 }
 
-/** A refusal, or a fault of ours. */
+/** A refusal or an internal error. */
 export class Refused extends Outcome {
   readonly error: unknown;
   constructor(error: unknown) {
@@ -24,9 +24,9 @@ export class Refused extends Outcome {
 
 /** The active node has to answer. */
 export class ForwardToActive extends Outcome {
-  /** Undefined where it has not been read. */
+  /** Undefined if it has not been read. */
   readonly body: Buffer | undefined;
-  /** Id of the caller's token; undefined for a caller that is unknown here. */
+  /** ID of the caller's token; undefined if this node could not authenticate it. */
   readonly tokenId: string | undefined;
   constructor(body: Buffer | undefined, tokenId?: string) {
     super();
@@ -45,6 +45,6 @@ export class Transferred extends Outcome {
   }
 }
 
-/** The outcome of a stage that threw. */
+/** Returns the outcome of a stage that threw. */
 export const outcomeOf = (error: unknown): Transferred | Refused =>
   error instanceof LeadershipTransferred ? new Transferred(error.term) : new Refused(error);

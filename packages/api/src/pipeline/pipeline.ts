@@ -13,12 +13,12 @@ import { addressOf } from './caller-address.ts';
 import { failureReply, withAllowance } from './failure.ts';
 import { Forwarding, leadershipTransferred, transfersMax } from './forwarding.ts';
 import { ForwardToActive, Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
+import { isStill, notActive, readSource, stillLeads } from './read-source.ts';
 import { isRefusal } from './refusals.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
 import { wrapped } from './response-wrapping.ts';
-import { isStill, notActive, sourceOf, stillLeads } from './source.ts';
 
-/** How long a slow operation may leave its caller without a byte. */
+/** How long a slow operation may send nothing, in milliseconds. */
 const slowMsMax = 30 * 60_000;
 
 /**
@@ -26,8 +26,8 @@ const slowMsMax = 30 * 60_000;
  *
  *     admit → authenticate → read body → wait for a place → authorize → execute → respond → record → send
  *
- * So a sealed node looks at no token, no large body is read without a valid token, and nothing is done before it is recorded. Each stage
- * returns what the next one needs, or the Outcome that ends the request; an exception is a refusal or a fault.
+ * So a sealed node reads no token, no large body is read without a valid token, and nothing is executed before it is recorded. Each stage
+ * returns the input of the next one, or the Outcome that ends the request; an exception is a refusal or an internal error.
  */
 export class Pipeline {
   readonly #options: PipelineOptions;
@@ -57,7 +57,7 @@ export class Pipeline {
     limits?.bodies.answered(res);
   }
 
-  /** The reply, or the status with which the active node has replied. A request whose leader resigned meanwhile is decided again. */
+  /** Returns the reply, or the status that the active node has sent. A request whose leader resigned meanwhile is decided again. */
   async #answer(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<Reply | number> {
     const { node, forwarded } = this.#options;
     for (let transfers = 0; ; transfers++) {
@@ -73,7 +73,7 @@ export class Pipeline {
     }
   }
 
-  /** Admits, works and records. A caller that exceeds a rate limit is refused before anything else is done for it. */
+  /** Admits, executes and records a request. A rate limit is checked before anything else. */
   async #decide(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<Outcome> {
     const { services } = this.#options.node;
     const address = addressOf(req, this.#options);
@@ -99,7 +99,7 @@ export class Pipeline {
     }
   }
 
-  /** The stages of an operation that needs a token. */
+  /** Runs the stages of an operation that needs a token. */
   async #workGuarded(request: RoutedRequest<GuardedOperation>): Promise<Outcome> {
     const known = await this.#authentication.authenticate(request);
     if (known instanceof Outcome) return known;
@@ -109,13 +109,13 @@ export class Pipeline {
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const complete: CompleteRequest = { ...known, bytes };
     return this.#inPlace(complete, complete.where, async () => {
-      // The body may have taken long: what was revoked elsewhere meanwhile is in force here too.
+      // The body may have taken long: revocations on other nodes in the meantime must count here too.
       if (!(await isStill(complete.source, this.#options.node.eligibility))) return this.#noLongerHere(complete);
       return this.#respond(complete, await this.#execute(complete));
     });
   }
 
-  /** Policy and operation, by what is in force now. */
+  /** Authorizes and executes the call with the current policies. */
   async #execute(request: CompleteRequest): Promise<Outcome> {
     const { operation, services, token, source, wrapTtlS, canonical, exchange } = request;
     const { node } = this.#options;
@@ -123,7 +123,7 @@ export class Pipeline {
       const call = await callOf(request);
       await exchange?.begin(call.body);
       const { principal, granted } = await authorize(request, call);
-      // A body was read since the node was seen unsealed: it may be sealed by now.
+      // The node may have been sealed while the body was read.
       if (node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
       if (exchange !== undefined && source === 'active' && !(await stillLeads(node.eligibility))) throw notActive();
       const reply = await operation.run({ node, services, principal, token }, granted);
@@ -133,7 +133,7 @@ export class Pipeline {
     }
   }
 
-  /** What leaves: from a standby only what succeeded while it was fresh; from the active node, changes once they are in force everywhere. */
+  /** Responds: a standby only with a success while it is fresh; the active node to a change once it is in force on every node. */
   async #respond(request: CompleteRequest, outcome: Outcome): Promise<Outcome> {
     const { operation, source, where } = request;
     if (source === 'reader') return this.#respondAsStandby(request, outcome);
@@ -146,8 +146,8 @@ export class Pipeline {
   }
 
   /**
-   * A standby answers what succeeds, as long as it is fresh when the response is ready. What it would refuse is asked of the active node,
-   * which may know more: a key that was created, or a right that was granted, a moment ago.
+   * A standby answers with a success if it is still fresh when the response is ready. It forwards what it would refuse to the active node,
+   * which may already know a key or a capability that was added a moment ago.
    */
   async #respondAsStandby({ bytes, principal, exchange }: CompleteRequest, outcome: Outcome): Promise<Outcome> {
     const { node } = this.#options;
@@ -155,13 +155,13 @@ export class Pipeline {
     if (outcome instanceof Transferred) return outcome;
     if (outcome instanceof Refused) {
       const { error } = outcome;
-      // A node that has begun to lead meanwhile may have proposed something: that is never done again elsewhere.
+      // A node that has become the leader meanwhile may have proposed a change, which must not be executed again elsewhere.
       if (isAuditFailure(error) || !isRefusal(error) || error.code === 'outcome_unknown') return outcome;
     }
     if (outcome instanceof Replied && outcome.reply.status < 400 && isFresh()) {
       if (exchange === undefined) return outcome;
       const reply = await exchange.end(outcome.reply, { isDone: node.active });
-      if (isFresh()) return new Replied(reply); // writing the entries took its time
+      if (isFresh()) return new Replied(reply); // writing the audit entries took time
     }
     return new ForwardToActive(bytes ?? nothing, principal.id);
   }
@@ -171,29 +171,29 @@ export class Pipeline {
     return new ForwardToActive(operation.streamsBody ? undefined : (bytes ?? nothing), principal.id);
   }
 
-  /** The stages of an operation that needs no token. */
+  /** Runs the stages of an operation that needs no token. */
   async #workOpen(request: RoutedRequest<OpenOperation>): Promise<Outcome> {
     const { req, res, path, canonical, verb, params, operation, address, exchange } = request;
     const { node } = this.#options;
     const { services } = node;
     const wrapTtlS = wrapTtlOf(req.headers);
     exchange?.setWrapTtl(wrapTtlS);
-    // What is only read here is no secret.
+    // Reads of open operations return no secrets, so wrapping is only refused for POST.
     if (wrapTtlS > 0 && operation.wraps !== true && verb === 'POST')
       throw new RequestError('invalid_request', 'this answer cannot be wrapped');
     if (operation.wraps === true && services === undefined) throw unavailable(node);
     const where = whereOf(operation, verb);
     services?.quotas.admitToken(canonical, undefined, address);
-    // Before the active node is asked: an unfinished body would hold a connection to it that others need.
+    // Read before forwarding: an unfinished body would hold a connection to the active node.
     const bytes = await this.#bodies.ofStranger(req, res);
-    if (where !== 'here' && (await sourceOf(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
+    if (where !== 'here' && (await readSource(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
     if (operation.wraps === true) services?.wrapping.checkTtl(wrapTtlS);
     return this.#inPlace(request, where, async () => {
       const body = await bodyOf(bytes, request);
       const token = tokenOf(req.headers);
       exchange?.setCaller(token);
       await exchange?.begin(body);
-      // A request that began while the node was sealed is recorded nowhere; and a body was read since the state was looked at.
+      // A request that began while the node was sealed is not audited; and the state may have changed while the body was read.
       if (where !== 'here' && node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
       const call = { verb, path: canonical, written: path.path, params, query: path.query, body, address };
       const reply = await operation.run(node, call, token);
@@ -202,7 +202,7 @@ export class Pipeline {
     });
   }
 
-  /** Works within the in-flight limit. All of the request is here by now: a slow caller takes nobody's place. */
+  /** Runs `work` within the in-flight limit. The request is complete by now, so a slow caller holds no place. */
   async #inPlace(
     { res, operation, address }: Pick<RoutedRequest, 'res' | 'operation' | 'address'>,
     where: Where,

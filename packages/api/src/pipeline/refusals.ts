@@ -7,7 +7,7 @@ import { TransitError } from '@transitd/transit-engine';
 
 export type Refusal = AccessError | BarrierError | JoinError | RequestError | StoreError | TransitError;
 
-/** The one place where a code becomes a status: a code without a row does not compile. Every mistake of the caller is 400, but for those that HTTP has a name for. */
+/** Maps each code to a status; a code without a row does not compile. Client errors are 400 unless HTTP has a more specific status. */
 export const answers: Readonly<Record<Refusal['code'], Answer>> = {
   ...clusterRefusalAnswers,
   bad_token: refused(403),
@@ -21,19 +21,19 @@ export const answers: Readonly<Record<Refusal['code'], Answer>> = {
   key_version_unavailable: refused(400),
   keys_unavailable: refusedForNow(503),
   locked_out: refused(403),
-  managed_key_unavailable: refusedForNow(503), // the other system, not this node
+  managed_key_unavailable: refusedForNow(503), // the PKCS#11 token fails, not this node
   policy_too_large: refused(413),
-  rate_limited: refused(429), // it says itself for how long
+  rate_limited: refused(429), // the error has its own Retry-After
   record_unreadable: refused(500),
   too_many_conflicts: refusedForNow(503),
   too_many_rules: refused(403),
 };
 
-/** Whether an error is an expected refusal. Anything else is a fault of ours and must not be answered as if it were the caller's. */
+/** Returns whether an error is an expected refusal. Anything else is an internal error and must not be reported as a client error. */
 export const isRefusal = (error: unknown): error is Refusal =>
   isClusterRefusal(error) || error instanceof TransitError || error instanceof AccessError;
 
-/** The reply to a refusal. */
+/** Returns the reply to a refusal. */
 export function errorReply(refusal: Refusal): Reply {
   const answer = answers[refusal.code];
   return refusalReply(

@@ -17,7 +17,7 @@ export function checkHead({ rawHeaders, httpVersion }: IncomingMessage): void {
   }
 }
 
-/** Returns the verb; undefined for one that no operation has. @throws RequestError for `list` that is no boolean, and for a PATCH of no known form */
+/** Returns the verb, or undefined if no operation has it. @throws RequestError for a `list` that is not a boolean, and for other PATCHes */
 export function verbOf({ method = '', headers }: IncomingMessage, { query }: RequestPath): Verb | undefined {
   const verb = verbs[method];
   if (method === 'PATCH' && !/^\s*application\/merge-patch\+json\s*(?:;|$)/i.test(headers['content-type'] ?? ''))

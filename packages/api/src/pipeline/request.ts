@@ -7,35 +7,35 @@ import type { Logger } from '@transitd/process';
 import type { RequestMetrics } from '../operation/metrics-port.ts';
 import type { GuardedOperation, Operation, Params, Where } from '../operation/operation.ts';
 import type { Limits } from './limits.ts';
-import type { Source } from './source.ts';
+import type { ReadSource } from './read-source.ts';
 
 export interface PipelineOptions {
   readonly node: Node;
   readonly log: Logger;
   readonly metrics: RequestMetrics;
   readonly bodyBytesMax: number;
-  /** In-flight limits, shared by all listeners of the node; absent for none. */
+  /** In-flight limits, shared by all listeners of the node; absent for no limits. */
   readonly limits?: Limits | undefined;
-  /** Where requests and responses are recorded; absent for nowhere. */
+  /** Absent if requests are not audited. */
   readonly audit?: AuditDevices | undefined;
-  /** Blocks of addresses whose `X-Forwarded-For` is believed. */
+  /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[];
-  /** These requests were forwarded by another node: they are never forwarded again. */
+  /** Requests on this listener were forwarded by another node and are never forwarded again. */
   readonly forwarded?: true;
 }
 
-/** A request whose route is known. */
+/** A routed request. */
 export interface RouteMatch {
   readonly path: RequestPath;
-  /** `path.path` with each name in its canonical form: what quotas, audit and the operation see. */
+  /** `path.path` with each name in its canonical form, for quotas, audit and the operation. */
   readonly canonical: string;
-  /** Index of the segment that is a name without case; absent where the route has none. */
+  /** Index of the segment that is a case-insensitive name; absent if the route has none. */
   readonly nameAt?: number | undefined;
-  /** As the caller wrote it. */
+  /** As in the request line. */
   readonly url: string;
   readonly verb: Verb;
   readonly operation: Operation;
-  /** In their canonical form too. */
+  /** In their canonical form. */
   readonly params: Params;
 }
 
@@ -45,24 +45,24 @@ export interface RoutedRequest<Kind extends Operation = Operation> extends Route
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly address: string;
-  /** Undefined where the request is not audited. */
+  /** Undefined if the request is not audited. */
   readonly exchange: Exchange | undefined;
 }
 
-/** A request with a good token, which this node may answer. */
+/** A request with a valid token that this node may answer. */
 export interface AuthenticatedRequest extends RoutedRequest<GuardedOperation> {
   readonly services: Services;
   readonly token: string;
   readonly principal: Principal;
   /** Epoch of the tokens and policies by which the principal was found. */
   readonly epoch: number;
-  /** The state that it is answered from. */
-  readonly source: Source;
+  /** State that the response is read from. */
+  readonly source: ReadSource;
   readonly where: Where;
   readonly wrapTtlS: number;
 }
 
-/** The same with its body, unless the operation reads that as a stream. */
+/** An authenticated request with its body, unless the operation reads it as a stream. */
 export interface CompleteRequest extends AuthenticatedRequest {
   readonly bytes: Buffer | undefined;
 }

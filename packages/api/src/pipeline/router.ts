@@ -16,23 +16,23 @@ export interface RouterOptions extends PipelineOptions {
   readonly routes: readonly Route[];
 }
 
-/** The head of a request, read once: its path is decoded here, and nowhere else. */
+/** The parsed head of a request: the path is decoded only here. */
 interface RequestHead {
   readonly path: RequestPath;
-  /** As the caller wrote it. */
+  /** As in the request line. */
   readonly url: string;
-  /** Undefined for one that no operation has. */
+  /** Undefined if no operation has it. */
   readonly verb: Verb | undefined;
 }
 
-/** Finds the route of every request below `/v1/`: health from memory, paths below a mount by a look-up, the rest by Express (decision 75). */
+/** Routes requests below `/v1/`: health from memory, paths below a mount by lookup, the rest with Express (decision 75). */
 export function createRouter(options: RouterOptions): RequestListener {
   const pipeline = new Pipeline(options);
   const belowMounts = new MountRoutes(options.routes.filter(isBelowMount));
   const serve: Serve = (req, res, { path, url, verb }, operation, params, route) => {
     const canonical = route === undefined ? path.path : canonicalPath(route, path.path, path.segments);
     const nameAt = route && nameAtOf(route);
-    // A verb that no operation has leads only to operations that refuse it; what is read of its body is what a POST's would be.
+    // An unknown verb leads only to operations that refuse it; its body is read as for a POST.
     void pipeline.serve(req, res, { path, canonical, nameAt, url, verb: verb ?? 'POST', operation, params });
   };
   const app = createApp(
@@ -69,7 +69,7 @@ export function createRouter(options: RouterOptions): RequestListener {
     }
   };
 
-  /** Waits until a change of the mounts is in force. */
+  /** Routes the request once a pending change of the mounts is in force. */
   const begin = (req: IncomingMessage, res: ServerResponse): void => {
     const changing = options.node.services?.mounts.changing;
     if (changing === undefined) routeOrRefuse(req, res);
@@ -83,7 +83,7 @@ export function createRouter(options: RouterOptions): RequestListener {
   };
 }
 
-/** The path for Express, encoded again, so that it sees exactly the segments that were checked. */
+/** Returns the path encoded again, so that Express sees exactly the segments that were checked. */
 const canonicalUrl = ({ segments }: RequestPath): string => `/${segments.map(encodeURIComponent).join('/')}`;
 
 type Serve = (
@@ -92,13 +92,13 @@ type Serve = (
   head: RequestHead,
   operation: Operation,
   params: Params,
-  /** Absent where there is no route. */
+  /** Absent if there is no route. */
   route?: Route,
 ) => void;
 
-/** The operation of a route for a verb, or the one that refuses it; undefined where the slash at the end of the path makes it another path. */
+/** Returns the operation for a verb, or one that refuses it; undefined if a trailing slash makes it another path. */
 function operationAt({ operations }: Route, { verb, path }: RequestHead): Operation | undefined {
-  // A GET of a list is a list without its verb.
+  // A GET of a path with a LIST may have the trailing slash of a list.
   if (path.trailingSlash && verb !== 'LIST' && !(verb === 'GET' && operations.LIST !== undefined)) return undefined;
   const operation = verb && operations[verb];
   if (operation !== undefined) return operation;
@@ -107,7 +107,7 @@ function operationAt({ operations }: Route, { verb, path }: RequestHead): Operat
 
 const headOf = (req: unknown): RequestHead => (req as { readonly head: RequestHead }).head;
 
-/** Express decides which route a path leads to; the values of its parameters are the segments that were decoded already. */
+/** Express only selects the route; parameter values are the segments that were decoded before. */
 function createApp(routes: readonly Route[], serve: Serve): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');

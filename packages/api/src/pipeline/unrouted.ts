@@ -1,7 +1,7 @@
 import { noHandler, RequestError, unsupportedOperation, unsupportedPath } from '@transitd/http';
 import type { GuardedOperation, OpenOperation } from '../operation/operation.ts';
 
-/** Refuses a verb that the route does not have. It needs a token as everything else does, so that a caller without one learns nothing of the routes. */
+/** Refuses a verb that the route does not have. Needs a token, so that callers without one cannot learn which routes exist. */
 export const guardedWithoutVerb: GuardedOperation = {
   name: 'unsupported',
   access: 'token',
@@ -18,7 +18,7 @@ export const openWithoutVerb: OpenOperation = {
   },
 };
 
-/** Refuses a slash at the end of a path that is no list; also only to callers with a token. */
+/** Refuses a trailing slash on a path that is not a list; also needs a token. */
 export const slashAtEnd: GuardedOperation = {
   name: 'unknown',
   access: 'token',

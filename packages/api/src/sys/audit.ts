@@ -1,9 +1,9 @@
 import type { AuditDeviceConfig, AuditDevices } from '@transitd/audit';
-import { boolean, map, object, RequestError, string, text, twiceReply } from '@transitd/http';
+import { boolean, map, object, RequestError, string, text, topLevelDataReply } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
-const shown = (device: AuditDeviceConfig): object => ({
+const deviceJson = (device: AuditDeviceConfig): object => ({
   type: device.type,
   path: `${device.name}/`,
   description: '',
@@ -14,28 +14,28 @@ const shown = (device: AuditDeviceConfig): object => ({
       : { file_path: 'stdout' },
 });
 
-const device = text('name of the device', { required: true });
+const device = text('Name of the audit device', { required: true });
 const deviceSchema = object({ type: string, path: string, description: string, local: boolean, options: map(string) });
 
-/** The devices of a configuration: changing them by API is refused, so that no token can end the audit. */
+/** Routes of the configured audit devices. Changes through the API are refused, so that no token can disable the audit. */
 export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
   const devices = audit?.configs ?? [];
 
   const list = guarded({
     name: 'audit-list',
-    about: 'the audit devices of this node',
-    answers: answers.twice(map(deviceSchema)),
+    about: 'List the audit devices of this node',
+    answers: answers.topLevelData(map(deviceSchema)),
     capability: 'read',
     sudo: true,
-    run: () => twiceReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, shown(device)]))),
+    run: () => topLevelDataReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, deviceJson(device)]))),
   });
 
-  /** What stands for a text in the entries of one device, to look for it there. */
+  /** Returns the HMAC of a string in the entries of one device, to search for it there. */
   const hash = guarded({
     name: 'audit-hash',
-    about: 'what stands for a text in the entries of a device',
-    takes: { device, input: text('the text', { required: true }) },
-    answers: answers.twice(object({ hash: string })),
+    about: 'Compute the HMAC that represents a string in the entries of an audit device',
+    takes: { device, input: text('String to hash', { required: true }) },
+    answers: answers.topLevelData(object({ hash: string })),
     where: 'replica',
     capability: 'update',
     run: async ({ services }, { values: { device = '', input = '' } }) => {
@@ -43,14 +43,14 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
       if (!devices.some(({ name }) => name === device))
         throw new RequestError('invalid_request', `unknown audit device "${device}"`);
       const hashText = await services.auditKey.hashOf(device);
-      return twiceReply({ hash: hashText(input) });
+      return topLevelDataReply({ hash: hashText(input) });
     },
   });
 
-  const refused = (verb: 'enable' | 'disable'): GuardedOperation =>
+  const refusal = (verb: 'enable' | 'disable'): GuardedOperation =>
     guarded({
       name: `audit-${verb}`,
-      about: 'refused: audit devices are set in the configuration file',
+      about: 'Not supported: audit devices are set in the configuration file',
       takes: { device },
       answers: {},
       where: 'replica',
@@ -68,7 +68,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
     { path: 'sys/audit', operations: { GET: list } },
     {
       path: 'sys/audit/:device',
-      operations: { POST: refused('enable'), DELETE: { ...refused('disable'), capability: 'delete' } },
+      operations: { POST: refusal('enable'), DELETE: { ...refusal('disable'), capability: 'delete' } },
     },
     { path: 'sys/audit-hash/:device', operations: { POST: hash } },
   ];

@@ -7,11 +7,11 @@ import {
   duration,
   type FieldSchema,
   fields,
-  idle,
+  ignoredField,
   integer,
   map,
   membersOf,
-  noContent,
+  noContentReply,
   nothing,
   object,
   objectIn,
@@ -19,33 +19,33 @@ import {
   RequestError,
   string,
   text,
-  twiceReply,
+  topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const authMountOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (context: { readonly node: Node; readonly services: Services }, asked: Asked<S>) => Promise<Reply>,
+  description: OperationDescription<S>,
+  run: (context: { readonly node: Node; readonly services: Services }, call: TypedCall<S>) => Promise<Reply>,
   { sudo = true, ...cluster }: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
-): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...described, run });
+): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...description, run });
 
 const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
-const method = text('where the method lies, below `auth/`', { required: true });
+const method = text('Path of the login method, below `auth/`', { required: true });
 
-/** A method as its list shows it. */
+/** Returns a method as the list shows it. */
 const mountJson = (mount: AuthMount): object => ({
   accessor: mount.accessor,
   config: configJson(mount),
@@ -83,7 +83,7 @@ const mountSchema = object({
   uuid: string,
 });
 
-/** The method that is there from the beginning; its times are the node's own. */
+/** Returns the built-in `token` method; its TTLs are those of the node. */
 function tokenMountJson({ clusterName }: Node): object {
   const id = clusterName?.id ?? '';
   const mount = { path: 'token', id, accessor: `auth_token_${id.slice(0, 8)}`, description: 'token based credentials' };
@@ -99,22 +99,22 @@ async function methodJson(
   return mount && mountJson(mount);
 }
 
-const list = operation(
+const list = authMountOperation(
   'auth-list',
   'read',
-  { about: 'the login methods', answers: answers.twice(map(mountSchema)) },
+  { about: 'List the login methods', answers: answers.topLevelData(map(mountSchema)) },
   async ({ node, services }) => {
     const mounts = await services.logins.mounts.list();
     const rows = mounts.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
-    return twiceReply(Object.fromEntries([...rows, ['token/', tokenMountJson(node)]]));
+    return topLevelDataReply(Object.fromEntries([...rows, ['token/', tokenMountJson(node)]]));
   },
   { sudo: false },
 );
 
-const read = operation(
+const read = authMountOperation(
   'auth-read',
   'read',
-  { about: 'a login method', takes: { method }, answers: answers.data(mountSchema) },
+  { about: 'Read a login method', takes: { method }, answers: answers.data(mountSchema) },
   async (context, call) => {
     const found = await methodJson(context, pathIn(call));
     if (found === undefined) throw noMethod(pathIn(call));
@@ -123,34 +123,34 @@ const read = operation(
 );
 
 const tuning = {
-  description: text('for people'),
-  default_lease_ttl: duration('how long its tokens are good; 0 leaves it to the node'),
-  max_lease_ttl: duration('how long at most'),
+  description: text('Description for operators'),
+  default_lease_ttl: duration('Default TTL of its tokens; 0 uses the default of the node'),
+  max_lease_ttl: duration('Maximum TTL of its tokens'),
 } as const satisfies FieldSchema;
-/** Members that clients send and that have nothing to say here. */
+/** Fields that clients send and that have no effect here. */
 const unused = {
-  listing_visibility: idle('string'),
-  token_type: idle('string'),
-  options: idle('any'),
-  plugin_version: idle('string'),
+  listing_visibility: ignoredField('string'),
+  token_type: ignoredField('string'),
+  options: ignoredField('any'),
+  plugin_version: ignoredField('string'),
 } as const satisfies FieldSchema;
-const configFields = { ...tuning, ...unused, force_no_cache: idle('bool') };
+const configFields = { ...tuning, ...unused, force_no_cache: ignoredField('bool') };
 
-const enable = operation(
+const enable = authMountOperation(
   'auth-enable',
   'update',
   {
-    about: 'enables a login method',
+    about: 'Enable a login method',
     takes: {
       method,
-      type: text('what kind of method', { required: true, oneOf: authTypes }),
-      description: text('for people'),
-      config: any('its settings', {
+      type: text('Type of the login method', { required: true, oneOf: authTypes }),
+      description: text('Description for operators'),
+      config: any('Settings of the login method', {
         shape: membersOf(configFields),
       }),
-      local: idle('bool'),
-      seal_wrap: idle('bool'),
-      external_entropy_access: idle('bool'),
+      local: ignoredField('bool'),
+      seal_wrap: ignoredField('bool'),
+      external_entropy_access: ignoredField('bool'),
       ...unused,
     },
     answers: answers.written,
@@ -171,10 +171,10 @@ const enable = operation(
 
 const tuningSchema = object({ ...configSchema.properties, description: string });
 
-const readTuning = operation(
+const readTuning = authMountOperation(
   'auth-tune-read',
   'read',
-  { about: 'settings in force', takes: { method }, answers: answers.twice(tuningSchema) },
+  { about: 'Read the effective settings of a login method', takes: { method }, answers: answers.topLevelData(tuningSchema) },
   async ({ services }, call) => {
     const path = pathIn(call);
     const { limits } = services.registry;
@@ -183,16 +183,20 @@ const readTuning = operation(
         ? { defaultTtlS: 0, maxTtlS: 0, description: 'token based credentials' }
         : await services.logins.mounts.find(path);
     if (mount === undefined) throw noMethod(path);
-    // What holds, so a time that is left to the node is the node's.
+    // The effective values: a TTL that is left to the node shows the node's.
     const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
-    return twiceReply({ ...configJson(inForce), description: mount.description });
+    return topLevelDataReply({ ...configJson(inForce), description: mount.description });
   },
 );
 
-const tune = operation(
+const tune = authMountOperation(
   'auth-tune',
   'update',
-  { about: 'settings; those that are not named stay', takes: { ...tuning, ...unused, method }, answers: answers.written },
+  {
+    about: 'Update settings of a login method; omitted fields keep their values',
+    takes: { ...tuning, ...unused, method },
+    answers: answers.written,
+  },
   async ({ services }, { values, warnings, ...call }) => {
     const path = pathIn(call);
     if (path === 'token') throw new RequestError('invalid_request', 'the times of tokens stand in the configuration of the node');
@@ -206,19 +210,19 @@ const tune = operation(
   },
 );
 
-const disable = operation(
+const disable = authMountOperation(
   'auth-disable',
   'delete',
-  { about: 'ends a login method and its tokens', takes: { method }, answers: answers.noContent },
+  { about: 'Disable a login method and revoke its tokens', takes: { method }, answers: answers.noContent },
   async ({ services }, call) => {
     await services.logins.mounts.disable(pathIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 
 const noMethod = (path: string): RequestError => new RequestError('invalid_request', `No auth engine at ${path}/`);
 
-/** Login methods: which there are, and where. */
+/** Routes of login methods. */
 export const authRoutes: readonly Route[] = [
   { path: 'sys/auth', operations: { GET: list } },
   { path: 'sys/auth/:method', operations: { GET: read, POST: enable, DELETE: disable } },

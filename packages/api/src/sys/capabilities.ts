@@ -1,21 +1,21 @@
 import type { Principal } from '@transitd/access';
 import { TimeSlice } from '@transitd/event-loop';
-import { type FieldSchema, list, map, type Reply, RequestError, string, text, texts, twiceReply } from '@transitd/http';
-import { twice } from '../operation/answers.ts';
-import { type Asked, type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { type FieldSchema, list, map, type Reply, RequestError, string, text, texts, topLevelDataReply } from '@transitd/http';
+import { topLevelData } from '../operation/answers.ts';
+import { type Context, type GuardedOperation, guarded, type Route, type TypedCall } from '../operation/operation.ts';
 import { PathForms } from '../operation/path-forms.ts';
 
 const schema = {
-  path: texts('older name of `paths`', { aliasOf: 'paths' }),
-  paths: texts('the paths'),
-  token: text('whose rights'),
-  accessor: text('the same, by its accessor'),
+  path: texts('Alias of `paths`', { aliasOf: 'paths' }),
+  paths: texts('Paths to check'),
+  token: text('Token to check'),
+  accessor: text('Accessor of the token to check'),
 } as const satisfies FieldSchema;
 
-/** More would hold up everyone else. */
+/** More would delay other requests. */
 const pathsMax = 1000;
 
-type Values = Asked<typeof schema>['values'];
+type Values = TypedCall<typeof schema>['values'];
 
 async function capabilitiesReply(forms: PathForms, principal: Principal | undefined, values: Values): Promise<Reply> {
   if (principal === undefined) throw new RequestError('invalid_request', 'invalid token or accessor');
@@ -30,13 +30,13 @@ async function capabilitiesReply(forms: PathForms, principal: Principal | undefi
   }
   const [first = ''] = paths;
   if (paths.length === 1) data['capabilities'] = forms.capabilities(principal, first);
-  return twiceReply(data);
+  return topLevelDataReply(data);
 }
 
-/** The rights of a token on given paths. @param routes - by which requests on those paths are decided */
+/** Routes that return the capabilities of a token on paths. @param routes - all routes, which have the canonical forms of paths */
 export function capabilityRoutes(routes: () => readonly Route[]): readonly Route[] {
   const forms = new PathForms(routes);
-  const asking = (
+  const capabilitiesRoute = (
     name: string,
     about: string,
     subject: (context: Context, values: Values) => Promise<Principal | undefined>,
@@ -45,7 +45,7 @@ export function capabilityRoutes(routes: () => readonly Route[]): readonly Route
       name,
       about,
       takes: schema,
-      answers: twice(map(list(string))),
+      answers: topLevelData(map(list(string))),
       capability: 'update',
       where: 'replica',
       run: async (context, { values }) => capabilitiesReply(forms, await subject(context, values), values),
@@ -53,10 +53,18 @@ export function capabilityRoutes(routes: () => readonly Route[]): readonly Route
     return { path: `sys/${name}`, operations: { POST: operation } };
   };
   return [
-    asking('capabilities', 'what a token may do', ({ services }, { token = '' }) => services.registry.principal({ token })),
-    asking('capabilities-self', 'what the caller may do', async ({ principal }) => principal),
-    asking('capabilities-accessor', 'what a token may do', ({ services }, { accessor = '' }) =>
-      services.registry.principal({ accessor }),
+    capabilitiesRoute('capabilities', 'Read the capabilities of a token on paths', ({ services }, { token = '' }) =>
+      services.registry.principal({ token }),
+    ),
+    capabilitiesRoute(
+      'capabilities-self',
+      'Read the capabilities of the calling token on paths',
+      async ({ principal }) => principal,
+    ),
+    capabilitiesRoute(
+      'capabilities-accessor',
+      'Read the capabilities of a token on paths, by its accessor',
+      ({ services }, { accessor = '' }) => services.registry.principal({ accessor }),
     ),
   ];
 }

@@ -7,7 +7,7 @@ import {
   constant,
   type FieldSchema,
   integer,
-  noContent,
+  noContentReply,
   object,
   permissionDenied,
   type Reply,
@@ -18,20 +18,27 @@ import {
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Call, type Described, type OpenOperation, open, type Route } from '../operation/operation.ts';
+import {
+  type Call,
+  type OpenOperation,
+  type OperationDescription,
+  open,
+  type Route,
+  type TypedCall,
+} from '../operation/operation.ts';
 
 interface UnsealedNode {
   readonly barrier: Barrier;
   readonly services: Services;
 }
 
-/** Who has lost the last root token has none to show: the shares are what is needed. An attempt is in the active node's memory. */
-const operation = <S extends FieldSchema = Record<never, never>>(
+/** Makes an operation that needs key shares instead of a token, for when the last root token is lost. Attempts are kept in memory. */
+const generateRootOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
-  described: Described<S>,
-  run: (unsealed: UnsealedNode, asked: Asked<S>, token: string | undefined) => Promise<Reply> | Reply,
+  description: OperationDescription<S>,
+  run: (unsealed: UnsealedNode, call: TypedCall<S>, token: string | undefined) => Promise<Reply> | Reply,
 ): OpenOperation =>
-  open({ name, where: 'leader', ...described, run: (node, asked, token) => run(unsealedNode(node), asked, token) });
+  open({ name, where: 'leader', ...description, run: (node, call, token) => run(unsealedNode(node), call, token) });
 
 function unsealedNode(node: Node): UnsealedNode {
   const { store, services } = node;
@@ -39,12 +46,12 @@ function unsealedNode(node: Node): UnsealedNode {
   return { barrier: store.barrier, services };
 }
 
-/** Of the tokens that this server makes. */
+/** Length of a token of this server. */
 const tokenCharacters = 26;
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const newOtp = (): string => Array.from({ length: tokenCharacters }, () => alphabet[randomInt(alphabet.length)]).join('');
 
-/** Without the envelope, as its clients know it. @param encoded - the token, once it is made */
+/** Returns the status without the envelope, as its clients expect. @param encoded - the masked token, once it is created */
 function statusReply({ barrier }: UnsealedNode, status: RootGenerationStatus, { otp = '', encoded = '' } = {}): Reply {
   const body = {
     started: status.started,
@@ -64,36 +71,39 @@ function statusReply({ barrier }: UnsealedNode, status: RootGenerationStatus, { 
 const statusAnswer = answers.plain(
   object({
     started: boolean,
-    nonce: { ...string, description: 'Told to who begins and takes part.' },
+    nonce: { ...string, description: 'Shown only in answers to the start and to shares.' },
     progress: integer,
     required: integer,
     complete: boolean,
-    encoded_token: { ...string, description: 'The token XOR the OTP, in base64 without padding, with the last share.' },
+    encoded_token: {
+      ...string,
+      description: 'The token XOR the OTP, in base64 without padding; empty until the last share is given.',
+    },
     encoded_root_token: string,
     pgp_fingerprint: constant(''),
-    otp: { ...string, description: 'The one that was made, shown this once.' },
+    otp: { ...string, description: 'The generated OTP; shown only in the answer to the start.' },
     otp_length: constant(tokenCharacters),
   }),
 );
 
-/** Anybody may ask how far it is. By the nonce it could be ended: those who take part have it from who began. */
-const status = operation(
+/** Anybody may read the progress, but not the nonce, which allows cancellation: participants get it from the initiator. */
+const status = generateRootOperation(
   'generate-root-status',
-  { about: 'how far the making of a root token is', answers: statusAnswer },
+  { about: 'Read the progress of root token generation', answers: statusAnswer },
   (serviceLoader) => statusReply(serviceLoader, { ...serviceLoader.barrier.rootGeneration.status, nonce: '' }),
 );
 
 const startFields = {
-  otp: text(`what masks the token: ${tokenCharacters} printable characters; made when empty`),
-  pgp_key: any('not supported: anything but an empty one is refused'),
+  otp: text(`One-time password that masks the token: ${tokenCharacters} printable characters; generated if empty`),
+  pgp_key: any('Not supported; must be empty'),
 };
 
-const started = { about: 'begins to make a root token by shares', takes: startFields, answers: statusAnswer };
+const started = { about: 'Start root token generation', takes: startFields, answers: statusAnswer };
 
-const start = operation('generate-root-start', started, async (serviceLoader, { values, address }) => {
+const start = generateRootOperation('generate-root-start', started, async (serviceLoader, { values, address }) => {
   const { pgp_key: pgpKey } = values;
   if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
-    throw new RequestError('invalid_request', 'pgp_key is not supported: give an otp, or take the one that is made');
+    throw new RequestError('invalid_request', 'pgp_key is not supported: send an otp, or leave it empty to have one generated');
   const given = values.otp ?? '';
   if (given !== '' && !/^[\x21-\x7e]{26}$/.test(given))
     throw new RequestError('invalid_request', `OTP string is wrong length: it is ${tokenCharacters} printable characters`);
@@ -103,13 +113,17 @@ const start = operation('generate-root-start', started, async (serviceLoader, { 
 });
 
 const shareFields = {
-  key: text('a share, in hex or base64', { required: true }),
-  nonce: text('of this attempt', { required: true }),
+  key: text('Key share, in hex or base64', { required: true }),
+  nonce: text('Nonce of the attempt', { required: true }),
 };
 
-const updated = { about: 'a share; with the last one, the token', takes: shareFields, answers: statusAnswer };
+const updated = {
+  about: 'Submit a key share; the last required share returns the encoded token',
+  takes: shareFields,
+  answers: statusAnswer,
+};
 
-const update = operation('generate-root-update', updated, async (serviceLoader, { values }) => {
+const update = generateRootOperation('generate-root-update', updated, async (serviceLoader, { values }) => {
   const share = parseShare(values.key ?? '');
   const { barrier, services } = serviceLoader;
   let issued: Reply['issued'];
@@ -123,18 +137,22 @@ const update = operation('generate-root-update', updated, async (serviceLoader, 
   return { ...statusReply(serviceLoader, step.status, { encoded }), ...(issued && { issued }) };
 });
 
-/** Decision 70: by its nonce, or by a token with the right `sudo` here. */
-const cancelFields = { nonce: text('of this attempt; without it a token with the right `sudo` is needed') };
+/** Decision 70: cancellation needs the nonce, or a token with `sudo` on this path. */
+const cancelFields = { nonce: text('Nonce of the attempt; if omitted, a token with `sudo` is required') };
 
-const cancelled = { about: 'ends the attempt', takes: cancelFields, answers: answers.noContent };
+const cancelled = { about: 'Cancel root token generation', takes: cancelFields, answers: answers.noContent };
 
-const cancel = operation('generate-root-cancel', cancelled, async ({ barrier, services }, { values, ...call }, token) => {
-  const { nonce = '' } = values;
-  if (nonce !== '') await barrier.rootGeneration.cancel({ nonce });
-  else if (await mayCancel(services, call, token)) await barrier.rootGeneration.cancel('privileged');
-  else throw permissionDenied();
-  return noContent;
-});
+const cancel = generateRootOperation(
+  'generate-root-cancel',
+  cancelled,
+  async ({ barrier, services }, { values, ...call }, token) => {
+    const { nonce = '' } = values;
+    if (nonce !== '') await barrier.rootGeneration.cancel({ nonce });
+    else if (await mayCancel(services, call, token)) await barrier.rootGeneration.cancel('privileged');
+    else throw permissionDenied();
+    return noContentReply;
+  },
+);
 
 async function mayCancel(
   { tokens }: Services,
@@ -146,7 +164,7 @@ async function mayCancel(
   return isGood && allows(principal, 'delete', path) && allows(principal, 'sudo', path);
 }
 
-/** A root token by enough holders of the shares, or recovery shares: for when none is left. */
+/** Routes that generate a root token from key shares or recovery shares. */
 export const generateRootRoutes: readonly Route[] = [
   { path: 'sys/generate-root/attempt', operations: { GET: status, POST: start, DELETE: cancel } },
   { path: 'sys/generate-root/update', operations: { POST: update } },

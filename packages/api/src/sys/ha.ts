@@ -1,14 +1,14 @@
 import { hostname } from 'node:os';
-import { boolean, list, object, orNull, string, time, twiceReply, writtenReply } from '@transitd/http';
+import { boolean, list, object, orNull, string, time, topLevelDataReply, writtenReply } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
-/** The active node gives its lead to another; done when that has happened, or cannot. */
+/** Transfers leadership to another node; returns once the transfer has succeeded or failed. */
 const stepDown = guarded({
   name: 'step-down',
-  about: 'another node becomes the active one',
+  about: 'Transfer leadership to another node',
   answers: answers.written,
   capability: 'update',
   sudo: true,
@@ -20,11 +20,11 @@ const stepDown = guarded({
   },
 });
 
-/** The nodes as the active one has heard of them. */
+/** Lists the nodes as the active node knows them. */
 const haStatus = guarded({
   name: 'ha-status',
-  about: 'the nodes, as the active one has heard of them',
-  answers: answers.twice(
+  about: 'Read the nodes of the cluster and the last heartbeat of each, as the active node knows them',
+  answers: answers.topLevelData(
     object({
       nodes: list(
         object({
@@ -42,7 +42,7 @@ const haStatus = guarded({
   capability: 'read',
   where: 'leader',
   adds: true,
-  run: ({ node }) => twiceReply({ nodes: [own(node), ...others(node, Date.now())] }),
+  run: ({ node }) => topLevelDataReply({ nodes: [own(node), ...others(node, Date.now())] }),
 });
 
 const own = ({ config, apiAddress }: Node) => ({
@@ -55,7 +55,7 @@ const own = ({ config, apiAddress }: Node) => ({
   upgrade_version: version,
 });
 
-/** Also those that were not heard of since this node leads: what they said last to others is not known here. */
+/** Includes nodes that have not sent a heartbeat since this node became leader: heartbeats to earlier leaders are unknown here. */
 function others({ cluster, replicaStatus }: Node, now: number) {
   const members = cluster?.membershipList.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
   return members.map(({ id, apiAddress, clusterAddress }) => {

@@ -4,10 +4,10 @@ import { dataReply, integer, list, map, number, object, string, time } from '@tr
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
-/** The machine that this node runs on. */
+/** Reads information about this host. */
 const hostInfo = guarded({
   name: 'host-info',
-  about: 'the machine of this node',
+  about: 'Read CPU, memory and disk information of this host',
   answers: answers.data(
     object({
       cpu: list(object({ cpu: integer, model: string, mhz: number, times: map(number) })),

@@ -20,7 +20,7 @@ import { mountJson, mountMembers, optionsJson } from './mount-json.ts';
 
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
-/** Paths and beginnings of patterns on which the policies grant anything, made once for all questions. */
+/** Paths and pattern prefixes on which the policies grant any capability, computed once per request. */
 const granted = new WeakMap<Principal['acl'], { readonly exact: readonly string[]; readonly fixed: readonly string[] }>();
 
 function grantedTo(principal: Principal): { readonly exact: readonly string[]; readonly fixed: readonly string[] } {
@@ -30,14 +30,14 @@ function grantedTo(principal: Principal): { readonly exact: readonly string[]; r
   const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
   const made = {
     exact: exact.filter(grants).map(({ path }) => path),
-    // The part before the first wildcard leads there, or begins there.
+    // The part before the first wildcard is a prefix of the path, or the path is a prefix of it.
     fixed: glob.filter(grants).map(({ path }) => path.split('+', 1)[0] ?? ''),
   };
   granted.set(principal.acl, made);
   return made;
 }
 
-/** Whether a token may do anything on the path, or below it. */
+/** Returns whether a token has any capability on the path or below it. */
 export function maySee(principal: Principal, path: string): boolean {
   if (principal.root) return true;
   const { exact, fixed } = grantedTo(principal);
@@ -48,7 +48,7 @@ export function maySee(principal: Principal, path: string): boolean {
   );
 }
 
-/** Those of the places that the caller may see; in turns, as each is compared with all rules. */
+/** Returns the mounts that the caller may see. Works in time slices, since each is compared with all rules. */
 export async function seenOf<T>(
   principal: Principal | undefined,
   places: readonly T[],
@@ -63,7 +63,7 @@ export async function seenOf<T>(
   return seen;
 }
 
-/** Who asks, by a token that is good here for any number of uses; nobody else is told of anything. */
+/** Returns the caller if its token is valid here and has unlimited uses; other callers see nothing. */
 export async function asker(
   { tokens }: Services,
   { address }: Pick<Call, 'address'>,
@@ -76,10 +76,10 @@ export async function asker(
 
 const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount.description, options: optionsJson(mount) });
 
-/** The mounts on which a caller may do something: none for a stranger, who may ask all the same, as clients do before a login. */
+/** Lists the mounts on which the caller has any capability. Without a token the list is empty: clients ask before a login. */
 const uiMounts = open({
   name: 'ui-mounts',
-  about: 'the mounts on which the caller may do something',
+  about: 'List the mounts on which the caller has any capability',
   answers: answers.data(
     object({
       auth: map(object({ type: string, description: string, options: nothing })),
@@ -104,17 +104,18 @@ const uiMounts = open({
 
 const prefix = 'sys/internal/ui/mounts/';
 
-/** Which mount a path leads to: what command lines ask before they write below it. */
+/** Reads the mount of a path; command lines ask before they write below it. */
 const uiMount = guarded({
   name: 'ui-mount',
-  about: 'the mount to which a path leads',
+  about: 'Read the mount that serves a path',
   answers: answers.data(object({ ...mountMembers, path: string })),
   anyRights: true,
   run: ({ services, principal }, call) => {
-    const asked = call.path.slice(prefix.length);
-    const mount = services.mounts.list.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
-    // Not there and not to be seen look alike.
-    if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, asked))) throw permissionDenied();
+    const requestedPath = call.path.slice(prefix.length);
+    const mount = services.mounts.list.find(({ path }) => `${requestedPath}/`.startsWith(`${path}/`));
+    // A missing mount and a forbidden one look the same.
+    if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, requestedPath)))
+      throw permissionDenied();
     return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
   },
 });
@@ -123,7 +124,7 @@ const rulesSchema = map(object({ capabilities: list(string) }));
 
 const resultantAcl = guarded({
   name: 'resultant-acl',
-  about: 'what the policies of the caller come to',
+  about: "Read the effective rules of the caller's policies",
   answers: answers.data(object({ root: boolean, exact_paths: rulesSchema, glob_paths: rulesSchema })),
   capability: 'read',
   run: ({ principal }) => {
@@ -137,7 +138,7 @@ const resultantAcl = guarded({
 const counters = (name: string, counted: string, count: (context: Context) => Promise<object>): GuardedOperation =>
   guarded({
     name,
-    about: 'how many there are',
+    about: `Count \`${counted}\``,
     answers: answers.data(object({ counters: object({ [counted]: object({ total: integer }) }) })),
     capability: 'read',
     sudo: true,
@@ -149,7 +150,7 @@ const tokenCount = counters('counters-tokens', 'service_tokens', async ({ servic
 }));
 const entityCount = counters('counters-entities', 'entities', async () => ({ entities: { total: 0 } }));
 
-/** What clients ask to find their way. */
+/** Routes for user interfaces and command lines. */
 export const internalRoutes: readonly Route[] = [
   { path: 'sys/internal/ui/mounts', operations: { GET: uiMounts } },
   { path: `${prefix}*path`, operations: { GET: uiMount } },

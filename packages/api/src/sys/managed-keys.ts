@@ -7,7 +7,7 @@ import {
   int,
   integer,
   list as listOf,
-  noContent,
+  noContentReply,
   object,
   type Reply,
   string,
@@ -19,61 +19,66 @@ import type { TokenManagedKeys } from '@transitd/node';
 import { type ManagedKeyRecord, pkcs11Mechanisms, TransitError } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const managedKeyOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (managedKeys: TokenManagedKeys, asked: Asked<S>) => Promise<Reply>,
+  description: OperationDescription<S>,
+  run: (managedKeys: TokenManagedKeys, call: TypedCall<S>) => Promise<Reply>,
 ): GuardedOperation =>
-  guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.managedKeys, asked) });
+  guarded({ name, capability, ...description, run: ({ services }, call) => run(services.managedKeys, call) });
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the key', { required: true });
+const name = text('Name of the managed key', { required: true });
 
 const writeFields = {
   name,
-  library: text('name of a library in the configuration'),
-  slot: text('number of the slot: this, or `token_label`'),
-  token_label: text('label of the token'),
-  pin: text('PIN of the token; shown to nobody'),
-  key_label: text('label of the key in the token'),
-  key_id: text('id of the key in the token'),
-  mechanism: text('what the key does', { oneOf: Object.keys(pkcs11Mechanisms) }),
-  key_bits: int('bits of a key that is generated', { min: 0 }),
-  curve: text('curve of a key that is generated'),
-  allow_generate_key: bool('a missing key is generated', { default: false }),
-  any_mount: bool('every mount may use it', { default: false }),
-  usages: texts('what it may be used for'),
+  library: text('Name of a PKCS#11 library in the configuration file'),
+  slot: text('Slot number; set this or `token_label`'),
+  token_label: text('Label of the PKCS#11 token'),
+  pin: text('PIN of the PKCS#11 token; write-only'),
+  key_label: text('Label of the key in the PKCS#11 token'),
+  key_id: text('ID of the key in the PKCS#11 token'),
+  mechanism: text('PKCS#11 mechanism', { oneOf: Object.keys(pkcs11Mechanisms) }),
+  key_bits: int('Bits of a generated key', { min: 0 }),
+  curve: text('Curve of a generated key'),
+  allow_generate_key: bool('Generate the key if it is missing', { default: false }),
+  any_mount: bool('Every mount may use the key', { default: false }),
+  usages: texts('Allowed usages'),
 } as const satisfies FieldSchema;
 
-const described = { about: 'a key in a token: written anew', takes: writeFields, answers: answers.written };
+const description = { about: 'Create or replace a managed key', takes: writeFields, answers: answers.written };
 
-const write = operation('managed-keys-write', 'update', described, async ({ registry }, { values, warnings, ...call }) => {
-  await registry.write(nameIn(call), {
-    library: values.library,
-    slot: values.slot,
-    tokenLabel: values.token_label,
-    pin: values.pin,
-    keyLabel: values.key_label,
-    keyId: values.key_id,
-    mechanism: values.mechanism,
-    keyBits: values.key_bits,
-    curve: values.curve,
-    allowGenerateKey: values.allow_generate_key,
-    anyMount: values.any_mount,
-    usages: values.usages,
-  });
-  return writtenReply(warnings);
-});
+const write = managedKeyOperation(
+  'managed-keys-write',
+  'update',
+  description,
+  async ({ registry }, { values, warnings, ...call }) => {
+    await registry.write(nameIn(call), {
+      library: values.library,
+      slot: values.slot,
+      tokenLabel: values.token_label,
+      pin: values.pin,
+      keyLabel: values.key_label,
+      keyId: values.key_id,
+      mechanism: values.mechanism,
+      keyBits: values.key_bits,
+      curve: values.curve,
+      allowGenerateKey: values.allow_generate_key,
+      anyMount: values.any_mount,
+      usages: values.usages,
+    });
+    return writtenReply(warnings);
+  },
+);
 
 const shownSchema = object(
   {
@@ -89,15 +94,15 @@ const shownSchema = object(
   { slot: string, token_label: string, key_label: string, key_id: string, key_bits: integer, curve: string },
 );
 
-const read = operation(
+const read = managedKeyOperation(
   'managed-keys-read',
   'read',
-  { about: 'a key in a token', takes: { name }, answers: answers.data(shownSchema) },
-  async ({ registry }, call) => dataReply(JSON.stringify(shown(await registry.read(nameIn(call))))),
+  { about: 'Read a managed key', takes: { name }, answers: answers.data(shownSchema) },
+  async ({ registry }, call) => dataReply(JSON.stringify(managedKeyJson(await registry.read(nameIn(call))))),
 );
 
-/** All but the PIN, which nobody is shown again. */
-const shown = (record: ManagedKeyRecord) => ({
+/** Returns a managed key as JSON without the PIN, which is write-only. */
+const managedKeyJson = (record: ManagedKeyRecord) => ({
   id: record.id,
   name: record.name,
   type: 'pkcs11',
@@ -114,10 +119,10 @@ const shown = (record: ManagedKeyRecord) => ({
   usages: record.usages,
 });
 
-const list = operation(
+const list = managedKeyOperation(
   'managed-keys-list',
   'list',
-  { about: 'names of keys in tokens', answers: answers.names },
+  { about: 'List the names of managed keys', answers: answers.names },
   async ({ registry }) => {
     const keys = await registry.list();
     if (keys.length === 0) throw new TransitError('not_found', 'no managed keys');
@@ -125,21 +130,21 @@ const list = operation(
   },
 );
 
-const remove = operation(
+const remove = managedKeyOperation(
   'managed-keys-delete',
   'delete',
-  { about: 'forgets a key; in its token it stays', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a managed key; the key in the PKCS#11 token is kept', takes: { name }, answers: answers.noContent },
   async ({ registry }, call) => {
     await registry.delete(nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 
-/** Signs something random, so that nobody gets a signature of his own choice; makes the key first if it is missing and may be made. */
-const testSign = operation(
+/** Signs random data, so that the caller cannot choose what is signed. Generates a missing key first if that is allowed. */
+const testSign = managedKeyOperation(
   'managed-keys-test-sign',
   'update',
-  { about: 'signs something random, to see whether it works', takes: { name }, answers: answers.written },
+  { about: 'Test a managed key by signing random data', takes: { name }, answers: answers.written },
   async (managedKeys, { warnings, ...call }) => {
     const record = await managedKeys.registry.read(nameIn(call));
     await managedKeys.testSign(record);
@@ -147,7 +152,7 @@ const testSign = operation(
   },
 );
 
-/** Keys in PKCS#11 tokens: what they are called and where they lie. */
+/** Routes of managed keys, which are stored in PKCS#11 tokens. */
 export const managedKeyRoutes: readonly Route[] = [
   { path: 'sys/managed-keys/pkcs11', operations: { LIST: list } },
   { path: 'sys/managed-keys/pkcs11/:name', operations: { GET: read, POST: write, DELETE: remove } },

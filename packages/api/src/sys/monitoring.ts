@@ -1,28 +1,28 @@
 import { authTypes } from '@transitd/access';
 import { addressText, type Config } from '@transitd/configuration';
-import { boolean, dataReply, list, object, string, twiceReply } from '@transitd/http';
+import { boolean, dataReply, list, object, string, topLevelDataReply } from '@transitd/http';
 import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
-/** Cross-origin calls are never allowed: browsers reach the API from its own address only. */
+/** Cross-origin requests are never allowed: browsers can use the API only from its own origin. */
 const cors = guarded({
   name: 'config-cors',
-  about: 'whether other sites may call the API from a browser: never',
-  answers: answers.twice(object({ enabled: boolean })),
+  about: 'Read the CORS configuration; CORS is always disabled',
+  answers: answers.topLevelData(object({ enabled: boolean })),
   where: 'here',
   capability: 'read',
   sudo: true,
-  run: () => twiceReply({ enabled: false }),
+  run: () => topLevelDataReply({ enabled: false }),
 });
 
 const kinds = { auth: ['token', ...authTypes], secret: ['transit'] } as const;
 const detailedSchema = object({ builtin: boolean, deprecation_status: string, name: string, type: string, version: string });
 
-/** All kinds are built in. */
+/** All types are built in. */
 const catalog = guarded({
   name: 'plugins-catalog',
-  about: 'kinds of engines and login methods that can be mounted',
+  about: 'List the available types of engines and login methods',
   answers: answers.data(
     object({ auth: list(string), database: list(string), secret: list(string), detailed: list(detailedSchema) }),
   ),
@@ -37,7 +37,7 @@ const catalog = guarded({
   },
 });
 
-/** Named one by one: a setting that is added later is not shown before somebody has decided that it is no secret. */
+/** An allowlist: a new setting stays hidden until somebody decides that it is not secret. */
 const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, log, telemetry }: Config): object => ({
   node_id,
   api_addr: api_addr ?? '',
@@ -54,7 +54,7 @@ const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, log, tele
 
 const configState = guarded({
   name: 'config-state',
-  about: 'settings of this node that hold no secret',
+  about: 'Read the configuration of this node, without secrets',
   answers: answers.data(
     object({
       node_id: string,
@@ -72,7 +72,7 @@ const configState = guarded({
   run: ({ node }) => dataReply(JSON.stringify(sanitized(node.config))),
 });
 
-/** Paths that monitoring and clients of the peers read. */
+/** Routes that monitoring and clients of the peers read. */
 export const monitoringRoutes: readonly Route[] = [
   { path: 'sys/config/cors', operations: { GET: cors } },
   { path: 'sys/plugins/catalog', operations: { GET: catalog } },

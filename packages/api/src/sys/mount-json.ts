@@ -1,7 +1,7 @@
 import { boolean, integer, list, map, object, orNull, string } from '@transitd/http';
 import type { Mount } from '@transitd/node';
 
-/** A mount as lists show it. */
+/** Returns a mount as lists show it. */
 export const mountJson = (mount: Mount): object => ({
   accessor: `${mount.type}_${mount.id.slice(0, 8)}`,
   config: configJson(mount),
@@ -14,7 +14,7 @@ export const mountJson = (mount: Mount): object => ({
   uuid: mount.id,
 });
 
-/** Its settings; times in seconds. */
+/** Returns the settings of a mount; durations in seconds. */
 export const configJson = ({
   allowedManagedKeys,
   ciphertextPrefix,
@@ -34,10 +34,10 @@ export const optionsJson = ({ options }: Pick<Mount, 'options'>): object | null 
 export const optionsSchema = orNull(map(string));
 
 export const configMembers = { default_lease_ttl: integer, force_no_cache: boolean, max_lease_ttl: integer };
-/** Those of an engine. */
+/** Settings that only engines have. */
 export const ownConfigMembers = { ciphertext_prefix: string, allowed_managed_keys: list(string) };
 
-/** What `mountJson` makes, and the row of `sys/`. */
+/** Schema of `mountJson` and of the entry `sys/`. */
 export const mountMembers = {
   accessor: string,
   config: object(configMembers, ownConfigMembers),

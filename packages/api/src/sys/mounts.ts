@@ -8,11 +8,11 @@ import {
   type FieldSchema,
   type Fields,
   fields,
-  idle,
+  ignoredField,
   lease,
   map,
   membersOf,
-  noContent,
+  noContentReply,
   object,
   objectIn,
   type Reply,
@@ -21,20 +21,20 @@ import {
   text,
   textMap,
   texts,
-  twiceReply,
+  topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
 import { type MountTuning, mountAt, type Node, type Services } from '@transitd/node';
 import { shownName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 import {
   configJson,
@@ -46,22 +46,22 @@ import {
   ownConfigMembers,
 } from './mount-json.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const mountOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (context: { readonly node: Node; readonly services: Services }, asked: Asked<S>) => Promise<Reply> | Reply,
+  description: OperationDescription<S>,
+  run: (context: { readonly node: Node; readonly services: Services }, call: TypedCall<S>) => Promise<Reply> | Reply,
   more: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
-): GuardedOperation => guarded({ name, capability, ...described, ...more, run });
+): GuardedOperation => guarded({ name, capability, ...description, ...more, run });
 
 const prefix = 'sys/mounts/';
 const suffix = '/tune';
 
-/** The path of the mount: all segments of the request's that are not the route's. */
+/** Returns the path of the mount: the request path without the prefix of the route. */
 const pathIn = ({ path }: Pick<Call, 'path'>): string => path.slice(prefix.length);
 const tunedPathIn = (call: Pick<Call, 'path'>): string => pathIn(call).slice(0, -suffix.length);
 
-/** What is there from the beginning and is no engine. */
+/** Returns the built-in entry `sys/`, which is not an engine. */
 function systemJson({ clusterName }: Node): object {
   const id = clusterName?.id ?? '';
   return {
@@ -77,65 +77,65 @@ function systemJson({ clusterName }: Node): object {
   };
 }
 
-const list = operation(
+const list = mountOperation(
   'mounts-list',
   'read',
-  { about: 'the mounts', answers: answers.twice(map(object(mountMembers))) },
+  { about: 'List the mounts', answers: answers.topLevelData(map(object(mountMembers))) },
   ({ node, services }) => {
     const rows = services.mounts.list.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
-    return twiceReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
+    return topLevelDataReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
   },
 );
 
-const read = operation(
+const read = mountOperation(
   'mount-read',
   'read',
-  { about: 'a mount', answers: answers.data(object(mountMembers)) },
+  { about: 'Read a mount', answers: answers.data(object(mountMembers)) },
   ({ node, services }, call) => {
     const path = pathIn(call);
     return dataReply(JSON.stringify(path === 'sys' ? systemJson(node) : mountJson(mountAt(services.mounts.list, path))));
   },
 );
 
-/** Settings that count, by the way in which times are written. */
+/** Settings with an effect. @param time - the kind of field for TTLs */
 const tuning = <Time extends Field>(time: (about: string) => Time) => ({
-  allowed_managed_keys: texts('names of managed keys that it may use'),
-  ciphertext_prefix: text('first part of what is written', { shape: { examples: ['svc'] } }),
-  default_lease_ttl: time('kept and shown'),
-  max_lease_ttl: time('kept and shown'),
+  allowed_managed_keys: texts('Names of the managed keys that the mount may use'),
+  ciphertext_prefix: text('Prefix of ciphertexts, signatures and MACs', { shape: { examples: ['svc'] } }),
+  default_lease_ttl: time('Stored and returned, without effect'),
+  max_lease_ttl: time('Stored and returned, without effect'),
 });
 
-/** Members that clients send and that have nothing to say to a transit engine. */
+/** Fields that clients send and that have no effect on a transit engine. */
 const unused = {
-  allowed_response_headers: idle('any'),
-  audit_non_hmac_request_keys: idle('any'),
-  audit_non_hmac_response_keys: idle('any'),
-  delegated_auth_accessors: idle('any'),
-  force_no_cache: idle('bool'),
-  identity_token_key: idle('string'),
-  listing_visibility: idle('string'),
-  passthrough_request_headers: idle('any'),
-  plugin_version: idle('string'),
-  token_type: idle('string'),
-  user_lockout_config: idle('any'),
+  allowed_response_headers: ignoredField('any'),
+  audit_non_hmac_request_keys: ignoredField('any'),
+  audit_non_hmac_response_keys: ignoredField('any'),
+  delegated_auth_accessors: ignoredField('any'),
+  force_no_cache: ignoredField('bool'),
+  identity_token_key: ignoredField('string'),
+  listing_visibility: ignoredField('string'),
+  passthrough_request_headers: ignoredField('any'),
+  plugin_version: ignoredField('string'),
+  token_type: ignoredField('string'),
+  user_lockout_config: ignoredField('any'),
 } as const satisfies FieldSchema;
 const configFields = { ...tuning(duration), ...unused };
 
-const enable = operation(
+const enable = mountOperation(
   'mount-enable',
   'update',
   {
-    about: 'mounts an engine',
+    about: 'Mount an engine',
     takes: {
-      type: text('what kind of engine', { required: true, oneOf: ['transit'] }),
-      description: text('for people'),
-      config: any('its settings', { shape: membersOf(configFields) }),
-      options: textMap('kept and shown'),
-      local: bool('kept and shown'),
-      seal_wrap: bool('kept and shown'),
-      external_entropy_access: bool('read, without effect'),
-      plugin_name: idle('string'),
-      plugin_version: idle('string'),
+      type: text('Type of the engine', { required: true, oneOf: ['transit'] }),
+      description: text('Description for operators'),
+      config: any('Settings of the mount', { shape: membersOf(configFields) }),
+      options: textMap('Stored and returned, without effect'),
+      local: bool('Stored and returned, without effect'),
+      seal_wrap: bool('Stored and returned, without effect'),
+      external_entropy_access: bool('Accepted, without effect'),
+      plugin_name: ignoredField('string'),
+      plugin_version: ignoredField('string'),
     },
     answers: answers.written,
   },
@@ -164,25 +164,30 @@ const tunedSchema = object(
   { allowed_managed_keys: ownConfigMembers.allowed_managed_keys },
 );
 
-const readTuning = operation(
+const readTuning = mountOperation(
   'mount-tune-read',
   'read',
-  { about: 'settings in force', answers: answers.twice(tunedSchema) },
+  { about: 'Read the effective settings of a mount', answers: answers.topLevelData(tunedSchema) },
   ({ services }, call) => {
     const mount = mountAt(services.mounts.list, tunedPathIn(call));
     const { limits } = services.registry;
-    // What holds, so a time that is left to the node is the node's.
+    // The effective values: a TTL that is left to the node shows the node's.
     const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
-    return twiceReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
+    return topLevelDataReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
   },
 );
 
-const tuneFields = { ...tuning(lease), ...unused, description: text('for people'), options: textMap('kept and shown') };
+const tuneFields = {
+  ...tuning(lease),
+  ...unused,
+  description: text('Description for operators'),
+  options: textMap('Stored and returned, without effect'),
+};
 
-const tune = operation(
+const tune = mountOperation(
   'mount-tune',
   'update',
-  { about: 'settings; those that are not named stay', takes: tuneFields, answers: answers.written },
+  { about: 'Update settings of a mount; omitted fields keep their values', takes: tuneFields, answers: answers.written },
   async ({ services }, { values, warnings, ...call }) => {
     const path = tunedPathIn(call);
     const before = services.mounts.list.find((mount) => mount.path === path)?.ciphertextPrefix;
@@ -196,12 +201,12 @@ const tune = operation(
   },
 );
 
-/** Prefixes that every mount takes, whatever it writes. */
+/** Prefixes that every mount accepts, whatever prefix it writes. */
 const alwaysTaken: ReadonlySet<string> = new Set(['svc', 'vault']);
 const forgotten = (before: string): string =>
   `what was written with the prefix ${shownName(before)}: is not taken any more, until the mount is tuned back to it`;
 
-/** An empty prefix is none. */
+/** An empty prefix means unset. */
 const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof tuneFields>['values']): MountTuning => ({
   allowedManagedKeys: values.allowed_managed_keys?.filter((name) => name !== ''),
   ciphertextPrefix: values.ciphertext_prefix || undefined,
@@ -209,23 +214,23 @@ const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof 
   maxTtlS: values.max_lease_ttl,
 });
 
-/** One small write, with which nothing of the mount can be reached; its records are cleared away behind it. */
-const disable = operation(
+/** Unmounts with one small write, after which the mount is unreachable; its records are deleted later. */
+const disable = mountOperation(
   'mount-disable',
   'delete',
-  { about: 'ends a mount, with all of its keys', answers: answers.noContent },
+  { about: 'Unmount an engine and delete all its keys', answers: answers.noContent },
   async ({ services }, call) => {
     await services.mounts.disable(pathIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 
-const remount = operation(
+const remount = mountOperation(
   'remount',
   'update',
   {
-    about: 'moves a mount, with its keys',
-    takes: { from: text('where it lies', { required: true }), to: text('where it is to lie', { required: true }) },
+    about: 'Move a mount, with its keys, to another path',
+    takes: { from: text('Current path of the mount', { required: true }), to: text('New path of the mount', { required: true }) },
     answers: answers.data(object({ migration_id: string })),
   },
   async ({ services }, { values, warnings }) => {
@@ -242,11 +247,15 @@ const moveSchema = object({
   migration_info: object({ source_mount: string, target_mount: string, status: constant('success') }),
 });
 
-/** A move is one write: whoever can ask for it finds it done. */
-const remountStatus = operation(
+/** A move is one write, so its status is always `success`. */
+const remountStatus = mountOperation(
   'remount-status',
   'read',
-  { about: 'what became of a move', takes: { id: text('of the move', { required: true }) }, answers: answers.data(moveSchema) },
+  {
+    about: 'Read the status of a mount move',
+    takes: { id: text('ID of the move', { required: true }) },
+    answers: answers.data(moveSchema),
+  },
   ({ services }, call) => {
     const move = services.mounts.move(pathParam(call, 'id'));
     if (move === undefined) throw new RequestError('not_found', '');
@@ -255,7 +264,7 @@ const remountStatus = operation(
   },
 );
 
-/** Where engines are mounted. */
+/** Routes of engine mounts. */
 export const mountRoutes: readonly Route[] = [
   { path: 'sys/mounts', operations: { GET: list } },
   { path: `${prefix}*path${suffix}`, operations: { GET: readTuning, POST: tune } },

@@ -1,13 +1,13 @@
 import type { Principal } from '@transitd/access';
 import { turns } from '@transitd/event-loop';
-import { anything, bool, KeptTexts, list, map, object, string, unavailable } from '@transitd/http';
+import { anything, bool, list, map, object, string, TextCache, unavailable } from '@transitd/http';
 import { version } from '@transitd/process';
 import { openApi, type Place } from '../openapi/openapi.ts';
 import * as answers from '../operation/answers.ts';
 import { open, type Route } from '../operation/operation.ts';
 import { asker, maySee, seenOf } from './internal.ts';
 
-/** One place for each kind, in the place of where it really is. */
+/** One generic mount for each type, with a path parameter instead of its path. */
 function generic(places: readonly Place[]): readonly Place[] {
   const types = new Set(places.map(({ type }) => type));
   return [...types].map((type) => ({ path: `{${type}_mount_path}`, type }));
@@ -27,15 +27,15 @@ const documentSchema = object({
 });
 
 /**
- * What is served here, as a document: the mounts on which a caller may do something, as with `sys/internal/ui/mounts`; nothing for a
- * stranger, who may ask all the same.
+ * Route of the OpenAPI document. It contains the mounts on which the caller has any capability, as `sys/internal/ui/mounts` does; a caller
+ * without a token gets a document without paths.
  */
 export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] => {
-  const texts = new KeptTexts({ charactersMax: 48 * 1024 * 1024 });
+  const texts = new TextCache({ charactersMax: 48 * 1024 * 1024 });
   const read = open({
     name: 'openapi',
-    about: 'this document: the paths of all mounts on which the caller may do something',
-    takes: { generic_mount_paths: bool('a parameter stands for where a mount lies', { default: false }) },
+    about: 'Read this document, with the paths of the mounts on which the caller has any capability',
+    takes: { generic_mount_paths: bool('Use a path parameter for the mount path', { default: false }) },
     answers: answers.plain(documentSchema),
     where: 'replica',
     run: async (node, call, token) => {
@@ -45,10 +45,10 @@ export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] 
       const sees = (path: string): boolean => principal !== undefined && maySee(principal, path);
       const mounts = await seenOf(principal, services.mounts.list, ({ path }) => `${path}/`);
       const methods = await seenOf(principal, await services.logins.mounts.list(), ({ path }) => `auth/${path}/`);
-      const shown = call.values.generic_mount_paths === true ? generic : (places: readonly Place[]) => places;
+      const listed = call.values.generic_mount_paths === true ? generic : (places: readonly Place[]) => places;
       const places = {
-        mounts: shown(mounts).map(placeOf),
-        methods: shown(methods).map(placeOf),
+        mounts: listed(mounts).map(placeOf),
+        methods: listed(methods).map(placeOf),
         always: (['sys', 'auth/token'] as const).filter((place) => sees(`${place}/`)),
       };
       const { mounts: engines, methods: logins, always } = places;

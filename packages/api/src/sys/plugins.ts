@@ -4,14 +4,14 @@ import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
-/** Has engines put in force what they take up only when they are loaded: today the size of their key cache. */
+/** Reloads engines, which applies settings that are read only at load time: today the size of the key cache. */
 const reload = guarded({
   name: 'plugins-reload',
-  about: 'puts stored cache sizes in force, on every node',
+  about: 'Apply stored cache sizes on every node',
   takes: {
-    plugin: text('kind of the engines: this or the next', { oneOf: ['transit'] }),
-    mounts: any('paths of the engines', { shape: list(string) }),
-    scope: text('read, without effect: every node does it'),
+    plugin: text('Type of the engines; set this or `mounts`', { oneOf: ['transit'] }),
+    mounts: any('Paths of the mounts', { shape: list(string) }),
+    scope: text('Accepted, without effect: every node reloads'),
   },
   answers: answers.data(object({ reload_id: string })),
   capability: 'update',
@@ -22,7 +22,7 @@ const reload = guarded({
   },
 });
 
-/** Paths of the mounts that are meant, by their kind or one by one. @throws RequestError `invalid_request` */
+/** Returns the paths of the mounts to reload, given by type or by path. @throws RequestError `invalid_request` */
 function mountsAsked(
   { mounts }: Services,
   { plugin = '', mounts: listed }: { readonly plugin: string | undefined; readonly mounts: JsonValue | undefined },

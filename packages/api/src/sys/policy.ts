@@ -1,100 +1,116 @@
 import { canonicalPolicyName } from '@transitd/access';
-import { dataReply, type FieldSchema, list, noContent, object, type Reply, string, text, twiceReply } from '@transitd/http';
+import {
+  dataReply,
+  type FieldSchema,
+  list,
+  noContentReply,
+  object,
+  type Reply,
+  string,
+  text,
+  topLevelDataReply,
+} from '@transitd/http';
 import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
-  asked,
   type Call,
-  type Described,
   type GuardedOperation,
   none,
+  type OperationDescription,
   type Params,
   pathParam,
   type Route,
+  readFields,
+  type TypedCall,
 } from '../operation/operation.ts';
 
-function operation<S extends FieldSchema = Record<never, never>>(
+function policyOperation<S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (services: Services, asked: Asked<S>) => Promise<Reply>,
+  description: OperationDescription<S>,
+  run: (services: Services, call: TypedCall<S>) => Promise<Reply>,
 ): GuardedOperation {
   return {
     name,
     access: 'token',
     capability,
-    ...described,
-    ...(described.takes !== undefined && 'name' in described.takes && { sameAs: atBothPaths }),
-    run: ({ services }, call) => run(services, asked(described.takes ?? none<S>(), call)),
+    ...description,
+    ...(description.takes !== undefined && 'name' in description.takes && { sameAs: atBothPaths }),
+    run: ({ services }, call) => run(services, readFields(description.takes ?? none<S>(), call)),
   };
 }
 
-/** A policy is at two paths, of which clients use either. */
+/** Returns both paths of a policy; clients use either. */
 const atBothPaths = ({ name }: Params): readonly string[] => [`sys/policies/acl/${name}`, `sys/policy/${name}`];
 
 const names = { name: canonicalPolicyName };
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the policy, in any case', { required: true });
+const name = text('Policy name, case-insensitive', { required: true });
 
 const writeFields = {
   name,
-  policy: text('the policy, in HCL or JSON, as it is or in base64'),
-  rules: text('older name of `policy`', { aliasOf: 'policy' }),
+  policy: text('Policy in HCL or JSON, as plain text or in base64'),
+  rules: text('Alias of `policy`', { aliasOf: 'policy' }),
 } as const satisfies FieldSchema;
 
-/** Earlier clients write the text as `rules`. */
-async function write({ policies }: Services, { values, warnings, ...call }: Asked<typeof writeFields>): Promise<Reply> {
+/** Older clients send the policy as `rules`. */
+async function write({ policies }: Services, { values, warnings, ...call }: TypedCall<typeof writeFields>): Promise<Reply> {
   const name = nameIn(call);
   const idle = await policies.write(name, values.policy || (values.rules ?? ''));
   const all = [...warnings, ...idle, ...(call.written === call.path ? [] : [`policy name was converted to ${name}`])];
-  return all.length === 0 ? noContent : dataReply('null', all);
+  return all.length === 0 ? noContentReply : dataReply('null', all);
 }
 
-const writeEither = operation(
+const writeEither = policyOperation(
   'policy-write',
   'update',
-  { about: 'a policy: written anew', takes: writeFields, answers: answers.written },
+  { about: 'Create or replace a policy', takes: writeFields, answers: answers.written },
   write,
 );
 
-const remove = operation(
+const remove = policyOperation(
   'policy-delete',
   'delete',
-  { about: 'deletes a policy', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a policy', takes: { name }, answers: answers.noContent },
   async ({ policies }, call) => {
     await policies.delete(nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 
-const readAcl = operation(
+const readAcl = policyOperation(
   'policy-read',
   'read',
-  { about: 'a policy', takes: { name }, answers: answers.data(object({ name: string, policy: string })) },
+  { about: 'Read a policy', takes: { name }, answers: answers.data(object({ name: string, policy: string })) },
   async ({ policies }, call) => dataReply(JSON.stringify({ name: nameIn(call), policy: await policies.read(nameIn(call)) })),
 );
 
-const readOld = operation(
+const readOld = policyOperation(
   'policy-read',
   'read',
-  { about: 'a policy', takes: { name }, answers: answers.twice(object({ name: string, rules: string })) },
-  async ({ policies }, call) => twiceReply({ name: nameIn(call), rules: await policies.read(nameIn(call)) }),
+  { about: 'Read a policy', takes: { name }, answers: answers.topLevelData(object({ name: string, rules: string })) },
+  async ({ policies }, call) => topLevelDataReply({ name: nameIn(call), rules: await policies.read(nameIn(call)) }),
 );
 
 async function listTwice({ policies }: Services): Promise<Reply> {
   const keys = await policies.list();
-  return twiceReply({ keys, policies: keys });
+  return topLevelDataReply({ keys, policies: keys });
 }
 
-const listed = { about: 'names of policies', answers: answers.twice(object({ keys: list(string), policies: list(string) })) };
+const listed = {
+  about: 'List policy names',
+  answers: answers.topLevelData(object({ keys: list(string), policies: list(string) })),
+};
 
-const listAcl = operation('policy-list', 'list', { about: 'names of policies', answers: answers.names }, async ({ policies }) =>
-  dataReply(JSON.stringify({ keys: await policies.list() })),
+const listAcl = policyOperation(
+  'policy-list',
+  'list',
+  { about: 'List policy names', answers: answers.names },
+  async ({ policies }) => dataReply(JSON.stringify({ keys: await policies.list() })),
 );
 
-/** Policies, where they are now and where older clients look for them. */
+/** Routes of policies, at the current path and at the one of older clients. */
 export const policyRoutes: readonly Route[] = [
   { path: 'sys/policies/acl', operations: { LIST: listAcl } },
   {
@@ -109,8 +125,8 @@ export const policyRoutes: readonly Route[] = [
   {
     path: 'sys/policy',
     operations: {
-      GET: operation('policy-list', 'read', listed, listTwice),
-      LIST: operation('policy-list', 'list', listed, listTwice),
+      GET: policyOperation('policy-list', 'read', listed, listTwice),
+      LIST: policyOperation('policy-list', 'list', listed, listTwice),
     },
   },
   {

@@ -7,11 +7,11 @@ import {
   dataReply,
   duration,
   type FieldSchema,
-  idle,
+  ignoredField,
   integer,
   type JsonValue,
   list as listOf,
-  noContent,
+  noContentReply,
   number,
   object,
   type Reply,
@@ -25,25 +25,25 @@ import type { Services } from '@transitd/node';
 import { shownPath } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 import { PathForms } from '../operation/path-forms.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const quotaOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (services: Services, asked: Asked<S>) => Promise<Reply>,
-): GuardedOperation => guarded({ name, capability, ...described, run: ({ services }, asked) => run(services, asked) });
+  description: OperationDescription<S>,
+  run: (services: Services, call: TypedCall<S>) => Promise<Reply>,
+): GuardedOperation => guarded({ name, capability, ...description, run: ({ services }, call) => run(services, call) });
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the quota', { required: true });
+const name = text('Name of the quota', { required: true });
 
 const quotaJson = (quota: Quota): string =>
   JSON.stringify({
@@ -70,10 +70,10 @@ const quotaSchema = object({
   type: constant('rate-limit'),
 });
 
-const read = operation(
+const read = quotaOperation(
   'quota-read',
   'read',
-  { about: 'a quota', takes: { name }, answers: answers.data(quotaSchema) },
+  { about: 'Read a quota', takes: { name }, answers: answers.data(quotaSchema) },
   async ({ quotas }, call) => {
     const found = await quotas.find(nameIn(call));
     if (found === undefined) throw new RequestError('not_found', '');
@@ -81,7 +81,7 @@ const read = operation(
   },
 );
 
-const list = operation('quota-list', 'list', { about: 'names of quotas', answers: answers.names }, async ({ quotas }) => {
+const list = quotaOperation('quota-list', 'list', { about: 'List quota names', answers: answers.names }, async ({ quotas }) => {
   const keys = await quotas.list();
   if (keys.length === 0) throw new RequestError('not_found', '');
   return dataReply(JSON.stringify({ keys }));
@@ -89,20 +89,24 @@ const list = operation('quota-list', 'list', { about: 'names of quotas', answers
 
 const writeFields = {
   name,
-  type: text('the kind of quota, which is in the path as well'),
-  path: text('what it limits: a mount, or a path below one; everything when empty'),
-  role: text('it counts logins by this role alone'),
-  rate: any('requests in an interval, above 0', { shape: { type: 'number', minimum: 1 } }),
-  interval: duration('one second when 0'),
-  block_interval: duration('how long whoever asks too often is refused'),
-  inheritable: idle('bool'),
-  group_by: text('what is counted by itself: each address, or each token', { oneOf: ['ip', 'token'], default: 'ip' }),
+  type: text('Type of the quota, as in the path'),
+  path: text('Mount, or path below a mount, to limit; empty for all requests'),
+  role: text('Limit only logins with this role'),
+  rate: any('Requests per interval, above 0', { shape: { type: 'number', minimum: 1 } }),
+  interval: duration('Interval of the limit; 0 means one second'),
+  block_interval: duration('How long a client that exceeds the limit is blocked'),
+  inheritable: ignoredField('bool'),
+  group_by: text('Apply the limit per client address or per token', { oneOf: ['ip', 'token'], default: 'ip' }),
 } as const satisfies FieldSchema;
 
-const described = { about: 'a quota: made, or changed in what is named', takes: writeFields, answers: answers.written };
+const description = {
+  about: 'Create a quota, or update the given fields of an existing one',
+  takes: writeFields,
+  answers: answers.written,
+};
 
 const write = (forms: PathForms) =>
-  operation('quota-write', 'update', described, async (services, { values, warnings, ...call }) => {
+  quotaOperation('quota-write', 'update', description, async (services, { values, warnings, ...call }) => {
     const path = values.path === undefined ? undefined : forms.canonical(values.path.replace(/^\//, ''));
     if (path !== undefined) await requireMount(services, path);
     await services.quotas.write(nameIn(call), {
@@ -134,7 +138,7 @@ function rateOf(value: JsonValue | undefined): number | undefined {
   return rate;
 }
 
-/** A quota on a path that leads nowhere is a mistake: it would limit nothing. */
+/** Refuses a quota on a path that no mount serves: it would limit nothing. */
 async function requireMount({ mounts, logins }: Services, path: string): Promise<void> {
   if (path === '' || /^(?:sys|auth\/token)\//.test(path) || mounts.list.some((mount) => `${path}/`.startsWith(`${mount.path}/`)))
     return;
@@ -143,13 +147,13 @@ async function requireMount({ mounts, logins }: Services, path: string): Promise
   throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at "${shownPath(path)}"`);
 }
 
-const remove = operation(
+const remove = quotaOperation(
   'quota-delete',
   'delete',
-  { about: 'deletes a quota', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a quota', takes: { name }, answers: answers.noContent },
   async ({ quotas }, call) => {
     await quotas.delete(nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 
@@ -160,10 +164,10 @@ const configSchema = object({
   rate_limit_exempt_paths: listOf(string),
 });
 
-const readConfig = operation(
+const readConfig = quotaOperation(
   'quota-config-read',
   'read',
-  { about: 'settings of all quotas', answers: answers.data(configSchema) },
+  { about: 'Read the global quota settings', answers: answers.data(configSchema) },
   async ({ quotas }) => {
     const { responseHeaders, exemptPaths } = quotas.config;
     const data = {
@@ -177,16 +181,20 @@ const readConfig = operation(
 );
 
 const configFields = {
-  enable_rate_limit_response_headers: bool('answers say how much is left'),
-  rate_limit_exempt_paths: texts('paths that are not counted'),
-  enable_rate_limit_audit_logging: idle('bool'),
+  enable_rate_limit_response_headers: bool('Return rate limit headers'),
+  rate_limit_exempt_paths: texts('Paths exempt from rate limits'),
+  enable_rate_limit_audit_logging: ignoredField('bool'),
 };
 
 const writeConfig = (forms: PathForms) =>
-  operation(
+  quotaOperation(
     'quota-config-write',
     'update',
-    { about: 'settings of all quotas; those that are not named stay', takes: configFields, answers: answers.written },
+    {
+      about: 'Update the global quota settings; omitted fields keep their values',
+      takes: configFields,
+      answers: answers.written,
+    },
     async ({ quotas }, { values, warnings }) => {
       await quotas.configure({
         responseHeaders: values.enable_rate_limit_response_headers,
@@ -196,7 +204,7 @@ const writeConfig = (forms: PathForms) =>
     },
   );
 
-/** How often callers may ask, by path. @param routes - by which the canonical form of a path is found, in which requests are counted */
+/** Routes of rate limit quotas. @param routes - all routes, which have the canonical forms of paths that requests are counted by */
 export function quotaRoutes(routes: () => readonly Route[]): readonly Route[] {
   const forms = new PathForms(routes);
   return [

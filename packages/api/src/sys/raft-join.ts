@@ -1,25 +1,36 @@
 import { isLeaderAddress, joinAnswerSchema, joinRequestSchema } from '@transitd/cluster';
-import { anything, bool, boolean, idle, type JsonSchema, map, object, type Reply, RequestError, text } from '@transitd/http';
+import {
+  anything,
+  bool,
+  boolean,
+  ignoredField,
+  type JsonSchema,
+  map,
+  object,
+  type Reply,
+  RequestError,
+  text,
+} from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type OpenOperation, open, type Route } from '../operation/operation.ts';
 
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
-/** This node becomes a member of another's cluster. It needs no token: there is none before; what it needs is the key of the seal. */
+/** Joins this node to a cluster. It needs no token, since none exists yet; the node proves that it has the seal key. */
 const join = open({
   name: 'raft-join',
-  about: 'this node becomes a member of a cluster',
+  about: 'Join this node to a cluster',
   takes: {
-    leader_api_addr: text('address of a member: http or https, host and port', { required: true }),
-    leader_ca_cert: text('PEM: who vouches for that address'),
-    leader_client_cert: idle('string'),
-    leader_client_key: idle('string'),
-    leader_tls_servername: idle('string'),
-    auto_join: text('not supported: anything but an empty text is refused'),
-    auto_join_scheme: idle('string'),
-    auto_join_port: idle('int'),
-    retry: bool('goes on asking in the background'),
-    non_voter: bool('it is to have no vote'),
+    leader_api_addr: text('URL of a cluster member: http or https, host and port', { required: true }),
+    leader_ca_cert: text('CA certificates in PEM that verify the server at `leader_api_addr`'),
+    leader_client_cert: ignoredField('string'),
+    leader_client_key: ignoredField('string'),
+    leader_tls_servername: ignoredField('string'),
+    auto_join: text('Not supported; must be empty'),
+    auto_join_scheme: ignoredField('string'),
+    auto_join_port: ignoredField('int'),
+    retry: bool('Retry in the background until the join succeeds'),
+    non_voter: bool('Join as a non-voter'),
   },
   answers: answers.plain(object({ joined: boolean })),
   run: async (node, { values, address }) => {
@@ -46,11 +57,11 @@ const join = open({
   },
 });
 
-/** A node that wants to join asks for a challenge. */
+/** Returns a challenge to a joining node. */
 const challenge: OpenOperation = {
   name: 'raft-challenge',
   access: 'open',
-  about: 'a node that wants to join asks for a challenge',
+  about: 'Request a challenge for a joining node',
   body: joinRequestSchema as JsonSchema,
   answers: { ...answers.plain(map(anything)), ...answers.refused(409) },
   unaudited: true,
@@ -58,11 +69,11 @@ const challenge: OpenOperation = {
   run: async (node, { body, address }) => plainReply(await node.joinDesk.challenge(body, address)),
 };
 
-/** … and answers it. */
+/** Checks the answer of a joining node to its challenge. */
 const answer: OpenOperation = {
   name: 'raft-answer',
   access: 'open',
-  about: 'a node that wants to join answers its challenge',
+  about: 'Answer the challenge of a joining node',
   body: joinAnswerSchema as JsonSchema,
   answers: answers.plain(map(anything)),
   unaudited: true,

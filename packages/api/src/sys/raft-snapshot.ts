@@ -10,10 +10,10 @@ function requireSnapshots({ snapshots }: Node): Snapshots {
 
 const binary = { contentMediaType: 'application/gzip' };
 
-/** The state of the cluster as a file; the active node makes it, so that it holds everything acknowledged before. */
+/** Takes a snapshot on the active node, so that it contains every write acknowledged before. */
 const take = guarded({
   name: 'raft-snapshot',
-  about: 'a backup of the whole cluster',
+  about: 'Take a snapshot of the whole cluster',
   answers: answers.content('application/gzip', binary),
   capability: 'read',
   where: 'leader',
@@ -27,28 +27,28 @@ const take = guarded({
 });
 
 const revived =
-  'what was deleted, revoked or changed since the snapshot is as it was then: tokens that were revoked are valid again, and so are old policies and key versions';
+  'all changes since the snapshot are undone: tokens revoked since then are valid again, and old policies and key versions are back';
 const sealedNow =
   'the snapshot was made under another root key: every node is sealed until it is given the keys of that snapshot';
 
 const restore = (name: string, { proved }: { readonly proved: boolean }): GuardedOperation => ({
   name,
   access: 'token',
-  about: proved ? 'puts a backup back' : 'puts a backup back that was made under another root key',
+  about: proved ? 'Restore a snapshot' : 'Restore a snapshot that was taken under another root key',
   body: binary,
   answers: answers.warned,
   capability: 'update',
   sudo: true,
   streamsBody: true,
   isSlow: true,
-  run: async ({ node }, { content }) => {
-    if (content === undefined) throw new RequestError('invalid_request', 'the body has to be a snapshot');
-    const { sealed } = await requireSnapshots(node).restore(content, { proved });
+  run: async ({ node }, { bodyStream }) => {
+    if (bodyStream === undefined) throw new RequestError('invalid_request', 'the body has to be a snapshot');
+    const { sealed } = await requireSnapshots(node).restore(bodyStream, { proved });
     return dataReply('null', sealed ? [revived, sealedNow] : [revived]);
   },
 });
 
-/** Backups of a whole cluster, and putting them back. */
+/** Routes that take and restore snapshots. */
 export const raftSnapshotRoutes: readonly Route[] = [
   {
     path: 'sys/storage/raft/snapshot',

@@ -1,40 +1,25 @@
 import { X509Certificate } from 'node:crypto';
+import { type AuthorityRotation, type Autopilot, type Cluster, fingerprintOf, type MemberOperations } from '@transitd/cluster';
 import {
-  type AuthorityRotation,
-  type Autopilot,
-  type AutopilotSettings,
-  type Cluster,
-  fingerprintOf,
-  type MemberOperations,
-  type ServerState,
-} from '@transitd/cluster';
-import {
-  bool,
   boolean,
   dataReply,
-  duration,
-  idle,
-  int,
+  ignoredField,
   integer,
   list,
-  map,
   object,
   RequestError,
   string,
   text,
-  time,
   writtenReply,
 } from '@transitd/http';
 import type { Node } from '@transitd/node';
-import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
-import { durationText, secondsText } from './duration-text.ts';
 
-/** Who belongs to the cluster, as this node knows it: told by every node, also without a leader. */
+/** Lists the members of the cluster as this node knows them; works on every node, also without a leader. */
 const configuration = guarded({
   name: 'raft-configuration',
-  about: 'the members, as this node knows them',
+  about: 'Read the cluster members, as this node knows them',
   answers: answers.data(
     object({
       config: object({
@@ -59,7 +44,7 @@ const configuration = guarded({
     const { cluster } = node;
     const seen = node.consensus;
     const members = cluster?.membershipList.members ?? [];
-    const listed = members.length > 0 ? members : [aloneIn(node)];
+    const listed = members.length > 0 ? members : [soleMember(node)];
     const servers = listed.map(({ id, name, clusterAddress, nonVoter }) => ({
       node_id: name,
       id: String(id),
@@ -73,15 +58,15 @@ const configuration = guarded({
   },
 });
 
-/** A node that nobody can join, or has not been active since somebody could. */
-const aloneIn = ({ config, replicaStatus }: Node) => ({
+/** Returns the only member, for a node without `cluster_addr` or with no membership list yet. */
+const soleMember = ({ config, replicaStatus }: Node) => ({
   id: replicaStatus?.nodeId ?? 0,
   name: config.node_id,
   clusterAddress: config.cluster_addr ?? '',
   nonVoter: false,
 });
 
-/** A change of one member, by the server that the body names. */
+/** Makes an operation that changes one member, named by `server_id`. */
 const memberChange = (
   name: string,
   about: string,
@@ -91,7 +76,7 @@ const memberChange = (
   guarded({
     name,
     about,
-    takes: { server_id: text('name of the node, or its `id`', { required: true }), dr_operation_token: idle('string') },
+    takes: { server_id: text('Name of the node, or its `id`', { required: true }), dr_operation_token: ignoredField('string') },
     answers: answers.written,
     capability: 'update',
     ...rest,
@@ -101,7 +86,8 @@ const memberChange = (
     },
   });
 
-function requireCluster({ cluster }: Node): {
+/** Returns the parts of the cluster that operators change. @throws RequestError `invalid_request` on a node that has no other members */
+export function requireCluster({ cluster }: Node): {
   readonly operator: MemberOperations;
   readonly autopilot: Autopilot;
   readonly rotation: AuthorityRotation;
@@ -115,153 +101,22 @@ function requireCluster({ cluster }: Node): {
 
 const removePeer = memberChange(
   'raft-remove-peer',
-  'a node is a member no more',
+  'Remove a member from the cluster',
   (operator, serverId) => operator.remove(serverId),
   { endsLeadership: true },
 );
-const promote = memberChange('raft-promote', 'a member gets a vote', (operator, serverId) => operator.promote(serverId), {
+const promote = memberChange('raft-promote', 'Promote a non-voter to voter', (operator, serverId) => operator.promote(serverId), {
   adds: true,
 });
-const demote = memberChange('raft-demote', 'a member loses its vote', (operator, serverId) => operator.demote(serverId), {
+const demote = memberChange('raft-demote', 'Demote a voter to non-voter', (operator, serverId) => operator.demote(serverId), {
   adds: true,
   endsLeadership: true,
 });
 
-/** How the active node finds the members. */
-const autopilotState = guarded({
-  name: 'raft-autopilot-state',
-  about: 'how the active node finds the members',
-  answers: answers.data(
-    object({
-      healthy: boolean,
-      failure_tolerance: integer,
-      leader: string,
-      voters: list(string),
-      non_voters: list(string),
-      servers: map(
-        object(
-          {
-            id: string,
-            name: string,
-            address: string,
-            node_status: { enum: ['alive', 'failed'] },
-            last_contact: string,
-            last_term: integer,
-            last_index: integer,
-            healthy: boolean,
-            status: { enum: ['leader', 'voter', 'non-voter'] },
-            version: string,
-            node_type: { enum: ['voter', 'non-voter'] },
-          },
-          { stable_since: time },
-        ),
-      ),
-    }),
-  ),
-  capability: 'read',
-  where: 'leader',
-  adds: true,
-  run: async ({ node }) => {
-    const { autopilot, cluster } = requireCluster(node);
-    const { healthy, failureTolerance, servers } = await autopilot.evaluate();
-    const names = (only: (server: ServerState) => boolean) => servers.filter(only).map(({ member }) => member.name);
-    const shown = servers.map((server) => {
-      const { member, part, alive, silentMs, lastTerm, lastIndex } = server;
-      const state = {
-        id: member.name,
-        name: member.name,
-        address: member.clusterAddress,
-        node_status: alive ? 'alive' : 'failed',
-        last_contact: secondsText(silentMs),
-        last_term: lastTerm,
-        last_index: lastIndex,
-        healthy: server.healthy,
-        stable_since: autopilot.stableSince(member.id)?.toISOString(),
-        status: part,
-        version: part === 'leader' ? version : (cluster.standbys.report(member.id)?.version ?? ''),
-        node_type: part === 'non-voter' ? 'non-voter' : 'voter',
-      };
-      return [member.name, state] as const;
-    });
-    const data = {
-      healthy,
-      failure_tolerance: failureTolerance,
-      leader: names(({ part }) => part === 'leader')[0] ?? '',
-      voters: names(({ part }) => part !== 'non-voter'),
-      non_voters: names(({ part }) => part === 'non-voter'),
-      servers: Object.fromEntries(shown),
-    };
-    return dataReply(JSON.stringify(data));
-  },
-});
-
-const readSettings = guarded({
-  name: 'raft-autopilot-configuration-read',
-  about: 'when a member counts as healthy, and as dead',
-  answers: answers.data(
-    object({
-      cleanup_dead_servers: boolean,
-      dead_server_last_contact_threshold: string,
-      last_contact_threshold: string,
-      max_trailing_logs: integer,
-      min_quorum: integer,
-      server_stabilization_time: string,
-    }),
-  ),
-  capability: 'read',
-  run: async ({ node }) => {
-    const settings = await requireCluster(node).autopilot.settings();
-    return dataReply(
-      JSON.stringify({
-        cleanup_dead_servers: settings.cleanupDeadServers,
-        dead_server_last_contact_threshold: durationText(settings.deadServerLastContactThreshold),
-        last_contact_threshold: durationText(settings.lastContactThreshold),
-        max_trailing_logs: settings.maxTrailingLogs,
-        min_quorum: settings.minQuorum,
-        server_stabilization_time: durationText(settings.serverStabilizationTime),
-      }),
-    );
-  },
-});
-
-const writeSettings = guarded({
-  name: 'raft-autopilot-configuration-write',
-  about: 'when a member counts as healthy, and as dead; what is not named stays',
-  takes: {
-    cleanup_dead_servers: bool('dead members are removed; needs `min_quorum` of 3 or more'),
-    dead_server_last_contact_threshold: duration('silent for so long, a member is dead: a minute or more'),
-    last_contact_threshold: duration('silent for so long, a member is not healthy'),
-    max_trailing_logs: int('entries by which a healthy member may be behind', { min: 0 }),
-    min_quorum: int('voters that are left at least', { min: 0 }),
-    server_stabilization_time: duration('kept and shown'),
-    disable_upgrade_migration: idle('bool'),
-    dr_operation_token: idle('string'),
-  },
-  answers: answers.written,
-  capability: 'update',
-  run: async ({ node }, { values, warnings }) => {
-    const asked: { readonly [Name in keyof AutopilotSettings]: AutopilotSettings[Name] | undefined } = {
-      cleanupDeadServers: values.cleanup_dead_servers,
-      deadServerLastContactThreshold: values.dead_server_last_contact_threshold,
-      lastContactThreshold: values.last_contact_threshold,
-      maxTrailingLogs: values.max_trailing_logs,
-      minQuorum: values.min_quorum,
-      serverStabilizationTime: values.server_stabilization_time,
-    };
-    const told = Object.entries(asked).filter(([, value]) => value !== undefined);
-    await requireCluster(node).autopilot.change(Object.fromEntries(told));
-    const ineffective =
-      values.server_stabilization_time === undefined
-        ? []
-        : ['server_stabilization_time is kept, but a new server votes as soon as it has caught up'];
-    return writtenReply([...warnings, ...ineffective]);
-  },
-});
-
-/** What became of a rotation of the authority that signs the nodes' certificates. */
+/** Reads the progress of a rotation of the CA that signs node certificates. */
 const authorityStatus = guarded({
   name: 'raft-authority-status',
-  about: "how far a rotation of the cluster's authority has come, and which members it waits for",
+  about: 'Read the progress of a CA rotation of the cluster and the members that it waits for',
   answers: answers.data(
     object({ phase: { enum: ['none', 'announced', 'switched'] }, authority: string, waits_for: list(string) }),
   ),
@@ -279,7 +134,8 @@ const authorityStatus = guarded({
 
 const rotateAuthority = guarded({
   name: 'raft-authority-rotate',
-  about: "a new authority signs the nodes' certificates and membership lists; the old one is dropped when no member needs it",
+  about:
+    'Start a rotation of the CA that signs node certificates and membership lists; the old CA is dropped once no member needs it',
   answers: answers.written,
   capability: 'update',
   sudo: true,
@@ -290,7 +146,7 @@ const rotateAuthority = guarded({
   },
 });
 
-/** The members of the cluster: who they are, how they are, and changes of them. */
+/** Routes of cluster members and of the CA rotation. */
 export const raftRoutes: readonly Route[] = [
   { path: 'sys/storage/raft/configuration', operations: { GET: configuration } },
   { path: 'sys/storage/raft/remove-peer', operations: { POST: removePeer } },
@@ -298,6 +154,4 @@ export const raftRoutes: readonly Route[] = [
   { path: 'sys/storage/raft/demote', operations: { POST: demote } },
   { path: 'sys/storage/raft/authority', operations: { GET: authorityStatus } },
   { path: 'sys/storage/raft/authority/rotate', operations: { POST: rotateAuthority } },
-  { path: 'sys/storage/raft/autopilot/state', operations: { GET: autopilotState } },
-  { path: 'sys/storage/raft/autopilot/configuration', operations: { GET: readSettings, POST: writeSettings } },
 ];

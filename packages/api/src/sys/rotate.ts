@@ -9,80 +9,80 @@ import {
   int,
   integer,
   list,
-  noContent,
+  noContentReply,
   number,
   object,
   type Reply,
   string,
   text,
   time,
-  twiceReply,
+  topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { type GuardedOperation, guarded, type OperationDescription, type Route, type TypedCall } from '../operation/operation.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const barrierOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: 'read' | 'update' | 'delete',
-  described: Described<S>,
-  run: (barrier: Barrier, asked: Asked<S>) => Promise<Reply> | Reply,
+  description: OperationDescription<S>,
+  run: (barrier: Barrier, call: TypedCall<S>) => Promise<Reply> | Reply,
 ): GuardedOperation =>
-  guarded({ name, capability, sudo: capability !== 'read', ...described, run: ({ node }, asked) => run(barrierOf(node), asked) });
+  guarded({ name, capability, sudo: capability !== 'read', ...description, run: ({ node }, call) => run(barrierOf(node), call) });
 
 function barrierOf({ store }: Node): Barrier {
   if (store === undefined) throw new Error('a node serves without a barrier');
   return store.barrier;
 }
 
-const keyStatus = operation(
+const keyStatus = barrierOperation(
   'key-status',
   'read',
   {
-    about: "state of the barrier's key",
-    answers: answers.twice(object({ term: integer, install_time: time, encryptions: integer })),
+    about: 'Read the status of the encryption key',
+    answers: answers.topLevelData(object({ term: integer, install_time: time, encryptions: integer })),
   },
   (barrier) => {
     const { term, installTime, encryptions } = barrier.rotation.keyStatus();
-    return twiceReply({ term, install_time: installTime.toISOString(), encryptions });
+    return topLevelDataReply({ term, install_time: installTime.toISOString(), encryptions });
   },
 );
 
-const rotate = operation(
+const rotate = barrierOperation(
   'rotate',
   'update',
-  { about: "a new term of the barrier's key", answers: answers.written },
+  { about: 'Rotate the encryption key', answers: answers.written },
   async (barrier, { warnings }) => {
     await barrier.rotation.rotate();
     return writtenReply(warnings);
   },
 );
 
-const readRotation = operation(
+const readRotation = barrierOperation(
   'rotate-config-read',
   'read',
   {
-    about: 'when the barrier takes a new key by itself',
-    answers: answers.twice(object({ enabled: boolean, max_operations: integer, interval: number })),
+    about: 'Read the settings of automatic key rotation',
+    answers: answers.topLevelData(object({ enabled: boolean, max_operations: integer, interval: number })),
   },
   async (barrier) => {
     const { enabled, maxOperations, intervalMs } = await barrier.rotation.config();
-    return twiceReply({ enabled, max_operations: maxOperations, interval: intervalMs / 1000 });
+    return topLevelDataReply({ enabled, max_operations: maxOperations, interval: intervalMs / 1000 });
   },
 );
 
 const rotationFields = {
-  enabled: bool('it does so'),
-  max_operations: int('after so many values', { min: 0 }),
-  interval: duration('after so long; 0 for never'),
+  enabled: bool('Rotate the encryption key automatically'),
+  max_operations: int('Rotate after this number of encryptions', { min: 0 }),
+  interval: duration('Rotate after this time; 0 for never'),
 };
 
-const writeRotation = operation(
+const writeRotation = barrierOperation(
   'rotate-config-write',
   'update',
   {
-    about: 'when the barrier takes a new key by itself; what is not named stays',
+    about: 'Update the settings of automatic key rotation; omitted fields keep their values',
     takes: rotationFields,
     answers: answers.written,
   },
@@ -113,23 +113,23 @@ const statusMembers = {
 };
 const statusSchema = object(statusMembers);
 
-const rekeyStatus = operation(
+const rekeyStatus = barrierOperation(
   'rekey-status',
   'read',
-  { about: 'how far the exchange of shares is', answers: answers.data(statusSchema) },
+  { about: 'Read the progress of the root key rotation', answers: answers.data(statusSchema) },
   (barrier) => dataReply(JSON.stringify(rekeyStatusData(barrier))),
 );
 
 const startFields = {
-  secret_shares: int('new shares', { required: true, min: 1, max: 255 }),
-  secret_threshold: int('how many of them are needed', { required: true, min: 1, max: 255 }),
-  require_verification: bool('they are in force when they were shown once more', { default: false }),
+  secret_shares: int('Number of new key shares', { required: true, min: 1, max: 255 }),
+  secret_threshold: int('Number of new key shares required', { required: true, min: 1, max: 255 }),
+  require_verification: bool('Require that the new shares be submitted once before they take effect', { default: false }),
 };
 
-const rekeyStart = operation(
+const rekeyStart = barrierOperation(
   'rekey-start',
   'update',
-  { about: 'begins to exchange the shares and the root key', takes: startFields, answers: answers.data(statusSchema) },
+  { about: 'Start a rotation of the root key and its shares', takes: startFields, answers: answers.data(statusSchema) },
   async (barrier, { values, warnings }) => {
     await barrier.rekey.start({
       shares: values.secret_shares ?? 0,
@@ -140,23 +140,23 @@ const rekeyStart = operation(
   },
 );
 
-/** Whoever may ask this has the right `sudo`; the nonce is not needed then. */
-const rekeyCancel = operation(
+/** Requires `sudo`, so the nonce is not needed. */
+const rekeyCancel = barrierOperation(
   'rekey-cancel',
   'delete',
-  { about: 'ends the exchange', answers: answers.noContent },
+  { about: 'Cancel the root key rotation', answers: answers.noContent },
   async (barrier) => {
     await barrier.rekey.cancel('privileged');
-    return noContent;
+    return noContentReply;
   },
 );
 
 const shareFields = {
-  key: text('a share, in hex or base64', { required: true }),
-  nonce: text('of this exchange', { required: true }),
+  key: text('Key share, in hex or base64', { required: true }),
+  nonce: text('Nonce of the rotation', { required: true }),
 };
 
-const shareIn = ({ nonce = '', key = '' }: Asked<typeof shareFields>['values']): { nonce: string; share: Buffer } => ({
+const shareIn = ({ nonce = '', key = '' }: TypedCall<typeof shareFields>['values']): { nonce: string; share: Buffer } => ({
   nonce,
   share: parseShare(key),
 });
@@ -172,11 +172,11 @@ const newShares = object(
   { verification_nonce: string },
 );
 
-const rekeyUpdate = operation(
+const rekeyUpdate = barrierOperation(
   'rekey-update',
   'update',
   {
-    about: 'a share; with the last one, the new ones',
+    about: 'Submit a current key share; the last required share returns the new shares',
     takes: shareFields,
     answers: answers.data({ anyOf: [statusSchema, newShares] }),
   },
@@ -197,11 +197,11 @@ const rekeyUpdate = operation(
   },
 );
 
-const rekeyVerify = operation(
+const rekeyVerify = barrierOperation(
   'rekey-verify',
   'update',
   {
-    about: 'a new share, shown once more',
+    about: 'Submit a new key share for verification',
     takes: shareFields,
     answers: answers.data(object({ ...statusMembers, complete: boolean })),
   },
@@ -212,7 +212,7 @@ const rekeyVerify = operation(
   },
 );
 
-/** The barrier's keys: their state, new terms, and exchanging the shares and the root key. */
+/** Routes of the barrier's encryption key and of root key rotation. */
 export const rotateRoutes: readonly Route[] = [
   { path: 'sys/key-status', operations: { GET: keyStatus } },
   { path: 'sys/rotate', operations: { POST: rotate } },

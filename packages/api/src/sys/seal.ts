@@ -4,12 +4,12 @@ import {
   bool,
   boolean,
   constant,
-  idle,
+  ignoredField,
   int,
   integer,
   type JsonValue,
   list,
-  noContent,
+  noContentReply,
   notInitialized,
   object,
   type Reply,
@@ -23,10 +23,10 @@ import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
 import { guarded, open, type Route } from '../operation/operation.ts';
 
-/** These endpoints answer without the envelope, as their clients know them. */
+/** Returns a reply without the envelope, as clients of these endpoints expect. */
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
-/** @param ignored - why nothing of the request was done */
+/** @param ignored - why the request was ignored */
 function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, ignored?: string): Reply {
   const cluster = node.clusterName;
   return plainReply({
@@ -54,8 +54,8 @@ const sealStatusAnswer = answers.plain(
       type: string,
       initialized: boolean,
       sealed: boolean,
-      t: { ...integer, description: 'shares that are needed' },
-      n: { ...integer, description: 'shares that there are' },
+      t: { ...integer, description: 'Key shares required to unseal' },
+      n: { ...integer, description: 'Total number of key shares' },
       progress: integer,
       nonce: string,
       version: string,
@@ -71,7 +71,7 @@ const sealStatusAnswer = answers.plain(
 
 const sealStatus = open({
   name: 'seal-status',
-  about: 'whether this node is sealed',
+  about: 'Read the seal status of this node',
   answers: sealStatusAnswer,
   unaudited: true,
   run: (node) => sealStatusReply(node),
@@ -79,29 +79,29 @@ const sealStatus = open({
 
 const initStatus = open({
   name: 'init-status',
-  about: 'whether this node is initialised',
+  about: 'Read whether this node is initialized',
   answers: answers.plain(object({ initialized: boolean })),
   unaudited: true,
   run: (node) => plainReply({ initialized: node.initialized }),
 });
 
-/** Members by which shares would be encrypted for their holders. They are refused: leaving them out would show shares in clear. */
+/** PGP keys that would encrypt the shares. They are refused: ignoring them would return the shares in plaintext. */
 const pgpMembers = ['pgp_keys', 'recovery_pgp_keys', 'root_token_pgp_key'] as const;
 
 const isGiven = (value: JsonValue | undefined): boolean =>
   value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
 
-const encrypted = any('not supported: anything but an empty one is refused');
+const encrypted = any('Not supported; must be empty');
 
 const initialize = open({
   name: 'init',
-  about: 'makes the root key, its shares and the first token',
+  about: 'Initialize the cluster: create the root key, its shares and the initial root token',
   takes: {
-    secret_shares: int('shares of a `shamir` seal', { min: 0, max: 255 }),
-    secret_threshold: int('how many of them are needed', { min: 0, max: 255 }),
-    recovery_shares: int('recovery shares of any other seal', { min: 0, max: 255 }),
-    recovery_threshold: int('how many of them are needed', { min: 0, max: 255 }),
-    stored_shares: idle('int'),
+    secret_shares: int('Number of key shares of a `shamir` seal', { min: 0, max: 255 }),
+    secret_threshold: int('Number of key shares required to unseal', { min: 0, max: 255 }),
+    recovery_shares: int('Number of recovery shares of an auto-unseal seal', { min: 0, max: 255 }),
+    recovery_threshold: int('Number of recovery shares required', { min: 0, max: 255 }),
+    stored_shares: ignoredField('int'),
     pgp_keys: encrypted,
     recovery_pgp_keys: encrypted,
     root_token_pgp_key: encrypted,
@@ -136,11 +136,11 @@ const initialize = open({
 
 const unseal = open({
   name: 'unseal',
-  about: 'a share; with the last one, the node is unsealed',
+  about: 'Submit a key share; the last required share unseals the node',
   takes: {
-    key: text('a share, in hex or base64; not needed with `reset`'),
-    reset: bool('forgets the shares that were given, unless one came in the last minute', { default: false }),
-    migrate: bool('not supported: true is refused', { default: false }),
+    key: text('Key share, in hex or base64; not needed with `reset`'),
+    reset: bool('Discard the shares submitted so far, unless one was submitted in the last minute', { default: false }),
+    migrate: bool('Not supported; must be false', { default: false }),
   },
   answers: sealStatusAnswer,
   unaudited: true,
@@ -162,19 +162,19 @@ const unseal = open({
 
 const seal = guarded({
   name: 'seal',
-  about: 'drops every key from memory',
+  about: 'Seal this node: drop all keys from memory',
   answers: answers.written,
   capability: 'update',
   sudo: true,
   where: 'here',
-  whenSealed: noContent,
+  whenSealed: noContentReply,
   run: async ({ node }, { warnings }) => {
     await node.seal();
     return writtenReply(warnings);
   },
 });
 
-/** Initialising, sealing and unsealing this node. */
+/** Routes that initialize, seal and unseal this node. */
 export const sealRoutes: readonly Route[] = [
   { path: 'sys/init', operations: { GET: initStatus, POST: initialize } },
   { path: 'sys/seal-status', operations: { GET: sealStatus } },

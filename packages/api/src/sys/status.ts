@@ -15,10 +15,10 @@ import * as answers from '../operation/answers.ts';
 import type { RenderedMetrics } from '../operation/metrics-port.ts';
 import { guarded, open, type Route } from '../operation/operation.ts';
 
-/** Who leads, as this node knows it. */
+/** Reads the leader, as this node knows it. */
 const leader = open({
   name: 'leader',
-  about: 'who leads, as this node knows it',
+  about: 'Read the leader, as this node knows it',
   answers: answers.plain(
     object(
       { ha_enabled: boolean, raft_committed_index: integer, raft_applied_index: integer },
@@ -45,7 +45,7 @@ const leader = open({
   },
 });
 
-/** Metrics in the text exposition format, or as JSON when no format is asked for. */
+/** Returns metrics in the text exposition format, or as JSON if no format is requested. */
 export async function metricsReply(metrics: RenderedMetrics, format: string): Promise<Reply> {
   if (format === 'prometheus') {
     return {
@@ -66,12 +66,12 @@ const metricsSchema = object({
   Samples: list(anything),
 });
 
-/** Where this node stands, and its figures. */
+/** Routes of the leader status and the metrics. */
 export function statusRoutes(metrics: RenderedMetrics): readonly Route[] {
   const read = guarded({
     name: 'metrics',
-    about: 'figures of this node',
-    takes: { format: text('absent for JSON', { oneOf: ['', 'prometheus'] }) },
+    about: 'Read the metrics of this node',
+    takes: { format: text('`prometheus`; omit for JSON', { oneOf: ['', 'prometheus'] }) },
     answers: answers.either(answers.plain(metricsSchema), 'text/plain', string),
     where: 'here',
     capability: 'read',

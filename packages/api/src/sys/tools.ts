@@ -5,7 +5,7 @@ import * as answers from '../operation/answers.ts';
 import { type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from '../transit/random-and-hash.ts';
 
-/** Decision 13: what the body asks for, or what holds by default, is denied where its path is, and where it is denied as a parameter. */
+/** Decision 13: a value from the body or a default is denied if its path is denied, or if it is denied as a parameter. */
 function refuseDenied(
   { principal }: Context,
   path: string,
@@ -15,12 +15,12 @@ function refuseDenied(
     if (forms.some((form) => isDenied(principal, form)) || isUseDenied(principal, path, names, value)) throw permissionDenied();
 }
 
-const takes = { ...randomFields, urlbytes: int('how many', { aliasOf: 'bytes', min: 1, max: randomBytesMax }) };
+const takes = { ...randomFields, urlbytes: int('Number of random bytes', { aliasOf: 'bytes', min: 1, max: randomBytesMax }) };
 
 const randomBytes: GuardedOperation = {
   name: 'tools-random',
   access: 'token',
-  about: 'random bytes',
+  about: 'Generate random bytes',
   takes,
   answers: answers.data(randomResult),
   where: 'replica',
@@ -41,7 +41,7 @@ const randomBytes: GuardedOperation = {
 
 const hash = guarded({
   name: 'tools-hash',
-  about: 'a hash',
+  about: 'Compute a hash',
   takes: hashFields,
   answers: answers.data(hashResult),
   where: 'replica',
@@ -56,7 +56,7 @@ const hash = guarded({
   },
 });
 
-/** Random bytes and hashes without a mount. */
+/** Routes of random bytes and hashes without a mount. */
 export const toolRoutes: readonly Route[] = [
   { path: 'sys/tools/random', operations: { POST: randomBytes } },
   { path: 'sys/tools/random/:source', operations: { POST: randomBytes } },

@@ -2,37 +2,44 @@ import type { WrapInfo } from '@transitd/access';
 import { dataReply, integer, object, type Reply, RequestError, string, text, time, unavailable, wrapReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type Described, type GuardedOperation, guarded, type OpenOperation, open, type Route } from '../operation/operation.ts';
+import {
+  type GuardedOperation,
+  guarded,
+  type OpenOperation,
+  type OperationDescription,
+  open,
+  type Route,
+} from '../operation/operation.ts';
 
 /**
- * What is asked with a wrapping token, in the body or in the place of the caller's own. Whoever has it may: so nothing else is looked
- * at, and a token beside it is not needed.
+ * Makes an operation that takes a wrapping token, in the body or as the token of the request. Possession of the token is enough: no other
+ * token is needed or checked.
  */
-const operation = (
+const wrappingOperation = (
   name: string,
-  described: Omit<Described, 'takes'>,
+  description: Omit<OperationDescription, 'takes'>,
   run: (services: Services, token: string) => Promise<Reply>,
 ): OpenOperation =>
   open({
     name,
-    ...described,
-    takes: { token: text('the wrapping token; it may stand in the place of a token instead') },
+    ...description,
+    takes: { token: text('Wrapping token; may instead be sent as the token of the request') },
     where: 'leader',
     run: async (node, { values }, token = '') => {
       const { services } = node;
       if (services === undefined) throw unavailable(node);
-      const shown = values.token || token;
-      if (shown === '') throw new RequestError('invalid_request', 'missing wrapping token');
-      return run(services, shown);
+      const wrappingToken = values.token || token;
+      if (wrappingToken === '') throw new RequestError('invalid_request', 'missing wrapping token');
+      return run(services, wrappingToken);
     },
   });
 
 const notValid = (): RequestError => new RequestError('invalid_request', 'wrapping token is not valid or does not exist');
 
-const lookUp = operation(
+const lookUp = wrappingOperation(
   'wrapping-lookup',
   {
-    about: 'what waits under a token, without it',
+    about: 'Look up a wrapping token',
     answers: answers.data(object({ creation_path: string, creation_time: time, creation_ttl: integer })),
   },
   async ({ wrapping }, token) => {
@@ -45,9 +52,9 @@ const lookUp = operation(
   },
 );
 
-const unwrap = operation(
+const unwrap = wrappingOperation(
   'wrapping-unwrap',
-  { about: 'the answer that waits under a token, once', answers: answers.whatever },
+  { about: 'Unwrap a response; works once', answers: answers.wrappedResponse },
   async ({ wrapping }, token) => {
     const found = await wrapping.unwrap(token);
     if (found === undefined) throw notValid();
@@ -56,14 +63,14 @@ const unwrap = operation(
 );
 
 /**
- * A wrapping token alone may not keep itself alive, so this needs a right of the caller's own, as in the peers: a token that grants nothing but
- * to unwrap has none.
+ * A wrapping token alone must not extend its own lifetime, so this requires a capability of the caller's token, as in the peers; a token
+ * that can only unwrap has none.
  */
 const rewrap: GuardedOperation = guarded({
   name: 'wrapping-rewrap',
-  about: 'another token for the same answer, and for as long again',
-  takes: { token: text('the wrapping token', { required: true }) },
-  answers: answers.waiting,
+  about: 'Replace a wrapping token with a new one of the same TTL',
+  takes: { token: text('Wrapping token', { required: true }) },
+  answers: answers.wrappingToken,
   capability: 'update',
   run: async ({ services: { wrapping } }, { values: { token = '' } }) => {
     if (token === '') throw new RequestError('invalid_request', 'missing wrapping token');
@@ -73,13 +80,13 @@ const rewrap: GuardedOperation = guarded({
   },
 });
 
-/** Whatever the caller sends comes back, wrapped. */
+/** Wraps the request body. */
 const wrap: GuardedOperation = {
   name: 'wrapping-wrap',
   access: 'token',
-  about: 'whatever is sent waits under a token; needs the header `X-Service-Wrap-TTL`',
+  about: 'Wrap the request body; requires the header `X-Service-Wrap-TTL`',
   body: object({}),
-  answers: answers.waiting,
+  answers: answers.wrappingToken,
   capability: 'update',
   adds: true,
   run: (_context, { body, wrapTtlS }) => {
@@ -88,7 +95,7 @@ const wrap: GuardedOperation = {
   },
 };
 
-/** Answers that are fetched later, once, by whoever has the token for it. */
+/** Routes of response wrapping. */
 export const wrappingRoutes: readonly Route[] = [
   { path: 'sys/wrapping/wrap', operations: { POST: wrap } },
   { path: 'sys/wrapping/lookup', operations: { GET: lookUp, POST: lookUp } },

@@ -1,17 +1,17 @@
 import { integer, object, string, text } from '@transitd/http';
 import { data } from '../operation/answers.ts';
 import { pathParam, type Route } from '../operation/operation.ts';
-import { namesKey, operation } from './keys.ts';
+import { keyOperation, namesKey } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
-const version = text('`latest`, or a number', { default: 'latest' });
+const version = text('Key version: `latest` or a number', { default: 'latest' });
 
-const sign = operation(
+const sign = keyOperation(
   'keys-csr',
   'update',
   {
-    about: 'a certificate request, signed by a version of the key',
-    takes: { name: keyName, version, csr: text('PEM: whose subject and extensions are taken; an empty one when absent') },
+    about: 'Create a certificate signing request with a key version',
+    takes: { name: keyName, version, csr: text('CSR template in PEM that provides subject and extensions; empty if omitted') },
     answers: data(object({ name: string, type: string, version: integer, csr: string })),
   },
   async ({ certificates }, { version, csr: template }, call) => ({
@@ -19,28 +19,28 @@ const sign = operation(
   }),
 );
 
-const set = operation(
+const set = keyOperation(
   'keys-set-certificate',
   'update',
   {
-    about: 'keeps the certificates of a version',
+    about: 'Set the certificate chain of a key version',
     takes: {
       name: keyName,
       version,
-      certificate_chain: text('PEM blocks, that of the key first', { required: true }),
+      certificate_chain: text('PEM blocks, the certificate of the key first', { required: true }),
     },
     answers: data(object({ name: string, type: string, version: integer, certificate_chain: string })),
   },
-  async ({ certificates }, asked, call) => {
+  async ({ certificates }, values, call) => {
     const { chain, ...of } = await certificates.setChain(pathParam(call, 'name'), {
-      version: asked.version,
-      chain: asked.certificate_chain,
+      version: values.version,
+      chain: values.certificate_chain,
     });
     return { data: JSON.stringify({ ...of, certificate_chain: chain }) };
   },
 );
 
-/** Requests for certificates and the chains that come of them, below a mount. */
+/** Routes of certificate signing requests and certificate chains, below a mount. */
 export const transitCertificateRoutes: readonly Route[] = [
   { path: 'keys/:name/csr', accepts: namesKey, operations: { POST: sign } },
   { path: 'keys/:name/set-certificate', accepts: namesKey, operations: { POST: set } },

@@ -14,25 +14,25 @@ import { data, oneOrBatch } from '../operation/answers.ts';
 import type { Params, Route } from '../operation/operation.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';
 import { cmac, hmac, sign, verify } from './signing.ts';
-import { batchOf, type DataRoute, itemMembers, operation } from './transit-operation.ts';
+import { batchOf, type DataRoute, dataOperation, itemMembers } from './transit-operation.ts';
 
-/** A ciphertext is ASCII without anything that JSON escapes; so is a plaintext in base64. */
+/** Needs no JSON escaping: a ciphertext, like base64, contains only plain ASCII characters. */
 const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: string; readonly keyVersion: number }): string =>
   `"ciphertext":"${ciphertext}","key_version":${keyVersion}`;
 
 const ciphertextAnswer = object({ ciphertext: string, key_version: integer });
 const { context, associated_data, nonce, key_version, padding_scheme, decrypt_padding_scheme, encrypt_padding_scheme } =
   itemMembers;
-const plaintext = base64('what to encrypt; required without a batch');
-const ciphertext = text('what to decrypt, with its prefix; required without a batch');
+const plaintext = base64('Plaintext; required unless `batch_input` is given');
+const ciphertext = text('Ciphertext, with its prefix; required unless `batch_input` is given');
 
 const named = { params: ['name'], required: 1 } as const;
 
-const encrypt = operation({
+const encrypt = dataOperation({
   name: 'encrypt',
   path: named,
   mayWrite: true,
-  about: 'encrypts; makes the key first where there is none and the caller may create it',
+  about: 'Encrypt; creates a missing key if the caller has the capability `create`',
   takes: {
     plaintext,
     context,
@@ -40,32 +40,32 @@ const encrypt = operation({
     padding_scheme,
     key_version,
     nonce,
-    type: text('of a key that is made on the way', { oneOf: keyTypeNames, default: defaultKeyType }),
-    convergent_encryption: bool('of a key that is made on the way'),
+    type: text('Type of a key created by this request', { oneOf: keyTypeNames, default: defaultKeyType }),
+    convergent_encryption: bool('Enable convergent encryption for a key created by this request'),
     batch_input: batchOf('plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'),
   },
   answers: oneOrBatch(ciphertextAnswer),
-  ask: (engine, asked, { keyName, principal, path }) =>
+  execute: (engine, values, { keyName, principal, path }) =>
     engine.encryption.encrypt(keyName, {
-      plaintext: asked.plaintext,
-      context: asked.context,
-      associatedData: asked.associated_data,
-      paddingScheme: asked.padding_scheme,
-      keyVersion: asked.key_version,
-      nonce: asked.nonce,
-      type: asked.type,
-      convergentEncryption: asked.convergent_encryption,
-      batchInput: asked.batch_input,
+      plaintext: values.plaintext,
+      context: values.context,
+      associatedData: values.associated_data,
+      paddingScheme: values.padding_scheme,
+      keyVersion: values.key_version,
+      nonce: values.nonce,
+      type: values.type,
+      convergentEncryption: values.convergent_encryption,
+      batchInput: values.batch_input,
       mayCreate: allows(principal, 'create', path),
       mayUpdate: allows(principal, 'update', path),
     }),
   render: ciphertextJson,
 });
 
-const decrypt = operation({
+const decrypt = dataOperation({
   name: 'decrypt',
   path: named,
-  about: 'decrypts',
+  about: 'Decrypt',
   takes: {
     ciphertext,
     context,
@@ -76,23 +76,23 @@ const decrypt = operation({
   },
   answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
-  ask: (engine, asked, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.encryption.decrypt(keyName, {
-      ciphertext: asked.ciphertext,
-      context: asked.context,
-      associatedData: asked.associated_data,
-      paddingScheme: asked.padding_scheme,
-      nonce: asked.nonce,
-      batchInput: asked.batch_input,
+      ciphertext: values.ciphertext,
+      context: values.context,
+      associatedData: values.associated_data,
+      paddingScheme: values.padding_scheme,
+      nonce: values.nonce,
+      batchInput: values.batch_input,
     }),
   render: ({ plaintext }) => `"plaintext":"${plaintext}"`,
   failedItem: '"plaintext":"",',
 });
 
-const rewrap = operation({
+const rewrap = dataOperation({
   name: 'rewrap',
   path: named,
-  about: 'encrypts what was encrypted under the latest version, and shows no plaintext',
+  about: 'Re-encrypt a ciphertext with the latest key version, without revealing the plaintext',
   takes: {
     ciphertext,
     context,
@@ -112,26 +112,26 @@ const rewrap = operation({
   },
   answers: oneOrBatch(ciphertextAnswer),
   capability: 'update',
-  ask: (engine, asked, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.encryption.rewrap(keyName, {
-      ciphertext: asked.ciphertext,
-      context: asked.context,
-      keyVersion: asked.key_version,
-      nonce: asked.nonce,
-      decryptPaddingScheme: asked.decrypt_padding_scheme,
-      encryptPaddingScheme: asked.encrypt_padding_scheme,
-      batchInput: asked.batch_input,
+      ciphertext: values.ciphertext,
+      context: values.context,
+      keyVersion: values.key_version,
+      nonce: values.nonce,
+      decryptPaddingScheme: values.decrypt_padding_scheme,
+      encryptPaddingScheme: values.encrypt_padding_scheme,
+      batchInput: values.batch_input,
     }),
   render: ciphertextJson,
 });
 
-const datakey = operation({
+const datakey = dataOperation({
   name: 'datakey',
   path: { params: ['type', 'name'], required: 2 },
-  about: 'a random key, encrypted',
+  about: 'Generate a data key, encrypted with a named key',
   takes: {
-    type: text('whether the answer shows the plaintext', { required: true, oneOf: ['plaintext', 'wrapped'] }),
-    bits: int('length of the key: 128, 256 or 512', { default: 256, shape: { enum: [128, 256, 512] } }),
+    type: text('Return the plaintext key too, or only the wrapped key', { required: true, oneOf: ['plaintext', 'wrapped'] }),
+    bits: int('Length of the data key in bits: 128, 256 or 512', { default: 256, shape: { enum: [128, 256, 512] } }),
     context,
     associated_data,
     key_version,
@@ -140,24 +140,24 @@ const datakey = operation({
   },
   answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
   capability: 'update',
-  ask: (engine, asked, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.encryption.datakey(keyName, {
-      kind: asked.type ?? '',
-      bits: asked.bits,
-      context: asked.context,
-      associatedData: asked.associated_data,
-      keyVersion: asked.key_version,
-      nonce: asked.nonce,
-      paddingScheme: asked.padding_scheme,
+      kind: values.type ?? '',
+      bits: values.bits,
+      context: values.context,
+      associatedData: values.associated_data,
+      keyVersion: values.key_version,
+      nonce: values.nonce,
+      paddingScheme: values.padding_scheme,
     }),
   render: (result) =>
     result.plaintext === undefined ? ciphertextJson(result) : `${ciphertextJson(result)},"plaintext":"${result.plaintext}"`,
 });
 
-const hash = operation({
+const hash = dataOperation({
   name: 'hash',
   path: { params: ['urlalgorithm'], required: 0 },
-  about: 'a hash',
+  about: 'Compute a hash',
   takes: hashFields,
   answers: data(hashResult),
   capability: 'update',
@@ -165,15 +165,16 @@ const hash = operation({
     const value = urlalgorithm ?? algorithm ?? defaultHash;
     return [{ form: value, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
   },
-  ask: (_engine, { urlalgorithm, algorithm, input, format }) => hashOf({ input, algorithm: urlalgorithm ?? algorithm, format }),
+  execute: (_engine, { urlalgorithm, algorithm, input, format }) =>
+    hashOf({ input, algorithm: urlalgorithm ?? algorithm, format }),
   render: ({ sum }) => `"sum":"${sum}"`,
 });
 
-const randomBytes = operation({
+const randomBytes = dataOperation({
   name: 'random',
   path: { params: ['source', 'urlbytes'], required: 0 },
-  about: 'random bytes',
-  takes: { ...randomFields, urlbytes: text('how many', { aliasOf: 'bytes', shape: { pattern: '^[0-9]{1,6}$' } }) },
+  about: 'Generate random bytes',
+  takes: { ...randomFields, urlbytes: text('Number of random bytes', { aliasOf: 'bytes', shape: { pattern: '^[0-9]{1,6}$' } }) },
   answers: data(randomResult),
   capability: 'update',
   pathFields: randomPath,
@@ -185,7 +186,7 @@ const randomBytes = operation({
       { form: `${source}/${count}` },
     ];
   },
-  ask: async (_engine, { source, urlbytes, bytes, format }) =>
+  execute: async (_engine, { source, urlbytes, bytes, format }) =>
     random({ source, format, bytes: urlbytes === undefined ? bytes : byteCount(urlbytes) }),
   render: (result) => `"random_bytes":"${result.randomBytes}"`,
   warnings: (result) => result.warnings,
@@ -209,7 +210,7 @@ const operations: readonly (readonly [word: string, DataRoute])[] = [
   ['random', randomBytes],
 ];
 
-/** Operations on data, below a mount. */
+/** Routes of operations on data, below a mount. */
 export const transitDataRoutes: readonly Route[] = operations.flatMap(([word, { operation: POST, params, required }]) =>
   params
     .concat('')

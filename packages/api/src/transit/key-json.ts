@@ -1,7 +1,7 @@
 import { boolean, integer, map, object, string, time } from '@transitd/http';
 import type { KeyView, VersionView } from '@transitd/transit-engine';
 
-/** A key as callers see it, in JSON text. The names are the specification's; `imported` and `imported_key` say the same. */
+/** Returns a key as JSON. The names are the specification's; `imported` and `imported_key` are the same value. */
 export function keyJson(key: KeyView): string {
   return JSON.stringify({
     name: key.name,
@@ -37,7 +37,7 @@ export function keyJson(key: KeyView): string {
   });
 }
 
-/** The time alone, in seconds, or beside what is public of a key pair. */
+/** Returns the creation time in seconds; for a key pair, an object with its public parts. */
 const versionJson = ({ createdMs, pair }: VersionView) =>
   pair === undefined
     ? Math.floor(createdMs / 1000)
@@ -56,7 +56,7 @@ const occasion = ({ timeMs, version }: { readonly timeMs: number; readonly versi
 
 const occasionSchema = object({ time, version: integer });
 
-/** What `keyJson` makes. */
+/** Schema of `keyJson`. */
 export const keySchema = object(
   {
     name: string,
@@ -65,7 +65,7 @@ export const keySchema = object(
     deletion_allowed: boolean,
     exportable: boolean,
     allow_plaintext_backup: boolean,
-    auto_rotate_period: { ...integer, description: 'seconds; 0 for never' },
+    auto_rotate_period: { ...integer, description: 'Seconds; 0 for never' },
     imported: boolean,
     imported_key: boolean,
     latest_version: integer,
@@ -79,14 +79,14 @@ export const keySchema = object(
     keys: {
       ...map({
         anyOf: [
-          { ...integer, description: 'of a symmetric key: when it was made, in seconds' },
+          { ...integer, description: 'Symmetric key: creation time in Unix seconds' },
           object(
             { name: string, public_key: string, creation_time: time },
             { hybrid_public_key: string, certificate_chain: string },
           ),
         ],
       }),
-      description: 'by version',
+      description: 'Key versions, by version number',
     },
   },
   {
@@ -97,7 +97,7 @@ export const keySchema = object(
     convergent_encryption: boolean,
     convergent_encryption_version: integer,
     imported_key_allow_rotation: boolean,
-    key_size: { ...integer, description: 'bytes' },
+    key_size: { ...integer, description: 'Bytes' },
     backup_info: occasionSchema,
     restore_info: occasionSchema,
   },

@@ -15,36 +15,36 @@ import {
 import { defaultKeyType, isKeyName, type KeyAnswer, keyTypeNames, type TransitEngine } from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
 import {
-  type Asked,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   type Params,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 import { keyJson, keySchema } from './key-json.ts';
 import { engineOf, keyName } from './transit-operation.ts';
 
-/** An operation on one mount's keys: fields first, so that a mistake in them is told whatever the state of the key. */
-export function operation<S extends FieldSchema = Record<never, never>>(
+/** Makes an operation on the keys of one mount. Fields are read first: an invalid field is reported whatever the state of the key. */
+export function keyOperation<S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
+  description: OperationDescription<S>,
   run: (
     engine: TransitEngine,
-    values: Asked<S>['values'],
-    asked: Asked<S>,
+    values: TypedCall<S>['values'],
+    call: TypedCall<S>,
     principal: Principal,
   ) => Promise<{ readonly data?: string; readonly warnings?: readonly string[] }>,
 ): GuardedOperation {
   return guarded({
     name,
     capability,
-    ...described,
-    run: async ({ services, principal }, asked) => {
-      const { data, warnings = [] } = await run(engineOf(services, asked), asked.values, asked, principal);
-      const all = [...asked.warnings, ...warnings];
+    ...description,
+    run: async ({ services, principal }, call) => {
+      const { data, warnings = [] } = await run(engineOf(services, call), call.values, call, principal);
+      const all = [...call.warnings, ...warnings];
       return data === undefined ? writtenReply(all) : dataReply(data, all);
     },
   });
@@ -55,49 +55,51 @@ const keyAnswer = ({ key, warnings }: KeyAnswer): { data: string; warnings: read
   warnings,
 });
 
-const create = operation(
+const create = keyOperation(
   'keys-create',
   'update',
   {
-    about: 'makes a key; an existing one stays as it is',
+    about: 'Create a key; an existing key is not changed',
     takes: {
       name: keyName,
-      type: text('what kind of key', { oneOf: keyTypeNames, default: defaultKeyType }),
-      derived: bool('a key of its own for each context'),
-      convergent_encryption: bool('equal plaintexts in equal contexts give equal ciphertexts; needs `derived`'),
-      exportable: bool('its material may be shown; stays so'),
-      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
-      key_size: int('bytes of an `hmac` key; 0 is 32', { default: 0, min: 0, max: 512 }),
-      auto_rotate_period: duration('how often it gets a new version by itself: an hour or more, 0 for never'),
-      parameter_set: text('of `ml-dsa` and `hybrid`', { oneOf: ['44', '65', '87'] }),
-      hybrid_key_type_pqc: text('of `hybrid`', { oneOf: ['ml-dsa'] }),
-      hybrid_key_type_ec: text('of `hybrid`', { oneOf: ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'ed25519'] }),
-      managed_key_name: text('of `managed_key`: this or the next'),
-      managed_key_id: text('of `managed_key`'),
+      type: text('Type of the key', { oneOf: keyTypeNames, default: defaultKeyType }),
+      derived: bool('Derive a separate key for each context'),
+      convergent_encryption: bool('Encrypt equal plaintexts with equal contexts to equal ciphertexts; requires `derived`'),
+      exportable: bool('Allow export of the key material; cannot be revoked'),
+      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
+      key_size: int('Size of an `hmac` key in bytes; 0 means 32', { default: 0, min: 0, max: 512 }),
+      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
+      parameter_set: text('Parameter set, for types `ml-dsa` and `hybrid`', { oneOf: ['44', '65', '87'] }),
+      hybrid_key_type_pqc: text('Post-quantum key type, for type `hybrid`', { oneOf: ['ml-dsa'] }),
+      hybrid_key_type_ec: text('Elliptic curve key type, for type `hybrid`', {
+        oneOf: ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'ed25519'],
+      }),
+      managed_key_name: text('Name of the managed key, for type `managed_key`; set this or `managed_key_id`'),
+      managed_key_id: text('ID of the managed key, for type `managed_key`'),
     },
     answers: data(keySchema),
   },
-  async (engine, asked, call) =>
+  async (engine, values, call) =>
     keyAnswer(
       await engine.createKey(pathParam(call, 'name'), {
-        type: asked.type,
-        derived: asked.derived,
-        convergentEncryption: asked.convergent_encryption,
-        exportable: asked.exportable,
-        allowPlaintextBackup: asked.allow_plaintext_backup,
-        keySize: asked.key_size,
-        autoRotatePeriodS: asked.auto_rotate_period,
-        parameterSet: asked.parameter_set,
-        hybridKeyTypePqc: asked.hybrid_key_type_pqc,
-        hybridKeyTypeEc: asked.hybrid_key_type_ec,
-        managedKeyName: asked.managed_key_name,
-        managedKeyId: asked.managed_key_id,
+        type: values.type,
+        derived: values.derived,
+        convergentEncryption: values.convergent_encryption,
+        exportable: values.exportable,
+        allowPlaintextBackup: values.allow_plaintext_backup,
+        keySize: values.key_size,
+        autoRotatePeriodS: values.auto_rotate_period,
+        parameterSet: values.parameter_set,
+        hybridKeyTypePqc: values.hybrid_key_type_pqc,
+        hybridKeyTypeEc: values.hybrid_key_type_ec,
+        managedKeyName: values.managed_key_name,
+        managedKeyId: values.managed_key_id,
       }),
     ),
 );
 
-/** The text that is made of a value, made once for as long as the engine gives the same one. */
-function once<T extends object>(make: (value: T) => string): (value: T) => string {
+/** Caches the text of a value for as long as the engine returns the same object. */
+function cached<T extends object>(make: (value: T) => string): (value: T) => string {
   const made = new WeakMap<T, string>();
   return (value) => {
     const known = made.get(value);
@@ -108,15 +110,15 @@ function once<T extends object>(make: (value: T) => string): (value: T) => strin
   };
 }
 
-const keyText = once(keyJson);
-const namesText = once((names: readonly string[]) => JSON.stringify({ keys: names }));
+const keyText = cached(keyJson);
+const namesText = cached((names: readonly string[]) => JSON.stringify({ keys: names }));
 
-const read = operation(
+const read = keyOperation(
   'keys-read',
   'read',
   {
-    about: 'a key, without its material',
-    takes: { name: keyName, context: base64('whose derived public keys are shown') },
+    about: 'Read a key, without its material',
+    takes: { name: keyName, context: base64('Context of the derived public keys to return') },
     answers: data(keySchema),
   },
   async (engine, { context }, call) => ({
@@ -124,12 +126,12 @@ const read = operation(
   }),
 );
 
-const list = operation(
+const list = keyOperation(
   'keys-list',
   'list',
   {
-    about: 'names of keys',
-    takes: { after: text('only names behind this one'), limit: int('how many at most; all when 0', { min: 0 }) },
+    about: 'List key names',
+    takes: { after: text('Return only names after this one'), limit: int('Maximum number of names; 0 for all', { min: 0 }) },
     answers: names,
   },
   async (engine, { after, limit }) => ({
@@ -137,54 +139,54 @@ const list = operation(
   }),
 );
 
-const remove = operation(
+const remove = keyOperation(
   'keys-delete',
   'delete',
-  { about: 'deletes a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
+  { about: 'Delete a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
   async (engine, _values, call) => {
     await engine.deleteKey(pathParam(call, 'name'));
     return {};
   },
 );
 
-const configure = operation(
+const configure = keyOperation(
   'keys-config',
   'update',
   {
-    about: 'settings of a key; those that are not named stay',
+    about: 'Update settings of a key; omitted fields keep their values',
     takes: {
       name: keyName,
-      min_decryption_version: int('the oldest version that decrypts and verifies', { min: 0 }),
-      min_encryption_version: int('the oldest version that encrypts and signs; 0 for the latest alone', { min: 0 }),
-      deletion_allowed: bool('it may be deleted'),
-      exportable: bool('its material may be shown; stays so'),
-      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
-      auto_rotate_period: duration('an hour or more; 0 for never'),
+      min_decryption_version: int('Oldest version that may decrypt and verify', { min: 0 }),
+      min_encryption_version: int('Oldest version that may encrypt and sign; 0 for the latest version only', { min: 0 }),
+      deletion_allowed: bool('Allow deletion of the key'),
+      exportable: bool('Allow export of the key material; cannot be revoked'),
+      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
+      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
     },
     answers: data(keySchema),
   },
-  async (engine, asked, call) =>
+  async (engine, values, call) =>
     keyAnswer(
       await engine.configureKey(pathParam(call, 'name'), {
-        minDecryptionVersion: asked.min_decryption_version,
-        minEncryptionVersion: asked.min_encryption_version,
-        deletionAllowed: asked.deletion_allowed,
-        exportable: asked.exportable,
-        allowPlaintextBackup: asked.allow_plaintext_backup,
-        autoRotatePeriodS: asked.auto_rotate_period,
+        minDecryptionVersion: values.min_decryption_version,
+        minEncryptionVersion: values.min_encryption_version,
+        deletionAllowed: values.deletion_allowed,
+        exportable: values.exportable,
+        allowPlaintextBackup: values.allow_plaintext_backup,
+        autoRotatePeriodS: values.auto_rotate_period,
       }),
     ),
 );
 
-const rotate = operation(
+const rotate = keyOperation(
   'keys-rotate',
   'update',
   {
-    about: 'a new version',
+    about: 'Rotate a key: create a new version',
     takes: {
       name: keyName,
-      managed_key_name: text('of `managed_key`: this or the next'),
-      managed_key_id: text('of `managed_key`'),
+      managed_key_name: text('Name of the managed key, for type `managed_key`; set this or `managed_key_id`'),
+      managed_key_id: text('ID of the managed key, for type `managed_key`'),
     },
     answers: data(keySchema),
   },
@@ -192,37 +194,37 @@ const rotate = operation(
     keyAnswer(await engine.rotateKey(pathParam(call, 'name'), { managedKeyName, managedKeyId })),
 );
 
-const trim = operation(
+const trim = keyOperation(
   'keys-trim',
   'update',
   {
-    about: 'deletes old versions, for ever',
-    takes: { name: keyName, min_available_version: int('the oldest version that stays', { required: true, min: 1 }) },
+    about: 'Delete old versions permanently',
+    takes: { name: keyName, min_available_version: int('Oldest version to keep', { required: true, min: 1 }) },
     answers: data(keySchema),
   },
-  async (engine, asked, call) =>
-    keyAnswer(await engine.trimKey(pathParam(call, 'name'), { minAvailableVersion: asked.min_available_version })),
+  async (engine, values, call) =>
+    keyAnswer(await engine.trimKey(pathParam(call, 'name'), { minAvailableVersion: values.min_available_version })),
 );
 
 const keysConfigJson = ({ disableUpsert }: { readonly disableUpsert: boolean }): string => `{"disable_upsert":${disableUpsert}}`;
 
 const keysConfigAnswer = data(object({ disable_upsert: boolean }));
 
-const readConfig = operation(
+const readConfig = keyOperation(
   'config-keys-read',
   'read',
-  { about: 'settings of all keys', answers: keysConfigAnswer },
+  { about: 'Read the settings for all keys of the mount', answers: keysConfigAnswer },
   async (engine) => ({
     data: keysConfigJson(await engine.readKeysConfig()),
   }),
 );
 
-const writeConfig = operation(
+const writeConfig = keyOperation(
   'config-keys-write',
   'update',
   {
-    about: 'settings of all keys',
-    takes: { disable_upsert: bool('encryption makes no keys', { default: false }) },
+    about: 'Update the settings for all keys of the mount',
+    takes: { disable_upsert: bool('Do not create missing keys on encryption', { default: false }) },
     answers: keysConfigAnswer,
   },
   async (engine, { disable_upsert = false }) => ({
@@ -232,21 +234,21 @@ const writeConfig = operation(
 
 const cacheAnswer = data(object({ size: integer }));
 
-const readCache = operation(
+const readCache = keyOperation(
   'cache-config-read',
   'read',
-  { about: 'size of the cache of keys', answers: cacheAnswer },
+  { about: 'Read the size of the key cache', answers: cacheAnswer },
   async (engine) => ({
     data: JSON.stringify(await engine.readCacheConfig()),
   }),
 );
 
-const writeCache = operation(
+const writeCache = keyOperation(
   'cache-config-write',
   'update',
   {
-    about: 'size of the cache of keys, in force after a reload',
-    takes: { size: int('keys at most: 10 or more, 0 for no such limit', { default: 0, min: 0 }) },
+    about: 'Set the size of the key cache; takes effect after a plugin reload',
+    takes: { size: int('Maximum number of keys: at least 10, or 0 for no limit', { default: 0, min: 0 }) },
     answers: cacheAnswer,
   },
   async (engine, { size = 0 }) => ({
@@ -256,7 +258,7 @@ const writeCache = operation(
 
 export const namesKey = ({ name }: Params): boolean => name !== undefined && isKeyName(name);
 
-/** Keys and their settings, below a mount. */
+/** Routes of keys and their settings, below a mount. */
 export const transitKeyRoutes: readonly Route[] = [
   { path: 'keys', operations: { LIST: list } },
   { path: 'keys/:name', accepts: namesKey, operations: { POST: { ...create, adds: true }, GET: read, DELETE: remove } },

@@ -2,26 +2,26 @@ import { base64, int, object, string, text } from '@transitd/http';
 import { defaultHash, hashNames, randomBytesMax, randomSources } from '@transitd/transit-engine';
 import type { Params } from '../operation/operation.ts';
 
-/** What `random` takes in a mount and in `sys/tools`, but for the number of bytes in the path, which each reads in its own way. */
+/** Fields of `random` in a mount and in `sys/tools`, except the byte count in the path, which each reads in its own way. */
 export const randomFields = {
-  source: text('where they come from', { oneOf: randomSources, default: 'platform' }),
-  bytes: int('the same, where the path does not say it', { default: 32, min: 1, max: randomBytesMax }),
-  format: text('of the bytes', { oneOf: ['hex', 'base64'], default: 'base64' }),
+  source: text('Source of the random bytes', { oneOf: randomSources, default: 'platform' }),
+  bytes: int('Number of random bytes, if the path does not contain it', { default: 32, min: 1, max: randomBytesMax }),
+  format: text('Encoding of the bytes', { oneOf: ['hex', 'base64'], default: 'base64' }),
 };
 export const randomResult = object({ random_bytes: string });
 
-/** One segment alone is a source if it names one, else a number of bytes. */
+/** Returns the fields in the path. A single segment is a source if it names one, else a byte count. */
 export function randomPath({ source, urlbytes }: Params): Readonly<Record<string, string>> {
   if (source === undefined) return {};
   if (urlbytes !== undefined) return { source, urlbytes };
   return randomSources.includes(source) ? { source } : { urlbytes: source };
 }
 
-/** What `hash` takes, in both places. */
+/** Fields of `hash` in a mount and in `sys/tools`. */
 export const hashFields = {
-  urlalgorithm: text('name of the hash', { oneOf: hashNames, aliasOf: 'algorithm' }),
-  algorithm: text('the same, where the path does not name it', { oneOf: hashNames, default: defaultHash }),
-  input: base64('what to hash', { required: true }),
-  format: text('of the sum', { oneOf: ['hex', 'base64'], default: 'hex' }),
+  urlalgorithm: text('Hash algorithm', { oneOf: hashNames, aliasOf: 'algorithm' }),
+  algorithm: text('Hash algorithm, if the path does not contain it', { oneOf: hashNames, default: defaultHash }),
+  input: base64('Data to hash', { required: true }),
+  format: text('Encoding of the hash', { oneOf: ['hex', 'base64'], default: 'hex' }),
 };
 export const hashResult = object({ sum: string });

@@ -13,22 +13,22 @@ import {
 } from '@transitd/http';
 import { defaultHash, hashesSignedAsIs, hashNames, noHash, type SignRequest } from '@transitd/transit-engine';
 import { oneOrBatch } from '../operation/answers.ts';
-import { batchOf, itemMembers, keyName as name, operation, type Use } from './transit-operation.ts';
+import { batchOf, dataOperation, itemMembers, keyName as name, type Use } from './transit-operation.ts';
 
 const { context, key_version } = itemMembers;
-const input = base64('what it is about; required without a batch');
+const input = base64('Input data; required unless `batch_input` is given');
 const wholeMacBytes = 16;
 const hmacHashes = ['sha1', ...hashNames];
 const signatureHashes = [...hmacHashes, noHash];
 
-export const hmac = operation({
+export const hmac = dataOperation({
   name: 'hmac',
   path: { params: ['name', 'urlalgorithm'], required: 1 },
-  about: 'an HMAC',
+  about: 'Compute an HMAC',
   takes: {
     name,
-    urlalgorithm: text('name of the hash', { oneOf: hmacHashes, aliasOf: 'algorithm' }),
-    algorithm: text('the same, where the path does not name it', { oneOf: hmacHashes, default: defaultHash }),
+    urlalgorithm: text('Hash algorithm', { oneOf: hmacHashes, aliasOf: 'algorithm' }),
+    algorithm: text('Hash algorithm, if the path does not contain it', { oneOf: hmacHashes, default: defaultHash }),
     input,
     key_version,
     batch_input: batchOf('input', 'reference'),
@@ -39,24 +39,32 @@ export const hmac = operation({
     const value = urlalgorithm ?? algorithm ?? defaultHash;
     return [{ form: `${name}/${value}`, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
   },
-  ask: (engine, asked, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.signing.hmac(keyName, {
-      algorithm: asked.urlalgorithm ?? asked.algorithm,
-      input: asked.input,
-      keyVersion: asked.key_version,
-      batchInput: asked.batch_input,
+      algorithm: values.urlalgorithm ?? values.algorithm,
+      input: values.input,
+      keyVersion: values.key_version,
+      batchInput: values.batch_input,
     }),
   render: (result) => `"hmac":"${result.hmac}","key_version":${result.keyVersion}`,
 });
 
-export const cmac = operation({
+export const cmac = dataOperation({
   name: 'cmac',
   path: { params: ['name', 'url_mac_length'], required: 1 },
-  about: 'a CMAC',
+  about: 'Compute a CMAC',
   takes: {
     name,
-    url_mac_length: int('bytes of the CMAC, for all items; 0 is all 16', { min: 0, max: wholeMacBytes, aliasOf: 'mac_length' }),
-    mac_length: int('the same, where neither path nor item says it', { default: 0, min: 0, max: wholeMacBytes }),
+    url_mac_length: int('Length of the CMAC in bytes, for all items; 0 means all 16', {
+      min: 0,
+      max: wholeMacBytes,
+      aliasOf: 'mac_length',
+    }),
+    mac_length: int('Length of the CMAC in bytes, if neither the path nor the item sets it', {
+      default: 0,
+      min: 0,
+      max: wholeMacBytes,
+    }),
     input,
     key_version,
     batch_input: batchOf('input', 'mac_length', 'reference'),
@@ -72,33 +80,33 @@ export const cmac = operation({
         parameter: { names: ['mac_length', 'url_mac_length'], value: length },
       }));
   },
-  ask: (engine, asked, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.signing.cmac(keyName, {
-      macLengthForAll: asked.url_mac_length,
-      macLength: asked.mac_length,
-      input: asked.input,
-      keyVersion: asked.key_version,
-      batchInput: asked.batch_input,
+      macLengthForAll: values.url_mac_length,
+      macLength: values.mac_length,
+      input: values.input,
+      keyVersion: values.key_version,
+      batchInput: values.batch_input,
     }),
   render: (result) => `"cmac":"${result.cmac}","key_version":${result.keyVersion}`,
 });
 
-/** How to sign, or how it was signed. */
+/** Fields that sign and verify share. */
 const settings = {
   name,
-  urlalgorithm: text('name of the hash', { oneOf: signatureHashes, aliasOf: 'hash_algorithm' }),
-  hash_algorithm: text('the same, where the path does not name it', { oneOf: signatureHashes, default: defaultHash }),
-  algorithm: text('older name of `hash_algorithm`, of HMACs only: without effect on signatures', {
+  urlalgorithm: text('Hash algorithm', { oneOf: signatureHashes, aliasOf: 'hash_algorithm' }),
+  hash_algorithm: text('Hash algorithm, if the path does not contain it', { oneOf: signatureHashes, default: defaultHash }),
+  algorithm: text('Alias of `hash_algorithm` for HMACs only; no effect on signatures', {
     oneOf: signatureHashes,
     aliasOf: 'hash_algorithm',
   }),
   input,
   context,
-  signature_context: base64('context of Ed25519ctx and Ed25519ph'),
-  prehashed: bool('the input is a digest', { default: false }),
-  signature_algorithm: text('of an RSA key', { oneOf: ['pss', 'pkcs1v15'], default: 'pss' }),
-  marshaling_algorithm: text('of an ECDSA key', { oneOf: ['asn1', 'jws'], default: 'asn1' }),
-  salt_length: text('of PSS: `auto`, `hash` or a number of bytes', {
+  signature_context: base64('Context of Ed25519ctx and Ed25519ph'),
+  prehashed: bool('The input is already a digest', { default: false }),
+  signature_algorithm: text('Signature scheme, for RSA keys', { oneOf: ['pss', 'pkcs1v15'], default: 'pss' }),
+  marshaling_algorithm: text('Signature encoding, for ECDSA keys', { oneOf: ['asn1', 'jws'], default: 'asn1' }),
+  salt_length: text('Salt length of PSS: `auto`, `hash` or a number of bytes', {
     default: 'auto',
     shape: { pattern: '^(auto|hash|[0-9]{1,3})$' },
   }),
@@ -107,37 +115,38 @@ const settings = {
 type Settings = Fields<typeof settings>['values'] & { readonly batch_input?: JsonValue | undefined };
 
 /**
- * The hash of a signature. As in the peers, `algorithm` counts only where `hash_algorithm` was sent empty: absent, its default stands before it.
+ * Returns the hash of a signature. As in the peers, `algorithm` counts only if `hash_algorithm` was sent empty; if it was omitted, its
+ * default wins.
  */
 const signatureHash = ({ urlalgorithm, hash_algorithm = defaultHash, algorithm }: Settings): string =>
   urlalgorithm || hash_algorithm || algorithm || defaultHash;
 
-/** The hash of an HMAC to verify, for which `algorithm` counts, as in the request that made the HMAC. */
+/** Returns the hash of an HMAC to verify. Here `algorithm` counts, as in the request that created the HMAC. */
 const hmacHash = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string =>
   urlalgorithm || hash_algorithm || algorithm || defaultHash;
 
 const withoutEffect = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
 
-/** A hash that was asked for and is not used must not go unnoticed: a verdict would be about another signature than the caller means. */
-const ignoredHash = (asked: Settings): readonly string[] => {
-  const { algorithm = '' } = asked;
-  return algorithm === '' || algorithm === signatureHash(asked) ? [] : [withoutEffect];
+/** Warns about a requested hash that is not used: the verdict would be about another signature than the caller means. */
+const ignoredHash = (values: Settings): readonly string[] => {
+  const { algorithm = '' } = values;
+  return algorithm === '' || algorithm === signatureHash(values) ? [] : [withoutEffect];
 };
 
 /**
- * The hash that is named; where none is and the input is padded as it is, also the hashes whose signature that would be: a DigestInfo carries its
- * hash with it.
+ * Yields the named hash. For `none` with a prehashed input, yields also the hashes whose signature the result would be: a DigestInfo
+ * contains its hash.
  */
-function* uses(asked: Settings, hash: string): Generator<Use> {
+function* uses(values: Settings, hash: string): Generator<Use> {
   const use = (value: string): Use => ({
-    form: `${asked.name}/${value}`,
+    form: `${values.name}/${value}`,
     parameter: { names: ['hash_algorithm', 'algorithm', 'urlalgorithm'], value },
   });
   const named = use(hash);
   yield named;
-  if (hash !== noHash || asked.prehashed !== true) return;
-  for (const input of inputsOf(asked)) {
-    yield named; // one step for each input, whatever is in it
+  if (hash !== noHash || values.prehashed !== true) return;
+  for (const input of inputsOf(values)) {
+    yield named; // one step for each input, so that the caller can check its time slice
     for (const signed of hashesSignedAsIs(Buffer.from(input, 'base64'))) yield use(signed);
   }
 }
@@ -151,24 +160,24 @@ function* inputsOf({ input, batch_input: batch }: Settings): Generator<string> {
   }
 }
 
-const requestOf = (asked: Settings): SignRequest => ({
-  hashAlgorithm: signatureHash(asked),
-  input: asked.input,
-  context: asked.context,
-  signatureContext: asked.signature_context,
-  prehashed: asked.prehashed,
-  signatureAlgorithm: asked.signature_algorithm,
-  marshalingAlgorithm: asked.marshaling_algorithm,
-  saltLength: asked.salt_length,
-  batchInput: asked.batch_input,
+const requestOf = (values: Settings): SignRequest => ({
+  hashAlgorithm: signatureHash(values),
+  input: values.input,
+  context: values.context,
+  signatureContext: values.signature_context,
+  prehashed: values.prehashed,
+  signatureAlgorithm: values.signature_algorithm,
+  marshalingAlgorithm: values.marshaling_algorithm,
+  saltLength: values.salt_length,
+  batchInput: values.batch_input,
 });
 
 const path = { params: ['name', 'urlalgorithm'], required: 1 } as const;
 
-export const sign = operation({
+export const sign = dataOperation({
   name: 'sign',
   path,
-  about: 'a signature',
+  about: 'Sign',
   takes: { ...settings, key_version, batch_input: batchOf('input', 'context', 'reference') },
   answers: oneOrBatch(
     object({ signature: string, key_version: integer }, { public_key: string }),
@@ -176,9 +185,10 @@ export const sign = operation({
   ),
 
   capability: 'update',
-  uses: (asked) => uses(asked, signatureHash(asked)),
+  uses: (values) => uses(values, signatureHash(values)),
   ignored: ignoredHash,
-  ask: (engine, asked, { keyName }) => engine.signing.sign(keyName, { ...requestOf(asked), keyVersion: asked.key_version }),
+  execute: (engine, values, { keyName }) =>
+    engine.signing.sign(keyName, { ...requestOf(values), keyVersion: values.key_version }),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
     const members = `"signature":"${signature}","key_version":${keyVersion}`;
     return publicKey === undefined
@@ -188,35 +198,35 @@ export const sign = operation({
   failedItem: '"key_version":0,',
 });
 
-export const verify = operation({
+export const verify = dataOperation({
   name: 'verify',
   path,
-  about: 'whether a signature or a MAC is right: exactly one of `signature`, `hmac`, `cmac`',
+  about: 'Verify a signature, an HMAC or a CMAC; give exactly one of `signature`, `hmac` and `cmac`',
   takes: {
     ...settings,
-    signature: text('to verify'),
-    hmac: text('to verify'),
-    cmac: text('to verify'),
+    signature: text('Signature to verify'),
+    hmac: text('HMAC to verify'),
+    cmac: text('CMAC to verify'),
     batch_input: batchOf('input', 'context', 'signature', 'hmac', 'cmac', 'reference'),
   },
   answers: oneOrBatch(object({ valid: boolean })),
 
   capability: 'update',
-  uses: (asked) => uses(asked, verifiesHmac(asked) ? hmacHash(asked) : signatureHash(asked)),
-  ignored: (asked) => (verifiesHmac(asked) ? [] : ignoredHash(asked)),
-  ask: (engine, asked, { keyName }) =>
+  uses: (values) => uses(values, verifiesHmac(values) ? hmacHash(values) : signatureHash(values)),
+  ignored: (values) => (verifiesHmac(values) ? [] : ignoredHash(values)),
+  execute: (engine, values, { keyName }) =>
     engine.signing.verify(keyName, {
-      ...requestOf(asked),
-      hmacAlgorithm: hmacHash(asked),
-      signature: asked.signature,
-      hmac: asked.hmac,
-      cmac: asked.cmac,
+      ...requestOf(values),
+      hmacAlgorithm: hmacHash(values),
+      signature: values.signature,
+      hmac: values.hmac,
+      cmac: values.cmac,
     }),
   render: ({ valid }) => `"valid":${valid}`,
   failedItem: '"valid":false,',
 });
 
-/** Whether HMACs are to be verified. A batch in which another kind is as well is refused by the engine. */
+/** Returns whether the request verifies HMACs. The engine refuses a batch that mixes kinds. */
 function verifiesHmac({ hmac = '', batch_input }: Settings & { readonly hmac?: string | undefined }): boolean {
   if (batch_input === undefined || batch_input === null) return hmac !== '';
   return (
@@ -227,7 +237,7 @@ function verifiesHmac({ hmac = '', batch_input }: Settings & { readonly hmac?: s
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-/** The lengths that a request for CMACs comes to: its own, and those of its items that have one. */
+/** Returns the CMAC lengths that a request uses: its own, and those of its items that have one. */
 function lengthsIn(batchInput: JsonValue | undefined, own: number): readonly number[] {
   const lengths = new Set([own]);
   if (Array.isArray(batchInput)) {

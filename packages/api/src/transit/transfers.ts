@@ -3,92 +3,103 @@ import { base64, bool, duration, int, map, object, permissionDenied, string, tex
 import { isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
 import { data, written } from '../operation/answers.ts';
 import { type GuardedOperation, type Params, pathParam, type Route } from '../operation/operation.ts';
-import { namesKey, operation } from './keys.ts';
+import { keyOperation, namesKey } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
-/** Fields of what comes in wrapped, for a new key and for a new version alike. */
-const hash_function = text('of RSA-OAEP', { oneOf: ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'], default: 'SHA256' });
+/** Fields of wrapped key material, for a new key and for a new version. */
+const hash_function = text('Hash function of RSA-OAEP', {
+  oneOf: ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'],
+  default: 'SHA256',
+});
 const material = {
   name: keyName,
-  ciphertext: base64('an AES key wrapped by the wrapping key, and the material wrapped by that; this or `public_key`'),
+  ciphertext: base64(
+    'AES key wrapped with the wrapping key, followed by the key material wrapped with the AES key; set this or `public_key`',
+  ),
   hash_function,
-  public_key: text('PEM: a key that only verifies and encrypts'),
+  public_key: text('Public key in PEM; the imported key can only verify and encrypt'),
 };
 
 const importableTypes = keyTypeNames.filter((name) => !['managed_key', 'ml-dsa', 'hybrid'].includes(name));
 
-const importKey = operation(
+const importKey = keyOperation(
   'keys-import',
   'update',
   {
-    about: 'a key from elsewhere',
+    about: 'Import a key',
     takes: {
       ...material,
-      type: text('what kind of key', { required: true, oneOf: importableTypes }),
-      allow_rotation: bool('it may be rotated', { default: false }),
-      derived: bool('a key of its own for each context'),
-      context: base64('read, without effect'),
-      convergent_encryption: bool('as for a key that is made here'),
-      exportable: bool('its material may be shown; stays so'),
-      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
-      auto_rotate_period: duration('an hour or more; 0 for never'),
+      type: text('Type of the key', { required: true, oneOf: importableTypes }),
+      allow_rotation: bool('Allow rotation of the imported key', { default: false }),
+      derived: bool('Derive a separate key for each context'),
+      context: base64('Accepted, without effect'),
+      convergent_encryption: bool('Enable convergent encryption; requires `derived`'),
+      exportable: bool('Allow export of the key material; cannot be revoked'),
+      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
+      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
     },
     answers: written,
   },
-  async ({ transfers }, asked, call) => ({
+  async ({ transfers }, values, call) => ({
     warnings: await transfers.importKey(pathParam(call, 'name'), {
-      ciphertext: asked.ciphertext,
-      hashFunction: asked.hash_function,
-      publicKey: asked.public_key,
-      type: asked.type,
-      allowRotation: asked.allow_rotation,
-      derived: asked.derived,
-      context: asked.context,
-      convergentEncryption: asked.convergent_encryption,
-      exportable: asked.exportable,
-      allowPlaintextBackup: asked.allow_plaintext_backup,
-      autoRotatePeriodS: asked.auto_rotate_period,
+      ciphertext: values.ciphertext,
+      hashFunction: values.hash_function,
+      publicKey: values.public_key,
+      type: values.type,
+      allowRotation: values.allow_rotation,
+      derived: values.derived,
+      context: values.context,
+      convergentEncryption: values.convergent_encryption,
+      exportable: values.exportable,
+      allowPlaintextBackup: values.allow_plaintext_backup,
+      autoRotatePeriodS: values.auto_rotate_period,
     }),
   }),
 );
 
-const importVersion = operation(
+const importVersion = keyOperation(
   'keys-import-version',
   'update',
   {
-    about: 'a version from elsewhere, of a key from elsewhere',
-    takes: { ...material, version: int('the version that gets its private key; absent for a new one', { min: 0 }) },
+    about: 'Import a version of an imported key',
+    takes: { ...material, version: int('Version whose private key is imported; omit to create a new version', { min: 0 }) },
     answers: written,
   },
-  async ({ transfers }, asked, call) => ({
+  async ({ transfers }, values, call) => ({
     warnings: await transfers.importVersion(pathParam(call, 'name'), {
-      ciphertext: asked.ciphertext,
-      hashFunction: asked.hash_function,
-      publicKey: asked.public_key,
-      version: asked.version,
+      ciphertext: values.ciphertext,
+      hashFunction: values.hash_function,
+      publicKey: values.public_key,
+      version: values.version,
     }),
   }),
 );
 
-const wrappingKey = operation(
+const wrappingKey = keyOperation(
   'wrapping-key',
   'read',
-  { about: 'the RSA key under which imports come wrapped', answers: data(object({ public_key: string })) },
+  { about: 'Read the RSA public key that wraps imported keys', answers: data(object({ public_key: string })) },
   async ({ transfers }) => ({
     data: JSON.stringify({ public_key: await transfers.wrappingKey() }),
   }),
 );
 
 const exportTypes = ['encryption-key', 'signing-key', 'hmac-key', 'cmac-key', 'public-key', 'certificate-chain'];
-const versionAsked = text('`latest`, `3` or `v3`; all when absent', { shape: { pattern: '^(latest|v?[0-9]{1,9})$' } });
+const versionAsked = text('Key version: `latest`, `3` or `v3`; all versions if omitted', {
+  shape: { pattern: '^(latest|v?[0-9]{1,9})$' },
+});
 const exported = data(object({ name: string, type: string, keys: map(string) }));
 
-const exportKey = operation(
+const exportKey = keyOperation(
   'export',
   'read',
   {
-    about: 'what a key consists of',
-    takes: { key_type: text('which part', { required: true, oneOf: exportTypes }), name: keyName, version: versionAsked },
+    about: 'Export key material',
+    takes: {
+      key_type: text('Part of the key to export', { required: true, oneOf: exportTypes }),
+      name: keyName,
+      version: versionAsked,
+    },
     answers: exported,
   },
   async ({ transfers }, { key_type: exportType = '', version }, call, principal) => {
@@ -103,13 +114,13 @@ const exportKey = operation(
   },
 );
 
-/** `3` and `v3` are one version; what `latest` is, the key says. */
+/** Returns the other spelling of a version: `3` and `v3` are the same. `latest` is resolved once the key is read. */
 const otherVersion = (version: string): readonly string[] => {
   const [, number] = /^v?([0-9]{1,9})$/.exec(version) ?? [];
   return number === undefined ? [] : [String(Number(number)), `v${Number(number)}`];
 };
 
-/** Decision 29: "latest", "v1" and all of them come to versions, each of which has a path of its own. */
+/** Refuses an export if the path of any exported version is denied, in any spelling (decision 29). */
 function checkVersions(
   principal: Principal,
   path: string,
@@ -121,7 +132,7 @@ function checkVersions(
   }
 }
 
-/** The one place where key material becomes text: the answer is text. */
+/** Returns key material as JSON text: the only place where it becomes a string. */
 function exportJson({ name, type, versions }: KeyExport): string {
   const keys = Object.fromEntries(
     versions.map(({ version, form, material: bytes }) => [
@@ -132,11 +143,11 @@ function exportJson({ name, type, versions }: KeyExport): string {
   return JSON.stringify({ name, type, keys });
 }
 
-const byokExport = operation(
+const byokExport = keyOperation(
   'byok-export',
   'read',
   {
-    about: 'a key, wrapped by another one as imports take it',
+    about: 'Export a key wrapped with another key, in the format of imports',
     takes: { destination: keyName, source: keyName, version: versionAsked, hash: hash_function },
     answers: exported,
   },
@@ -157,57 +168,61 @@ const byokExport = operation(
 const namesBoth = ({ destination, source }: Params): boolean =>
   destination !== undefined && source !== undefined && isKeyName(destination) && isKeyName(source);
 
-const backup = operation(
+const backup = keyOperation(
   'backup',
   'read',
-  { about: 'a whole key, in clear', takes: { name: keyName }, answers: data(object({ backup: string })) },
+  {
+    about: 'Back up a key in plaintext, with all versions and settings',
+    takes: { name: keyName },
+    answers: data(object({ backup: string })),
+  },
   async ({ transfers }, _values, call) => ({
     data: `{"backup":"${toBase64(await transfers.backupKey(pathParam(call, 'name')))}"}`,
   }),
 );
 
 const backupFields = {
-  backup: text('what backup answered', { required: true }),
-  force: bool('in the place of a key of that name', { default: false }),
+  backup: text('Backup, as returned by `backup`', { required: true }),
+  force: bool('Replace an existing key of the same name', { default: false }),
 };
 
 const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }): GuardedOperation =>
-  operation(
+  keyOperation(
     'restore',
     'update',
-    { about: 'a key from its backup', takes, answers: written },
-    async ({ transfers }, asked, { params }, principal) => {
-      // Decision 13: the name that is used may be the one in the backup.
+    { about: 'Restore a key from a backup', takes, answers: written },
+    async ({ transfers }, values, { params }, principal) => {
+      // Decision 13: the name may come from the backup.
       const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
-      await transfers.restoreKey({ backup: asked.backup, name: params.name, force: asked.force, mayRestore });
+      await transfers.restoreKey({ backup: values.backup, name: params.name, force: values.force, mayRestore });
       return {};
     },
   );
 
-/** As text, and wipes the bytes. */
+/** Encodes the bytes as base64 and wipes them. */
 function toBase64(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
   bytes.fill(0);
   return text;
 }
 
-const exportedAs = ({ mount, key_type, name, version = '' }: Params): readonly string[] =>
+const otherExportPaths = ({ mount, key_type, name, version = '' }: Params): readonly string[] =>
   otherVersion(version).map((each) => `${mount}/export/${key_type}/${name}/${each}`);
-const wrappedAs = ({ mount, destination, source, version = '' }: Params): readonly string[] =>
+const otherWrappedPaths = ({ mount, destination, source, version = '' }: Params): readonly string[] =>
   otherVersion(version).map((each) => `${mount}/byok-export/${destination}/${source}/${each}`);
 
-/** Key material on its way in and out, below a mount. */
+/** Routes of key import, export, backup and restore, below a mount. */
 export const transitTransferRoutes: readonly Route[] = [
   { path: 'wrapping_key', operations: { GET: { ...wrappingKey, mayWrite: true } } },
   { path: 'keys/:name/import', accepts: namesKey, operations: { POST: { ...importKey, adds: true } } },
   { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: { ...importVersion, adds: true } } },
   { path: 'export/:key_type/:name', accepts: namesKey, operations: { GET: exportKey } },
-  { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: { ...exportKey, sameAs: exportedAs } } },
+  { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: { ...exportKey, sameAs: otherExportPaths } } },
   { path: 'byok-export/:destination/:source', accepts: namesBoth, operations: { GET: byokExport } },
   {
     path: 'byok-export/:destination/:source/:version',
     accepts: namesBoth,
-    operations: { GET: { ...byokExport, sameAs: wrappedAs } },
+    operations: { GET: { ...byokExport, sameAs: otherWrappedPaths } },
   },
   { path: 'backup/:name', accepts: namesKey, operations: { GET: { ...backup, mayWrite: true } } },
   { path: 'restore', operations: { POST: restore(backupFields) } },

@@ -20,22 +20,23 @@ import {
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn, type TransitEngine } from '@transitd/transit-engine';
-import type { Call, Context, Described, GuardedOperation, Params } from '../operation/operation.ts';
+import type { Call, Context, GuardedOperation, OperationDescription, Params } from '../operation/operation.ts';
 
-/** The engine of the mount that the path begins with. */
+/** Returns the engine of the mount in the path. */
 export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
   const engine = mounts.engines.get(params.mount ?? '');
-  if (engine === undefined) throw noHandler(path); // it was removed since the route was taken
+  if (engine === undefined) throw noHandler(path); // removed since the request was routed
   return engine;
 }
 
 /**
- * A status that a caller may choose for a batch of which a part failed (decision 38): one that carries a body.
- * Undefined when it is not one.
+ * Returns the status for a batch with some failed items (decision 38): the requested one if it may carry a body, else undefined.
  */
-function partialFailureStatus(asked: number | undefined): number | undefined {
-  if (asked === undefined || asked === 0) return 400;
-  return asked >= 200 && asked <= 599 && asked !== 204 && asked !== 205 && asked !== 304 ? asked : undefined;
+function partialFailureStatus(requested: number | undefined): number | undefined {
+  if (requested === undefined || requested === 0) return 400;
+  return requested >= 200 && requested <= 599 && requested !== 204 && requested !== 205 && requested !== 304
+    ? requested
+    : undefined;
 }
 
 const badOverride = 'invalid HTTP response code override from partial_failure_response_code, reverting to 400';
@@ -45,7 +46,7 @@ const isFailure = <R>(result: ItemResult<R>): result is Extract<ItemResult<R>, {
 async function batchReply<R extends object>(
   { render, failedItem = '' }: Pick<DataOperation<FieldSchema, R>, 'render' | 'failedItem'>,
   { results, outcome }: BatchReply<R>,
-  asked: number | undefined,
+  requestedStatus: number | undefined,
   warnings: readonly string[],
 ): Promise<Reply> {
   const items: string[] = [];
@@ -54,21 +55,21 @@ async function batchReply<R extends object>(
     const members = isFailure(result) ? `${failedItem}"error":${JSON.stringify(result.error)}` : render(result, true);
     items.push(`{${members},"reference":${JSON.stringify(result.reference)}}`);
   }
-  const override = partialFailureStatus(asked);
+  const override = partialFailureStatus(requestedStatus);
   const all = override === undefined ? [...warnings, badOverride] : warnings;
   const status = outcome === 'all_ok' ? 200 : outcome === 'all_failed' ? 400 : (override ?? 400);
   return { status, body: envelope(`{"batch_results":[${items.join()}]}`, all) };
 }
 
-/** A value that an operation will use. */
+/** A value that an operation will use, for policies that deny it. */
 export interface Use {
-  /** The rest of a path that names the value, after the operation's word. */
+  /** The part of the path after the operation's word that names the value. */
   readonly form: string;
-  /** The value where a policy names parameters, by the names under which a request gives it; absent where it is no parameter. */
+  /** The value as a policy parameter, with the names under which a request can send it; absent if it is not a parameter. */
   readonly parameter?: { readonly names: readonly string[]; readonly value: ParameterValue };
 }
 
-/** Whether a policy denies one of the values that a request comes to, by its path or as a parameter. Work in turns. */
+/** Returns whether a policy denies one of the values, by its path or as a parameter. Works in time slices. */
 async function isUsedDenied(
   principal: Principal,
   { path, base }: { readonly path: string; readonly base: string },
@@ -87,42 +88,42 @@ async function isUsedDenied(
   return false;
 }
 
-/** What distinguishes one operation on data from the others. */
-interface DataOperation<S extends FieldSchema, R extends object> extends Described<S> {
+/** Declaration of one operation on data. */
+interface DataOperation<S extends FieldSchema, R extends object> extends OperationDescription<S> {
   readonly name: string;
-  /** Its path behind the word: what `:mount/<word>` is followed by, the last of it optional where `required` says so. */
+  /** Path parameters after `:mount/<word>`; those after the first `required` ones are optional. */
   readonly path: { readonly params: readonly string[]; readonly required: number };
   readonly takes: S;
-  /** Absent where the key's existence decides which right is needed. */
+  /** Absent if the required capability depends on whether the key exists. */
   readonly capability?: 'update';
-  /** It may make a key on the way. */
+  /** It may create a missing key. */
   readonly mayWrite?: true;
   /**
-   * The values that will really be used (decisions 13 and 87), where they may come from the body, from inside an input, or be a default. One after
-   * the other: a batch may have one for each item.
+   * Yields the values that will actually be used (decisions 13 and 87) if they may come from the body, from an input or from a default.
+   * Lazy, because a batch may have one for each item.
    */
-  uses?(asked: Fields<S>['values']): Iterable<Use>;
-  /** The path's parameters as fields, where what they are depends on what they hold. */
+  uses?(values: Fields<S>['values']): Iterable<Use>;
+  /** Maps path parameters to fields, if their meaning depends on their value. */
   pathFields?(params: Params): Readonly<Record<string, string>>;
-  ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
-  /** Members of one result, as JSON text; some are called otherwise within a batch. */
+  execute(engine: TransitEngine, values: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
+  /** Returns the members of one result as JSON text; some have another name in a batch. */
   render(result: R, inBatch: boolean): string;
-  /** Members that stand beside the error of a failed item. */
+  /** Members next to `error` in a failed item, as JSON text. */
   readonly failedItem?: string;
-  /** Members that were sent and are not used, in words for the caller. */
-  ignored?(asked: Fields<S>['values']): readonly string[];
-  /** What the caller should know. */
+  /** Returns warnings about members that were sent but are not used. */
+  ignored?(values: Fields<S>['values']): readonly string[];
+  /** Returns warnings about the result. */
   warnings?(result: R): readonly string[];
 }
 
 interface Caller {
-  /** Empty where the path names no key. */
+  /** Empty if the path names no key. */
   readonly keyName: string;
   readonly principal: Principal;
   readonly path: string;
 }
 
-/** An operation and the shape of its path. */
+/** An operation and the parameters of its path. */
 export interface DataRoute {
   readonly operation: GuardedOperation;
   readonly params: readonly string[];
@@ -130,38 +131,38 @@ export interface DataRoute {
 }
 
 const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', minLength: 1, maxLength: 512 } as const;
-/** In the path. */
-export const keyName = text('name of the key', { required: true, shape: isKeyNamed });
+/** Path parameter. */
+export const keyName = text('Name of the key', { required: true, shape: isKeyNamed });
 
-/** Of every operation that takes a batch. */
+/** Fields of every operation that accepts a batch. */
 const ofBatches = {
-  partial_failure_response_code: int('status of a batch of which some items failed; not 204, 205 or 304', {
+  partial_failure_response_code: int('HTTP status if some items of a batch fail; not 204, 205 or 304', {
     default: 400,
     min: 200,
     max: 599,
   }),
 } as const satisfies FieldSchema;
 
-/** Members of one item of a batch, read by the engine itself: their kinds are strict. */
+/** Members of a batch item. The engine reads them itself and does not convert types. */
 export const itemMembers = {
-  plaintext: base64('what to encrypt', { required: true }),
-  ciphertext: text('what to decrypt, with its prefix', { required: true }),
-  context: base64('context of a derived key'),
-  associated_data: base64('authenticated with it, and not in it'),
-  nonce: base64('where the key takes one'),
-  key_version: int('0 is the latest', { min: 0 }),
-  padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
-  decrypt_padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
-  encrypt_padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
-  input: base64('what it is about'),
-  signature: text('to verify'),
-  hmac: text('to verify'),
-  cmac: text('to verify'),
-  mac_length: int('bytes of the CMAC; 0 is all 16', { min: 0, max: 16 }),
-  reference: text('comes back with the result of this item'),
+  plaintext: base64('Plaintext', { required: true }),
+  ciphertext: text('Ciphertext, with its prefix', { required: true }),
+  context: base64('Key derivation context'),
+  associated_data: base64('Additional authenticated data; not part of the ciphertext'),
+  nonce: base64('Nonce, if the key accepts one'),
+  key_version: int('Key version; 0 for the latest', { min: 0 }),
+  padding_scheme: text('Padding scheme, for RSA keys', { oneOf: ['oaep', 'pkcs1v15'] }),
+  decrypt_padding_scheme: text('Padding scheme for decryption, for RSA keys', { oneOf: ['oaep', 'pkcs1v15'] }),
+  encrypt_padding_scheme: text('Padding scheme for encryption, for RSA keys', { oneOf: ['oaep', 'pkcs1v15'] }),
+  input: base64('Input data'),
+  signature: text('Signature to verify'),
+  hmac: text('HMAC to verify'),
+  cmac: text('CMAC to verify'),
+  mac_length: int('Length of the CMAC in bytes; 0 means all 16', { min: 0, max: 16 }),
+  reference: text('Returned with the result of this item'),
 } as const satisfies FieldSchema;
 
-/** Inputs at once, in the place of one. */
+/** Returns the field `batch_input`, whose items have these members. */
 export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Field<'any'> {
   const items: JsonSchema = object({}, Object.fromEntries(members.map((name) => [name, schemaOf(itemMembers[name])])));
   const required = members.filter((name) => 'required' in itemMembers[name]);
@@ -171,11 +172,11 @@ export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Fiel
     maxItems: batchItemsMax,
     items: { ...items, ...(required.length > 0 && { required }) },
   };
-  return any('inputs of a batch; with it, the input beside it is not looked at', { shape });
+  return any('Items of a batch; if given, the single input is ignored', { shape });
 }
 
-/** The members of the body and of the path become fields, deny rules are asked, the engine answers, and its answer becomes text. */
-export function operation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
+/** Makes the operation: reads the fields, checks deny rules, calls the engine and renders its result. */
+export function dataOperation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
   const { name, capability, mayWrite } = data;
   const named = data.path.params.includes('name') && { name: keyName };
   const batched = 'batch_input' in data.takes && ofBatches;
@@ -190,14 +191,14 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     const uses = data.uses?.(values as Fields<S>['values']);
     if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses))) throw permissionDenied();
     const caller = { keyName: params.name ?? '', principal, path };
-    const reply = await data.ask(engineOf(services, call), values as Fields<S>['values'], caller);
+    const reply = await data.execute(engineOf(services, call), values as Fields<S>['values'], caller);
     if ('outcome' in reply) {
       return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);
     }
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
-  /** Other spellings of the path: `cmac/k/0x8` is `cmac/k/8`. A value that the path leaves to the body is looked at there. */
+  /** Returns other spellings of the path: `cmac/k/0x8` is `cmac/k/8`. Values from the body are checked in `run`. */
   const sameAs = (params: Params): readonly string[] => {
     const { mount = '', ...pathParams } = params;
     if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
@@ -205,7 +206,7 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
       const { values } = fields(takes, {}, data.pathFields?.(pathParams) ?? pathParams);
       return Array.from(data.uses(values as Fields<S>['values']), ({ form }) => `${mount}/${name}/${form}`);
     } catch {
-      return []; // the operation refuses it
+      return []; // the operation will refuse it
     }
   };
   return {

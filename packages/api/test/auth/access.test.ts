@@ -15,7 +15,7 @@ describe('the endpoints of access', () => {
   };
   const from = (address: string) => ({ 'X-Forwarded-For': address });
 
-  it('take a token only from where it is bound to', async () => {
+  it('accept a token only from its bound CIDR blocks', async () => {
     await at.ask('POST auth/token/roles/r', { body: { token_bound_cidrs: '10.0.0.0/8', allowed_policies: 'default' } });
     const { auth } = (await at.ask('POST auth/token/create/r', { body: {} })).body;
     const self = async (address: string) =>
@@ -23,7 +23,7 @@ describe('the endpoints of access', () => {
     expect([await self('10.1.1.1'), await self('192.0.2.1')]).to.deep.equal([200, 403]);
   });
 
-  it('refuse a caller that asks too often before they look at its token, and count each one for itself', async () => {
+  it('refuse a caller above its rate limit before they check its token, and count callers separately', async () => {
     await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'transit/', rate: 1, interval: '1m' } });
     await at.ask('POST sys/quotas/config', { body: { enable_rate_limit_response_headers: true } });
     const ask = (address: string, token: string | null = null) => at.ask('GET transit/keys/k', { token, headers: from(address) });
@@ -41,7 +41,7 @@ describe('the endpoints of access', () => {
     expect((await at.ask('GET sys/seal-status', { headers: from('192.0.2.1') })).status).to.equal(200);
   });
 
-  it('count by token where a quota says so, wherever it is used from, and by address without a good one, before the body is read', async () => {
+  it('count by token if a quota says so, from any address, and by address without a valid token, before the body is read', async () => {
     await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'transit/', rate: 1, interval: '1m', group_by: 'token' } });
     expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.group_by).to.equal('token');
     const newToken = async () => (await at.ask('POST auth/token/create', { body: {} })).body.auth.client_token as string;
@@ -69,7 +69,7 @@ describe('the endpoints of access', () => {
     expect([await login('web'), await login('web'), await login('other')]).to.deep.equal([200, 429, 200]);
   });
 
-  it('refuse a quota on a path that leads nowhere', async () => {
+  it('refuse a quota on a path that no mount serves', async () => {
     for (const path of ['nowhere/', 'auth/nowhere/', 'transi/'])
       expect((await at.ask('POST sys/quotas/rate-limit/q', { body: { path, rate: 1 } })).status, path).to.equal(400);
     for (const path of ['', 'transit/', 'transit/encrypt/k', 'sys/tools/', 'auth/token/'])
@@ -82,7 +82,7 @@ describe('the endpoints of access', () => {
     expect(login.status).to.equal(413);
   });
 
-  it('answer alike for methods of another kind, and for none', async () => {
+  it('answer alike for methods of another type and for missing ones', async () => {
     await at.ask('POST sys/auth/up', { body: { type: 'userpass' } });
     expect((await at.ask('POST auth/up/login', { token: null, body: {} })).status).to.equal(404);
     expect((await at.ask('POST auth/none/login', { token: null, body: {} })).status).to.equal(404);
@@ -108,13 +108,13 @@ describe('the endpoints of access', () => {
     expect((await at.ask('GET auth/token/lookup-self', { token: auth.client_token })).body.data.role).to.equal('r');
   });
 
-  it('clear what ended tokens left', async () => {
+  it('delete records of revoked tokens', async () => {
     const { auth } = (await at.ask('POST auth/token/create', { body: { policies: ['p'] } })).body;
     await at.ask('POST auth/token/create', { token: auth.client_token, body: {} });
     expect((await at.ask('POST auth/token/tidy')).status).to.equal(202);
   });
 
-  it('lead a command line to its mount, where its token may do anything', async () => {
+  it('show a command line its mount if its token has any capability there', async () => {
     const token = await tokenWith('path "transit/keys/k" { capabilities = ["read"] } path "other/*" { capabilities = ["read"] }');
     const mount = await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token });
     expect([mount.status, mount.body.data.path, mount.body.data.type]).to.deep.equal([200, 'transit/', 'transit']);
@@ -129,7 +129,7 @@ describe('the endpoints of access', () => {
     expect((await at.ask('GET sys/internal/ui/mounts/transit', { token: null })).status).to.equal(403);
   });
 
-  it('show what the policies of a token come to', async () => {
+  it('show the effective rules of a token’s policies', async () => {
     const token = await tokenWith(
       'path "sys/internal/ui/resultant-acl" { capabilities = ["read"] } path "a/*" { capabilities = ["update", "list"] } path "b/+/c" { capabilities = ["deny"] }',
     );
@@ -140,7 +140,7 @@ describe('the endpoints of access', () => {
     });
   });
 
-  it('deny tools by the path of what is really asked', async () => {
+  it('deny tools by the path of the value that is used', async () => {
     const token = await tokenWith(
       'path "sys/tools/*" { capabilities = ["update"] } path "sys/tools/hash/sha2-512" { capabilities = ["deny"] } path "sys/tools/random/16" { capabilities = ["deny"] }',
     );

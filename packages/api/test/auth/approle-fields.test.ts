@@ -3,7 +3,7 @@ import { type Served, served } from '../served.ts';
 
 const role = 'auth/ar/role/web';
 
-describe('one member of an approle role at a path of its own', () => {
+describe('a field of an approle role at its own path', () => {
   let at: Served;
   beforeEach(async () => {
     at = await served();
@@ -71,20 +71,20 @@ describe('one member of an approle role at a path of its own', () => {
       expect((await at.ask('GET auth/ar/role/none')).status, 'no role is made').to.equal(404);
     });
 
-  it('is bound to the rules of the whole role', async () => {
+  it('is validated as in the whole role', async () => {
     expect((await at.ask(`POST ${role}/token-max-ttl`, { body: { token_max_ttl: 30 } })).status).to.equal(400);
     expect((await at.ask(`POST ${role}/policies`, { body: { token_policies: 'root' } })).status).to.equal(400);
     expect((await at.ask(`POST ${role}/bind-secret-id`, { body: { bind_secret_id: false } })).status).to.equal(204);
     expect((await at.ask(`DELETE ${role}/secret-id-bound-cidrs`)).status, 'nothing would bind a login').to.equal(400);
   });
 
-  it('says that secret ids are never local, and is there for approle alone', async () => {
+  it('reports that secret IDs are never local, and exists only for approle', async () => {
     expect((await at.ask(`GET ${role}/local-secret-ids`)).body.data).to.deep.equal({ local_secret_ids: false });
     await at.ask('POST sys/auth/j', { body: { type: 'jwt' } });
     expect((await at.ask('GET auth/j/role/web/token-ttl')).status).to.equal(404);
   });
 
-  it('needs the right for its own path', async () => {
+  it('requires the capability on its own path', async () => {
     await at.ask('POST sys/policies/acl/p', { body: { policy: `path "${role}/token-ttl" { capabilities = ["read"] }` } });
     const token = (await at.ask('POST auth/token/create', { body: { policies: ['p'] } })).body.auth.client_token;
     expect((await at.ask(`GET ${role}/token-ttl`, { token })).status).to.equal(200);
@@ -93,7 +93,7 @@ describe('one member of an approle role at a path of its own', () => {
     expect((await at.ask(`GET ${role}/policies`, { token })).status).to.equal(403);
   });
 
-  it('is denied where the whole role is, at its other path, and by its older name', async () => {
+  it('is denied if the whole role, its other path or its alias is denied', async () => {
     const policy = `
       path "auth/ar/role/+/*" { capabilities = ["read", "update", "delete"] }
       path "auth/ar/role/Admin" { capabilities = ["deny"] }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { JsonSchema, Verb } from '@transitd/http';
 import { expect } from 'chai';
 import { openApi, type Place } from '../../src/openapi/openapi.ts';
-import type { Described, Operation, Route } from '../../src/operation/operation.ts';
+import type { Operation, OperationDescription, Route } from '../../src/operation/operation.ts';
 import { allRoutes } from '../../src/routes.ts';
 import { batchOf, itemMembers } from '../../src/transit/transit-operation.ts';
 import { type Served, served } from '../served.ts';
@@ -34,7 +34,7 @@ const shown = (path: string, method: string): Shown | undefined => document.path
 const methods = { GET: 'get', LIST: 'get', POST: 'post', DELETE: 'delete' } as const;
 
 /** Every operation of the router, where it lies with these mounts and methods; said once more, in other words than the document's. */
-function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; described: Described }> {
+function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; described: OperationDescription }> {
   for (const { path, operations } of routes as readonly Route[]) {
     for (const [verb, operation] of Object.entries(operations) as [Verb, Operation][]) {
       const places = path.startsWith(':mount/') ? mounts : path.startsWith('auth/:method/') ? logins : [{ path: '', type: '' }];
@@ -43,13 +43,13 @@ function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; 
         if (described === undefined) continue;
         const at = path.replace(/^:mount/, place.path).replace(/^auth\/:method/, `auth/${place.path}`);
         const segments = at.split('/').map((segment) => (/^[:*]/.test(segment) ? `{${segment.slice(1)}}` : segment));
-        yield { path: `/${segments.join('/')}`, verb, operation, described: described as Described };
+        yield { path: `/${segments.join('/')}`, verb, operation, described: described as OperationDescription };
       }
     }
   }
 }
 
-describe('the document of the API', () => {
+describe('the OpenAPI document', () => {
   it('has every route of the router, and nothing else but health', () => {
     const wanted = [...placed()].map(({ path, verb }) => `${methods[verb]} ${path}`);
     const there = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -61,7 +61,7 @@ describe('the document of the API', () => {
     expect(there).not.to.include('post /auth/jwt-here/login/{name}');
   });
 
-  it('has every field that an operation declares, with what it is', () => {
+  it('has every declared field, with a description', () => {
     const missing: string[] = [];
     for (const { path, verb, described } of placed()) {
       const operation = shown(path, methods[verb]);
@@ -89,7 +89,7 @@ describe('the document of the API', () => {
         ).to.include('list');
   });
 
-  it('gives every operation an id of its own, and resolves every reference', () => {
+  it('gives every operation a unique id, and resolves every reference', () => {
     const ids = Object.values(document.paths).flatMap((item) => Object.values(item).map(({ operationId }) => operationId));
     expect(new Set(ids).size).to.equal(ids.length);
     for (const [, reference = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
@@ -99,7 +99,7 @@ describe('the document of the API', () => {
     }
   });
 
-  it('says of every operation what it answers, and whether it needs a token', () => {
+  it('shows the responses of every operation, and whether it needs a token', () => {
     for (const { path, verb, operation } of placed()) {
       const { responses, security } = shown(path, methods[verb]) as Shown;
       const answers = Object.keys(responses).filter((status) => status.startsWith('2'));
@@ -109,7 +109,7 @@ describe('the document of the API', () => {
     }
   });
 
-  it('declares what is read: bodies are looked at in few places, and fields come from what is declared', () => {
+  it('declares everything that is read: few files read bodies, and fields come from declarations', () => {
     const folder = join(import.meta.dirname, '../../src');
     const readers = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
       if (!name.endsWith('.ts') || name.startsWith('pipeline/')) return false;
@@ -118,7 +118,7 @@ describe('the document of the API', () => {
     });
     expect(readers.toSorted()).to.deep.equal([
       'openapi/openapi.ts', // what an operation declares that reads its body itself
-      'operation/operation.ts', // asked(): where fields are read
+      'operation/operation.ts', // readFields(): where fields are read
       'operation/rights.ts', // values that policies restrict
       'sys/auth.ts', // the fields of `config`
       'sys/mounts.ts', // the same
@@ -145,24 +145,24 @@ describe('sys/internal/specs/openapi', () => {
     return Object.keys(body.paths);
   };
 
-  it('shows what lies where it lies', async () => {
+  it('shows mounts at their paths', async () => {
     const paths = await pathsFor();
     expect(paths).to.include.members(['/transit/keys/{name}', '/auth/people/login/{name}', '/sys/health', '/auth/token/create']);
     expect(paths.filter((path) => /^\/auth\/(?!token|people)/.test(path))).to.deep.equal([]);
   });
 
-  it('shows parameters in the place of mounts when asked to', async () => {
+  it('shows path parameters instead of mounts on request', async () => {
     const paths = await pathsFor(undefined, '?generic_mount_paths=true');
     expect(paths).to.include.members(['/{transit_mount_path}/keys/{name}', '/auth/{userpass_mount_path}/login/{name}']);
     expect(paths).not.to.include('/transit/keys/{name}');
   });
 
-  it('shows a stranger, and whoever has a token that is not good, no path', async () => {
+  it('shows no path without a token or with an invalid one', async () => {
     expect(await pathsFor(null)).to.deep.equal([]);
     expect(await pathsFor('s.unknown')).to.deep.equal([]);
   });
 
-  it('shows a token the mounts on which it may do something', async () => {
+  it('shows a token the mounts on which it has any capability', async () => {
     await node.ask('POST sys/policies/acl/enc', { body: { policy: 'path "transit/encrypt/k" { capabilities = ["update"] }' } });
     const made = await node.ask('POST auth/token/create', { body: { policies: ['enc'], no_default_policy: true } });
     const paths = await pathsFor(made.body.auth.client_token);
@@ -183,7 +183,7 @@ describe('sys/internal/specs/openapi', () => {
     '/sys/quotas/config': 'sys/quotas/config',
     '/sys/quotas/rate-limit/{name}': 'sys/quotas/rate-limit/k',
   }))
-    it(`describes of the answer to ${path} every member that is there, and promises no other`, async () => {
+    it(`describes exactly the members in the response to ${path}`, async () => {
       await node.ask('POST auth/people/users/k', { body: { password: 'password' } });
       await node.ask('POST auth/token/roles/k');
       await node.ask('POST sys/quotas/rate-limit/k', { body: { path: 'transit/', rate: 1000 } });
@@ -194,7 +194,7 @@ describe('sys/internal/specs/openapi', () => {
       expect(Object.keys(body.data)).to.include.members(data?.required ?? []);
     });
 
-  it('says of a field that it is required only where nothing is done without it', async () => {
+  it('marks a field as required only if the operation refuses without it', async () => {
     const accepted: string[] = [];
     for (const { path, verb, described } of placed()) {
       const required = Object.entries(described.takes ?? {}).filter(
@@ -220,7 +220,7 @@ describe('sys/internal/specs/openapi', () => {
     sign: ['input', 'context', 'reference'],
     verify: ['input', 'context', 'signature', 'hmac', 'cmac', 'reference'],
   } satisfies Record<string, (keyof typeof itemMembers)[]>)) {
-    it(`describes of an item for ${word} exactly the members that the engine reads`, async () => {
+    it(`describes exactly the members that the engine reads of an item for ${word}`, async () => {
       const batch = shown(`/transit/${word}/{name}`, 'post')?.requestBody?.content['application/json']?.schema.properties;
       expect(Reflect.get(batch ?? {}, 'batch_input')).to.deep.include(batchOf(...members).shape);
       for (const name of Object.keys(itemMembers)) {

@@ -55,7 +55,7 @@ describe('the audit of requests', () => {
   };
   afterEach(() => server.close());
 
-  it('leaves a pair with the id of the answer, who asked, what and from where', async () => {
+  it('writes a pair of entries with the request id, the caller, the request and its address', async () => {
     await start();
     const { body } = await ask('POST transit/keys/k');
     const { asked, answered } = devices.pair;
@@ -77,7 +77,7 @@ describe('the audit of requests', () => {
     expect(devices.lines).to.have.length(2);
   });
 
-  it('shows a text by the hash that sys/audit-hash tells for the sink, and by another one for another sink', async () => {
+  it('shows a string as the hash that sys/audit-hash returns for the device, different for each device', async () => {
     await start();
     await ask('POST transit/keys/k');
     const plaintext = base64('a text');
@@ -92,7 +92,7 @@ describe('the audit of requests', () => {
     expect((await ask('POST sys/audit-hash/main', { body: {} })).status).to.equal(400);
   });
 
-  it('hashes names of members that the operation does not declare: a secret may be sent where a name is read', async () => {
+  it('hashes names of undeclared members: a secret may be sent as a name', async () => {
     await start();
     await ask('POST transit/keys/k');
     const secret = 'hunter2-of-great-value';
@@ -153,7 +153,7 @@ describe('the audit of requests', () => {
     },
   ] as const;
   for (const { what, line, status, error, ...options } of refusals) {
-    it(`leaves a pair of a request ${what}`, async () => {
+    it(`writes a pair of entries for a request ${what}`, async () => {
       await start();
       await ask('POST transit/keys/k');
       await ask('POST sys/auth/people', { body: { type: 'userpass' } });
@@ -165,7 +165,7 @@ describe('the audit of requests', () => {
     });
   }
 
-  it('leaves a pair of malformed JSON, and of a policy that refuses', async () => {
+  it('writes a pair of entries for malformed JSON and for a denied request', async () => {
     await start();
     await ask('POST sys/policies/acl/p', { body: { policy: 'path "x" { capabilities = ["read"] }' } });
     const { body } = await ask('POST auth/token/create', { body: { policies: ['p'] } });
@@ -179,13 +179,13 @@ describe('the audit of requests', () => {
     expect(devices.pair.asked.auth.policies).to.deep.equal(['default', 'p']);
   });
 
-  it('leaves nothing of what probes ask', async () => {
+  it('writes no entries for probes', async () => {
     await start();
     for (const path of ['sys/health', 'sys/seal-status', 'sys/init']) await ask(`GET ${path}`, { token: null });
     expect(devices.lines).to.deep.equal([]);
   });
 
-  it('shows of a wrapped answer where it waits, and of the one who fetches it what it was', async () => {
+  it('shows the wrapping of a response, and the response itself when it is unwrapped', async () => {
     await start();
     const wrapped = await ask('POST auth/token/create', { body: { ttl: '1h' }, headers: { 'X-Service-Wrap-TTL': '60' } });
     const { token } = wrapped.body.wrap_info;
@@ -198,7 +198,7 @@ describe('the audit of requests', () => {
     expect(devices.pair.answered.response.auth.client_token).to.match(hash);
   });
 
-  it('names the node that took the request, and the caller that it tells of, on the cluster port alone', async () => {
+  it('names the forwarding node and the client that it reports, only on the cluster port', async () => {
     const headers = { 'x-transitd-forwarded-by': 'n2', 'x-transitd-caller': '192.0.2.7' };
     await start();
     await ask('GET sys/policy', { headers });
@@ -211,7 +211,7 @@ describe('the audit of requests', () => {
     expect(devices.pair.asked.request).to.include({ remote_address: '192.0.2.7' }).and.not.to.have.property('remote_port');
   });
 
-  it('does nothing for a request whose first entry no sink takes, and says so', async () => {
+  it('executes nothing, and says so, if no device accepts the first entry', async () => {
     await start();
     devices.failing = 'request';
     const answer = await ask('POST transit/keys/k');
@@ -222,7 +222,7 @@ describe('the audit of requests', () => {
     expect((await ask('GET transit/keys/k')).status).to.equal(404);
   });
 
-  it('does nothing while the cluster has no audit key, and tells that entries cannot be made', async () => {
+  it('executes nothing, and says why, while the cluster has no audit key', async () => {
     await start();
     await server.store.commit({ conditions: [], writes: [{ path: 'core/audit-key', value: null }] });
     expect((await ask('POST transit/keys/k')).status).to.equal(503);
@@ -242,7 +242,7 @@ describe('the audit of requests', () => {
     expect((await ask('GET transit/keys/k', { token })).status).to.equal(403);
   });
 
-  it('says that a request took effect when only its answer could not be recorded', async () => {
+  it('reports that a request took effect if only its response could not be recorded', async () => {
     await start();
     devices.failing = 'response';
     const answer = await ask('POST transit/keys/k');
@@ -255,7 +255,7 @@ describe('the audit of requests', () => {
     expect((await ask('GET transit/keys/k')).status).to.equal(200);
   });
 
-  it('revokes the token of a login whose answer could not be recorded', async () => {
+  it('revokes the token of a login whose response could not be recorded', async () => {
     await start();
     await ask('POST sys/auth/people', { body: { type: 'userpass' } });
     await ask('POST auth/people/users/ann', { body: { password: 'a good password' } });
@@ -268,7 +268,7 @@ describe('the audit of requests', () => {
     expect((await ask('GET auth/token/accessors?list=true')).body.data.keys).to.have.members(before);
   });
 
-  it('revokes a root token that shares have made when its answer could not be recorded', async () => {
+  it('revokes a generated root token if its response could not be recorded', async () => {
     await start();
     const status = { started: true, nonce: 'n', progress: 1, required: 1 };
     const update = async (_: unknown, make: () => Promise<string>) => ({
@@ -288,7 +288,7 @@ describe('the audit of requests', () => {
     expect(await accessors()).to.have.length(before.length + 1);
   });
 
-  it('does nothing without a token that began before the node served, and so has no first entry', async () => {
+  it('executes no open request that began before the node was unsealed, and so has no first entry', async () => {
     await start();
     let begun = 0;
     const begin = async () => {
@@ -309,7 +309,7 @@ describe('the audit of requests', () => {
     expect([begun, devices.lines.length]).to.deep.equal([0, 0]);
   });
 
-  it('has the first entry before anything is done, and both before the answer', async () => {
+  it('writes the first entry before execution, and both before the response', async () => {
     await start();
     const seen: unknown[] = [];
     const keys = () =>
@@ -325,7 +325,7 @@ describe('the audit of requests', () => {
     expect(await Promise.all(seen)).to.deep.equal(['request', false, 'response', true]);
   });
 
-  it('holds no secret of any request or answer in clear', async () => {
+  it('contains no secret of any request or response in plaintext', async () => {
     await start();
     const secrets = new Set<string>();
     let planted = 0;

@@ -39,7 +39,7 @@ describe("the caller's address", () => {
     }
   }
 
-  it('is the other end of the connection where no proxy is trusted', () => {
+  it('is the remote address if no proxy is trusted', () => {
     const request = { socket: { remoteAddress: '10.0.0.1' }, headers: { 'x-forwarded-for': '192.0.2.1' } };
     expect(callerAddress(request as unknown as IncomingMessage, [])).to.equal('10.0.0.1');
   });

@@ -11,7 +11,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe('a node with too much to do', () => {
+describe('an overloaded node', () => {
   let server: Served;
   const sockets: Socket[] = [];
   afterEach(() => {
@@ -39,7 +39,7 @@ describe('a node with too much to do', () => {
   const post = (path: string, length: number): string =>
     `POST /v1/${path} HTTP/1.1\r\nHost: x\r\nX-Service-Token: ${server.rootToken}\r\nContent-Length: ${length}\r\n\r\n`;
 
-  it('refuses a change with 503, Retry-After and one text, does nothing of it, and takes it when there is room', async () => {
+  it('refuses a change with 503 and Retry-After, executes nothing, and accepts it once there is room', async () => {
     const limits = new Limits(few);
     server = await served({ limits });
     const letGo = holdCommits();
@@ -58,7 +58,7 @@ describe('a node with too much to do', () => {
     expect([limits.changes.atWork, limits.changes.refused]).to.deep.equal([0, 1]);
   });
 
-  it('goes on with cryptography and reads, with health, and with what an operator needs, when changes stand still', async () => {
+  it('still serves cryptography, reads, health and operators while changes are stuck', async () => {
     const limits = new Limits(few);
     server = await served({ limits });
     await server.ask('POST transit/keys/k');
@@ -73,7 +73,7 @@ describe('a node with too much to do', () => {
     await first;
   });
 
-  it('goes on with health, metrics and the way to seal it when cryptography takes all places', async () => {
+  it('still serves health, metrics and sealing while cryptography uses all places', async () => {
     const limits = new Limits(few);
     server = await served({ limits });
     limits.reads.enter(undefined as never);
@@ -84,7 +84,7 @@ describe('a node with too much to do', () => {
     expect((await server.ask('GET sys/internal/counters/none', { token: null })).status).to.equal(403);
   });
 
-  it('gives no place to a caller whose body is still coming', async () => {
+  it('gives no place to a request whose body is incomplete', async () => {
     const limits = new Limits(few);
     server = await served({ limits });
     const slow = await open(`${post('transit/random', 11)}{`);
@@ -95,7 +95,7 @@ describe('a node with too much to do', () => {
     expect(await text(slow)).to.match(/^HTTP\/1.1 200 /);
   });
 
-  it('gives the place back whatever the answer is', async () => {
+  it('releases the place whatever the response is', async () => {
     const limits = new Limits(few);
     server = await served({ limits });
     for (const [line, body] of [
@@ -110,7 +110,7 @@ describe('a node with too much to do', () => {
     expect([limits.reads.atWork, limits.changes.atWork]).to.deep.equal([0, 0]);
   });
 
-  it('lets a body for which there is no room wait, and small ones never', async () => {
+  it('queues a body that does not fit, but never a small one', async () => {
     const limits = new Limits({ ...few, waiting: 4, body_memory: 300_000 });
     server = await served({ limits });
     const half = await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(200_000)}`);
@@ -124,7 +124,7 @@ describe('a node with too much to do', () => {
     expect([limits.bodies.refused, limits.bodies.waiting]).to.deep.equal([0, 0]);
   });
 
-  it('refuses a body for which there is no room and no place to wait with 503 and Retry-After', async () => {
+  it('refuses a body with 503 and Retry-After if memory and queue are full', async () => {
     const limits = new Limits({ ...few, body_memory: 300_000 });
     server = await served({ limits });
     await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(200_000)}`);
@@ -136,7 +136,7 @@ describe('a node with too much to do', () => {
     expect(limits.bodies.refused).to.equal(1);
   });
 
-  it('forgets a body that waits for room when its caller goes away', async () => {
+  it('drops a queued body when its caller disconnects', async () => {
     const limits = new Limits({ ...few, waiting: 4, body_memory: 300_000 });
     server = await served({ limits });
     const half = await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(200_000)}`);
@@ -149,7 +149,7 @@ describe('a node with too much to do', () => {
     await until(() => limits.bodies.held === 0);
   });
 
-  it('refuses a body that names no length when it grows out of the room', async () => {
+  it('refuses a body of unknown length that outgrows the memory', async () => {
     const limits = new Limits({ ...few, body_memory: 100_000 });
     server = await served({ limits });
     const head = `POST /v1/transit/random HTTP/1.1\r\nHost: x\r\nX-Service-Token: ${server.rootToken}\r\nTransfer-Encoding: chunked\r\n\r\n`;
@@ -162,7 +162,7 @@ describe('a node with too much to do', () => {
   });
 
   for (const path of ['transit/random', 'transit/keys/b'])
-    it(`gives back what ${path} held that came behind another request, on a connection that is no more`, async () => {
+    it(`releases the place of a pipelined ${path} whose connection has ended`, async () => {
       const limits = new Limits({ ...few, changes: 2, body_memory: 300_000 });
       server = await served({ limits });
       const letGo = holdCommits();
@@ -175,7 +175,7 @@ describe('a node with too much to do', () => {
       await until(() => limits.changes.atWork === 0);
     });
 
-  it('holds what it announces for nobody: many heads that announce the most keep nobody out', async () => {
+  it('reserves nothing for announced lengths: many heads that announce the maximum block nobody', async () => {
     const limits = new Limits({ ...few, body_memory: 300_000 });
     server = await served({ limits });
     for (let n = 0; n < 20; n += 1) await open(`${post('transit/random', 300_000)}{`);

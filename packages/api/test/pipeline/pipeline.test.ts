@@ -3,7 +3,7 @@ import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { initialAccess, openAccess, type TokenRequest } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
-import { noContent, parsePath, type Verb } from '@transitd/http';
+import { noContentReply, parsePath, type Verb } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
@@ -13,7 +13,7 @@ import type { GuardedOperation } from '../../src/operation/operation.ts';
 import { Pipeline } from '../../src/pipeline/pipeline.ts';
 import { TestMetrics } from '../test-metrics.ts';
 
-const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
+const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContentReply };
 
 async function setup(operation: Partial<GuardedOperation> = { capability: 'update' }, asked?: Verb) {
   const store = memoryStore();
@@ -136,18 +136,18 @@ describe('the rights of a request', () => {
     ]);
   });
 
-  it('are gone when the token is revoked while the body comes in', async () => {
+  it('are lost when the token is revoked while the body arrives', async () => {
     const { registry, tokenWith, ask } = await setup();
     const token = await tokenWith(grants);
     expect(await ask(token, 'transit/hmac/k', {}, () => registry.revoke({ token }))).to.equal(403);
   });
 
-  it('are used on the mounts as they are when the body is there', async () => {
+  it('apply to the mounts as they are once the body has arrived', async () => {
     const seen: string[][] = [];
     const { rootToken, ask, store, services } = await setup({
       run: ({ services }) => {
         seen.push(services.mounts.list.map(({ path }) => path));
-        return noContent;
+        return noContentReply;
       },
     });
     const other = await follow({ ...store });
@@ -170,7 +170,7 @@ describe('the rights of a request', () => {
     other.close();
   });
 
-  it('are gone when the policy changes while the body comes in, and stay when another token is revoked', async () => {
+  it('are lost when the policy changes while the body arrives, but not when another token is revoked', async () => {
     const { policies, registry, tokenWith, ask } = await setup();
     const [token, other] = [await tokenWith(grants), await tokenWith(grants)];
     expect(await ask(other, 'transit/hmac/k')).to.equal(204);

@@ -42,7 +42,7 @@ describe('the answer to an error', () => {
     });
   }
 
-  it('says plainly when a write may still take effect, and does not invite to repeat it', () => {
+  it('says clearly that a write may still take effect, and does not suggest a retry', () => {
     const { status, body, headers } = errorReply(new StoreError('outcome_unknown', 'the commit timed out'));
     expect(status).to.equal(504);
     expect(JSON.parse(body ?? '').errors).to.deep.equal([
@@ -58,7 +58,7 @@ describe('the answer to an error', () => {
     }
   });
 
-  it('takes no other error for a refusal, whatever code it carries', () => {
+  it('treats no other error as a refusal, whatever code it has', () => {
     for (const error of [
       new Error('x'),
       Object.assign(new Error('x'), { code: 'not_found' }),

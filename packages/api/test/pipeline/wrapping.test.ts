@@ -4,7 +4,7 @@ import { type Served, served } from '../served.ts';
 
 const wrap = { 'X-Service-Wrap-TTL': '60' };
 
-describe('an answer asked for wrapped', () => {
+describe('a wrapped response', () => {
   let at: Served;
   beforeEach(async () => {
     at = await served();
@@ -12,7 +12,7 @@ describe('an answer asked for wrapped', () => {
   });
   afterEach(() => at.close());
 
-  it('waits for whoever unwraps it, whole and once', async () => {
+  it('can be unwrapped once, whole', async () => {
     const { status, body } = await at.ask('GET transit/keys/k', { headers: wrap });
     expect([status, body.data, body.auth]).to.deep.equal([200, null, null]);
     expect(body.wrap_info).to.include({ ttl: 60, creation_path: 'transit/keys/k' }).and.to.not.have.property('wrapped_accessor');
@@ -27,7 +27,7 @@ describe('an answer asked for wrapped', () => {
     }
   });
 
-  it('may be a token that nobody has seen', async () => {
+  it('may be a new token', async () => {
     const { body } = await at.ask('POST auth/token/create', { headers: wrap, body: { policies: ['default'] } });
     const { body: unwrapped } = await at.ask('POST sys/wrapping/unwrap', { token: body.wrap_info.token });
     expect(unwrapped.auth.accessor).to.equal(body.wrap_info.wrapped_accessor);
@@ -35,7 +35,7 @@ describe('an answer asked for wrapped', () => {
     expect(self.data.policies).to.deep.equal(['default']);
   });
 
-  it('may be the answer to a login, and keeps what a batch said of its parts', async () => {
+  it('may be the response to a login, and keeps the status of a batch', async () => {
     await at.ask('POST sys/auth/up', { body: { type: 'userpass' } });
     await at.ask('POST auth/up/users/amy', { body: { password: 'p' } });
     const login = await at.ask('POST auth/up/login/amy', { token: null, headers: wrap, body: { password: 'p' } });
@@ -50,7 +50,7 @@ describe('an answer asked for wrapped', () => {
     expect([unwrapped.status, unwrapped.body.data.batch_results.length]).to.deep.equal([400, 2]);
   });
 
-  it('is spent by any other use of its token', async () => {
+  it('is consumed by any other use of its token', async () => {
     const { token } = (await at.ask('GET transit/keys/k', { headers: wrap })).body.wrap_info;
     expect((await at.ask('GET auth/token/lookup-self', { token })).status).to.equal(403);
     expect((await at.ask('POST sys/wrapping/unwrap', { token })).status).to.equal(400);
@@ -65,7 +65,7 @@ describe('an answer asked for wrapped', () => {
     expect((await at.ask('POST sys/wrapping/wrap', { body: { a: 1 } })).status).to.equal(400);
   });
 
-  it('is wrapped again only for a caller whose policies allow it: its token alone does not keep itself alive', async () => {
+  it('is rewrapped only for a caller whose policies allow it: a wrapping token cannot extend its own lifetime', async () => {
     const waiting = async () => (await at.ask('GET transit/keys/k', { headers: wrap })).body.wrap_info.token as string;
     const made = async (policies: readonly string[]) =>
       (await at.ask('POST auth/token/create', { body: { policies } })).body.auth.client_token as string;
@@ -87,7 +87,7 @@ describe('an answer asked for wrapped', () => {
     expect(await rewrap(await made(['rewraps']), { token: null })).to.equal(400);
   });
 
-  it('is not made, nor anything done, for a time that cannot be', async () => {
+  it('is refused, and nothing is executed, for an invalid TTL', async () => {
     for (const ttl of ['soon', '-1', '769h', '0.5s']) {
       const headers = { 'X-Vault-Wrap-TTL': ttl };
       expect((await at.ask('POST transit/keys/other', { headers })).status, ttl).to.equal(400);
@@ -96,7 +96,7 @@ describe('an answer asked for wrapped', () => {
     expect((await at.ask('GET transit/keys/other')).status).to.equal(404);
   });
 
-  it('leaves no token behind, and shows none, when it cannot be wrapped', async () => {
+  it('leaves no token and shows none if it cannot be wrapped', async () => {
     const before = (await at.services.registry.accessors()).length;
     at.services.wrapping.wrap = () => Promise.reject(new StoreError('disk_low', 'no room'));
     const refused = await at.ask('POST auth/token/create', { headers: wrap, body: { policies: ['default'] } });
@@ -104,12 +104,12 @@ describe('an answer asked for wrapped', () => {
     expect((await at.services.registry.accessors()).length).to.equal(before);
   });
 
-  it('leaves refusals and answers without a body as they are', async () => {
+  it('leaves refusals and responses without a body unchanged', async () => {
     expect((await at.ask('GET transit/keys/none', { headers: wrap })).body).to.deep.equal({ errors: [] });
     expect((await at.ask('POST sys/policies/acl/p', { headers: wrap, body: { policy: 'path "a" {}' } })).status).to.equal(204);
   });
 
-  it('is what a policy may insist on', async () => {
+  it('can be required by a policy', async () => {
     await at.ask('POST sys/policies/acl/w', {
       body: { policy: 'path "transit/keys/k" { capabilities = ["read"] min_wrapping_ttl = "30s" max_wrapping_ttl = "60s" }' },
     });
@@ -119,7 +119,7 @@ describe('an answer asked for wrapped', () => {
     expect([await status('0'), await status('29'), await status('30'), await status('61')]).to.deep.equal([403, 403, 200, 403]);
   });
 
-  it('is refused where a secret would leave unwrapped', async () => {
+  it('is refused if a secret would be sent unwrapped', async () => {
     expect((await at.ask('POST sys/unseal', { token: null, headers: wrap, body: { key: '00' } })).body.errors).to.deep.equal([
       'this answer cannot be wrapped',
     ]);

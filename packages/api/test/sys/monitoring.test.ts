@@ -6,7 +6,7 @@ import { type Served, served } from '../served.ts';
 const device = { name: 'main', type: 'stdout' };
 const audit = { configs: [device], names: ['main'], write: async () => undefined } as unknown as AuditDevices;
 
-describe('what monitoring reads', () => {
+describe('endpoints of monitoring', () => {
   let server: Served;
   before(async () => {
     server = await served({ audit });
@@ -24,7 +24,7 @@ describe('what monitoring reads', () => {
     return (await server.ask('POST auth/token/create', { body: { policies: ['own'] } })).body.auth.client_token;
   };
 
-  it('says that cross-origin calls are disabled, and which kinds there are, to a token with sudo', async () => {
+  it('show that CORS is disabled, and the available types, to a token with sudo', async () => {
     const token = await tokenWith('path "sys/*" { capabilities = ["read"] }');
     for (const line of ['GET sys/config/cors', 'GET sys/plugins/catalog']) {
       expect((await server.ask(line, { token })).status).to.equal(403);
@@ -37,7 +37,7 @@ describe('what monitoring reads', () => {
     expect(data.detailed).to.have.length(5);
   });
 
-  it('shows settings without paths of keys and data', async () => {
+  it('show settings without paths of keys and data', async () => {
     const { text, body } = await server.ask('GET sys/config/state/sanitized');
     expect(body.data).to.deep.include({ node_id: 'n1', seals: [{ type: 'static', disabled: false }], storage: { type: 'raft' } });
     expect(body.data.listeners).to.have.length(1);
@@ -45,14 +45,14 @@ describe('what monitoring reads', () => {
     expect(text).not.to.match(/secret|k1/);
   });
 
-  it('has the hash of a text at the top level as well as in data', async () => {
+  it('have the hash of a string at the top level as well as in data', async () => {
     const { body } = await server.ask('POST sys/audit-hash/main', { body: { input: 'x' } });
     expect(body.hash)
       .to.match(/^hmac-sha256:/)
       .and.equal(body.data.hash);
   });
 
-  it('answers 404 for paths that the documentation lists as not served', async () => {
+  it('answer 404 for paths that the documentation lists as not served', async () => {
     for (const path of ['loggers', 'locked-users', 'version-history', 'in-flight-req', 'pprof', 'monitor'])
       expect((await server.ask(`GET sys/${path}`)).status, path).to.equal(404);
   });
@@ -82,7 +82,7 @@ describe('settings without effect', () => {
     });
   }
 
-  it('are passed over where they are off or empty, as clients send them', async () => {
+  it('cause no warning if they are false or empty, as clients send them', async () => {
     const body = {
       listing_visibility: '',
       force_no_cache: false,

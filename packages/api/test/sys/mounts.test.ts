@@ -49,7 +49,7 @@ describe('the endpoints of mounts', () => {
     expect((await server.ask('POST team/transit/encrypt/k', { token, body: { plaintext } })).status).to.equal(403);
   });
 
-  it('end a mount at once, and bring none of its keys back with another at the same path', async () => {
+  it('unmount at once, and restore none of its keys with a new mount at the same path', async () => {
     await enable('x');
     await server.ask('POST x/keys/k', { body: {} });
     const [, { id = '' } = {}] = server.services.mounts.list;
@@ -65,7 +65,7 @@ describe('the endpoints of mounts', () => {
     expect((await server.store.range({ prefix: recordsOf(id) })).records).to.deep.equal([]);
   });
 
-  it('move a mount with its keys, and tell so', async () => {
+  it('move a mount with its keys, and report it', async () => {
     await server.ask('POST transit/keys/k', { body: {} });
     const { body } = await server.ask('POST transit/encrypt/k', { body: { plaintext } });
     const moved = await server.ask('POST sys/remount', { body: { from: 'transit/', to: '/new/place' } });
@@ -108,7 +108,7 @@ describe('the endpoints of mounts', () => {
     });
   }
 
-  it('show what a mount was given, and take what command lines send', async () => {
+  it('show the settings of a mount, and accept the fields that command lines send', async () => {
     const config = {
       default_lease_ttl: '0s',
       max_lease_ttl: '1h',
@@ -137,12 +137,12 @@ describe('the endpoints of mounts', () => {
     expect(below).to.deep.equal({ ...shown, path: 'x/' });
   });
 
-  it('say that seal_wrap has no effect', async () => {
+  it('warn that seal_wrap has no effect', async () => {
     const answer = await enable('x', { type: 'transit', seal_wrap: true });
     expect(answer.body.warnings[0]).to.contain('no effect');
   });
 
-  it('tune what is given, leave a time for an empty text, and give it back to the node for "system"', async () => {
+  it('change only given settings, keep a TTL for an empty string, and reset it for "system"', async () => {
     const tune = (body: object) => server.ask('POST sys/mounts/transit/tune', { body });
     const tuned = async () => (await server.ask('GET sys/mounts/transit/tune')).body.data;
     const before = await tuned();
@@ -159,7 +159,7 @@ describe('the endpoints of mounts', () => {
     expect(await tuned()).to.deep.equal(before);
   });
 
-  it('write with the prefix that a mount is tuned to, and warn when another is taken no more', async () => {
+  it('write with the tuned prefix, and warn if another one is no longer accepted', async () => {
     const tune = (ciphertext_prefix: string) => server.ask('POST sys/mounts/transit/tune', { body: { ciphertext_prefix } });
     await server.ask('POST transit/keys/k', { body: {} });
     const encrypt = async () => (await server.ask('POST transit/encrypt/k', { body: { plaintext } })).body.data.ciphertext;
@@ -173,7 +173,7 @@ describe('the endpoints of mounts', () => {
     expect([await decrypt(first), await decrypt(mine)]).to.deep.equal([200, 400]);
   });
 
-  it('need rights on the path of the mount, and sudo to move one', async () => {
+  it('require capabilities on the path of the mount, and sudo to move one', async () => {
     const token = await tokenWith(
       'path "sys/mounts/mine" { capabilities = ["create", "update"] }\npath "sys/remount" { capabilities = ["update"] }',
     );
@@ -186,7 +186,7 @@ describe('the endpoints of mounts', () => {
     expect((await server.ask('POST sys/remount', { token, body: { from: 'mine', to: 'm' } })).status).to.equal(403);
   });
 
-  it('let who comes behind a change wait until it is in force', async () => {
+  it('hold later requests until a change is in force', async () => {
     await enable('x');
     await server.ask('POST x/keys/k', { body: {} });
     const { get } = server.store;
@@ -211,7 +211,7 @@ describe('the endpoints of mounts', () => {
     other.close();
   });
 
-  it('put a cache size in force on every node by a reload, whether by kind or by path', async () => {
+  it('apply a cache size on every node by a reload, by type or by path', async () => {
     await enable('team/transit');
     const other = await follow(server.store);
     const resized: string[] = [];

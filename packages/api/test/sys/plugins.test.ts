@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { pluginRoutes } from '../../src/sys/plugins.ts';
 
 describe('reloading plugins', () => {
-  it('reloads a mount once, however often it is named', async () => {
+  it('reloads a mount once, even if it is named repeatedly', async () => {
     let reloads = 0;
     const engine = {
       reload: async () => {

@@ -97,7 +97,7 @@ describe('routes of operations on data', () => {
     });
   }
 
-  it('are there for every form of its paths', () => {
+  it('exist for every form of the paths', () => {
     expect(transitDataRoutes.map(({ path }) => path)).to.deep.equal([
       'encrypt/:name',
       'decrypt/:name',
@@ -160,7 +160,7 @@ describe('operations on data', () => {
     }
   });
 
-  it('name the public key of a derived one otherwise within a batch, and give a failed item version 0', async () => {
+  it('name the derived public key differently in a batch, and give a failed item version 0', async () => {
     const { post } = await setup();
     const reply = await post('sign/d', { batch_input: [{ input: fox, context: fox, reference: 'a' }, { input: fox }] });
     const [signed, failed] = dataOf(reply)['batch_results'] as readonly object[];
@@ -169,7 +169,7 @@ describe('operations on data', () => {
     expect(failed).to.include({ key_version: 0, reference: '' }).and.have.all.keys('key_version', 'error', 'reference');
   });
 
-  it('of a large batch give others their turn while the answer is written', async () => {
+  it('yield to other requests while the response to a large batch is rendered', async () => {
     const { post } = await setup();
     const batch_input = Array.from({ length: 20_000 }, (_, index) => ({ input: fox, reference: String(index) }));
     let turns = 0;

@@ -1,46 +1,46 @@
 import type { ServerResponse } from 'node:http';
 import { type BodyCaller, BodyRoom } from './body-room.ts';
 
-/** Bytes of each body that are not counted: most requests have fewer, and then cost nothing. */
+/** Bytes of each body that are not counted; most requests have fewer. */
 export const uncountedBytes = 64 * 1024;
-/** How long the answer to a counted body may take to be read. */
+/** How long the caller may take to read the response to a counted body. */
 const answerMsMax = 120_000;
-/** How long a body waits for room. */
+/** How long a body waits for memory. */
 const waitMsMax = 60_000;
-/** Reserved for a body of unknown length before the most that it may have. */
+/** First reservation of a body of unknown length; the second is for its maximum. */
 const growingBytes = 1024 * 1024;
 
-/** Reserves for one body, as it grows. */
+/** Memory reservation of one body. */
 export interface BodyReservation {
   /**
-   * Makes room for a body of which more than 64 KiB has arrived.
+   * Reserves memory for a body of which more than 64 KiB has arrived.
    * @param arrived - bytes so far
-   * @param length - as announced; undefined for a chunked body, which then takes 1 MiB first and later the most that it may have
-   * @returns a promise where there is no room at once. @throws RequestError `overloaded`, `request_aborted`, by the promise
+   * @param length - as announced; undefined for a chunked body, which reserves 1 MiB first and its maximum later
+   * @returns a promise if the body has to wait; it may reject. @throws RequestError `overloaded`, `request_aborted`
    */
   grow(arrived: number, length: number | undefined, bytesMax: number): Promise<void> | undefined;
-  /** No more of the body will be kept than these bytes: gives back the rest. */
+  /** Releases all but these bytes: the body is complete. */
   complete(bytes: number): void;
 }
 
 interface Held {
   readonly room: BodyRoom;
   readonly caller: BodyCaller;
-  /** Of the body, the uncounted ones among them. */
+  /** Bytes of the body, including the uncounted ones. */
   readonly bytes: number;
 }
 
 /**
- * Memory for large bodies. A body of a known caller reserves its length when its first 64 KiB are here, and waits for that if need be: a
- * caller that announces much and sends nothing holds nothing. It is held until the answer has been read. Chunked bodies of up to 1 MiB have
- * room of their own: one that must wait for more holds nothing that the others wait for.
+ * Memory for large bodies. The body of an authenticated request reserves its length once its first 64 KiB have arrived, and waits if
+ * necessary: a caller that announces much and sends nothing holds nothing. Memory is released once the response is read. Chunked bodies of
+ * up to 1 MiB have memory of their own, so one that waits to grow holds nothing that others wait for.
  */
 export class BodyMemory {
   readonly #room: BodyRoom;
   readonly #growing: BodyRoom;
   readonly #of = new Map<ServerResponse, Held>();
 
-  /** @param waitingMax - bodies that wait at a time, in each of the two rooms */
+  /** @param waitingMax - queued bodies, in each of the two rooms */
   constructor(bytesMax: number, waitingMax: number) {
     const roomOf = (bytes: number): BodyRoom =>
       new BodyRoom({ bytesMax: bytes, shareBytesMax: Math.floor(bytes / 4), waitingMax, waitMsMax });
@@ -61,7 +61,7 @@ export class BodyMemory {
     return this.#room.refused + this.#growing.refused;
   }
 
-  /** Reserves for the body of one request. */
+  /** Returns the reservation for the body of one request. */
   reservation(res: ServerResponse, caller: BodyCaller): BodyReservation {
     return {
       grow: (arrived, length, bytesMax) => this.#grow(res, caller, { arrived, length, bytesMax }),
@@ -69,7 +69,7 @@ export class BodyMemory {
     };
   }
 
-  /** The answer is on its way: cuts the connection of a caller that does not read it. */
+  /** Called when the response is sent: cuts the connection of a caller that does not read it in time. */
   answered(res: ServerResponse): void {
     if (!this.#of.has(res)) return;
     const deadline = setTimeout(() => res.destroy(), answerMsMax);
@@ -93,11 +93,11 @@ export class BodyMemory {
   }
 
   #hold(res: ServerResponse, held: Held): void {
-    const before = this.#of.get(res); // as it is now: part of it may have been given back while this body waited
+    const before = this.#of.get(res); // read now: part of it may have been released while this body waited
     if (before === undefined) res.once('close', () => this.#release(res));
     else before.room.release(before.caller, counted(before.bytes));
     this.#of.set(res, held);
-    if (res.closed || res.destroyed) this.#release(res); // it went away in the moment in which its turn came
+    if (res.closed || res.destroyed) this.#release(res); // the caller left just as its turn came
   }
 
   #complete(res: ServerResponse, bytes: number): void {

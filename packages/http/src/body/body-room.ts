@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { FairQueue } from '@transitd/event-loop';
 import { overloaded, RequestError } from '../reply/request-error.ts';
 
-/** The caller that a body counts for, once it is known. */
+/** The authenticated caller that a body counts for. */
 export interface BodyCaller {
   readonly tokenId: string;
   /** An IPv4 address or the /64 of an IPv6 one. */
@@ -11,11 +11,11 @@ export interface BodyCaller {
 
 export interface BodyRoomOptions {
   readonly bytesMax: number;
-  /** For one token, and for one address; a single body may be larger. */
+  /** Limit for one token and for one address; a single body may be larger. */
   readonly shareBytesMax: number;
-  /** Bodies that wait for room; more are refused. */
+  /** Queued bodies; more are refused. */
   readonly waitingMax: number;
-  /** How long one waits at most, in milliseconds. */
+  /** Maximum time in the queue, in milliseconds. */
   readonly waitMsMax: number;
 }
 
@@ -27,20 +27,20 @@ interface Waiting {
 }
 
 /**
- * Bytes that are reserved for bodies. Those that find no room wait: addresses take turns, and a large body is not passed over for smaller
- * ones that still fit.
+ * Reserves bytes for bodies and queues those that do not fit, fairly between addresses. A smaller body does not overtake a large one that
+ * waits.
  */
 export class BodyRoom {
   readonly #options: BodyRoomOptions;
-  readonly #line: FairQueue<Waiting>;
-  /** Bytes by `token …` and by `address …`. */
+  readonly #queue: FairQueue<Waiting>;
+  /** Bytes held, by `token …` and by `address …`. */
   readonly #of = new Map<string, number>();
   #held = 0;
   #refused = 0;
 
   constructor(options: BodyRoomOptions) {
     this.#options = options;
-    this.#line = new FairQueue(options.waitingMax);
+    this.#queue = new FairQueue(options.waitingMax);
   }
 
   get bytesMax(): number {
@@ -52,7 +52,7 @@ export class BodyRoom {
   }
 
   get waiting(): number {
-    return this.#line.size;
+    return this.#queue.size;
   }
 
   /** Since the start. */
@@ -60,16 +60,17 @@ export class BodyRoom {
     return this.#refused;
   }
 
-  /** Reserves bytes, which `release` gives back: at once or when the promise resolves. @throws RequestError `overloaded`, `request_aborted`, by the promise */
+  /** Reserves bytes, at once or when the promise resolves; it may reject. @throws RequestError `overloaded`, `request_aborted` */
   reserve(res: ServerResponse, caller: BodyCaller, bytes: number): Promise<void> | undefined {
-    if (this.#line.size > 0 || !this.#fits(bytes) || !this.#isWithinShare(caller, bytes)) return this.#turn(res, caller, bytes);
+    if (this.#queue.size > 0 || !this.#fits(bytes) || !this.#isWithinShare(caller, bytes))
+      return this.#enqueue(res, caller, bytes);
     this.#take(caller, bytes);
     return undefined;
   }
 
   release(caller: BodyCaller, bytes: number): void {
     this.#take(caller, -bytes);
-    this.#serve();
+    this.#admitQueued();
   }
 
   #fits(bytes: number): boolean {
@@ -92,28 +93,28 @@ export class BodyRoom {
     }
   }
 
-  /** Lets in those that have room now, in turn. */
-  #serve(): void {
+  /** Admits queued bodies that fit now, in turn. */
+  #admitQueued(): void {
     let isFull = false;
     const may = (_address: string, { caller, bytes }: Waiting): boolean => {
       if (isFull || !this.#isWithinShare(caller, bytes)) return false;
       isFull = !this.#fits(bytes);
       return !isFull;
     };
-    while (this.#line.size > 0) {
-      const next = this.#line.take(may);
+    while (this.#queue.size > 0) {
+      const next = this.#queue.take(may);
       if (next === undefined) return;
       next.begin();
     }
   }
 
-  #turn(res: ServerResponse, caller: BodyCaller, bytes: number): Promise<void> {
-    if (res.closed || res.destroyed) return Promise.reject(gone()); // it says so no second time
+  #enqueue(res: ServerResponse, caller: BodyCaller, bytes: number): Promise<void> {
+    if (res.closed || res.destroyed) return Promise.reject(gone()); // no further `close` event will come
     return new Promise((resolve, reject) => {
-      const settle = (then: () => void): void => {
+      const finish = (then: () => void): void => {
         clearTimeout(deadline);
         res.off('close', onGone);
-        this.#line.delete(caller.address, waiting);
+        this.#queue.delete(caller.address, waiting);
         then();
       };
       const waiting: Waiting = {
@@ -121,16 +122,16 @@ export class BodyRoom {
         bytes,
         begin: () => {
           this.#take(caller, bytes);
-          settle(resolve);
+          finish(resolve);
         },
-        refuse: () => settle(() => reject(this.#refusal())),
+        refuse: () => finish(() => reject(this.#refusal())),
       };
-      const onGone = (): void => settle(() => reject(gone()));
+      const onGone = (): void => finish(() => reject(gone()));
       const deadline = setTimeout(waiting.refuse, this.#options.waitMsMax);
       res.once('close', onGone);
-      if (bytes > this.#options.bytesMax) return waiting.refuse(); // it would wait in vain
-      this.#line.add(caller.address, waiting)?.refuse();
-      this.#serve();
+      if (bytes > this.#options.bytesMax) return waiting.refuse(); // it can never fit
+      this.#queue.add(caller.address, waiting)?.refuse();
+      this.#admitQueued();
     });
   }
 

@@ -3,14 +3,14 @@ import { announcesBody } from '../reply/announced-body.ts';
 import { RequestError } from '../reply/request-error.ts';
 import { type BodyReservation, uncountedBytes } from './body-memory.ts';
 
-/** How much of a body is read, and for how long. */
+/** Limits for reading one body. */
 export interface BodyLimits {
   readonly bytesMax: number;
-  /** Milliseconds for the body to arrive, without the time for which it waits for room. */
+  /** Milliseconds for the body to arrive, without the time it waits for memory. */
   readonly deadlineMs: number;
-  /** Where room is made for what is above 64 KiB; absent where a body needs none. */
+  /** Memory reservation for bodies above 64 KiB; absent if bodies need none. */
   readonly room?: BodyReservation | undefined;
-  /** How fast a body must arrive for which room was made. */
+  /** Minimum rate of a body with reserved memory. */
   readonly rate?: ArrivalRate;
 }
 
@@ -26,16 +26,16 @@ const usualRate: ArrivalRate = { bytesMin: 5 * 64 * 1024, windowMs: 5_000 };
 const nothing = Buffer.alloc(0);
 
 /**
- * The whole body. A length announced above the limit is refused before a byte is read; a caller that asks first is told to go on
- * only when it is short enough, provided that the server sends `checkContinue` the same way as `request`. After any refusal the connection must
- * close, since what follows on it is the rest of that body; `sendReply` sees to that.
+ * Reads the whole body. An announced length above the limit is refused before a byte is read, and `Expect: 100-continue` is answered only
+ * for an allowed length, provided that the server handles `checkContinue` as `request`. After a refusal the connection must close, because
+ * the rest of the body follows on it; `sendReply` does that.
  * @throws RequestError `invalid_request` for a transfer coding other than chunked, `body_too_large`, `overloaded`, `body_timeout`,
  * `request_aborted`
  */
 export function readBody(req: IncomingMessage, res: ServerResponse, limits: BodyLimits): Promise<Buffer> {
   if (!announcesBody(req)) return Promise.resolve(nothing);
   const { 'content-length': announced, 'transfer-encoding': coding } = req.headers;
-  // The parser undoes chunks alone: a body compressed beside that would be taken for what it is not.
+  // The parser decodes only chunked: a compressed body would be read as if it were plain.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') return Promise.reject(unknownCoding());
   if (announced !== undefined && Number(announced) > limits.bytesMax) return Promise.reject(tooLarge());
   if (req.destroyed && !req.readableEnded) return Promise.reject(aborted());
@@ -48,36 +48,36 @@ function collect(req: IncomingMessage, { bytesMax, deadlineMs, room, rate = usua
   const length = announced === undefined ? undefined : Number(announced);
   return new Promise((resolve, reject) => {
     const pieces = new Pieces();
-    let isSettled = false;
-    const arrival = new Arrival({ deadlineMs, rate, bytes: () => pieces.bytes, onSlow: (reason) => settle(tooSlow(reason)) });
-    const settle = (error?: RequestError) => {
-      isSettled = true;
+    let isFinished = false;
+    const arrival = new Arrival({ deadlineMs, rate, bytes: () => pieces.bytes, onSlow: (reason) => finish(tooSlow(reason)) });
+    const finish = (error?: RequestError) => {
+      isFinished = true;
       arrival.stop();
       req.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
       room?.complete(error === undefined ? pieces.bytes : 0);
       if (error === undefined) return resolve(pieces.join());
       req.pause();
-      req.on('error', ignore); // a caller that leaves after its refusal is no error
+      req.on('error', ignore); // a caller may leave after a refusal
       reject(error);
     };
     const onData = (chunk: Buffer) => {
       pieces.add(chunk);
-      if (pieces.bytes > bytesMax) return settle(tooLarge());
+      if (pieces.bytes > bytesMax) return finish(tooLarge());
       if (room === undefined || pieces.bytes <= uncountedBytes) return;
       const turn = room.grow(pieces.bytes, length, bytesMax);
       if (turn === undefined) return arrival.count();
       req.pause();
       arrival.stop();
       const onRoom = () => {
-        if (isSettled) return;
+        if (isFinished) return;
         arrival.start();
         arrival.count();
         req.resume();
       };
-      turn.then(onRoom, settle);
+      turn.then(onRoom, finish);
     };
-    const onEnd = () => settle();
-    const onGone = () => settle(aborted());
+    const onEnd = () => finish();
+    const onGone = () => finish(aborted());
     req.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
     arrival.start();
   });
@@ -91,7 +91,7 @@ interface ArrivalOptions {
   readonly onSlow: (reason: string) => void;
 }
 
-/** Watches a body on its way: all of it within the deadline and, once it counts, enough of it in each window. */
+/** Checks that a body arrives within the deadline and, after `count`, with the minimum rate in each window. */
 class Arrival {
   readonly #options: ArrivalOptions;
   #deadline: NodeJS.Timeout | undefined;
@@ -106,7 +106,7 @@ class Arrival {
     this.#deadline = setTimeout(() => onSlow('did not arrive in time'), deadlineMs);
   }
 
-  /** From now on, until `stop`, the body must arrive fast enough. */
+  /** Enforces the minimum rate from now until `stop`. */
   count(): void {
     if (this.#window !== undefined) return;
     const { rate, bytes, onSlow } = this.#options;
@@ -128,15 +128,15 @@ class Arrival {
 const ignore = (): void => undefined;
 
 /**
- * A body on its way in. The caller decides how small its pieces are, and a Buffer takes hundreds of bytes however little it holds:
- * so after the first few, small ones are copied together. Large ones stay as they came, to be copied once.
+ * Collects the pieces of a body. The caller decides how small they are, and each Buffer costs hundreds of bytes: after the first few,
+ * small pieces are copied into blocks. Large pieces are kept as they are and copied once.
  */
 class Pieces {
   static readonly #asTheyCame = 16;
   static readonly #smallBytesMax = 4096;
   static readonly #blockBytes = 65_536;
   readonly #pieces: Buffer[] = [];
-  /** Where small pieces gather: its first `#used` bytes are taken and not yet among the pieces. */
+  /** Block for small pieces; its first `#used` bytes are filled and not yet in `#pieces`. */
   #block = nothing;
   #used = 0;
   #bytes = 0;
@@ -166,7 +166,7 @@ class Pieces {
     return this.#pieces.length <= 1 ? first : Buffer.concat(this.#pieces, this.#bytes);
   }
 
-  /** The block's filled part becomes a piece; the rest of it remains to be filled. */
+  /** Moves the filled part of the block to the pieces and keeps the rest for filling. */
   #flush(): void {
     if (this.#used === 0) return;
     this.#pieces.push(this.#block.subarray(0, this.#used));

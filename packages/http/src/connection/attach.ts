@@ -7,26 +7,26 @@ import { installListVerb } from './list-verb.ts';
 import { OpenResponses } from './open-responses.ts';
 import { reading } from './reading.ts';
 
-/** How long a connection may stand still while an answer is due or under way; a caller that reads slowly makes progress. */
+/** How long a connection may be idle while a response is due or being sent, in milliseconds; a slow reader makes progress. */
 const stillMsMax = 120_000;
 
 /**
- * Connects `front` with everything that a caller can make `server` say, so that each answer is one of ours. The server was made with
- * `requireHostHeader: false`: `front` looks at it.
+ * Makes `front` answer every event of `server`, so that Node itself never responds. Create the server with `requireHostHeader: false`:
+ * `front` checks the header.
  */
 export function attachFront(server: Server, front: RequestListener): void {
   const open = new OpenResponses();
   const serve = inOrder(open, front);
   server.on('request', serve);
   reading.watch(server);
-  // The body reader decides whether a caller that asks first may send at all.
+  // The body reader decides whether `100 Continue` is sent.
   server.on('checkContinue', serve);
   const refuseExpectation = inOrder(open, (req, res) =>
     sendReply(res, requestErrorReply(expectationFailed()), { head: req.method === 'HEAD' }),
   );
   server.on('checkExpectation', refuseExpectation);
   server.timeout = stillMsMax;
-  // Who does not come through the handshake can be told nothing: an answer would wait for it for ever.
+  // After a failed handshake no response can be sent: it would wait forever.
   server.on('tlsClientError', (_error, socket: Duplex) => socket.destroy());
   installListVerb(server, front, { open });
 }

@@ -1,20 +1,20 @@
 import type { Socket } from 'node:net';
 import { callerGroup } from '@transitd/access';
 
-/** By which a connection is known on all its layers, TLS among them. */
+/** Identifies a connection on all its layers, including TLS. */
 export const endpointOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
   `${remoteAddress} ${remotePort}`;
 
 /**
- * Connections of clients at a time, over all listeners. When there are too many, room is made where most of them are: of the address that
- * has the most, the oldest connection goes that brings no whole request. So whoever opens connections and keeps silent, or speaks slowly,
- * drives out its own, and a probe or an operator still gets in.
+ * Limits client connections over all listeners. Above the limit it closes the oldest connection without a complete request, of the address
+ * with the most connections. So a client that opens connections and stays silent, or sends slowly, only displaces its own, and a probe or
+ * an operator can still connect.
  */
 export class Connections {
   readonly #max: number;
-  /** By address, or network of IPv6, each oldest first. */
+  /** By address or IPv6 network, oldest first. */
   readonly #of = new Map<string, Set<Socket>>();
-  /** Of all listeners. */
+  /** Over all listeners. */
   readonly #atWork = new Set<() => ReadonlySet<string>>();
   #open = 0;
   #cut = 0;
@@ -32,7 +32,7 @@ export class Connections {
     return this.#cut;
   }
 
-  /** @param atWork - endpoints of this listener that have a whole request under way; asked only when there are too many connections */
+  /** @param atWork - returns the endpoints of this listener with a complete request in progress; called only above the limit */
   add(socket: Socket, atWork: () => ReadonlySet<string>): void {
     const address = callerGroup(socket.remoteAddress ?? '');
     this.#atWork.add(atWork);

@@ -4,15 +4,15 @@ import { turns } from '@transitd/event-loop';
 import type { OpenResponses } from './open-responses.ts';
 import { type Reading, reading } from './reading.ts';
 
-/** Requests of one connection, the one that is served among them, above which nothing more is read of it: fewer let a departure be seen. */
+/** Pipelined requests of one connection, the current one included, above which reading pauses; low enough to notice a disconnect. */
 const readMax = 32;
-/** Requests that one connection may have when too many wait over all connections: one that has more is cut. */
+/** Pipelined requests that one connection may have while too many wait over all connections; one with more is cut. */
 const keptMax = 4;
 
 /**
- * Serves the requests of each connection one after the other: the next one begins when the answer before it has been written, in a
- * turn of its own (HTTP/1.1 sends answers in order anyway). While many wait, nothing more is read of their connection; when too many wait over
- * all connections, the connection that brings another one is cut. Requests behind an answer that ends the connection are not served at all
+ * Serves the pipelined requests of a connection one after the other: the next one begins in its own event-loop turn after the previous
+ * response was written (HTTP/1.1 sends responses in order anyway). While many wait, the connection is not read; when too many wait over all
+ * connections, a connection that sends another one is cut. Requests after a response that ends the connection are not served
  * (RFC 9112 §9.6).
  */
 export function inOrder(open: OpenResponses, serve: RequestListener, reads: Reading = reading): RequestListener {
@@ -28,7 +28,7 @@ export function inOrder(open: OpenResponses, serve: RequestListener, reads: Read
   };
   const serveNext = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const { socket } = req;
-    if (socket.destroyed) return; // it takes no turn
+    if (socket.destroyed) return; // no event-loop turn for a closed connection
     await turns.next();
     if (res.destroyed || socket.destroyed || socket.writableEnded) return;
     if (open.count(socket) === readMax) socket.resume();

@@ -6,29 +6,29 @@ import { type Reply, sendReply, strictTransportSecurity } from '../reply/reply.t
 import { expectationFailed, RequestError, requestErrorReply } from '../reply/request-error.ts';
 import { OpenResponses } from './open-responses.ts';
 
-// LIST is a verb of its own on this interface, and Node's parser does not know it. It reports such a request as a parse error
-// (`clientError`, HPE_INVALID_METHOD) and hands over the packet. From there the same bytes go through a second parser of the same
-// kind, with a verb that it knows in place of LIST: so a LIST request's head is held to the same limits and the same strictness as
-// any other, and its listener sees an ordinary request whose method is LIST. The connection closes after its answer.
+// Vault's API has the verb LIST, which Node's parser does not know. It reports such a request as a parse error (`clientError`,
+// HPE_INVALID_METHOD) with the packet. The same bytes then go through a second Node parser, with a known verb instead of LIST: the
+// head of a LIST request is subject to the same limits and strictness as any other, and its listener sees an ordinary request whose
+// method is LIST. The connection closes after the response.
 //
-// The parser gives up at the S of LIST. A client whose first packet ends before that has its first one or two letters swallowed:
-// they were the beginning of some method, and `bytesParsed` tells whether the S was the first or the second letter of the packet
-// now at hand. That is all that can be known without reading every packet of every connection in JavaScript, which costs 15 % of
-// a bare request. So "GE", cut, and "ST /v1/…" is a LIST too; who sends that could have sent LIST.
+// The parser fails at the S of LIST. If the first packet ends before it, its one or two letters are lost: they were the start of some
+// method, and `bytesParsed` shows whether the S was the first or the second letter of the current packet. More cannot be known without
+// reading every packet of every connection in JavaScript, which costs 15 % of a minimal request. So "GE" followed by "ST /v1/…" is
+// treated as LIST too; its sender could have sent LIST.
 
 export interface ListVerbOptions {
   /** Milliseconds from the first packet of a LIST request to the end of its head. */
   readonly headMs?: number;
-  /** Milliseconds from that packet to the end of the answer. */
+  /** Milliseconds from that packet to the end of the response. */
   readonly exchangeMs?: number;
   /** Request line and headers together, in bytes. */
   readonly headBytesMax?: number;
   readonly headersMax?: number;
-  /** Where the responses of `server` are kept; it is made to follow `server` here. */
+  /** Open responses of `server`; starts to watch `server` here. */
   readonly open?: OpenResponses;
 }
 
-/** What node:http adds to its parse errors. */
+/** A parse error of node:http. */
 interface ParseError extends Error {
   readonly code?: string;
   readonly bytesParsed?: number;
@@ -36,18 +36,18 @@ interface ParseError extends Error {
 }
 
 const verb = 'LIST ';
-/** The same as LIST for the parser in every respect that matters here: no body unless a length is announced. */
-const standIn = Buffer.from('GET ', 'latin1');
+/** Like LIST, GET has no body unless a length is announced. */
+const substituteVerb = Buffer.from('GET ', 'latin1');
 
 /**
- * Lets `handle` serve LIST requests of `server` (HTTP/1.x, plain or TLS), and answers everything else that the parser refuses, or
- * gives away as it does CONNECT: 400, 405, 408, 413 or 431 with an `errors` body, then close. What is malformed behind a request that is still open gets its refusal
- * after that request's own answer, which tells whether it took effect. Called once the server's other listeners are in place; takes
- * over its `clientError` and `connect`.
+ * Serves LIST requests of `server` (HTTP/1.x, plain or TLS) with `handle`. Answers everything else that the parser refuses or, as with
+ * CONNECT, does not handle: 400, 405, 408, 413 or 431 with an `errors` body, then close. A malformed request after one that is still open
+ * is refused after the response of the open one, which reports whether it took effect. Call it after the other listeners of the server are
+ * installed; it takes over `clientError` and `connect`.
  */
 export function installListVerb(server: Server, handle: RequestListener, options: ListVerbOptions = {}): void {
   const { headMs = 10_000, exchangeMs = 90_000, headBytesMax = 16_384, headersMax = 100, open = new OpenResponses() } = options;
-  const settled = new WeakSet<Duplex>();
+  const failed = new WeakSet<Duplex>();
   const answered = new WeakSet<Duplex>();
   open.watch(server);
 
@@ -58,24 +58,24 @@ export function installListVerb(server: Server, handle: RequestListener, options
     const refusal = refusalOf(req, headersMax);
     if (refusal !== undefined) {
       sendReply(res, refusal, { head: false });
-      res.end(); // at once: the body that may be announced is read away below the parser
+      res.end(); // at once: an announced body is drained below the parser
       return;
     }
     req.method = 'LIST';
     handle(req, res);
   });
-  lists.maxRequestsPerSocket = 1; // of what comes in the same packet nothing is served
-  lists.maxHeadersCount = 0; // none is dropped unseen: refusalOf counts them
+  lists.maxRequestsPerSocket = 1; // further requests in the same packet are not served
+  lists.maxHeadersCount = 0; // unlimited: refusalOf counts them
   for (const event of ['checkContinue', 'checkExpectation']) lists.on(event, (req, res) => lists.emit('request', req, res));
   open.watch(lists);
   lists.on('clientError', (error: ParseError, connection: Duplex) => {
-    // One request, one answer: what stands behind a request that has its answer ends with the connection.
+    // One request, one response: anything after an answered request ends with the connection.
     if (connection instanceof ListConnection && !answered.has(connection)) refuse(connection.release(), error);
   });
 
   server.on('clientError', (error: ParseError, duplex: Duplex) => {
-    if (settled.has(duplex)) return; // every later packet is an error again, to a parser that has given up
-    settled.add(duplex);
+    if (failed.has(duplex)) return; // a failed parser reports every later packet as an error too
+    failed.add(duplex);
     const socket = duplex as Socket;
     const newest = unfinished(open.newest(socket));
     const head = newest === undefined ? listHead(error) : undefined;
@@ -83,14 +83,14 @@ export function installListVerb(server: Server, handle: RequestListener, options
     else if (newest === undefined) refuse(socket, error);
     else if (newest.req.complete) refuseAfter(newest, socket, error, exchangeMs);
     else if (newest.socket === null || newest.headersSent)
-      socket.destroy(); // a part of some answer has left: no other may follow
+      socket.destroy(); // part of a response was sent: no other may follow
     else refuse(socket, error);
   });
 
   server.on('connect', ({ socket }) => {
     const newest = unfinished(open.newest(socket));
     const error = Object.assign(new Error('CONNECT'), { code: 'CONNECT' });
-    // Node has detached the socket: its errors, its timeout and the progress of the answers on it are left to us.
+    // Node has detached the socket, so we handle its errors, its timeout and the progress of its responses.
     socket.on('error', () => socket.destroy()).on('timeout', () => socket.destroy());
     socket.on('end', () => socket.end());
     socket.on('drain', () => open.oldest(socket)?.emit('drain'));
@@ -103,7 +103,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
 const unfinished = (res: ServerResponse | undefined): ServerResponse | undefined =>
   res === undefined || res.writableFinished || res.destroyed ? undefined : res;
 
-/** The request's first bytes when they are, or may still become, `LIST `; letters that went with an earlier packet are put back. */
+/** Returns the first bytes of a request that are, or may become, `LIST `, with the letters lost with an earlier packet restored. */
 function listHead({ code, bytesParsed, rawPacket }: ParseError): Buffer | undefined {
   if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined) return undefined;
   const text = rawPacket.toString('latin1', 0, 64);
@@ -116,7 +116,7 @@ function listHead({ code, bytesParsed, rawPacket }: ParseError): Buffer | undefi
 
 const mayBecomeVerb = (head: Buffer): boolean => verb.startsWith(head.toString('latin1', 0, verb.length));
 
-/** A LIST request is nothing but its head: what a proxy in front could understand in another way is refused. */
+/** A LIST request has only a head; anything that a proxy could parse differently is refused. */
 function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage, headersMax: number): Reply | undefined {
   const refused = (text: string) => requestErrorReply(new RequestError('invalid_request', text));
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return refused('a LIST request is of HTTP/1.1');
@@ -139,7 +139,7 @@ const refusals: Readonly<Record<string, readonly [statusLine: string, text: stri
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
 };
 
-/** What could not be parsed has no response object, so its answer is written by hand. */
+/** A request that could not be parsed has no response object, so its response is written by hand. */
 function refuse(socket: Socket, { code, rawPacket }: ParseError): void {
   if (!socket.writable || code === 'ECONNRESET') {
     socket.destroy();
@@ -153,16 +153,16 @@ function refuse(socket: Socket, { code, rawPacket }: ParseError): void {
   socket.end(head + close + body, 'latin1', () => socket.destroy());
 }
 
-/** A request line that is right but for a method that nobody has (RFC 9110 §9.1: a token). */
+/** A valid request line with an unknown method (RFC 9110 §9.1: a token). */
 const wellFormed = (packet: Buffer | undefined): boolean =>
   packet !== undefined && /^(?:\r?\n)*[!#$%&'*+.^_`|~\w-]+ \S+ HTTP\/1\.[01]\r\n/.test(packet.toString('latin1', 0, 16_384));
 
-/** The open request was well-formed and may have taken effect, so its own answer goes first. */
+/** Refuses after the response of the open request, which was well-formed and may have taken effect. */
 function refuseAfter(open: ServerResponse, socket: Socket, error: ParseError, deadlineMs: number): void {
   const deadline = setTimeout(() => socket.destroy(), deadlineMs);
   open.once('close', () => {
     clearTimeout(deadline);
-    // Whatever it was, it stood where nothing may stand: the packet does not matter any more.
+    // Nothing may follow the open request, so the content of the packet does not matter.
     refuse(socket, Object.assign(new Error(error.message), { code: error.code ?? '' }));
   });
 }
@@ -173,15 +173,15 @@ interface Deadlines {
 }
 
 /**
- * The rest of a socket whose next request is LIST, as the second parser sees it: the stand-in for the verb, then what came and
- * comes. The two end together.
+ * The connection as the second parser sees it from a LIST request on: the substitute verb, then the bytes of the socket. Both end
+ * together.
  */
 class ListConnection extends Duplex {
   readonly #lists: Server;
   readonly #socket: Socket;
   readonly #headDeadline: NodeJS.Timeout;
   readonly #exchangeDeadline: NodeJS.Timeout;
-  /** Of the verb so far; undefined once it is complete and the parser at work. */
+  /** Bytes of the verb so far; undefined once it is complete and the parser runs. */
   #verb: Buffer | undefined = Buffer.alloc(0);
   #headComplete = false;
   #released = false;
@@ -192,12 +192,12 @@ class ListConnection extends Duplex {
     this.#socket = socket;
     this.#headDeadline = setTimeout(() => this.#fail('ERR_HTTP_REQUEST_TIMEOUT'), headMs);
     this.#exchangeDeadline = setTimeout(() => this.destroy(), exchangeMs);
-    // The first parser is done for, but it still listens; its idle timeout of a kept-alive connection may be running too.
+    // The first parser has failed but still listens, and its keep-alive timeout may be running.
     socket.setTimeout(0);
     socket.on('data', (chunk: Buffer) => this.arrive(chunk));
     for (const listener of socket.listeners('data').slice(0, -1)) socket.off('data', listener as () => void);
     socket.removeAllListeners('end');
-    // A caller may end its side after the request; whether the request was complete is known when the parser has had its turn.
+    // A caller may end its side after the request; the parser decides in its turn whether the request was complete.
     socket.on('end', () => setImmediate(() => this.#headComplete || this.#fail('HPE_INVALID_EOF_STATE')));
     socket.on('close', () => this.destroy());
     socket.resume();
@@ -224,7 +224,7 @@ class ListConnection extends Duplex {
   }
 
   arrive(chunk: Buffer): void {
-    if (this.#headComplete || this.destroyed) return; // nothing may follow a LIST request: read away, so that closing does not reset
+    if (this.#headComplete || this.destroyed) return; // nothing may follow a LIST request: drained, so closing does not reset
     if (this.#verb === undefined) {
       if (!this.push(chunk)) this.#socket.pause();
       return;
@@ -236,7 +236,7 @@ class ListConnection extends Duplex {
       this.#verb = head;
     } else {
       this.#verb = undefined;
-      this.push(Buffer.concat([standIn, head.subarray(verb.length)]));
+      this.push(Buffer.concat([substituteVerb, head.subarray(verb.length)]));
       this.#lists.emit('connection', this);
     }
   }
@@ -247,7 +247,7 @@ class ListConnection extends Duplex {
     this.#socket.resume();
   }
 
-  /** Lets go of the socket. */
+  /** Releases the socket. */
   release(): Socket {
     this.#socket.removeAllListeners('data').removeAllListeners('end').resume();
     this.#released = true;

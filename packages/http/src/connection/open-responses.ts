@@ -1,33 +1,33 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Places, memory, forwarding and Node's own pipelines wait for one `close`; Node warns of a leak above 10. */
+/** Limits, memory, forwarding and Node's pipelines all listen for `close`; Node warns of a leak above 10. */
 const listenersMax = 32;
 
 interface Place {
   /** The response before it on the connection. */
   readonly previous: ServerResponse | undefined;
-  /** Called when it is closed. */
+  /** Called when that response is closed. */
   onClosed?: () => void;
 }
 
 interface Connection {
   /** Oldest first. */
   readonly open: Map<ServerResponse, Place>;
-  /** The response that was made last, closed by now perhaps. */
+  /** The latest response, which may be closed already. */
   newest?: ServerResponse;
 }
 
 /**
  * The responses of each connection that are not closed yet. All of them emit `close` when their connection ends, however it ends.
  *
- * Node emits `close` for the oldest one only: it destroys the responses that wait behind it without a `close`, and forgets them when
- * it detaches the socket for CONNECT or Upgrade. Places, memory and files that are held until `close` would then be held for ever.
+ * Node emits `close` only for the oldest one: it destroys the responses queued after it without a `close`, and drops them when it detaches
+ * the socket for CONNECT or Upgrade. Limits, memory and files held until `close` would then never be released.
  */
 export class OpenResponses {
   readonly #of = new WeakMap<Duplex, Connection>();
 
-  /** Follows the requests of `server`. Called when its other listeners are in place. */
+  /** Watches the requests of `server`. Call it after its other listeners are installed. */
   watch(server: Server): void {
     const add = (req: IncomingMessage, res: ServerResponse): void => this.#add(req.socket, res);
     server.prependListener('request', add);
@@ -51,10 +51,10 @@ export class OpenResponses {
     return connection && newestOf(connection);
   }
 
-  /** Calls `task` when the response before this one is closed; false, and no call, when there is none. Once for each response. */
+  /** Calls `task` when the previous response is closed; returns false, without a call, if there is none. Once for each response. */
   afterPrevious(res: ServerResponse, task: () => void): boolean {
     const open = this.#of.get(res.req.socket)?.open;
-    if (open === undefined || open.size <= 1) return false; // as for most requests: it is the only one
+    if (open === undefined || open.size <= 1) return false; // the usual case: no pipelining
     const previous = open.get(res)?.previous;
     const place = previous && open.get(previous);
     if (place === undefined) return false;
@@ -65,7 +65,7 @@ export class OpenResponses {
   #add(socket: Duplex, res: ServerResponse): void {
     const connection = this.#of.get(socket) ?? this.#follow(socket);
     const { open } = connection;
-    if (open.has(res)) return; // one event may be passed on as another
+    if (open.has(res)) return; // events are re-emitted, such as checkContinue as request
     const place: Place = { previous: newestOf(connection) };
     open.set(res, place);
     connection.newest = res;
@@ -90,9 +90,9 @@ const newestOf = ({ open, newest }: Connection): ServerResponse | undefined =>
 
 function closeAll(open: ReadonlyMap<ServerResponse, unknown>): void {
   for (const res of [...open.keys()]) {
-    res.req.destroy(); // a body that nobody can complete
+    res.req.destroy(); // its body can no longer arrive
     res.destroy();
-    Object.assign(res, { _closed: true }); // as Node does, for those who ask only now
+    Object.assign(res, { _closed: true }); // as Node does, for code that checks it later
     res.emit('close');
   }
 }

@@ -3,26 +3,26 @@ import { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { callerGroup } from '@transitd/access';
 
-/** Requests behind others on their connections that are read in one turn of the event loop: some 10 ms. */
+/** Pipelined requests read in one event-loop turn: some 10 ms. */
 const pipelinedMax = 500;
-/** Requests that wait behind others on their connections, over all of them, before memory is short: a few KiB each, 200 MB in all. */
+/** Maximum waiting pipelined requests over all connections: a few KiB each, 200 MB in all. */
 const waitingMax = 32_768;
 
 /**
- * Bounds how many pipelined requests are read in one turn of the event loop, and counts those that wait, over all connections. One read
- * brings up to 64 KiB, which can be 2,500 heads, and all sockets that have something to read would be read in the same turn. Callers that
- * do not pipeline are read first, however many connections of others are to be read.
+ * Limits the pipelined requests read in one event-loop turn and counts those that wait, over all connections. One read returns up to
+ * 64 KiB, which can be 2,500 heads, and all readable sockets would be read in the same turn. Clients that do not pipeline are read first,
+ * however many connections of others are readable.
  */
 export class Reading {
   readonly #sockets = new Set<Socket>();
-  /** In this turn. */
+  /** Read in this turn. */
   #pipelined = 0;
-  /** Callers, by address, that have brought them since the last turn that had fewer than the bound. */
+  /** Addresses that pipelined since the last turn below the limit. */
   readonly #callers = new Set<string>();
   #waiting = 0;
   readonly #waitingMax: number;
 
-  /** @param max - of requests that wait, before too many do */
+  /** @param max - waiting requests that are not yet too many */
   constructor(max: number = waitingMax) {
     this.#waitingMax = max;
   }
@@ -32,7 +32,7 @@ export class Reading {
     return this.#waiting > this.#waitingMax;
   }
 
-  /** Follows the connections of `server`. */
+  /** Watches the connections of `server`. */
   watch(server: Server): void {
     server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
       this.#sockets.add(socket);
@@ -40,7 +40,7 @@ export class Reading {
     });
   }
 
-  /** Another request waits behind one of its connection, until `begins`. Above the bound, nothing more is read until the next turn. */
+  /** Counts a request that waits for an earlier one, until `begins`. Above the limit, reading pauses until the next turn. */
   pipelined(socket: Pick<Socket, 'remoteAddress'>): void {
     this.#waiting += 1;
     this.#pipelined += 1;
@@ -49,7 +49,7 @@ export class Reading {
     if (this.#pipelined === pipelinedMax) this.#pause();
   }
 
-  /** One of those requests waits no longer. */
+  /** Counts a waiting request that begins. */
   begins(): void {
     this.#waiting -= 1;
   }
@@ -76,5 +76,5 @@ export class Reading {
 
 const callerOf = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): string => callerGroup(remoteAddress ?? '');
 
-/** Of this process, which has one event loop. */
+/** One for this process, which has one event loop. */
 export const reading = new Reading();

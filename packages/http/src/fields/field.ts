@@ -1,36 +1,36 @@
 import { type JsonSchema, object } from './json-schema.ts';
 
 /**
- * What a field may hold. Durations become whole seconds, `strings` is a list and `texts` are texts by name; a `lease` is a duration, or
- * `system` for what is left to the node, or empty for what stays; `any` is taken as it was sent.
+ * Type of a field. Durations become whole seconds, `strings` is a list, `texts` maps names to strings; a `lease` is a duration, or `system`
+ * for the node's default, or empty for no change; `any` is not converted.
  */
 export type FieldKind = 'bool' | 'int' | 'string' | 'strings' | 'texts' | 'duration' | 'lease' | 'any';
 
-/** What more is said of a field. Its reader does not look at it: what is refused, the operation refuses, as a test sees to. */
+/** Details of a field for the OpenAPI document. The parser ignores them: operations enforce them, which a test checks. */
 export interface FieldDetail {
-  /** Without it the request is refused. */
+  /** The request is refused without it. */
   readonly required?: true;
-  /** The field of the same operation under which the same value may be given. */
+  /** Name of the field of the same operation that this is an alias of. */
   readonly aliasOf?: string;
-  /** What holds when it is absent. */
+  /** Value if it is omitted. */
   readonly default?: string | number | boolean;
   readonly oneOf?: readonly string[];
   readonly min?: number;
   readonly max?: number;
-  /** It has no effect, and a caller who sets it is warned. */
-  readonly idle?: true;
-  /** The rest of what a value has to be, where the kind does not say it. */
+  /** The field has no effect; setting it causes a warning. */
+  readonly ignored?: true;
+  /** Further constraints on the value. */
   readonly shape?: JsonSchema;
 }
 
-/** One member of a request: how it is read, and what the document says of it. */
+/** One field of a request: its type and its documentation. */
 export interface Field<Kind extends FieldKind = FieldKind> extends FieldDetail {
   readonly kind: Kind;
-  /** In a few words, for callers. */
+  /** Short description for callers. */
   readonly about: string;
 }
 
-/** A route's fields by name, path parameters included: a constant beside the route. */
+/** Fields by name, path parameters included. */
 export type FieldSchema = Readonly<Record<string, Field>>;
 
 const field =
@@ -46,12 +46,16 @@ export const duration = field('duration');
 export const lease = field('lease');
 export const any = field('any');
 
-/** Binary, as text (RFC 4648 §4). */
+/** Binary data as base64 (RFC 4648 §4). */
 export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'> =>
   text(about, { ...detail, shape: { contentEncoding: 'base64', ...detail.shape } });
 
-/** A member that clients send and that has no effect here. */
-export const idle = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({ kind, about: 'read, without effect', idle: true });
+/** A field that clients send and that has no effect here. */
+export const ignoredField = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({
+  kind,
+  about: 'Accepted, without effect',
+  ignored: true,
+});
 
 const seconds: JsonSchema = { type: 'integer', minimum: 0 };
 const written: JsonSchema = { type: 'string', minLength: 1, pattern: '^([0-9]+h)?([0-9]+m)?([0-9]+s)?$' };
@@ -67,7 +71,7 @@ const shapes: Readonly<Record<FieldKind, JsonSchema>> = {
   any: {},
 };
 
-/** The canonical form of a value; the reader takes more. */
+/** Returns the schema of the canonical form of a value; the parser accepts more. */
 export const schemaOf = ({ kind, about, default: absent, oneOf, min, max, shape }: Field): JsonSchema => ({
   ...shapes[kind],
   description: about,
@@ -78,6 +82,6 @@ export const schemaOf = ({ kind, about, default: absent, oneOf, min, max, shape 
   ...shape,
 });
 
-/** An object whose members are fields. */
+/** Returns the schema of an object with these fields. */
 export const membersOf = (fields: FieldSchema): JsonSchema =>
   object({}, Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOf(field)])));

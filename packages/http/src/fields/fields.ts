@@ -16,56 +16,56 @@ interface Converted {
 }
 
 export interface Fields<S extends FieldSchema> {
-  /** Undefined when the field was absent, or null unless it is a text: then the route's default holds. No prototype. */
+  /** Undefined if the field was absent, or null unless it is a string; the operation applies its default. No prototype. */
   readonly values: { readonly [Name in keyof S]: Converted[NonNullable<S[Name]>['kind']] | undefined };
-  /** About members that had no effect; empty when all had one. */
+  /** Warnings about members without effect. */
   readonly warnings: readonly string[];
 }
 
 const noPathParameters: Readonly<Record<string, string>> = {};
 
 /**
- * Converts a body's members leniently, as the peers do, all of them before anything is done. A path parameter wins over a
- * member of the same name; members that the schema does not know are named in a warning.
+ * Converts all members of a body leniently, as the peers do, before anything is executed. A path parameter overrides a member of the same
+ * name; unknown members are named in a warning.
  * @throws RequestError `invalid_field`
  */
 export function fields<S extends FieldSchema>(schema: S, body: Body, pathParameters = noPathParameters): Fields<S> {
   const values: Record<string, unknown> = Object.create(null);
-  const unrecognized = new NamesSeen();
-  const replaced = new NamesSeen();
-  const idle = new NamesSeen();
+  const unrecognized = new WarningNames();
+  const replaced = new WarningNames();
+  const ignored = new WarningNames();
   for (const name in body) {
     if (Object.hasOwn(pathParameters, name)) replaced.add(name);
     else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
     else {
       values[name] = convert(name, schema[name]?.kind, body[name]);
-      if (schema[name]?.idle === true && isSet(body[name])) idle.add(name);
+      if (schema[name]?.ignored === true && isSet(body[name])) ignored.add(name);
     }
   }
   for (const name in pathParameters) values[name] = convert(name, schema[name]?.kind, pathParameters[name]);
   const warnings = [
     ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
-    ...idle.warning('These parameters have no effect here'),
+    ...ignored.warning('These parameters have no effect here'),
     ...replaced.warning("Endpoint replaced the value of these parameters with the values captured from the endpoint's path"),
   ];
   return { values: values as Fields<S>['values'], warnings };
 }
 
-/** Clients send settings that they do not use empty or off: nobody expects anything of those. */
+/** Returns whether a value is set. Clients send unused settings as empty or false, which needs no warning. */
 function isSet(value: JsonValue | undefined): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
   return value !== undefined && value !== null && value !== false && value !== '' && value !== 0 && value !== 'false';
 }
 
-/** A field that is an object with fields of its own; empty when it was absent. @throws RequestError `invalid_field` */
+/** Returns a field that is an object with its own fields; empty if it was absent. @throws RequestError `invalid_field` */
 export function objectIn(name: string, value: JsonValue | undefined): Body {
   if (value === undefined || value === null) return {};
   if (typeof value === 'object' && !Array.isArray(value)) return value as Body;
   throw invalid(name, 'expected an object');
 }
 
-/** Caller-chosen names on their way into a warning: enough to see the mistake, never as many or as long as a body can hold. */
-class NamesSeen {
+/** Collects caller-chosen names for a warning, limited in number and length. */
+class WarningNames {
   static readonly #namesMax = 32;
   static readonly #charsMax = 128;
   #names: string[] | undefined;
@@ -74,8 +74,8 @@ class NamesSeen {
   add(name: string): void {
     this.#count += 1;
     this.#names ??= [];
-    if (this.#names.length < NamesSeen.#namesMax)
-      this.#names.push(name.length > NamesSeen.#charsMax ? `${name.slice(0, NamesSeen.#charsMax)}…` : name);
+    if (this.#names.length < WarningNames.#namesMax)
+      this.#names.push(name.length > WarningNames.#charsMax ? `${name.slice(0, WarningNames.#charsMax)}…` : name);
   }
 
   warning(text: string): readonly string[] {
@@ -87,7 +87,7 @@ class NamesSeen {
 
 function convert(name: string, kind: FieldKind | undefined, value: JsonValue | undefined): unknown {
   if (value === undefined) return undefined;
-  // The peers read null as an empty text; of other kinds it is as if the field were absent.
+  // The peers read null as an empty string; for other types null means absent.
   if (value === null) return kind === 'string' ? '' : undefined;
   switch (kind) {
     case 'bool':
@@ -109,7 +109,7 @@ function convert(name: string, kind: FieldKind | undefined, value: JsonValue | u
   }
 }
 
-// Go's strconv.ParseBool; an empty text is false.
+// As Go's strconv.ParseBool; an empty string is false.
 const booleans: ReadonlyMap<JsonValue, boolean> = new Map<JsonValue, boolean>([
   ...[true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'].map((value) => [value, true] as const),
   ...[false, 0, '0', 'f', 'F', 'FALSE', 'false', 'False', ''].map((value) => [value, false] as const),
@@ -130,7 +130,7 @@ function toInt(name: string, value: JsonValue): number {
   return safeInteger(name, integer);
 }
 
-/** Beyond 2^53 a JSON number has been rounded by its parser: no answer is better than one to another number. */
+/** Refuses integers beyond 2^53, which the JSON parser has rounded to another number. */
 function safeInteger(name: string, value: number): number {
   if (!Number.isInteger(value)) throw invalid(name, 'expected an integer');
   if (!Number.isSafeInteger(value)) throw invalid(name, 'value out of range');
@@ -140,7 +140,7 @@ function safeInteger(name: string, value: number): number {
 function toText(name: string, value: JsonValue): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') {
-    // Beyond 2^53 it is another number by now than the text that was sent, and not even finite beyond 1.8e308.
+    // Beyond 2^53 the number differs from the text that was sent, and beyond 1.8e308 it is not finite.
     if (Math.abs(value) > Number.MAX_SAFE_INTEGER) throw invalid(name, 'value out of range');
     return String(value);
   }

@@ -1,4 +1,4 @@
-/** A JSON Schema (2020-12), of which OpenAPI 3.1 is made; only the words that are used here. */
+/** A JSON Schema (2020-12), as in OpenAPI 3.1; only the keywords used here. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -40,7 +40,7 @@ export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, not
 export const constant = (...values: readonly (string | number | boolean)[]): JsonSchema =>
   values.length === 1 ? { const: values[0] } : { enum: values };
 
-/** @param members - those that are always there */
+/** @param members - the required members */
 export const object = (
   members: Readonly<Record<string, JsonSchema>>,
   optional: Readonly<Record<string, JsonSchema>> = {},

@@ -6,20 +6,20 @@ import { RequestError } from '../reply/request-error.ts';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [member: string]: JsonValue };
 
-/** The members of a request body, own properties of an object without a prototype: `constructor` is there only if it was sent. */
+/** Members of a request body, in an object without a prototype: `constructor` is present only if it was sent. */
 export type Body = { readonly [member: string]: JsonValue };
 
-/** Arrays and objects within each other, the body itself included. */
+/** Maximum nesting depth, including the body itself. */
 export const jsonDepthMax = 64;
-/** Values in all: what the longest batch needs when each of its items has eight members, which is more than any kind of item has. */
+/** Maximum number of values: enough for the longest batch with eight members per item, more than any item has. */
 export const jsonValuesMax = 10 * batchItemsMax;
-/** Members of the body itself, and of an object within it: wide objects with ever new names cost the parser ten times as much. */
+/** Maximum members of one object: wide objects with ever new names are ten times as expensive to parse. */
 export const jsonMembersMax = { body: 1_000, nested: 64 } as const;
 
 /**
- * Reads a body as JSON whatever its content type says; as a form when the type says so and the text does not begin like JSON.
- * Empty and `null` are `{}`; of a member sent twice the last counts. Nested objects keep their members as own properties too.
- * What has many values is read in turns with other requests, and comes as a promise. Messages tell where the text broke, never what it held: a body may hold secrets.
+ * Parses a body as JSON whatever its content type; as a form if the type says so and the text does not begin like JSON. Empty and `null`
+ * are `{}`; the last of duplicate members counts. Nested objects have no prototype either. A body with many values is parsed in turns with
+ * other requests and returned as a promise. Messages contain the position of an error but no content: a body may hold secrets.
  * @throws RequestError `malformed_body`
  */
 export function parseBody(bytes: Buffer, contentType: string | undefined): Body | Promise<Body> {
@@ -30,7 +30,7 @@ export function parseBody(bytes: Buffer, contentType: string | undefined): Body 
   return parseJson(text);
 }
 
-/** A body's members as the query of a GET gives them: first value each, without the two that are about the request itself. */
+/** Returns the members in a query: the first value of each, without the two that concern the request itself. */
 export function queryBody(query: Query): Body {
   const members: Record<string, JsonValue> = bare({});
   if (query.size === 0) return members;
@@ -64,7 +64,7 @@ function parsePiece(text: string): JsonValue {
   return value;
 }
 
-/** Takes the prototype away; members named `__proto__` are own properties by then and stay. */
+/** Removes the prototype; members named `__proto__` are own properties by then and stay. */
 const bare = <T extends object>(members: T): T => Object.setPrototypeOf(members, null);
 
 const isBlank = (text: string): boolean => /^[ \t\r\n]*$/.test(text);
@@ -75,15 +75,15 @@ function decode(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 
-/** Members so far of the objects around the place that the pass is at, by depth. Arrays begin so low that they never have too many. */
+/** Members so far of the enclosing objects, by depth. Arrays start so low that they never exceed the limit. */
 const membersAt = new Int32Array(jsonDepthMax + 1);
 const arrayBegin = -2 * jsonValuesMax;
 const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.body : jsonMembersMax.nested);
 
 /**
- * One pass over the text before it is parsed: whether it has so many values that parsing it at once would hold up everybody. One that is too
- * deep, or has an object of too many members, costs this loop and nothing else. Strings are skipped by searching for their end, so large
- * ones cost next to nothing. Up to the first syntax error it counts as the parser does; after it nothing matters.
+ * Scans the text before it is parsed and returns whether it has so many values that parsing it at once would delay other requests. Text
+ * that is too deep, or has an object with too many members, is refused here. Strings are skipped by searching for their end, so large ones
+ * are cheap. Up to the first syntax error the scan counts as the parser does; after it the count does not matter.
  */
 function hasManyValues(text: string): boolean {
   let depth = 0;
@@ -110,7 +110,7 @@ function hasManyValues(text: string): boolean {
   return false;
 }
 
-/** Half a surrogate pair has no UTF-8 form: policy, audit and store would each see another text. */
+/** A lone surrogate has no UTF-8 form: policy, audit and store would each see another text. */
 function checkWellFormed(value: JsonValue): void {
   if (typeof value === 'string') {
     if (!value.isWellFormed()) throw malformed('a string has half of a surrogate pair');
@@ -127,7 +127,7 @@ function checkWellFormed(value: JsonValue): void {
 const kindOf = (value: JsonValue): string =>
   Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
 
-/** The parser's own message quotes the body, so only its position is taken over. */
+/** The message of the parser quotes the body, so only its position is used. */
 function complaint({ message }: SyntaxError, length: number): string {
   const position = / in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message)?.[1];
   if (message === 'Unexpected end of JSON input' || Number(position) >= length) return 'unexpected end of input';

@@ -2,7 +2,7 @@ import { RequestError } from '../reply/request-error.ts';
 import type { JsonValue } from './json.ts';
 
 /**
- * A field that holds texts: a list of them, or one text with commas. Undefined when it was absent; an empty text is an empty list.
+ * Converts a list of strings, or one comma-separated string. Undefined if it was absent; an empty string is an empty list.
  * @throws RequestError `invalid_field`
  */
 export function textList(name: string, value: JsonValue | undefined): readonly string[] | undefined {
@@ -17,7 +17,7 @@ export function textList(name: string, value: JsonValue | undefined): readonly s
 }
 
 /**
- * A field that holds texts by name; empty when it was absent.
+ * Converts an object of strings; empty if it was absent.
  * @throws RequestError `invalid_field`
  */
 export function textsByName(field: string, value: JsonValue | undefined): Readonly<Record<string, string>> {

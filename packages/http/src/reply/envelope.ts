@@ -9,8 +9,8 @@ const beforeWarnings = ',"wrap_info":null,"warnings":';
 const end = ',"auth":null}\n';
 
 /**
- * The success envelope around `data`, by concatenation: the caller knows its own shape and has it as JSON text already.
- * @param data - JSON text; what came from a caller has gone through `JSON.stringify`
+ * Returns the success envelope around `data`. Concatenation is enough, since the data is already JSON.
+ * @param data - JSON text; values from a caller must have gone through `JSON.stringify`
  */
 export function envelope(data: string, warnings: readonly string[] = []): string {
   return (
@@ -24,26 +24,26 @@ export function envelope(data: string, warnings: readonly string[] = []): string
   );
 }
 
-/** 200 with the envelope around `data` (JSON text). */
+/** Returns 200 with the envelope around `data` (JSON text). */
 export const dataReply = (data: string, warnings?: readonly string[]): Reply => ({ status: 200, body: envelope(data, warnings) });
 
 const beforeAuth = '","lease_id":"","renewable":false,"lease_duration":0,"data":null,"wrap_info":null,"warnings":';
 
-/** 200 with what a token was given, as JSON text, in the place for it. @param issued - the token, where this shows it for the first time */
+/** Returns 200 with `auth` (JSON text) in the envelope. @param issued - the token, if this reply is the first to show it */
 export const authReply = (auth: string, warnings: readonly string[], issued?: Reply['issued']): Reply => ({
   ...(issued && { issued }),
   status: 200,
   body: `${beforeId}${randomUUID()}${beforeAuth}${warnings.length === 0 ? 'null' : JSON.stringify(warnings)},"auth":${auth}}\n`,
 });
 
-/** The answer with this id in the place of its own; one without an envelope stays as it is. @param id - as long as its own, a UUID */
+/** Replaces the request id in an envelope; a body without an envelope is returned unchanged. @param id - a UUID */
 export function withRequestId(body: string, id: string): string {
   const end = body.indexOf(beforeData);
   const begin = end - id.length;
   return begin < 0 || !body.startsWith(idMember, begin - idMember.length) ? body : body.slice(0, begin) + id + body.slice(end);
 }
 
-/** What is said of an answer that was wrapped, instead of it. */
+/** Returns the reply that replaces a wrapped one. */
 export function wrapReply(status: number, { token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {
   const info = {
     token,
@@ -56,19 +56,19 @@ export function wrapReply(status: number, { token, accessor, path, createdMs, tt
   return { status, body: envelope('null').replace('"wrap_info":null', () => `"wrap_info":${JSON.stringify(info)}`) };
 }
 
-/** The members of `data` once more at the top level, where older clients and those in Go look for them. */
-export function twiceReply(data: object): Reply {
+/** Returns 200 with `data` in the envelope and its members again at the top level, where older clients and the Go client read them. */
+export function topLevelDataReply(data: object): Reply {
   const text = JSON.stringify(data);
   const members = text === '{}' ? '{' : `${text.slice(0, -1)},`;
   return { status: 200, body: `${members}${envelope(text).slice(1)}` };
 }
 
-/** A write without a result. */
-export const noContent: Reply = { status: 204 };
+/** Reply to a write without a result. */
+export const noContentReply: Reply = { status: 204 };
 
-/** A write without a result; a warning needs a body to stand in. */
+/** Returns the reply to a write without a result: 204, or 200 if there are warnings. */
 export const writtenReply = (warnings: readonly string[]): Reply =>
-  warnings.length === 0 ? noContent : dataReply('null', warnings);
+  warnings.length === 0 ? noContentReply : dataReply('null', warnings);
 
-/** `{"errors":[...]}`; no message at all is an empty list, as for a key that is not there. */
+/** Returns `{"errors":[...]}`; the list is empty if there is no message, as for a missing key. */
 export const errorsBody = (messages: readonly string[]): string => `{"errors":${JSON.stringify(messages)}}\n`;

@@ -2,30 +2,30 @@ import type { ServerResponse } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { announcesBody } from './announced-body.ts';
 
-/** An answer as plain data. Without `body` no content and no content type leave; a JSON body ends with a newline. */
+/** A response as plain data. Without `body` it has no content and no content type; a JSON body ends with a newline. */
 export interface Reply {
   readonly status: number;
   readonly body?: string;
-  /** In the place of `body`, as long as it takes; one that breaks cuts the connection, so that the caller sees that its end is missing. */
+  /** Streamed instead of `body`. A failing stream cuts the connection, so that the caller notices the truncation. */
   readonly stream?: Readable;
-  /** Spelled as `Content-Type`. */
+  /** Names are spelled as in `Content-Type`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A token that this answer shows and nobody has seen yet. */
+  /** The new token that this response shows for the first time. */
   readonly issued?: { readonly token: string; readonly accessor: string };
 }
 
-/** On every answer, also over plain HTTP, as the peers send it. */
+/** Sent with every response, also over plain HTTP, as the peers do. */
 export const strictTransportSecurity = 'max-age=31536000; includeSubDomains';
 
-/** Statuses whose answers carry no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+/** Returns whether responses with this status have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
 const contentless = (status: number): boolean => status === 204 || status === 205 || status === 304;
 
-/** How long the rest of a body that nobody wants is read away, so that closing does not reset the answer out of the caller's hands. */
+/** How long the rest of an unread body is drained, so that closing does not reset the connection before the caller reads the response. */
 const lingerMs = 5_000;
 
 /**
- * Writes `reply` and ends the response; a caller that has gone is no error. A request whose body was not read to its end ends the
- * connection: what follows on it is the rest of that body.
+ * Writes `reply` and ends the response; a caller that has left is not an error. If the request body was not read to its end, the connection
+ * closes, because the rest of the body follows on it.
  * @param head - the request was HEAD: status and headers of the GET, without content and without its length
  */
 export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonly head: boolean }): void {
@@ -51,7 +51,7 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   }
   res.writeHead(status, headers);
   if (reply.stream !== undefined) {
-    pipeline(reply.stream, res, () => undefined); // it destroys both
+    pipeline(reply.stream, res, () => undefined); // destroys both streams
     return;
   }
   const content = head ? undefined : body;
@@ -60,7 +60,7 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   else res.end(content, encoding);
 }
 
-/** The caller may still be sending: it gets the whole answer now, the end of the connection once its body has been read away. */
+/** Sends the whole response now and ends the connection once the body is drained, since the caller may still be sending. */
 function endAfterDrain(res: ServerResponse, content: string | undefined, encoding: BufferEncoding): void {
   const { req } = res;
   if (content === undefined) res.flushHeaders();

@@ -35,7 +35,7 @@ export class RequestError extends Error {
   }
 }
 
-/** The same for every caller that may not: it does not tell whether the path, the token or the policy is wrong. */
+/** The same for every cause: it does not reveal whether the path, the token or the policy is wrong. */
 export const permissionDenied = (): RequestError => new RequestError('permission_denied', 'permission denied');
 export const unsupportedPath = (): RequestError => new RequestError('unsupported_path', 'unsupported path');
 export const unsupportedOperation = (): RequestError => new RequestError('unsupported_operation', 'unsupported operation');
@@ -46,15 +46,15 @@ export const expectationFailed = (): RequestError =>
   new RequestError('expectation_failed', 'nothing but 100-continue may be expected');
 
 /**
- * The node has all the work that it takes on; nothing was done. 503 and not 429, which tells a caller that it asks too often itself: both
- * are repeated by Vault's clients after `Retry-After`, and proxies take a 503 to the next node.
+ * The node is at its limits; nothing was done. 503 and not 429, which would blame the caller's own rate: Vault's clients retry both after
+ * `Retry-After`, and proxies retry a 503 on the next node.
  */
 export const overloaded = (): RequestError =>
   new RequestError('overloaded', 'the node has too much to do at the moment; nothing was done');
 
 /** The status of each code. */
 export const requestErrorAnswers: Readonly<Record<RequestErrorCode, Answer>> = {
-  audit_failed: refused(503), // its text says what became of the request; a sink is tried again with the next one
+  audit_failed: refused(503), // the message reports the outcome; the audit device is tried again with the next request
   body_timeout: refused(408),
   body_too_large: refused(413),
   expectation_failed: refused(417),
@@ -68,7 +68,7 @@ export const requestErrorAnswers: Readonly<Record<RequestErrorCode, Answer>> = {
   no_handler: refused(404),
   not_found: { status: 404, outcome: 'refused', silent: true },
   not_initialized: refused(400),
-  overloaded: refusedForNow(503), // the node's state, not the caller's doing: another node may take it at once
+  overloaded: refusedForNow(503), // this node's state: another node may accept it at once
   path_too_long: refused(414),
   permission_denied: refused(403),
   request_aborted: refused(400),
@@ -77,5 +77,5 @@ export const requestErrorAnswers: Readonly<Record<RequestErrorCode, Answer>> = {
   unsupported_path: refused(404),
 };
 
-/** The reply to a request that is refused before its operation is known. */
+/** Returns the reply to a request that is refused before its operation is known. */
 export const requestErrorReply = ({ code, message }: RequestError): Reply => refusalReply(requestErrorAnswers[code], message);

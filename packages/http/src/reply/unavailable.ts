@@ -3,9 +3,9 @@ import { RequestError } from './request-error.ts';
 
 const uninitialized = 'transitd is not initialized';
 
-/** The refusal of a node that does not serve. */
+/** Returns the error of a node that is sealed or not initialized. */
 export const unavailable = ({ initialized }: { readonly initialized: boolean }): StoreError =>
   new StoreError('sealed', initialized ? 'transitd is sealed' : uninitialized);
 
-/** The refusal of what only an initialised node can be asked. */
+/** Returns the error of an operation that needs an initialized node. */
 export const notInitialized = (): RequestError => new RequestError('not_initialized', uninitialized);

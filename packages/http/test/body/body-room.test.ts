@@ -12,7 +12,7 @@ const roomOf = (bytesMax: number, shareBytesMax = bytesMax) =>
   new BodyRoom({ bytesMax, shareBytesMax, waitingMax: 100, waitMsMax: 3_600_000 });
 
 describe('room for bodies', () => {
-  it('gives a token, and an address, no more than its share, but always one body', async () => {
+  it('limits a token and an address to their share, but always admits one body', async () => {
     const room = roomOf(100, 25);
     expect(room.reserve(response(), caller('t', 'a'), 60)).to.equal(undefined);
     let entered = 0;
@@ -28,7 +28,7 @@ describe('room for bodies', () => {
     expect([entered, room.held, room.waiting]).to.deep.equal([2, 60, 0]);
   });
 
-  it('lets no body wait whose caller has gone away already', async () => {
+  it('does not queue a body whose caller has already disconnected', async () => {
     const room = roomOf(100);
     void room.reserve(response(), caller('a'), 60);
     const gone = Object.assign(response(), { closed: true });
@@ -37,7 +37,7 @@ describe('room for bodies', () => {
     expect([room.held, room.waiting, room.refused]).to.deep.equal([60, 0, 0]);
   });
 
-  it('passes over no large body for small ones', async () => {
+  it('does not let small bodies overtake a large one', async () => {
     const room = roomOf(100);
     void room.reserve(response(), caller('a'), 60);
     const order: string[] = [];
@@ -50,7 +50,7 @@ describe('room for bodies', () => {
     expect(order).to.deep.equal(['large', 'small']);
   });
 
-  it('never holds more than it has, and everybody comes in as long as bodies end', async () => {
+  it('never exceeds its memory, and admits every body as long as others end', async () => {
     const body = fc.record({
       who: fc.constantFrom('a', 'b', 'c'),
       from: fc.constantFrom('x', 'y'),
@@ -88,7 +88,7 @@ describe('memory for bodies', () => {
   const counted = (bytes: number) => bytes - 65_536;
   const mib = 1024 * 1024;
 
-  it('reserves a body that names no length in two steps, and gives back what it does not need', () => {
+  it('reserves a body of unknown length in two steps, and releases the rest', () => {
     const memory = new BodyMemory(64 * mib, 10);
     const res = response();
     const body = memory.reservation(res, caller('t'));
@@ -106,7 +106,7 @@ describe('memory for bodies', () => {
     expect(memory.held).to.equal(0);
   });
 
-  it('lets many bodies that name no length all come in at last, however many grow at once', async () => {
+  it('admits all bodies of unknown length in the end, however many grow at once', async () => {
     const memory = new BodyMemory(64 * mib, 100);
     let done = 0;
     await Promise.all(
@@ -126,7 +126,7 @@ describe('memory for bodies', () => {
     expect([done, memory.held, memory.waiting, memory.refused]).to.deep.equal([40, 0, 0, 0]);
   });
 
-  it('gives back once what a body held that ended while it waited for more', async () => {
+  it('releases once the memory of a body that ended while it waited for more', async () => {
     const memory = new BodyMemory(32 * mib, 10);
     const first = response();
     memory.reservation(first, caller('a')).grow(70_000, 32 * mib, 32 * mib);
@@ -143,7 +143,7 @@ describe('memory for bodies', () => {
     expect([memory.held, memory.waiting]).to.deep.equal([0, 0]);
   });
 
-  it('holds nothing for a caller that went away in the moment in which its turn came', async () => {
+  it('holds nothing for a caller that disconnects just as its turn comes', async () => {
     const memory = new BodyMemory(mib, 10);
     const first = response();
     memory.reservation(first, caller('a')).grow(70_000, mib, mib);

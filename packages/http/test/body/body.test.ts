@@ -79,7 +79,7 @@ describe('readBody', () => {
     });
   }
 
-  it('refuses an announced length above the limit before a byte of it has come, and closes', async () => {
+  it('refuses an announced length above the limit before reading a byte, and closes', async () => {
     socket.write(head('Content-Length: 101'));
     await until(() => received.endsWith('}\n'));
     expect(code()).to.equal('body_too_large');
@@ -99,7 +99,7 @@ describe('readBody', () => {
     await once(socket, 'close');
   });
 
-  it('gives a caller that sends on without reading its whole answer before the connection ends', async () => {
+  it('sends the whole response to a caller that keeps sending before the connection ends', async () => {
     socket.write(head('Content-Length: 20000000'));
     socket.write('a'.repeat(20_000_000));
     await once(socket, 'close');
@@ -109,7 +109,7 @@ describe('readBody', () => {
   });
 
   for (const coding of ['gzip, chunked', 'chunked, chunked', 'identity, chunked']) {
-    it(`refuses the transfer coding ${coding}, which would be read as what it is not`, async () => {
+    it(`refuses the transfer coding ${coding}, which would be misread`, async () => {
       socket.write(`${head(`Transfer-Encoding: ${coding}`)}2\r\n{}\r\n0\r\n\r\n`);
       await once(socket, 'close');
       expect(outcome).to.not.be.instanceOf(Buffer);
@@ -123,7 +123,7 @@ describe('readBody', () => {
     expect(String(outcome)).to.equal('{}');
   });
 
-  it('puts pieces of all sizes together in their order', async () => {
+  it('joins pieces of all sizes in order', async () => {
     const sizes = [...Array(40).fill(1), 5000, 1, 4096, 4097, 3, 70_000, ...Array(200).fill(1000), 1];
     const sent = sizes.map((size, i) => String.fromCharCode(97 + (i % 26)).repeat(size));
     limits = { ...limits, bytesMax: 1_000_000 };
@@ -133,7 +133,7 @@ describe('readBody', () => {
     expect(String(outcome) === sent.join('')).to.equal(true);
   });
 
-  it('takes no more memory than a few times a body that comes in chunks of one byte', async () => {
+  it('uses only a small multiple of the size of a body in one-byte chunks', async () => {
     const bytes = 1_000_000;
     limits = { ...limits, bytesMax: 2 * bytes };
     socket.write(head('Transfer-Encoding: chunked'));
@@ -151,7 +151,7 @@ describe('readBody', () => {
     expect(held).to.be.below(80_000_000);
   }).timeout(240_000);
 
-  it('gives up a body that does not arrive in time with 408', async () => {
+  it('answers 408 to a body that does not arrive in time', async () => {
     limits = { ...limits, deadlineMs: 10 };
     socket.write(`${head('Content-Length: 5')}ab`);
     await until(() => received.endsWith('}\n'));
@@ -161,7 +161,7 @@ describe('readBody', () => {
       .and.match(/\r\nConnection: close\r\n/);
   });
 
-  it('gives up a large body that arrives too slowly with 408, and none that waits for room', async () => {
+  it('answers 408 to a large body that arrives too slowly, but not to one that waits for memory', async () => {
     const room = Promise.withResolvers<void>();
     const grown: (number | undefined)[] = [];
     const grow = (arrived: number, length: number | undefined) => {
@@ -183,7 +183,7 @@ describe('readBody', () => {
     expect(grown[0]).to.equal(300_000);
   });
 
-  it('notices a caller that leaves in the middle', async () => {
+  it('notices a caller that disconnects during the body', async () => {
     socket.write(`${head('Content-Length: 5')}ab`);
     await once(server, 'request');
     socket.destroy();
@@ -191,7 +191,7 @@ describe('readBody', () => {
     expect(code()).to.equal('request_aborted');
   });
 
-  it('notices a caller that ends its side in the middle', async () => {
+  it('notices a caller that half-closes during the body', async () => {
     socket.write(`${head('Content-Length: 5')}ab`);
     await once(server, 'request');
     socket.end();
@@ -199,7 +199,7 @@ describe('readBody', () => {
     expect(code()).to.equal('request_aborted');
   });
 
-  it('tells a caller that asks first to go on', async () => {
+  it('answers Expect: 100-continue', async () => {
     socket.write(head('Content-Length: 3', 'Expect: 100-continue'));
     await until(() => received !== '');
     expect(received).to.equal('HTTP/1.1 100 Continue\r\n\r\n');
@@ -208,7 +208,7 @@ describe('readBody', () => {
     expect(String(outcome)).to.equal('abc');
   });
 
-  it('tells a caller that asks first not to send a body that is too large', async () => {
+  it('refuses Expect: 100-continue for a body that is too large', async () => {
     socket.write(head('Content-Length: 101', 'Expect: 100-continue'));
     await until(() => received.endsWith('}\n'));
     expect(received).to.match(/^HTTP\/1\.1 413 /);

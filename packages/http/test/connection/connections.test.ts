@@ -28,7 +28,7 @@ function from(address: string): FakeSocket & Socket {
 const nobody = (): ReadonlySet<string> => new Set();
 
 describe('the connections of a node', () => {
-  it('make room where most of them are, with the oldest that asks nothing', () => {
+  it('close the oldest idle one of the address that has the most', () => {
     const connections = new Connections(4);
     const [quiet, ...many] = ['192.0.2.1', '192.0.2.9', '192.0.2.9', '192.0.2.9'].map(from);
     for (const socket of [quiet, ...many]) if (socket !== undefined) connections.add(socket, nobody);
@@ -39,7 +39,7 @@ describe('the connections of a node', () => {
     expect([connections.open, connections.cut]).to.deep.equal([4, 1]);
   });
 
-  it('are spared when they have asked, also by another listener than the one that gets the connection too many', () => {
+  it('stay open with a request in progress, also on another listener than the one above the limit', () => {
     const connections = new Connections(2);
     const [asking, quiet] = [from('192.0.2.9'), from('192.0.2.9')];
     connections.add(asking, () => new Set([endpointOf(asking)]));
@@ -49,14 +49,14 @@ describe('the connections of a node', () => {
     expect([asking, quiet, late].map(({ destroyed }) => destroyed)).to.deep.equal([false, true, false]);
   });
 
-  it('count as of one address when they come from one network of IPv6, in which everybody has addresses for each', () => {
+  it('count by IPv6 network, since one host has many addresses in it', () => {
     const connections = new Connections(3);
     const [client, ...many] = ['192.0.2.1', '2001:db8::1', '2001:db8::2', '2001:db8::3'].map(from);
     for (const socket of [client, ...many]) if (socket !== undefined) connections.add(socket, nobody);
     expect([client, ...many].map((socket) => socket?.destroyed)).to.deep.equal([false, true, false, false]);
   });
 
-  it('turn the newest away when all that there are have asked', () => {
+  it('refuse the newest if all others have a request in progress', () => {
     const connections = new Connections(2);
     const sockets = [from('192.0.2.9'), from('192.0.2.9')];
     for (const socket of sockets) connections.add(socket, nobody);
@@ -65,7 +65,7 @@ describe('the connections of a node', () => {
     expect([...sockets, late].map(({ destroyed }) => destroyed)).to.deep.equal([false, false, true]);
   });
 
-  it('are counted once each, whether they are cut or end by themselves', async () => {
+  it('are counted once each, whether they are cut or end normally', async () => {
     const connections = new Connections(2);
     const sockets = Array.from({ length: 9 }, () => from('192.0.2.9'));
     for (const socket of sockets) connections.add(socket, nobody);

@@ -9,7 +9,7 @@ import { Reading } from '../../src/connection/reading.ts';
 
 const get = 'GET /a HTTP/1.1\r\nHost: x\r\n\r\n';
 
-describe('requests that wait behind others', () => {
+describe('pipelined requests', () => {
   const reading = new Reading(1000);
   let server: Server;
   const first: ServerResponse[] = [];
@@ -51,7 +51,7 @@ describe('requests that wait behind others', () => {
     server.close();
   });
 
-  it('are cut with their connection when too many wait over all connections, but not where a few wait', async () => {
+  it('are cut with their connection when too many wait overall, unless the connection has few', async () => {
     const early = await send(600);
     for (let n = 0; n < 5; n += 1) await send(600);
     const few = await send(4);

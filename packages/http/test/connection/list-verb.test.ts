@@ -85,7 +85,7 @@ describe('the LIST verb on node:http', () => {
 
   const statuses = (text: string): string[] => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status ?? '');
 
-  it('reaches the same listener as every other request, with its method, path, headers and caller', async () => {
+  it('reaches the listener of all requests with its method, path, headers and address', async () => {
     await watched();
     const answer = await connected([head]);
     expect(answer)
@@ -126,7 +126,7 @@ describe('the LIST verb on node:http', () => {
     }
   });
 
-  it('is answered when the caller has ended its side', async () => {
+  it('is answered after the caller has half-closed', async () => {
     await watched();
     expect(await connected([head], { halfClose: true })).to.contain('"method":"LIST"');
   });
@@ -190,7 +190,7 @@ describe('the LIST verb on node:http', () => {
     });
   }
 
-  it('smuggles nothing: what follows it on the connection is not served', async () => {
+  it('allows no smuggling: bytes after it on the connection are not served', async () => {
     const seen: string[] = [];
     await watched({}, (req, res) => {
       seen.push(`${req.method} ${req.url}`);
@@ -201,14 +201,14 @@ describe('the LIST verb on node:http', () => {
     expect(seen).to.deep.equal(['LIST /v1/transit/keys']);
   });
 
-  it('is refused behind a request in the same packet, after the answer to that request', async () => {
+  it('is refused after a request in the same packet, once that request is answered', async () => {
     await watched();
     const answer = await connected([post + head]);
     expect(statuses(answer)).to.deep.equal(['200', '400']);
     expect(answer).to.contain('"method":"POST"').and.not.contain('"method":"LIST"');
   });
 
-  it('is refused behind a request that is still open, which keeps its own answer because it may have taken effect', async () => {
+  it('is refused after a request that is still open, which still gets its response because it may have taken effect', async () => {
     const open: (() => void)[] = [];
     await watched({}, (req, res) => {
       req.resume();
@@ -230,7 +230,7 @@ describe('the LIST verb on node:http', () => {
     expect(open).to.have.length(1);
   });
 
-  it('ends the connection when a body turns out malformed behind an answer that is under way', async () => {
+  it('ends the connection if a body is malformed while the response is being sent', async () => {
     await watched({}, (req, res) => {
       if (req.method === 'POST') return void req.resume();
       res.writeHead(200, { 'Content-Length': '10' });
@@ -260,7 +260,7 @@ describe('the LIST verb on node:http', () => {
     });
   }
 
-  it('still refuses bytes that are no HTTP at all', async () => {
+  it('still refuses bytes that are not HTTP', async () => {
     await watched();
     expect(statuses(await connected(['\x16\x03\x01\x02\x00\x01\x00']))).to.deep.equal(['400']);
   });
@@ -278,20 +278,20 @@ describe('the LIST verb on node:http', () => {
     ]);
   });
 
-  it('gives up a half-sent head at its deadline, so that silent callers hold nothing', async () => {
+  it('closes a half-sent head at its deadline, so that silent callers hold nothing', async () => {
     await watched({ headMs: 20 });
     expect(statuses(await connected([head.slice(0, 30)]))).to.deep.equal(['408']);
     expect(statuses(await connected(['LIS']))).to.deep.equal(['408']);
     while (connections.size > 0) await turn();
   });
 
-  it('gives up an exchange whose answer does not come', async () => {
+  it('closes an exchange without a response at its deadline', async () => {
     await watched({ exchangeMs: 20 }, () => undefined);
     expect(await connected([head])).to.equal('');
     while (connections.size > 0) await turn();
   });
 
-  it('gives up a caller that vanishes in the middle of its head', async () => {
+  it('drops a caller that disconnects during its head', async () => {
     await watched();
     const socket = await dial();
     await sent(socket, head.slice(0, 30));
@@ -299,7 +299,7 @@ describe('the LIST verb on node:http', () => {
     while (connections.size > 0) await turn();
   });
 
-  it('carries an answer of many megabytes', async () => {
+  it('sends a response of many megabytes', async () => {
     const body = `"${'k'.repeat(8_000_000)}"`;
     await watched({}, (_req, res) => sendReply(res, { status: 200, body }, { head: false }));
     const answer = await connected([head]);

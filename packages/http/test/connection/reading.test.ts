@@ -33,7 +33,7 @@ describe('reading of pipelined requests', () => {
     return { sockets, resumed, pipelined };
   };
 
-  it('pauses all connections for the rest of a turn that has brought 500, and no connection for fewer', async () => {
+  it('pauses all connections for the rest of a turn after 500 requests, and none for fewer', async () => {
     const { sockets, resumed, pipelined } = made('192.0.2.1', '192.0.2.2');
     pipelined(0, 499);
     await turn();
@@ -44,7 +44,7 @@ describe('reading of pipelined requests', () => {
     expect(sockets.map((socket) => socket.isPaused())).to.deep.equal([false, false]);
   });
 
-  it('goes on with the addresses that do not pipeline, until a turn that brings few', async () => {
+  it('resumes the addresses that do not pipeline, until a turn with few requests', async () => {
     const { resumed, pipelined } = made('192.0.2.1', '192.0.2.1', '192.0.2.2', '192.0.2.3');
     pipelined(0, 500);
     await turn();

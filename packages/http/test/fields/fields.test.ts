@@ -224,7 +224,7 @@ describe('fields', () => {
     expect(refusal('bool', 'c2VjcmV0')).to.not.contain('c2VjcmV0');
   });
 
-  it('takes lists of texts, or one text with commas', () => {
+  it('accepts lists of strings, or one comma-separated string', () => {
     expect(convert('strings', ['a', 'b,c'])).to.deep.equal(['a', 'b,c']);
     expect(convert('strings', 'a, b')).to.deep.equal(['a', 'b']);
     expect(refusal('strings', [1])).to.contain('expected a list of strings');
@@ -241,12 +241,12 @@ describe('fields', () => {
     expect(fields({ batch_input: any(about) }, { batch_input: items }).values.batch_input).to.equal(items);
   });
 
-  it('gives absent fields as undefined, and nothing that was inherited', () => {
+  it('returns undefined for absent fields, and nothing inherited', () => {
     const { values } = fields({ constructor: declared.string, toString: declared.string }, bare({}));
     expect([values.constructor, values.toString]).to.deep.equal([undefined, undefined]);
   });
 
-  it('converts every member before anything is done, so that a mistake in an unused one is refused too', () => {
+  it('converts every member first, so that an invalid unused one is refused too', () => {
     expect(() => fields({ a: declared.int, b: declared.bool }, { a: 1, b: 'maybe' })).to.throw(RequestError, 'field "b"');
   });
 

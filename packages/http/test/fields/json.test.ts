@@ -146,12 +146,12 @@ describe('parseBody', () => {
     expect(parse(nested(jsonDepthMax))).to.have.property('a');
   });
 
-  it('refuses a million levels without a stack of them', () => {
+  it('refuses a million levels without deep recursion', () => {
     expect(refusal(`{"a":${'['.repeat(1_000_000)}`)).to.match(/levels/);
     expect(refusal(`{"a":${'{"a":'.repeat(1_000_000)}`)).to.match(/levels/);
   });
 
-  it('never repeats the body in its complaint, since a body may hold secrets', () => {
+  it('never quotes the body in an error, since a body may hold secrets', () => {
     for (const text of [
       'secret',
       '{"plaintext":"c2VjcmV0"secret',
@@ -164,7 +164,7 @@ describe('parseBody', () => {
     }
   });
 
-  it('is as strict and as discreet with a body that is read in turns', async () => {
+  it('is as strict and discreet with a body that is parsed in turns', async () => {
     const many = `"x":[${'1,'.repeat(2_000)}1]`;
     for (const [text, message] of [
       [`{${many},"a":secret}`, /: invalid syntax$/],
@@ -184,7 +184,7 @@ describe('parseBody', () => {
     expect([Object.getPrototypeOf(body), Object.keys(body), body['a']]).to.deep.equal([null, ['x', '__proto__', 'a'], null]);
   });
 
-  it('keeps __proto__ and constructor as plain members of an object that inherits nothing', () => {
+  it('keeps __proto__ and constructor as plain members of an object without a prototype', () => {
     const body = parse('{"__proto__":{"derived":true},"constructor":1}');
     expect(Object.getPrototypeOf(body)).to.equal(null);
     expect(Object.hasOwn(body, '__proto__')).to.equal(true);
@@ -194,7 +194,7 @@ describe('parseBody', () => {
     expect(({} as Record<string, unknown>)['derived']).to.equal(undefined);
   });
 
-  it('inherits nothing in forms either', () => {
+  it('returns forms without a prototype too', () => {
     const body = parse('__proto__=1', form);
     expect([Object.getPrototypeOf(body), Object.entries(body), body['toString']]).to.deep.equal([
       null,
@@ -282,7 +282,7 @@ describe('parseBody', () => {
 });
 
 describe('queryBody', () => {
-  it('takes the first value of each parameter, without those that are about the request', () => {
+  it('takes the first value of each parameter, except those that concern the request', () => {
     const body = queryBody(new URLSearchParams('a=1&a=2&list=true&help=1&b&__proto__=x'));
     expect(Object.entries(body)).to.deep.equal([
       ['a', '1'],

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { dataReply, envelope, errorsBody, noContent, twiceReply } from '../../src/reply/envelope.ts';
+import { dataReply, envelope, errorsBody, noContentReply, topLevelDataReply } from '../../src/reply/envelope.ts';
 import { type Reply, sendReply } from '../../src/reply/reply.ts';
 
 describe('sendReply', () => {
@@ -26,7 +26,7 @@ describe('sendReply', () => {
     return { status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks).toString('utf8') };
   }
 
-  it('sends JSON with its length, never to be stored, and only over TLS from now on', async () => {
+  it('sends JSON with its length, no-store and HSTS', async () => {
     reply = { status: 200, body: '{"a":1}\n' };
     const { status, headers, body } = await ask();
     expect([status, body]).to.deep.equal([200, '{"a":1}\n']);
@@ -49,7 +49,7 @@ describe('sendReply', () => {
   }
 
   it('sends no content and no content type with 204', async () => {
-    reply = noContent;
+    reply = noContentReply;
     const { status, headers, body } = await ask('POST');
     expect([status, body]).to.deep.equal([204, '']);
     expect(headers).to.not.have.any.keys('content-type', 'content-length', 'transfer-encoding');
@@ -57,7 +57,7 @@ describe('sendReply', () => {
   });
 
   for (const status of [204, 205, 304]) {
-    it(`drops a body that ${status} may not have, as a health code can be any`, async () => {
+    it(`drops the body of a ${status}, which a health code can be`, async () => {
       reply = { status, body: '{"initialized":true}\n' };
       const answer = await ask();
       expect([answer.status, answer.body]).to.deep.equal([status, '']);
@@ -78,7 +78,7 @@ describe('sendReply', () => {
     expect(headers).to.include({ 'content-type': 'text/plain; version=0.0.4', 'x-service-index': '7' });
   });
 
-  it('is no error when the caller has gone', async () => {
+  it('does not fail if the caller has disconnected', async () => {
     const failures: unknown[] = [];
     const gone = createServer((_req, res) => {
       res.destroy();
@@ -100,7 +100,7 @@ describe('sendReply', () => {
 describe('the envelope', () => {
   const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-  it('is what clients know, members in their order, with a newline', () => {
+  it('has the members that clients expect, in order, with a newline', () => {
     const text = envelope('{"a":1}');
     const { request_id, ...rest } = JSON.parse(text);
     expect(request_id).to.match(uuid);
@@ -123,18 +123,18 @@ describe('the envelope', () => {
     expect(new Set(ids).size).to.equal(1000);
   });
 
-  it('carries warnings as an array, whatever stands in them', () => {
+  it('carries warnings as an array, whatever they contain', () => {
     expect(JSON.parse(dataReply('{}', ['a "b"\n', 'c']).body ?? '').warnings).to.deep.equal(['a "b"\n', 'c']);
   });
 
   for (const data of [{}, { a: 1 }])
-    it(`says ${JSON.stringify(data)} twice, at the top and in data`, () => {
-      const { data: inside, ...top } = JSON.parse(twiceReply(data).body ?? '');
+    it(`has ${JSON.stringify(data)} at the top level and in data`, () => {
+      const { data: inside, ...top } = JSON.parse(topLevelDataReply(data).body ?? '');
       expect(inside).to.deep.equal(data);
       expect(top).to.deep.include(data);
     });
 
-  it('has an errors body of its own, empty when nothing is there', () => {
+  it('has an errors body, empty for a missing resource', () => {
     expect(errorsBody([])).to.equal('{"errors":[]}\n');
     expect(JSON.parse(errorsBody(['a "b"']))).to.deep.equal({ errors: ['a "b"'] });
   });

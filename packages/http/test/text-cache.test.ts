@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { KeptTexts } from '../src/kept-texts.ts';
+import { TextCache } from '../src/text-cache.ts';
 
 describe('kept texts', () => {
   const made: string[] = [];
-  const get = (texts: KeptTexts, key: string, length = 10): Promise<string> =>
+  const get = (texts: TextCache, key: string, length = 10): Promise<string> =>
     texts.get(key, async () => {
       made.push(key);
       return key.repeat(length);
@@ -11,7 +11,7 @@ describe('kept texts', () => {
   beforeEach(() => made.splice(0));
 
   it('are made once, also for those who ask while they are made', async () => {
-    const texts = new KeptTexts({ charactersMax: 100 });
+    const texts = new TextCache({ charactersMax: 100 });
     expect(await Promise.all([get(texts, 'a'), get(texts, 'a'), get(texts, 'b')])).to.deep.equal([
       'a'.repeat(10),
       'a'.repeat(10),
@@ -22,7 +22,7 @@ describe('kept texts', () => {
   });
 
   it('make room for others: the one that was asked for longest ago goes first', async () => {
-    const texts = new KeptTexts({ charactersMax: 30 });
+    const texts = new TextCache({ charactersMax: 30 });
     for (const key of 'abcada') await get(texts, key);
     expect(made.join('')).to.equal('abcd');
     await get(texts, 'b');
@@ -30,7 +30,7 @@ describe('kept texts', () => {
   });
 
   it('that are too long are made each time, and drive out nothing', async () => {
-    const texts = new KeptTexts({ charactersMax: 30 });
+    const texts = new TextCache({ charactersMax: 30 });
     for (const [key, length] of [
       ['a', 10],
       ['z', 31],
@@ -42,7 +42,7 @@ describe('kept texts', () => {
   });
 
   it('that could not be made are made for the next who asks', async () => {
-    const texts = new KeptTexts({ charactersMax: 30 });
+    const texts = new TextCache({ charactersMax: 30 });
     const failed = texts.get('a', () => Promise.reject(new Error('broken')));
     expect(await failed.catch(({ message }: Error) => message)).to.equal('broken');
     expect(await get(texts, 'a', 3)).to.equal('aaa');

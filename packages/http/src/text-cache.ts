@@ -1,17 +1,17 @@
-/** Texts that take long to make, kept by what they are made of; those asked for last stay. */
-export class KeptTexts {
+/** A least-recently-used cache of texts that take long to make. */
+export class TextCache {
   readonly #charactersMax: number;
-  /** The one asked for last comes last. */
+  /** In order of use, the latest last. */
   readonly #texts = new Map<string, string>();
-  readonly #underWay = new Map<string, Promise<string>>();
+  readonly #pending = new Map<string, Promise<string>>();
   #characters = 0;
 
-  /** @param charactersMax - of all texts together; a longer one is not kept */
+  /** @param charactersMax - of all texts together; a longer text is not cached */
   constructor({ charactersMax }: { readonly charactersMax: number }) {
     this.#charactersMax = charactersMax;
   }
 
-  /** The text of `key`, made now if it is not kept: once for all who ask meanwhile. @throws what `make` throws */
+  /** Returns the text of `key`. Makes a missing one, once for all concurrent callers. @throws the errors of `make` */
   async get(key: string, make: () => Promise<string>): Promise<string> {
     const kept = this.#texts.get(key);
     if (kept !== undefined) {
@@ -19,22 +19,22 @@ export class KeptTexts {
       this.#texts.set(key, kept);
       return kept;
     }
-    const underWay = this.#underWay.get(key) ?? this.#make(key, make);
-    this.#underWay.set(key, underWay);
-    return underWay;
+    const pending = this.#pending.get(key) ?? this.#make(key, make);
+    this.#pending.set(key, pending);
+    return pending;
   }
 
   async #make(key: string, make: () => Promise<string>): Promise<string> {
     try {
       const text = await make();
-      if (text.length <= this.#charactersMax) this.#keep(key, text);
+      if (text.length <= this.#charactersMax) this.#store(key, text);
       return text;
     } finally {
-      this.#underWay.delete(key);
+      this.#pending.delete(key);
     }
   }
 
-  #keep(key: string, text: string): void {
+  #store(key: string, text: string): void {
     this.#texts.set(key, text);
     this.#characters += text.length;
     for (const [oldest, { length }] of this.#texts) {

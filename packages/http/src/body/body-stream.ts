@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { announcesBody } from '../reply/announced-body.ts';
 import { RequestError } from '../reply/request-error.ts';
 
-/** How long a large body may stand still. */
+/** How long a large body may stall, in milliseconds. */
 const stallMsMax = 30_000;
 
 /**
- * A body piece by piece, for what is too large to be kept in memory; undefined when there is none. Who stops reading leaves the rest
- * to `sendReply`.
+ * Returns the body as a stream, for bodies too large for memory; undefined if there is none. If the consumer stops early, `sendReply`
+ * handles the rest.
  * @throws RequestError `invalid_request` for a transfer coding other than chunked; the stream `body_timeout`, `request_aborted`
  */
-export function contentOf(req: IncomingMessage, res: ServerResponse): AsyncIterable<Uint8Array> | undefined {
+export function bodyStream(req: IncomingMessage, res: ServerResponse): AsyncIterable<Uint8Array> | undefined {
   if (!announcesBody(req)) return undefined;
   const coding = req.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked')
@@ -21,7 +21,7 @@ export function contentOf(req: IncomingMessage, res: ServerResponse): AsyncItera
 async function* pieces(req: IncomingMessage, res: ServerResponse): AsyncGenerator<Uint8Array> {
   if (req.headers.expect !== undefined && req.httpVersionMinor > 0) res.writeContinue();
   const iterator = req.iterator({ destroyOnReturn: false });
-  req.on('error', () => undefined); // told by the iterator
+  req.on('error', () => undefined); // reported by the iterator
   try {
     for (;;) {
       const piece = await orStalled(iterator.next());

@@ -1,7 +1,7 @@
 import type { Node } from '@transitd/node';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { sourceOf } from '../../src/pipeline/source.ts';
+import { readSource } from '../../src/pipeline/read-source.ts';
 
 interface State {
   readonly readRole?: 'active' | 'reader';
@@ -35,7 +35,7 @@ describe('the source of an answer', () => {
   ] as const)
     it(`is '${source}' for ${JSON.stringify({ node, where, forwarded, headers })}`, async () => {
       const options = { node: nodeOf(node), ...(forwarded && { forwarded }) };
-      const found = sourceOf(headers, where, options).catch((error: unknown) => {
+      const found = readSource(headers, where, options).catch((error: unknown) => {
         expect(error).to.be.instanceOf(StoreError).with.property('code', 'not_leader');
         return 'refused';
       });

@@ -1,0 +1,157 @@
+import type { AutopilotSettings, ServerState } from '@transitd/cluster';
+import {
+  bool,
+  boolean,
+  dataReply,
+  duration,
+  ignoredField,
+  int,
+  integer,
+  list,
+  map,
+  object,
+  string,
+  time,
+  writtenReply,
+} from '@transitd/http';
+import { version } from '@transitd/process';
+import * as answers from '../operation/answers.ts';
+import { guarded, type Route } from '../operation/operation.ts';
+import { durationText, secondsText } from './duration-text.ts';
+import { requireCluster } from './raft.ts';
+
+const autopilotState = guarded({
+  name: 'raft-autopilot-state',
+  about: 'Read the health of the members, as the active node sees it',
+  answers: answers.data(
+    object({
+      healthy: boolean,
+      failure_tolerance: integer,
+      leader: string,
+      voters: list(string),
+      non_voters: list(string),
+      servers: map(
+        object(
+          {
+            id: string,
+            name: string,
+            address: string,
+            node_status: { enum: ['alive', 'failed'] },
+            last_contact: string,
+            last_term: integer,
+            last_index: integer,
+            healthy: boolean,
+            status: { enum: ['leader', 'voter', 'non-voter'] },
+            version: string,
+            node_type: { enum: ['voter', 'non-voter'] },
+          },
+          { stable_since: time },
+        ),
+      ),
+    }),
+  ),
+  capability: 'read',
+  where: 'leader',
+  adds: true,
+  run: async ({ node }) => {
+    const { autopilot, cluster } = requireCluster(node);
+    const { healthy, failureTolerance, servers } = await autopilot.evaluate();
+    const names = (only: (server: ServerState) => boolean) => servers.filter(only).map(({ member }) => member.name);
+    const states = servers.map((server) => {
+      const { member, part, alive, silentMs, lastTerm, lastIndex } = server;
+      const state = {
+        id: member.name,
+        name: member.name,
+        address: member.clusterAddress,
+        node_status: alive ? 'alive' : 'failed',
+        last_contact: secondsText(silentMs),
+        last_term: lastTerm,
+        last_index: lastIndex,
+        healthy: server.healthy,
+        stable_since: autopilot.stableSince(member.id)?.toISOString(),
+        status: part,
+        version: part === 'leader' ? version : (cluster.standbys.report(member.id)?.version ?? ''),
+        node_type: part === 'non-voter' ? 'non-voter' : 'voter',
+      };
+      return [member.name, state] as const;
+    });
+    const data = {
+      healthy,
+      failure_tolerance: failureTolerance,
+      leader: names(({ part }) => part === 'leader')[0] ?? '',
+      voters: names(({ part }) => part !== 'non-voter'),
+      non_voters: names(({ part }) => part === 'non-voter'),
+      servers: Object.fromEntries(states),
+    };
+    return dataReply(JSON.stringify(data));
+  },
+});
+
+const readSettings = guarded({
+  name: 'raft-autopilot-configuration-read',
+  about: 'Read the autopilot settings',
+  answers: answers.data(
+    object({
+      cleanup_dead_servers: boolean,
+      dead_server_last_contact_threshold: string,
+      last_contact_threshold: string,
+      max_trailing_logs: integer,
+      min_quorum: integer,
+      server_stabilization_time: string,
+    }),
+  ),
+  capability: 'read',
+  run: async ({ node }) => {
+    const settings = await requireCluster(node).autopilot.settings();
+    return dataReply(
+      JSON.stringify({
+        cleanup_dead_servers: settings.cleanupDeadServers,
+        dead_server_last_contact_threshold: durationText(settings.deadServerLastContactThreshold),
+        last_contact_threshold: durationText(settings.lastContactThreshold),
+        max_trailing_logs: settings.maxTrailingLogs,
+        min_quorum: settings.minQuorum,
+        server_stabilization_time: durationText(settings.serverStabilizationTime),
+      }),
+    );
+  },
+});
+
+const writeSettings = guarded({
+  name: 'raft-autopilot-configuration-write',
+  about: 'Update the autopilot settings; omitted fields keep their values',
+  takes: {
+    cleanup_dead_servers: bool('Remove dead members; requires `min_quorum` of 3 or more'),
+    dead_server_last_contact_threshold: duration('Time without contact after which a member counts as dead; at least one minute'),
+    last_contact_threshold: duration('Time without contact after which a member counts as unhealthy'),
+    max_trailing_logs: int('Maximum number of log entries by which a healthy member may lag', { min: 0 }),
+    min_quorum: int('Minimum number of voters to keep', { min: 0 }),
+    server_stabilization_time: duration('Stored and returned, without effect'),
+    disable_upgrade_migration: ignoredField('bool'),
+    dr_operation_token: ignoredField('string'),
+  },
+  answers: answers.written,
+  capability: 'update',
+  run: async ({ node }, { values, warnings }) => {
+    const changes: { readonly [Name in keyof AutopilotSettings]: AutopilotSettings[Name] | undefined } = {
+      cleanupDeadServers: values.cleanup_dead_servers,
+      deadServerLastContactThreshold: values.dead_server_last_contact_threshold,
+      lastContactThreshold: values.last_contact_threshold,
+      maxTrailingLogs: values.max_trailing_logs,
+      minQuorum: values.min_quorum,
+      serverStabilizationTime: values.server_stabilization_time,
+    };
+    const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+    await requireCluster(node).autopilot.change(Object.fromEntries(given));
+    const ineffective =
+      values.server_stabilization_time === undefined
+        ? []
+        : ['server_stabilization_time is stored but has no effect: a new server becomes a voter as soon as it has caught up'];
+    return writtenReply([...warnings, ...ineffective]);
+  },
+});
+
+/** Autopilot: the health of the members, and the settings of dead-server cleanup. */
+export const raftAutopilotRoutes: readonly Route[] = [
+  { path: 'sys/storage/raft/autopilot/state', operations: { GET: autopilotState } },
+  { path: 'sys/storage/raft/autopilot/configuration', operations: { GET: readSettings, POST: writeSettings } },
+];
