@@ -13,10 +13,12 @@ import type { Node, Services } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import type { Answers } from './answers.ts';
 
-/** Names of path parameters. */
-export type ParamName =
-  | ('mount' | 'name' | 'method' | 'role' | 'id' | 'device' | 'path' | 'type' | 'version' | 'key_type' | 'destination' | 'source')
-  | ('urlalgorithm' | 'urlbytes' | 'algorithm' | 'bytes');
+/** Names of path parameters; a test compares them with the routes. */
+export const paramNames = [
+  ...(['mount', 'name', 'method', 'role', 'id', 'device', 'path', 'type', 'version', 'key_type'] as const),
+  ...(['destination', 'source', 'urlalgorithm', 'urlbytes', 'url_mac_length'] as const),
+] as const;
+export type ParamName = (typeof paramNames)[number];
 export type Params = Readonly<Partial<Record<ParamName, string>>>;
 
 /** Returns a path parameter. @throws InvariantViolation if the route has no parameter of this name */

@@ -3,9 +3,17 @@ import type { Reply } from '@transitd/http';
 import type { Term } from '@transitd/raft-core';
 
 /** How a request ends on this node. A stage that returns anything else passes the request to the next stage. */
-export abstract class Outcome {}
+export type Outcome = Replied | Refused | ForwardToActive | Transferred;
 
-export class Replied extends Outcome {
+/** The kind keeps the type closed: a bare reply is not an outcome. */
+abstract class RequestEnd {
+  abstract readonly kind: 'replied' | 'refused' | 'forward' | 'transferred';
+}
+
+export const isOutcome = (value: object): value is Outcome => value instanceof RequestEnd;
+
+export class Replied extends RequestEnd {
+  readonly kind = 'replied';
   readonly reply: Reply;
   constructor(reply: Reply) {
     super();
@@ -14,7 +22,8 @@ export class Replied extends Outcome {
 }
 
 /** A refusal or an internal error. */
-export class Refused extends Outcome {
+export class Refused extends RequestEnd {
+  readonly kind = 'refused';
   readonly error: unknown;
   constructor(error: unknown) {
     super();
@@ -23,7 +32,8 @@ export class Refused extends Outcome {
 }
 
 /** The active node has to answer. */
-export class ForwardToActive extends Outcome {
+export class ForwardToActive extends RequestEnd {
+  readonly kind = 'forward';
   /** Undefined if it has not been read. */
   readonly body: Buffer | undefined;
   /** ID of the caller's token; undefined if this node could not authenticate it. */
@@ -36,7 +46,8 @@ export class ForwardToActive extends Outcome {
 }
 
 /** This node has given up leadership for the request and done nothing else: the next leader has to answer. */
-export class Transferred extends Outcome {
+export class Transferred extends RequestEnd {
+  readonly kind = 'transferred';
   /** The term that ended. */
   readonly term: Term;
   constructor(term: Term) {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Allowance, callerGroup } from '@transitd/access';
 import { turns } from '@transitd/event-loop';
 import { indexHeaders, type Reply, RequestError, sendReply, tokenOf, unavailable, wrapTtlOf } from '@transitd/http';
+import { InvariantViolation } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { type GuardedOperation, type OpenOperation, type Where, whereOf } from '../operation/operation.ts';
 import { exchangeOf, isAuditFailure, recorded } from './audit-recording.ts';
@@ -12,7 +13,7 @@ import { callOf } from './call.ts';
 import { addressOf } from './caller-address.ts';
 import { failureReply, withAllowance } from './failure.ts';
 import { Forwarding, leadershipTransferred, transfersMax } from './forwarding.ts';
-import { ForwardToActive, Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
+import { ForwardToActive, isOutcome, type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
 import { isStill, notActive, readSource, stillLeads } from './read-source.ts';
 import { isRefusal } from './refusals.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
@@ -47,7 +48,7 @@ export class Pipeline {
     const { metrics, limits } = this.#options;
     const begunMs = performance.now();
     metrics.inFlight.inc();
-    const answer = await this.#answer(req, res, route);
+    const answer = await this.#answer(req, res, route).catch((error: unknown) => this.#failure(error));
     const ms = performance.now() - begunMs;
     metrics.inFlight.dec();
     metrics.requestMs.observe(ms);
@@ -66,9 +67,9 @@ export class Pipeline {
       if (typeof outcome === 'number') return outcome;
       if (outcome instanceof Replied) return outcome.reply;
       if (outcome instanceof Refused) return this.#failure(outcome.error);
+      if (!(outcome instanceof Transferred)) throw new InvariantViolation(`a forward ended as ${outcome.kind}`);
       if (forwarded === true) return leadershipTransferred; // the node that took the request asks the next leader
-      const isLed =
-        outcome instanceof Transferred && transfers < transfersMax && (await node.eligibility.hasActiveNodeAfter(outcome.term));
+      const isLed = transfers < transfersMax && (await node.eligibility.hasActiveNodeAfter(outcome.term));
       if (!isLed) return this.#failure(notLed());
     }
   }
@@ -83,10 +84,11 @@ export class Pipeline {
     } catch (error) {
       return outcomeOf(error);
     }
+    const showsAllowance = services?.quotas.config.responseHeaders === true;
     const exchange = exchangeOf(req, route, address, this.#options);
     let outcome = await this.#work({ ...route, req, res, address, exchange });
     if (exchange !== undefined) outcome = await recorded(outcome, exchange, services, (error) => this.#failure(error));
-    if (allowance === undefined || services?.quotas.config.responseHeaders !== true) return outcome;
+    if (allowance === undefined || !showsAllowance) return outcome;
     if (outcome instanceof Replied) return new Replied(withAllowance(outcome.reply, allowance));
     return outcome instanceof Refused ? new Replied(withAllowance(this.#failure(outcome.error), allowance)) : outcome;
   }
@@ -102,7 +104,7 @@ export class Pipeline {
   /** Runs the stages of an operation that needs a token. */
   async #workGuarded(request: RoutedRequest<GuardedOperation>): Promise<Outcome> {
     const known = await this.#authentication.authenticate(request);
-    if (known instanceof Outcome) return known;
+    if (isOutcome(known)) return known;
     const { operation, req, res, services, principal, address } = known;
     services.wrapping.checkTtl(known.wrapTtlS);
     const bytes = await this.#bodies.of(operation, req, res, { tokenId: principal.id, address: callerGroup(address) });

@@ -1,11 +1,19 @@
 import { expect } from 'chai';
 import { isBelowMount, MountRoutes } from '../../src/operation/mount-routes.ts';
+import { paramNames } from '../../src/operation/operation.ts';
 import { allRoutes } from '../../src/routes.ts';
 import { TestMetrics } from '../test-metrics.ts';
 
 const below = allRoutes(new TestMetrics()).filter(isBelowMount);
 const routes = new MountRoutes(below);
 const find = (target: string, mount = { path: 'mnt', depth: 1 }) => routes.find(target.split('/'), mount);
+
+describe('the parameters of all routes', () => {
+  it('are the names that operations may ask for', () => {
+    const used = allRoutes(new TestMetrics()).flatMap(({ path }) => [...path.matchAll(/[:*](\w+)/g)].map(([, name]) => name));
+    expect([...new Set(used)].toSorted()).to.deep.equal(paramNames.toSorted());
+  });
+});
 
 describe('routes below a mount', () => {
   for (const route of below)

@@ -49,6 +49,19 @@ describe('the endpoints of mounts', () => {
     expect((await server.ask('POST team/transit/encrypt/k', { token, body: { plaintext } })).status).to.equal(403);
   });
 
+  it('compare a path of several segments as one value with denied parameters', async () => {
+    await enable('team/transit');
+    for (const [denied, status] of [
+      ['team/transit', 403],
+      ['transit', 200],
+    ] as const) {
+      const token = await tokenWith(
+        `path "sys/mounts/*" { capabilities = ["read", "sudo"] denied_parameters = { path = ["${denied}"] } }`,
+      );
+      expect((await server.ask('GET sys/mounts/team/transit', { token })).status, denied).to.equal(status);
+    }
+  });
+
   it('unmount at once, and restore none of its keys with a new mount at the same path', async () => {
     await enable('x');
     await server.ask('POST x/keys/k', { body: {} });

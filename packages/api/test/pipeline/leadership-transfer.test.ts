@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { initialAccess, openAccess } from '@transitd/access';
+import { AuditKey } from '@transitd/audit';
+import { LeadershipTransferred } from '@transitd/cluster';
+import { noContentReply, parsePath } from '@transitd/http';
+import type { Node, Services } from '@transitd/node';
+import { memoryStore } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { mounted } from '../../../node/test/mounts/mounted.ts';
+import { Pipeline } from '../../src/pipeline/pipeline.ts';
+import { TestMetrics } from '../test-metrics.ts';
+
+interface Transfers {
+  /** How many runs of the operation transfer the leadership. */
+  readonly count: number;
+  /** Whether another leader is found afterwards. */
+  readonly nextLeader?: () => Promise<boolean>;
+  readonly forwarded?: true;
+}
+
+describe('a request for which the leadership is transferred', () => {
+  const closing: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+  });
+
+  async function asked({ count, nextLeader = async () => true, forwarded }: Transfers) {
+    const store = memoryStore();
+    const { rootToken, writes } = initialAccess({ now: Date.now() });
+    await store.commit({ conditions: [], writes });
+    const access = openAccess({ store, now: Date.now });
+    const services: Services = { ...access, ...(await mounted(store, 'transit')), auditKey: new AuditKey(store), sinceMs: 0 };
+    const metrics = new TestMetrics();
+    const terms: number[] = [];
+    const eligibility = {
+      readRole: 'active',
+      waitUntilInForce: async () => undefined,
+      hasActiveNodeAfter: (term: number) => {
+        terms.push(term);
+        return nextLeader();
+      },
+    };
+    const pipeline = new Pipeline({
+      node: { services, initialized: true, eligibility } as unknown as Node,
+      log: pino({ level: 'silent' }),
+      metrics,
+      bodyBytesMax: 1000,
+      ...(forwarded && { forwarded }),
+    });
+    let runs = 0;
+    const run = () => {
+      runs += 1;
+      if (runs <= count) throw new LeadershipTransferred(runs);
+      return noContentReply;
+    };
+    const server: Server = createServer((req, res) => {
+      const path = parsePath(req.url ?? '');
+      const operation = { access: 'token', name: 'test', endsLeadership: true, run } as const;
+      void pipeline.serve(req, res, { path, canonical: path.path, url: req.url ?? '', verb: 'POST', operation, params: {} });
+    }).listen(0, '127.0.0.1');
+    closing.push(() => server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const response = await fetch(`http://127.0.0.1:${port}/v1/sys/step-down`, {
+      method: 'POST',
+      headers: { 'X-Service-Token': rootToken },
+      body: '{}',
+    });
+    return { runs, terms, status: response.status, headers: response.headers, text: await response.text() };
+  }
+
+  it('is executed again once there is another leader', async () => {
+    expect(await asked({ count: 1 })).to.deep.include({ runs: 2, terms: [1], status: 204 });
+  });
+
+  it('follows the leadership three times, and is refused after that', async () => {
+    const { text, ...rest } = await asked({ count: 9 });
+    expect(rest).to.deep.include({ runs: 4, terms: [1, 2, 3], status: 503 });
+    expect(text).to.contain('nothing else was done');
+  });
+
+  it('is refused when no other leader is found', async () => {
+    expect(await asked({ count: 9, nextLeader: async () => false })).to.deep.include({ runs: 1, status: 503 });
+  });
+
+  it('is left to the node that forwarded it', async () => {
+    const { runs, terms, status, headers } = await asked({ count: 9, forwarded: true });
+    expect([runs, terms, status, headers.get('x-transitd-handed-over')]).to.deep.equal([1, [], 503, '1']);
+  });
+
+  it('is answered with 500 when the search for a leader fails, and ends no process', async () => {
+    const nextLeader = () => Promise.reject(new Error('a fault of ours'));
+    expect(await asked({ count: 1, nextLeader })).to.deep.include({
+      runs: 1,
+      status: 500,
+      text: '{"errors":["internal error"]}\n',
+    });
+  });
+});
