@@ -19,7 +19,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   pkcs11: [],
   process: [],
   configuration: ['process', 'barrier', 'access'],
-  http: ['event-loop', 'access', 'storage-fsm', 'raft-core', 'transit-engine'],
+  http: ['event-loop', 'access', 'storage-fsm'],
   cluster: ['http', 'process', 'configuration', 'raft-core', 'storage-fsm', 'barrier', 'access', 'health'],
   audit: ['http', 'process', 'configuration', 'storage-fsm', 'access'],
   'snapshot-archive': ['http', 'storage-fsm'],

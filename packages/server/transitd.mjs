@@ -15,6 +15,6 @@ if (major < 24) {
 // Crypto, TLS and the file system share libuv's pool; it reads its size when it is first used (design: at least 8).
 process.env.UV_THREADPOOL_SIZE ??= '8';
 process.umask(0o077);
-// Types are stripped and code is compiled once, not at every start (decision 71). What may not be written there is not kept.
+// Types are stripped and code is compiled once, not at every start (decision 71). Where that folder cannot be written, nothing is stored.
 module.enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/transitd'));
 await import('./src/main.ts');

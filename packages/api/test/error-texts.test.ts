@@ -42,7 +42,7 @@ interface Asked {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What makes each request good but for the field that is looked at. */
+/** Valid values for all fields of a request but the one under test. */
 const otherwise: readonly (readonly [path: RegExp, body: Readonly<Record<string, unknown>>])[] = [
   [/\/(encrypt)\//, { plaintext: 'AAAA' }],
   [/\/(decrypt|rewrap)\//, { ciphertext: 'svc:v1:AAAA' }],
@@ -56,10 +56,10 @@ const otherwise: readonly (readonly [path: RegExp, body: Readonly<Record<string,
   [/auth\/up\/users/, { password: 'p' }],
   [/auth\/jw\/config/, { bound_issuer: 'i' }],
 ];
-/** What these would take away the others need. */
+/** Requests that would remove objects which the other requests need. */
 const notAsked = /revoke|sys\/(?:init|seal|unseal|step-down|remount|rotate|rekey|generate-root|plugins|storage)|config\/keys/;
 
-/** What stands for the parameters of a path. */
+/** Values of path parameters. */
 const inPath: Readonly<Record<string, string>> = {
   ':mount': 'transit',
   ':type': 'plaintext',
@@ -90,7 +90,7 @@ function* linesOf(): Generator<{ readonly line: string; readonly fields: readonl
   }
 }
 
-/** What is mounted here, where it is to be tuned; else where nothing is yet. */
+/** A path that is mounted, for tuning; otherwise a free path. */
 const tuned = (path: string): string => {
   const kind = path.startsWith('sys/auth') ? 'sys/auth' : 'sys/mounts';
   if (!path.endsWith('/tune')) return `${kind}/x`;

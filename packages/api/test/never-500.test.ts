@@ -10,7 +10,7 @@ import { type Served, served } from './served.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
 const open = { exportable: true, allow_plaintext_backup: true };
-/** One key of each kind that behaves in a way of its own, by name; the names of RSA keys above 2,048 bits are not made, which takes seconds. */
+/** One key of each kind that behaves differently, by name. RSA keys above 2,048 bits are not created, since that takes seconds. */
 const keys: Readonly<Record<string, object>> = {
   aead: {},
   'aead-128': { type: 'aes128-gcm96' },

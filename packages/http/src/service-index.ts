@@ -1,4 +1,3 @@
-import type { LogIndex } from '@transitd/raft-core';
 import { RequestError } from './reply/request-error.ts';
 
 /** Header with the log index of a response; a request that sends it back reads no older state. Opaque to callers. */
@@ -14,11 +13,11 @@ export const indexHeaders = (value: string): Readonly<Record<string, string>> =>
  * Returns the header value in the peers' form, of which existing clients keep the newest: base64 of `v1:<cluster>:<index>:<index of another
  * cluster>:<HMAC>`. There is no other cluster here, and nothing that an HMAC has to protect.
  */
-export const indexValue = (clusterId: string, index: LogIndex): string =>
+export const indexValue = (clusterId: string, index: number): string =>
   Buffer.from(`v1:${clusterId}:${index}:0:`).toString('base64');
 
 /** Returns the index in a header of this cluster; undefined for any other text. */
-export function indexIn(header: string | string[] | undefined, clusterId: string): LogIndex | undefined {
+export function indexIn(header: string | string[] | undefined, clusterId: string): number | undefined {
   const [, digits] = /:(\d{1,15}):0:$/.exec(Buffer.from(String(header ?? ''), 'base64').toString('latin1')) ?? [];
   if (digits === undefined) return undefined;
   const index = Number(digits);
@@ -26,7 +25,7 @@ export function indexIn(header: string | string[] | undefined, clusterId: string
 }
 
 /** Returns the index that the request requires. @throws RequestError if it is not from this cluster */
-export function indexWanted(headers: NodeJS.Dict<string | string[]>, clusterId: string): LogIndex | undefined {
+export function indexWanted(headers: NodeJS.Dict<string | string[]>, clusterId: string): number | undefined {
   const header = headers['x-service-index'] || headers['x-vault-index'];
   if (header === undefined || header === '') return undefined;
   const index = indexIn(header, clusterId);

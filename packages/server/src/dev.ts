@@ -24,7 +24,7 @@ export interface DevOptions {
   readonly devAllowRemote: boolean;
 }
 
-/** What a node that initializes itself needs besides its configuration. */
+/** The settings of a node that initializes itself, besides its configuration. */
 export interface DevNode {
   readonly rootToken: string;
   /** Folder with the seal key and the root token; undefined if the data is temporary. */

@@ -71,7 +71,7 @@ export function readFields<S extends FieldSchema>(takes: S, { body, ...call }: C
   return { ...call, ...fields(takes, body, Object.fromEntries(inPath)) };
 }
 
-/** What an operation can use besides its call. */
+/** The parts of the node that an operation can use, besides its call. */
 export interface Context {
   readonly node: Node;
   readonly services: Services;

@@ -199,7 +199,7 @@ const tune = authMountOperation(
   },
   async ({ services }, { values, warnings, ...call }) => {
     const path = pathIn(call);
-    if (path === 'token') throw new RequestError('invalid_request', 'the times of tokens stand in the configuration of the node');
+    if (path === 'token') throw new RequestError('invalid_request', 'token TTLs are set in the configuration file of the node');
     const change: AuthTuning = {
       description: values.description,
       defaultTtlS: values.default_lease_ttl,

@@ -127,7 +127,7 @@ const hmacHash = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string
 
 const withoutEffect = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
 
-/** Warns about a requested hash that is not used: the verdict would be about another signature than the caller means. */
+/** Warns about a requested hash that is not used: the verdict would not be about the signature that the caller means. */
 const ignoredHash = (values: Settings): readonly string[] => {
   const { algorithm = '' } = values;
   return algorithm === '' || algorithm === signatureHash(values) ? [] : [withoutEffect];

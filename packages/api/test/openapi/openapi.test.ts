@@ -117,14 +117,14 @@ describe('the OpenAPI document', () => {
       return /\bfields\(/.test(text) || /[{,] body[,} ]/.test(text) || /\.body\b/.test(text);
     });
     expect(readers.toSorted()).to.deep.equal([
-      'openapi/openapi.ts', // what an operation declares that reads its body itself
+      'openapi/openapi.ts', // the body schema of an operation that reads its body itself
       'operation/operation.ts', // readFields(): where fields are read
       'operation/rights.ts', // values that policies restrict
       'sys/auth.ts', // the fields of `config`
       'sys/mounts.ts', // the same
       'sys/raft-join.ts', // messages, read by their own shapes
-      'sys/tools.ts', // what a segment of the path is depends on what it holds
-      'sys/wrapping.ts', // whatever is sent comes back
+      'sys/tools.ts', // the meaning of a path segment depends on its value
+      'sys/wrapping.ts', // returns the body that was sent
       'transit/transit-operation.ts', // the same for the data plane
     ]);
   });

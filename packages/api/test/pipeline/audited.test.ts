@@ -121,7 +121,7 @@ describe('the audit of requests', () => {
   const refusals = [
     { what: 'without a token', line: 'GET transit/keys/k', token: null, status: 403, error: /permission denied/ },
     {
-      what: 'with a token that is none',
+      what: 'with an invalid token',
       line: 'GET transit/keys/k',
       token: 's.nothing',
       status: 403,

@@ -218,7 +218,7 @@ describe('the endpoints of mounts', () => {
         return Reflect.get(Object.getPrototypeOf(mounts), 'changing', mounts);
       },
     });
-    // Whoever looked at the mounts as they were would find nothing there.
+    // A look-up in the mounts before the change would find nothing there.
     expect((await server.ask('GET y/keys/k')).status).to.equal(200);
     expect((await server.ask('GET x/keys/k')).status).to.equal(404);
     other.close();

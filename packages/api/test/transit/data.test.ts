@@ -12,7 +12,7 @@ import { transitTransferRoutes } from '../../src/transit/transfers.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
 
-/** A service with a key `k` that encrypts, `c` that makes CMACs, `s` and the derived `d` that sign, and callers with rights of their own. */
+/** A service with a key `k` that encrypts, `c` that makes CMACs, `s` and the derived `d` that sign, and callers with different rights. */
 async function setup() {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: 0 });

@@ -1,6 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { endOfJsonString, type JsonRules, parseJsonInSlices, pieceValuesMax } from '@transitd/event-loop';
-import { batchItemsMax } from '@transitd/transit-engine';
 import type { Query } from '../path.ts';
 import { RequestError } from '../reply/request-error.ts';
 
@@ -12,7 +11,7 @@ export type Body = { readonly [member: string]: JsonValue };
 /** Maximum nesting depth, including the body itself. */
 export const jsonDepthMax = 64;
 /** Maximum number of values: enough for the longest batch with eight members per item, more than any item has. */
-export const jsonValuesMax = 10 * batchItemsMax;
+export const jsonValuesMax = 1_000_000;
 /** Maximum members of one object: wide objects with ever new names are ten times as expensive to parse. */
 export const jsonMembersMax = { body: 1_000, nested: 64 } as const;
 

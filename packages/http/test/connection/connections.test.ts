@@ -39,7 +39,7 @@ describe('the connections of a node', () => {
     expect([connections.open, connections.cut]).to.deep.equal([4, 1]);
   });
 
-  it('stay open with a request in progress, also on another listener than the one above the limit', () => {
+  it('stay open with a request in progress, also on a listener that is not above the limit', () => {
     const connections = new Connections(2);
     const [asking, quiet] = [from('192.0.2.9'), from('192.0.2.9')];
     connections.add(asking, () => new Set([endpointOf(asking)]));

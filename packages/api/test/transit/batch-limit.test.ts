@@ -1,0 +1,9 @@
+import { jsonValuesMax } from '@transitd/http';
+import { batchItemsMax } from '@transitd/transit-engine';
+import { expect } from 'chai';
+
+describe('the limit on JSON values', () => {
+  it('leaves eight members to each item of the longest batch', () => {
+    expect(jsonValuesMax).to.be.at.least(8 * batchItemsMax);
+  });
+});
