@@ -2,14 +2,24 @@
 const windowMs = 15_000;
 const samplesMax = 256;
 
-/** Recent write times of the log's disk, without the time that a write waited for the previous one. */
+/**
+ * Recent times of the log's disk for one sync, without the time that a write waited for the previous one. Writes that waited together share
+ * one sync and count once: all but the first would seem to have taken no time.
+ */
 export class WriteTimes {
   readonly #samples: { readonly endMs: number; readonly tookMs: number }[] = [];
+  #syncBeganMs = Number.NEGATIVE_INFINITY;
+  #endedMs = Number.NEGATIVE_INFINITY;
 
+  /** Writes are noted in the order in which they began. */
   note(startedMs: number, endMs: number): void {
-    const beginMs = Math.max(startedMs, this.#samples.at(-1)?.endMs ?? startedMs);
-    this.#samples.push({ endMs, tookMs: endMs - beginMs });
-    if (this.#samples.length > samplesMax) this.#samples.shift();
+    const sharesSync = startedMs <= this.#syncBeganMs;
+    if (!sharesSync) {
+      this.#syncBeganMs = Math.max(startedMs, this.#endedMs);
+      this.#samples.push({ endMs, tookMs: endMs - this.#syncBeganMs });
+      if (this.#samples.length > samplesMax) this.#samples.shift();
+    }
+    this.#endedMs = endMs;
   }
 
   /** Returns the median of the last seconds, in ms; undefined if nothing was written. */

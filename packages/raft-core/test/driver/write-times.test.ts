@@ -24,6 +24,21 @@ describe('WriteTimes', () => {
     expect(times.typicalMs(300)).to.equal(100);
   });
 
+  it('counts writes that share a sync once', () => {
+    const times = new WriteTimes();
+    for (const [startedMs, endMs] of [
+      [0, 600],
+      [1, 1_200],
+      [2, 1_201],
+      [3, 1_202],
+      [602, 1_800],
+      [603, 1_801],
+      [604, 1_802],
+    ] as const)
+      times.note(startedMs, endMs);
+    expect(times.typicalMs(1_802)).to.be.within(598, 600);
+  });
+
   it('forgets times older than some seconds', () => {
     const times = new WriteTimes();
     times.note(0, 600);
