@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Storage } from '@transitd/cluster';
-import { requireOwnerOnly, StartError } from '@transitd/process';
+import { reasonOf, requireOwnerOnly, StartError } from '@transitd/process';
 import { bootstrapBase, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
 import { createNode, hasNode, type LockedDirectory, lockNodeDirectory, StorageInUse } from '@transitd/storage-fsm';
 import { openStorage, type StorageOptions } from './open-storage.ts';
@@ -27,8 +27,10 @@ export class DataDirectory {
     } catch (error) {
       if (error instanceof StartError) throw new StartError(`data_dir: ${error.message}`);
       if (error instanceof StorageInUse) throw error;
-      const { code, message } = error as NodeJS.ErrnoException;
-      throw new StartError(`data_dir: ${path} cannot be used: ${code ?? message}`);
+      const { code, cause } = error as NodeJS.ErrnoException;
+      // LevelDB's own code says nothing: the cause names the file and the system's error.
+      const reason = cause === undefined && code !== undefined ? code : reasonOf(error);
+      throw new StartError(`data_dir: ${path} cannot be used: ${reason}`);
     }
   }
 
