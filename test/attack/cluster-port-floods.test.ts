@@ -5,10 +5,10 @@ import { readdirSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
-import { LiveCluster } from '../cluster/live-cluster.ts';
-import type { LiveNode } from '../cluster/live-node.ts';
-import { scenarioMs } from '../cluster/scenario.ts';
-import { until } from '../cluster/until.ts';
+import { LiveCluster } from '../cluster/harness/live-cluster.ts';
+import type { LiveNode } from '../cluster/harness/live-node.ts';
+import { scenarioMs } from '../cluster/harness/scenario.ts';
+import { until } from '../cluster/harness/until.ts';
 import { figureOf, RawConnections, telemetryOf } from './raw-connections.ts';
 
 /** More than the handshakes that may be under way at a time. */

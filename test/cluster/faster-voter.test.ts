@@ -4,13 +4,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { attachStrace } from './strace.ts';
-import { expectNothingLost } from './survivors.ts';
-import { until } from './until.ts';
-import { Workload } from './workload.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { attachStrace } from './harness/strace.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
+import { Workload } from './harness/workload.ts';
 
 /** Far more than three times what a disk needs on a busy machine, and less than an election timeout of these clusters (5 s). */
 const syncMs = 1_200;

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { figureOf, telemetryOf } from '../attack/raw-connections.ts';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type Answer, base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 import { mountable, mountNote, SmallDisk } from './small-disk.ts';
 

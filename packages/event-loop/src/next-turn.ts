@@ -1,16 +1,31 @@
-/** Work that waits for its turn, oldest first. */
-const waiting: (() => void)[] = [];
+/**
+ * Work that waits for its turn, oldest first: one waiting caller continues in each turn of the event loop, so however many requests do long
+ * work, a heartbeat never waits for more than one piece of it.
+ */
+export class TurnQueue {
+  readonly #waiting: (() => void)[] = [];
+
+  /** Resolves in a later turn of the event loop, after timers and sockets have been served. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#waiting.push(resolve) === 1) setImmediate(this.#continueOne);
+    });
+  }
+
+  readonly #continueOne = (): void => {
+    this.#waiting.shift()?.();
+    if (this.#waiting.length > 0) setImmediate(this.#continueOne);
+  };
+}
+
+/** The queue of cryptography, batches and large bodies. */
+export const workTurns = new TurnQueue();
 
 /**
- * Resolves in a later turn of the event loop, after timers and sockets have been served. Only one waiting caller continues in each
- * turn, so however many requests do long work, a heartbeat never waits for more than one piece of it.
+ * The queue of authentication and policies. It is separate, because a request waits in it before any limit on its work applies: signatures
+ * of one caller must not delay the authentication of others.
  */
-export const nextTurn = (): Promise<void> =>
-  new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(continueOne);
-  });
+export const accessTurns = new TurnQueue();
 
-function continueOne(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(continueOne);
-}
+/** Resolves at the next turn of the work queue. */
+export const nextTurn = (): Promise<void> => workTurns.next();

@@ -1,4 +1,4 @@
-import { nextTurn } from './next-turn.ts';
+import { type TurnQueue, workTurns } from './next-turn.ts';
 
 const sliceMs = 4;
 
@@ -7,7 +7,13 @@ const sliceMs = 4;
  * blocks the event loop for much longer than one slice, however much it asks for.
  */
 export class TimeSlice {
+  readonly #turns: TurnQueue;
   #endsMs = performance.now() + sliceMs;
+
+  /** @param turns - the queue in which the work waits for its next slice */
+  constructor(turns: TurnQueue = workTurns) {
+    this.#turns = turns;
+  }
 
   get isOver(): boolean {
     return performance.now() >= this.#endsMs;
@@ -15,7 +21,7 @@ export class TimeSlice {
 
   /** Resolves when the next slice begins. */
   async next(): Promise<void> {
-    await nextTurn();
+    await this.#turns.next();
     this.#endsMs = performance.now() + sliceMs;
   }
 }

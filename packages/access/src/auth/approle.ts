@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { NamedLocks, runInSlices, sorted } from '@transitd/event-loop';
+import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import type { Store, Write } from '@transitd/storage-fsm';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import { loginIdOf } from '../tokens/token.ts';
@@ -148,7 +148,7 @@ export class AppRoles {
       }
       after = page.next;
     }
-    return runInSlices(sorted(accessors));
+    return runInSlices(sorted(accessors), new TimeSlice(accessTurns));
   }
 
   /**

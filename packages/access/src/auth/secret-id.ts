@@ -81,8 +81,7 @@ export function newSecret(role: AppRole, request: SecretIdRequest, now: number):
 function capped(requested: number | undefined, most: number, field: string): number {
   if (requested === undefined) return most;
   if (requested < 0) throw invalidRequest(`'${field}' cannot be negative`);
-  if (most > 0 && (requested === 0 || requested > most))
-    throw invalidRequest(`'${field}' cannot exceed the limit of the role, ${most}`);
+  if (most > 0 && (requested === 0 || requested > most)) throw invalidRequest(`'${field}' cannot exceed the limit of the role`);
   return requested;
 }
 

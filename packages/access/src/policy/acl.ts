@@ -1,4 +1,4 @@
-import { runAtOnce, runInSlices, type Steps } from '@transitd/event-loop';
+import { accessTurns, runAtOnce, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
 import { bitOf, type Capability, namesOf } from './capability.ts';
 import {
   isUnrestricted,
@@ -116,7 +116,7 @@ export class Acl {
 
   /** Compiles policies in time slices. */
   static async compile(policies: readonly Policy[]): Promise<Acl> {
-    return new Acl(policies, await runInSlices(compileSteps(policies)));
+    return new Acl(policies, await runInSlices(compileSteps(policies), new TimeSlice(accessTurns)));
   }
 
   /** Returns every path and every pattern with its rule. */

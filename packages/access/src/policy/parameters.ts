@@ -1,4 +1,4 @@
-import { TimeSlice } from '@transitd/event-loop';
+import { accessTurns, TimeSlice } from '@transitd/event-loop';
 import { secondsOf } from '../values/duration.ts';
 import { globMatches } from '../values/glob.ts';
 import { integerOf } from '../values/integer.ts';
@@ -67,7 +67,7 @@ export function withinParameters(rules: ParameterRules, members: Parameters, rea
  */
 export async function itemsWithin(rules: ParameterRules, members: Parameters, reading: ParameterReading): Promise<boolean> {
   if (isUnrestricted(rules)) return true;
-  const slice = new TimeSlice();
+  const slice = new TimeSlice(accessTurns);
   for (const { items, inner } of listsOf(members, reading)) {
     const checksNames = checksInnerNames(rules, inner);
     const required = rules.required.filter((name) => inner.has(name));

@@ -1,4 +1,4 @@
-import { runInSlices } from '@transitd/event-loop';
+import { accessTurns, runInSlices, TimeSlice } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest, recordUnreadable } from '../values/errors.ts';
 import { Acl, decisionsBytesMax } from './acl.ts';
@@ -164,7 +164,7 @@ export class Policies {
     const lower = policyName(name);
     if (lower === 'root' || lower === wrappingPolicy) throw invalidRequest(`cannot update "${lower}" policy`);
     const text = plainText(given);
-    const { policy, notices } = await runInSlices(policySteps(text, { strict: true }));
+    const { policy, notices } = await runInSlices(policySteps(text, { strict: true }), new TimeSlice(accessTurns));
     const value = Buffer.concat([Buffer.of(format), Buffer.from(text, 'utf8')]);
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value }] });
     // No request has such a path, so an intended denial would deny nothing.
@@ -238,7 +238,7 @@ export class Policies {
 /** Every text is parsed before it is written, so a stored text that cannot be parsed comes from a newer version. */
 async function parseStored(text: string): Promise<Policy> {
   try {
-    return (await runInSlices(policySteps(text, { strict: false }))).policy;
+    return (await runInSlices(policySteps(text, { strict: false }), new TimeSlice(accessTurns))).policy;
   } catch (error) {
     throw recordUnreadable({ cause: error });
   }

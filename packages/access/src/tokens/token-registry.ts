@@ -1,4 +1,4 @@
-import { NamedLocks, runInSlices, sorted } from '@transitd/event-loop';
+import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import type { Policies } from '../policy/policies.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
@@ -243,7 +243,7 @@ export class TokenRegistry {
       for (const { value } of page.records) accessors.push(decodeAccessorRecord(value).accessor);
       after = page.next;
     }
-    return runInSlices(sorted(accessors));
+    return runInSlices(sorted(accessors), new TimeSlice(accessTurns));
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Principal } from '@transitd/access';
-import { TimeSlice } from '@transitd/event-loop';
+import { accessTurns, TimeSlice } from '@transitd/event-loop';
 import { type FieldSchema, list, map, type Reply, RequestError, string, text, texts, topLevelDataReply } from '@transitd/http';
 import { topLevelData } from '../operation/answers.ts';
 import { type Context, type GuardedOperation, guarded, type Route, type TypedCall } from '../operation/operation.ts';
@@ -23,7 +23,7 @@ async function capabilitiesReply(forms: PathForms, principal: Principal | undefi
   if (paths.length === 0) throw new RequestError('invalid_request', "'paths' or 'path' must name a path");
   if (paths.length > pathsMax) throw new RequestError('invalid_request', `at most ${pathsMax} paths at once`);
   const data: Record<string, readonly string[]> = Object.create(null);
-  const slice = new TimeSlice();
+  const slice = new TimeSlice(accessTurns);
   for (const path of paths) {
     if (slice.isOver) await slice.next();
     data[path] = forms.capabilities(principal, path);

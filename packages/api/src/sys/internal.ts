@@ -1,5 +1,5 @@
 import { allows, type Capability, type NamedRule, type Principal, rulesOf, withinCidrs } from '@transitd/access';
-import { TimeSlice } from '@transitd/event-loop';
+import { accessTurns, TimeSlice } from '@transitd/event-loop';
 import {
   boolean,
   dataReply,
@@ -55,7 +55,7 @@ export async function seenOf<T>(
   pathOf: (place: T) => string,
 ): Promise<T[]> {
   const seen: T[] = [];
-  const slice = new TimeSlice();
+  const slice = new TimeSlice(accessTurns);
   for (const place of principal === undefined ? [] : places) {
     if (slice.isOver) await slice.next();
     if (principal !== undefined && maySee(principal, pathOf(place))) seen.push(place);
