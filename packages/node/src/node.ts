@@ -203,6 +203,11 @@ export class Node {
     return status && { leader: status.leader, voters: votersOf(status.conf) };
   }
 
+  /** For how long a write to this node's disk has hung, in ms; 0 without one. */
+  get diskStalledMs(): number {
+    return this.#clusterMember.storage?.driver.diskStalledMs ?? 0;
+  }
+
   get replicaStatus(): ReplicaStatus | undefined {
     return this.#clusterMember.store?.replica.status();
   }

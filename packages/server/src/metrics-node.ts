@@ -7,6 +7,7 @@ export const metricSourcesOf = (node: () => Node | undefined): MetricSources => 
   unsealed: () => node()?.services !== undefined,
   active: () => node()?.active ?? false,
   raft: () => node()?.replicaStatus,
+  diskStalledMs: () => node()?.diskStalledMs ?? 0,
   barrierEncryptions: () => (node()?.services === undefined ? 0 : (node()?.store?.barrier.rotation.keyStatus().encryptions ?? 0)),
   clock: () => node()?.clock,
   cluster: () => clusterFigures(node()),

@@ -29,6 +29,8 @@ export interface MetricSources {
         readonly diskLow: boolean;
       }
     | undefined;
+  /** For how long a write to the disk has hung, in ms. */
+  readonly diskStalledMs?: () => number;
   readonly barrierEncryptions: () => number;
   /** Absent if the node has no limits. */
   readonly load?: LoadFigures;
@@ -91,6 +93,11 @@ export class Metrics {
     gauge('raft_storage_stats_term', 'Current Raft term', () => sources.raft()?.term ?? 0);
     gauge('disk_low', '1 if free disk space is below the reserve and writes are refused, otherwise 0', () =>
       sources.raft()?.diskLow ? 1 : 0,
+    );
+    gauge(
+      'disk_stalled_seconds',
+      'Seconds for which a write to the log or a flush that writes wait for has been in progress, otherwise 0',
+      () => (sources.diskStalledMs?.() ?? 0) / 1000,
     );
     gauge('raft_storage_stats_fsm_pending', 'Number of committed log entries that are not yet applied', () => {
       const { commitIndex = 0, appliedIndex = 0 } = sources.raft() ?? {};

@@ -39,6 +39,11 @@ describe('cluster metrics', () => {
     expect(await lines(metrics, pattern)).to.deep.equal([]);
   });
 
+  it('report for how long a write to the disk has hung, in seconds', async () => {
+    const metrics = new Metrics('t', { ...sources, diskStalledMs: () => 1500 });
+    expect(await lines(metrics, /disk_stalled/)).to.deep.equal(['t_disk_stalled_seconds 1.5']);
+  });
+
   it('count requests refused by a rate limit', async () => {
     const metrics = new Metrics('t', sources);
     metrics.limited.inc();

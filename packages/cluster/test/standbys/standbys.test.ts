@@ -114,7 +114,7 @@ describe('Standbys: a node that may still serve an older state', () => {
     expect(confirmed).to.deep.equal([]);
   });
 
-  for (const { who, led, ledForMs, termBefore, waits } of [
+  for (const { who, led, ledForMs, termBefore, waits, other = false } of [
     {
       who: 'the former leader, after leading for longer than an echo lets it serve',
       led: 6,
@@ -143,11 +143,10 @@ describe('Standbys: a node that may still serve an older state', () => {
       termBefore: 6,
       waits: true,
     },
-    { who: 'a node that is not the former leader', led: 6, ledForMs: 9000, termBefore: 6, waits: true },
+    { who: 'a node that is not the former leader', led: 6, ledForMs: 9000, termBefore: 6, waits: true, other: true },
   ])
     it(`at the beginning of a term ${waits ? 'may be' : 'is not'} ${who}`, async () => {
       const { standbys, clock } = setup(() => undefined);
-      const other = who.startsWith('another node');
       standbys.leaderFound(2, led);
       clock.nowMs += ledForMs / 2;
       standbys.leaderFound(2, led); // contact was lost and found again: it led all the time

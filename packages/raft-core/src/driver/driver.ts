@@ -150,6 +150,11 @@ export class Driver<Result> {
     return this.#effects.writeMs;
   }
 
+  /** Returns for how long a write to the log, or a flush that applying waits for, has been in progress, in ms; 0 if neither. */
+  get diskStalledMs(): number {
+    return Math.max(this.#effects.logStalledMs, this.#effects.stateStalledMs(this.#clock.now()));
+  }
+
   /** Returns the description of a snapshot of the state at `index`; the log must still reach back to it. */
   snapshotMeta(index: LogIndex): SnapshotMeta {
     return this.#core.snapshotMeta(index);

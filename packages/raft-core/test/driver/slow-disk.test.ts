@@ -46,6 +46,17 @@ describe('Driver, when only this node’s disk is slow', () => {
     }
   });
 
+  it('reports for how long a write has hung, and nothing once it is done', () => {
+    const { trio, slow } = trioWith({ logMs: 600 });
+    const leader = trio.leader();
+    trio.clock.runUntil(() => leader.driver.diskStalledMs === 0);
+    slow.add(leader.id);
+    writeMs(trio, leader, 'w');
+    trio.clock.runUntil(() => leader.driver.diskStalledMs > 500);
+    trio.clock.runUntil(() => leader.driver.diskStalledMs === 0);
+    expect(leader.driver.consensus().stableIndex).to.equal(leader.driver.status().lastIndex);
+  });
+
   it('never flushes its state ahead of its stable log, and still flushes while writes continue', () => {
     const { trio, slow } = trioWith({ logMs: 600 });
     const leader = trio.leader();
