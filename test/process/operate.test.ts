@@ -288,7 +288,7 @@ describe('operating a node', () => {
     certificate('later');
     writeFileSync(file, config('info').replace('tls: {', 'headers_timeout: 5s\n    tls: {'));
     server.child.kill('SIGHUP');
-    await server.log(/needs a restart/);
+    await server.log(/restart the node to apply the other changes/);
     expect(await servedName(server.url)).to.equal('after');
   });
 });
