@@ -1,4 +1,4 @@
-// `npm run bench:http [-- --ours URL --token T] [--peer URL --token T]`: measures requests of one or two servers with Vault's API, and of a
+// `npm run bench:http [-- --ours URL --token T] [--peer URL --token T]`: measures requests to one or two servers with Vault's API, and to a
 // bare `node:http` server. Without `--ours` it starts a node. Prints the report, and writes it to bench/results. See docs/benchmarks.md.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ async function main(options: Options): Promise<void> {
   }
 }
 
-/** Measures all servers in turn, in every round in the opposite order of the round before. */
+/** Measures the servers one after the other. Each round reverses the order of the previous round. */
 async function measureRow(
   row: Row,
   servers: readonly ApiServer[],
@@ -75,7 +75,7 @@ async function measureRow(
   const runs = new Map<ApiServer, Run>();
   for (const server of servers) {
     try {
-      // The echo server gets what the first server gets.
+      // The echo server gets the same requests as the first server.
       const body = server.name === 'echo' ? [...runs.values()][0]?.body : await prepare(row, server);
       runs.set(server, runOf(row, server, body, options));
     } catch (error) {
@@ -103,7 +103,7 @@ async function measureRow(
   });
 }
 
-/** Creates the keys, and checks one response. Returns the body. @throws Error if the server cannot do what the row asks for */
+/** Creates the keys of a row and checks one response. Returns the request body. @throws Error if the server fails the request */
 async function prepare(row: Row, server: ApiServer): Promise<string | undefined> {
   await row.prepare?.(server);
   const body = await row.body?.(server);

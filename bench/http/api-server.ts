@@ -1,7 +1,7 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 
-/** Certificate authorities of the servers, in PEM; undefined means those of Node. */
+/** Certificate authorities of the servers, in PEM; undefined means Node's default authorities. */
 export type Authority = string | undefined;
 
 /** One measured server, and the calls that prepare its rows. */
@@ -54,7 +54,7 @@ export class ApiServer {
     });
   }
 
-  /** Does the call at the first time, and waits for it at each later one. */
+  /** Sends the request the first time. A later call for the same path waits for the first one. */
   once(path: string, body: unknown): Promise<unknown> {
     let created = this.#created.get(path);
     if (created === undefined) {

@@ -1,4 +1,4 @@
-// The least that a server on `node:http` does: it reads a body and sends it back. Prints its port. Ends when its parent does.
+// A minimal server on `node:http`, for comparison: it reads a body and sends it back. Prints its port. Ends when its parent process ends.
 import { createServer } from 'node:http';
 
 const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-// A thread of the load generator. It keeps its connections full with one request each, and records how long each took.
+// A thread of the load generator. Each of its connections always has one request in flight. It records how long each request took.
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { createHistogram, performance } from 'node:perf_hooks';
@@ -7,7 +7,7 @@ import { parentPort } from 'node:worker_threads';
 import { latencyRange, type Order, type Report, type ThreadResult, type ThreadRun } from './run.ts';
 
 const requestTimeoutMs = 30_000;
-/** Keeps a server that refuses connections from turning the run into a busy loop. */
+/** Without this pause, a server that refuses connections would turn the run into a busy loop. */
 const pauseAfterBreakMs = 10;
 
 let opened: { readonly run: ThreadRun; readonly send: () => Promise<string | undefined>; readonly close: () => void } | undefined;
@@ -60,7 +60,7 @@ async function measure(
   return { requests: begun, failed, failure, elapsedMs, latencies, busy: utilization };
 }
 
-/** Returns a function that sends the next request of the run, and resolves with what was wrong with it, if anything. */
+/** Returns a function that sends the next request of the run, and resolves with its error, or with undefined. */
 function sender(run: ThreadRun): { readonly send: () => Promise<string | undefined>; readonly close: () => void } {
   const { hostname, port, protocol } = new URL(run.url);
   const isTls = protocol === 'https:';

@@ -5,7 +5,7 @@ import { usageOf } from './process-usage.ts';
 import { latencyRange, type Order, type Report, type Run } from './run.ts';
 import type { RunResult } from './summary.ts';
 
-/** The load generator: threads of this process, so that its CPU time is that of this process. */
+/** The load generator. It runs in threads of this process, so its CPU time is the CPU time of this process. */
 export class Generator {
   readonly #threads: readonly Worker[];
 

@@ -20,10 +20,10 @@ export interface Options {
   readonly threads: number;
   readonly seconds: number;
   readonly rounds: number;
-  /** Ends a run before its time is over. */
+  /** Maximum number of requests in a run: the run ends when its time is over or when it has sent so many. */
   readonly requests: number;
   readonly listKeys: number;
-  /** For the node that the benchmark starts. */
+  /** `tls` and `audit` apply to the node that the benchmark starts. */
   readonly tls: boolean;
   readonly audit: boolean;
   readonly out: string;

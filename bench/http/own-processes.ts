@@ -21,7 +21,7 @@ export class OwnProcesses {
     });
   }
 
-  /** Starts a `--dev` node; with TLS or audit, a node with the same seal and a configuration file, for `--dev` offers neither. */
+  /** Starts a `--dev` node. With TLS or audit, which `--dev` lacks, starts a node with a configuration file and the same seal. */
   async startNode({ tls, audit }: { readonly tls: boolean; readonly audit: boolean }): Promise<ApiServer> {
     const folder = mkdtempSync(join(tmpdir(), 'transitd-bench-'));
     this.#folders.push(folder);
@@ -30,7 +30,7 @@ export class OwnProcesses {
     const command = isDev
       ? ['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0']
       : ['--config', writeConfiguration(folder, { certificate, audit })];
-    // The options of `npm start`.
+    // The same Node options as in `npm start`.
     const options = ['--disable-sigusr1', '--max-semi-space-size=8'];
     const child = spawn(process.execPath, [...options, entry, 'server', ...command], {
       env: {
@@ -78,7 +78,7 @@ interface Certificate {
   readonly key_file: string;
 }
 
-/** Returns the path of a configuration of a node that unseals itself. */
+/** Writes the configuration of a node that unseals itself. Returns its path. */
 function writeConfiguration(
   folder: string,
   { certificate, audit }: { readonly certificate: Certificate | undefined; readonly audit: boolean },
@@ -96,13 +96,13 @@ function writeConfiguration(
   return file;
 }
 
-/** Removes the settings of another node. */
+/** Removes transitd's settings, so that those of another node do not apply. */
 const withoutSettings = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('TRANSITD_')));
 
 const newSealKey = (): string => randomBytes(32).toString('base64');
 
-/** Makes a key and a self-signed certificate for the loopback address, by the command `openssl`. */
+/** Makes a key and a self-signed certificate for the loopback address with the command `openssl`. */
 function makeCertificate(folder: string): Certificate {
   const [key_file, cert_file] = [join(folder, 'tls.key'), join(folder, 'tls.crt')];
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
@@ -111,7 +111,7 @@ function makeCertificate(folder: string): Certificate {
   return { key_file, cert_file };
 }
 
-/** Waits for the log line that says where the node listens. Keeps reading afterwards, so that the node never waits for the pipe. */
+/** Waits for the log line with the node's address. Keeps reading the log afterwards, because a full pipe would block the node. */
 function listeningUrl(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let log = '';

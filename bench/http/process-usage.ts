@@ -10,7 +10,7 @@ export interface ProcessUsage {
 /** `USER_HZ` of Linux: the unit of times in `/proc/PID/stat`, on every architecture that Node supports. */
 const usPerTick = 10_000;
 
-/** Reads `/proc`; returns undefined without a process, or where there is no such file. */
+/** Reads `/proc`. Returns undefined if `pid` is undefined or the file does not exist. */
 export function usageOf(pid: number | undefined): ProcessUsage | undefined {
   if (pid === undefined) return undefined;
   try {
@@ -20,9 +20,9 @@ export function usageOf(pid: number | undefined): ProcessUsage | undefined {
   }
 }
 
-/** Reads the texts of `/proc/PID/stat` and `/proc/PID/status` (proc(5)). */
+/** Parses the contents of `/proc/PID/stat` and `/proc/PID/status` (proc(5)). */
 export function parseUsage(stat: string, status: string): ProcessUsage {
-  // The second field is the command in parentheses; it may hold spaces and parentheses itself. The third field follows the last one.
+  // The second field is the command in parentheses; it may contain spaces and parentheses. The third field follows the last parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [userTicks, systemTicks] = [Number(fields[14 - 3]), Number(fields[15 - 3])];
   const residentKib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN);

@@ -14,7 +14,7 @@ export interface BenchRun {
     readonly threads: number;
     readonly seconds: number;
     readonly rounds: number;
-    /** Most requests of a run; absent without a limit. */
+    /** Maximum number of requests in a run; absent without a limit. */
     readonly requests?: number;
     readonly listKeys: number;
     readonly tls: boolean;
@@ -39,7 +39,7 @@ const columns = [
   'failed',
 ];
 
-/** Above this part of its time, the generator may be slower than the server. */
+/** A generator that is busy for more than this fraction of the time may be slower than the server. */
 const busyMax = 0.9;
 
 /** Returns the report in Markdown. */
@@ -92,7 +92,7 @@ function cells(line: Line): string[] {
   ];
 }
 
-/** With three significant digits, but all digits before the point; `–` for an unknown value. */
+/** Rounds to three significant digits, but keeps all digits before the decimal point. Returns `–` for an unknown value. */
 export function threeDigits(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return '–';
   if (value >= 100) return Math.round(value).toLocaleString('en-US');

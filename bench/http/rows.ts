@@ -1,9 +1,9 @@
 import { type ApiServer, valueAt } from './api-server.ts';
 
-/** Where one run of the benchmark keeps its keys, so that it can be repeated on the same server. */
+/** The mounts that one run of the benchmark uses. Each run has new ones, so that it can be repeated on the same server. */
 export interface Names {
   readonly mount: string;
-  /** Mount with nothing but the listed keys. */
+  /** Mount that contains only the keys of the list row. */
   readonly listMount: string;
   readonly listKeys: number;
 }
@@ -13,8 +13,8 @@ export interface Row {
   readonly name: string;
   readonly method: 'GET' | 'POST';
   /**
-   * Path below `/v1/`. `{run}` becomes the number of the run, and `{n}` that of the request: below `spread` if given, otherwise unique
-   * in the run.
+   * Path below `/v1/`. `{run}` is replaced by the number of the run, and `{n}` by the number of the request. Request numbers are
+   * below `spread` if that is given; otherwise they are unique in the run.
    */
   readonly path: string;
   readonly spread?: number;
@@ -26,7 +26,7 @@ export interface Row {
   readonly check?: Check;
 }
 
-/** Says whether the response shows that the work was done. It sees one response before the row is measured. */
+/** Returns whether the response shows that the server did the work. Called with one response, before the row is measured. */
 type Check = (response: unknown) => boolean;
 
 const aes = 'aes256-gcm96';

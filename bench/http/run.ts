@@ -5,7 +5,7 @@ import type { RecordableHistogram } from 'node:perf_hooks';
 export interface Run {
   readonly url: string;
   readonly method: string;
-  /** Path with the number of the run; `{n}` stays for the threads. */
+  /** Path that contains the number of the run. The threads replace `{n}`. */
   readonly path: string;
   readonly spread: number | undefined;
   readonly token: string;
@@ -23,7 +23,7 @@ export interface ThreadRun extends Run {
   readonly step: number;
 }
 
-/** `open` connects, with one request per connection that does not count; `go` starts the run. */
+/** `open` connects and sends one request on each connection, which is not counted. `go` starts the run. */
 export type Order = { readonly kind: 'open'; readonly run: ThreadRun } | { readonly kind: 'go' };
 
 export type Report = { readonly kind: 'opened' } | { readonly kind: 'done'; readonly result: ThreadResult };
@@ -34,9 +34,9 @@ export interface ThreadResult {
   /** First failure: a status, or the code of a broken connection. */
   readonly failure: string | undefined;
   readonly elapsedMs: number;
-  /** Of the requests that succeeded, in µs. */
+  /** Latencies of the successful requests, in µs. */
   readonly latencies: RecordableHistogram;
-  /** Part of the time in which the thread was not idle, 0 to 1. */
+  /** Fraction of the time in which the thread was not idle, 0 to 1. */
   readonly busy: number;
 }
 

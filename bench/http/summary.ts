@@ -6,12 +6,12 @@ export interface RunResult {
   readonly elapsedMs: number;
   readonly p50Us: number | undefined;
   readonly p99Us: number | undefined;
-  /** Used in the run; undefined if the process of the server is not known. */
+  /** CPU time that the server used in the run; undefined if its process is not known. */
   readonly serverCpuUs: number | undefined;
-  /** At the end of the run. */
+  /** Resident memory of the server at the end of the run. */
   readonly serverResidentBytes: number | undefined;
   readonly generatorCpuUs: number;
-  /** Of the busiest thread, 0 to 1. */
+  /** Fraction of the time in which the busiest thread was not idle, 0 to 1. */
   readonly generatorBusy: number;
 }
 
@@ -22,7 +22,7 @@ export interface Line {
   readonly requestsPerSecond: number;
   readonly slowestRound: number;
   readonly fastestRound: number;
-  /** Median over the rounds of this rate divided by that of the peer, in the same round. */
+  /** Median of the ratios of all rounds. A ratio is this server's rate divided by the peer's rate in the same round. */
   readonly toPeer: number | undefined;
   readonly p50Ms: number | undefined;
   readonly p99Ms: number | undefined;
@@ -41,7 +41,7 @@ export interface SkippedLine {
   readonly skipped: string;
 }
 
-/** Sums up the rounds of one server in one row. @param peer - rounds of the peer in the same order, if there is one */
+/** Summarizes the rounds of one server in one row. @param peer - rounds of the peer in the same order, if there is one */
 export function summarize(row: string, server: string, rounds: readonly RunResult[], peer?: readonly RunResult[]): Line {
   const rates = rounds.map(rateOf);
   const perRequest = ({ requests }: RunResult, us: number | undefined) =>
@@ -74,10 +74,10 @@ export function summarize(row: string, server: string, rounds: readonly RunResul
   };
 }
 
-/** Requests that succeeded, per second. */
+/** Returns the number of successful requests per second. */
 const rateOf = ({ requests, failed, elapsedMs }: RunResult): number => (1000 * (requests - failed)) / elapsedMs;
 
-/** Returns undefined without values. */
+/** Returns the median; undefined without values. */
 export function median(values: readonly number[]): number | undefined {
   const ascending = values.toSorted((a, b) => a - b);
   const [low, high] = [ascending[(ascending.length - 1) >> 1], ascending[ascending.length >> 1]];

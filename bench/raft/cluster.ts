@@ -111,7 +111,7 @@ export class Cluster {
     return [...this.#members.values()];
   }
 
-  /** Resolves with the leader of a later term, once its first write is committed. */
+  /** Resolves with a leader whose term is greater than `above`, once the first write of that term is committed. */
   leader({ above = 0 }: { readonly above?: Term } = {}): Promise<Lead> {
     const newest = this.#newest;
     if (newest !== undefined && newest.term > above) return Promise.resolve(newest);

@@ -17,7 +17,7 @@ export interface Load {
 
 export interface LoadRun {
   readonly done: number;
-  /** Any other answer; ends its client. */
+  /** Number of requests with any other answer; such an answer ends its client. */
   readonly failed: number;
   readonly ms: number;
   readonly p50Ms: number;
@@ -38,7 +38,7 @@ export interface Orders {
   catchUp: { ask: { readonly target: LogIndex }; answer: { readonly entries: number; readonly ms: number } };
   /** Writes so many records of so many bytes each. */
   fill: { ask: { readonly count: number; readonly bytes: number }; answer: null };
-  /** Answered when a fetched snapshot is in force, with the time since it was requested and the number of bytes. */
+  /** Answered when a fetched snapshot is installed, with the time since it was requested and the number of bytes. */
   installed: { ask: null; answer: { readonly index: LogIndex; readonly ms: number; readonly bytes: number } };
   stop: { ask: null; answer: null };
 }
@@ -48,10 +48,10 @@ export interface MemberStatus extends DriverStatus {
   readonly peers: readonly PeerStatus[];
 }
 
-/** Of the whole process, after a garbage collection. */
+/** Memory of the whole process after a garbage collection. */
 export interface Memory {
   readonly residentBytes: number;
-  /** On the heap and in external buffers. */
+  /** Bytes in use on the heap and in external buffers. */
   readonly usedBytes: number;
 }
 
@@ -66,6 +66,6 @@ export type Order<K extends OrderKind = OrderKind> = {
 export type Report =
   | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
   | { readonly kind: 'listening'; readonly port: number; readonly snapshotPort: number }
-  /** It leads, and its first write of this term is committed. */
+  /** The member leads, and its first write of this term is committed. */
   | { readonly kind: 'leads'; readonly term: Term }
   | { readonly kind: 'failed'; readonly reason: string };

@@ -11,7 +11,7 @@ const requestBytes = 12;
 
 type Stream = (peer: NodeId, index: LogIndex) => AsyncIterable<Uint8Array>;
 
-/** Snapshots over plain TCP, for the bench only: one connection each, with a request one way and the stream the other. */
+/** Snapshots over plain TCP, for the bench only. Each snapshot uses its own connection: a request one way, and the stream the other way. */
 export class SnapshotTcp implements SnapshotLink {
   readonly #self: NodeId;
   readonly #server: Server;
@@ -31,7 +31,7 @@ export class SnapshotTcp implements SnapshotLink {
     this.#stream = stream;
   }
 
-  /** Resolves with the port on which it listens. */
+  /** Starts to listen. Resolves with the port. */
   async listen(): Promise<number> {
     await once(this.#server.listen(0, '127.0.0.1'), 'listening');
     const address = this.#server.address();

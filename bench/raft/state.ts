@@ -10,7 +10,7 @@ export interface State<Result> {
   /** Commits any write; calls `done` once it is committed. */
   writeOne(driver: Driver<Result>, done: () => void): void;
   fill(driver: Driver<Result>, ask: Orders['fill']['ask']): Promise<null>;
-  /** Resolves with the next snapshot that is put in force here. */
+  /** Resolves with the next snapshot that is installed on this member. */
   installed(): Promise<Orders['installed']['answer']>;
 }
 
@@ -42,7 +42,7 @@ export function nothing(log: SegmentLog): State<void> {
   };
 }
 
-/** The records of a server, stored and sent as there. */
+/** Records that are stored and sent as a server does it. */
 export async function records(log: SegmentLog, tcp: SnapshotTcp, fatal: (error: Error) => void): Promise<State<CommitResult>> {
   const { base } = log.start;
   const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: base.index, onFailure: fatal });
@@ -73,7 +73,7 @@ export async function records(log: SegmentLog, tcp: SnapshotTcp, fatal: (error: 
   };
 }
 
-/** Measures a transfer, from its request to the snapshot in force. */
+/** Measures the transfer of a snapshot, from the request to the installed snapshot. */
 class Timed implements SnapshotTransfer {
   readonly #inner: SnapshotTransfer;
   readonly #installed: (index: LogIndex, ms: number) => void;

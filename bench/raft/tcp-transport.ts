@@ -28,7 +28,7 @@ export class TcpTransport implements Transport {
     });
   }
 
-  /** Resolves with the port on which it listens. */
+  /** Starts to listen. Resolves with the port. */
   listen(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject).listen(0, '127.0.0.1', () => {
@@ -38,7 +38,7 @@ export class TcpTransport implements Transport {
     });
   }
 
-  /** Tells it the address of another member. */
+  /** Sets the address of another member. */
   locate({ id, port }: Address): void {
     this.#links.get(id)?.close();
     this.#links.set(id, new Link(port, () => this.#receiver?.unreachable(id)));
@@ -104,7 +104,7 @@ class FrameReader {
   readonly #take: (frame: Uint8Array) => void;
   #chunks: Buffer[] = [];
   #bytes = 0;
-  /** Bytes that the next frame needs, as far as is known. */
+  /** Bytes needed for the next frame; until its length is known, for its length field. */
   #wanted = lengthBytes;
 
   constructor(take: (frame: Uint8Array) => void) {
