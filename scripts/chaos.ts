@@ -28,7 +28,7 @@ const [minutes, seed, size, clients] = [values.minutes, values.seed, values.size
   number,
   number,
 ];
-/** The work of the checkers grows faster than the history: after this time the run checks everything and uses new keys. */
+/** After this time the run checks everything and continues with new keys, because the checkers' work grows faster than the history. */
 const epochMs = 60_000;
 const whole = (ms: number): string => `${Math.round(ms)} ms`;
 
@@ -52,7 +52,7 @@ try {
 } finally {
   await end();
 }
-// Node 24 may spin forever when it frees sockets that were reset while they shut down, as the link proxies do: exit without that.
+// The link proxies reset sockets that are shutting down. Node 24 may spin forever when it frees such sockets, so exit without that.
 process.exit();
 
 async function end(): Promise<void> {
@@ -130,7 +130,7 @@ function report(tokens: TokenWorkload): number {
   );
   console.log(`${tokens.created} tokens created, ${tokens.revoked} revoked, ${tokens.uses} uses`);
   for (const line of found) console.log(`FOUND: ${line}`);
-  // A 500 is a bug of the service. No history is wrong because of it, so print the line that says where to look.
+  // A 500 is a bug of the service that no history reveals, so print the log line that shows its cause.
   for (const { name, log } of cluster.nodes)
     for (const line of log.split('\n').filter((text) => text.includes('"internal error"')))
       console.log(`LOGGED by ${name}: ${line}`);

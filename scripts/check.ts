@@ -1,4 +1,4 @@
-// `npm run check:rules`: what linter and compiler do not see, such as banned phrases, sizes, and arrows between folders.
+// `npm run check:rules`: checks that the linter and the compiler do not make: banned phrases, sizes, imports between folders.
 //   --report            lists all findings, then their number per folder and rule, and ends with 0
 //   --only RULE         phrase, line, length, folder, decision, cycle or arrow
 //   --arrows [PACKAGE]  prints the observed arrows as rows of scripts/check/folder-arrows.ts

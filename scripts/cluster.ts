@@ -78,7 +78,7 @@ function configOf(name: string): string {
   return join(secrets, `${name}.json`);
 }
 
-/** Starts it in its own process group: this process passes Ctrl-C on, once. */
+/** Starts a node in its own process group: Ctrl-C reaches only this process, which sends the signal to the node once. */
 function start(node: DevNode): void {
   const command = [join(root, 'packages/server/transitd.mjs'), 'server', '--config', configOf(node.name)];
   const child = spawn(process.execPath, ['--disable-sigusr1', '--max-semi-space-size=8', ...command], {

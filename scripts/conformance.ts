@@ -1,4 +1,4 @@
-// `npm run conformance`: both conformance suites against a fresh node. Prints failed cases and those that wait for a later release.
+// `npm run conformance`: both conformance suites against a fresh node. Prints the failed cases and the cases that wait for a later release.
 import { runSuite, type Suite, waiting } from '../test/conformance/conformance.ts';
 import { startAudited } from '../test/process/audited-server.ts';
 import { Workbench } from '../test/process/live-server.ts';

@@ -17,7 +17,7 @@ function run(env: NodeJS.ProcessEnv): boolean {
   return spawnSync(mocha, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } }).status === 0;
 }
 
-if (process.env['TEST_TALLY'] !== undefined) process.exit(run({}) ? 0 : 1); // part of a larger run, which counts
+if (process.env['TEST_TALLY'] !== undefined) process.exit(run({}) ? 0 : 1); // part of a larger run, which adds up the results
 const tally = new Tally();
 const ended = run(tally.env);
 const { counts } = tally;

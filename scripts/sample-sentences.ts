@@ -1,5 +1,5 @@
-// `npm run sample -- --seed 7 --size 200`: prints sentences of this repository, drawn at random, with file and line, for a reader who marks
-// those that have to be read twice: comments, messages (log lines, error and help texts) and documents in equal shares.
+// `npm run sample -- --seed 7 --size 200`: prints random sentences of this repository with file and line. A reader marks those
+// that have to be read twice. Comments, messages (log lines, error and help texts) and documents have equal shares.
 //   --kind comment|message|doc   draws from one kind only
 //   --root DIR                   reads another checkout, also an older one
 import { join, resolve } from 'node:path';

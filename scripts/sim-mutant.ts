@@ -9,11 +9,11 @@ import { type Outcome, playSeeds, seedsFrom } from './sim-pool.ts';
 /** One fault in one place: `find` occurs once in the file, and `replace` takes its place. */
 export interface Mutant {
   readonly name: string;
-  /** Within `storage-fsm` for the profile `storage`, otherwise within `raft-core`. */
+  /** Path within `storage-fsm` for the profile `storage`, otherwise within `raft-core`. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** The profile whose code it is in; `core` by default. */
+  /** The profile that runs the changed code; `core` by default. */
   readonly profile?: Profile;
   /** Only the faults of the second stream reveal it. */
   readonly extra?: boolean;
@@ -43,7 +43,7 @@ export function copyWith(mutant: Mutant): { readonly folder: string; readonly fo
 
 export interface Catch {
   readonly outcome: Outcome;
-  /** Seeds played until then. */
+  /** Number of seeds played until the fault was found. */
   readonly played: number;
 }
 

@@ -17,7 +17,7 @@ export class Tally {
     writeFileSync(this.#file, '');
   }
 
-  /** The environment for suites that count. */
+  /** The environment that makes a suite append its results. */
   get env(): NodeJS.ProcessEnv {
     return { TEST_TALLY: this.#file };
   }
@@ -39,8 +39,8 @@ export class Tally {
 }
 
 /**
- * Prints the last line and returns the exit code. A crashed suite left no count but failed its task, and a run without any count
- * tested nothing: neither may look like success.
+ * Prints the last line and returns the exit code. Two cases must not look like success: a suite that crashed left no count but failed its
+ * task, and a run without any count tested nothing.
  */
 export function conclude({ passed, failed, pending }: Counts, { ended }: { readonly ended: boolean }): number {
   const died = failed === 0 && !ended ? 1 : 0;

@@ -11,7 +11,7 @@ const env = {
   ...process.env,
   ...tally.env,
   TURBO_TELEMETRY_DISABLED: '1',
-  // Compiles the tests and the programs that they start once, as for a node.
+  // Compiles the tests, and the programs that they start, only once, as is done for a node.
   NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/transitd'),
 };
 const run = (command: string, args: string[]): boolean =>
@@ -21,7 +21,7 @@ const tool = (name: string, args: string[]): boolean => run(join(root, 'node_mod
 const chaosSeed = '1';
 const suites = ['--attack', '--chaos', '--clients', '--e2e'];
 const rest = process.argv.slice(2).filter((arg) => !suites.includes(arg));
-// The linter, the compiler and the rules count as suites of one case each: what they refuse, `npm test` refuses.
+// The linter, the compiler and the rules count as suites with one case each: if one of them fails, `npm test` fails.
 const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b']), run(process.execPath, ['scripts/check.ts'])];
 const packages = tool('turbo', [
   'run',

@@ -6,7 +6,7 @@ import { specifiersOf } from '../scripts/check/imports.ts';
 
 const packagesFolder = join(import.meta.dirname, '../packages');
 
-/** Which package may know which. `server` is the composition root; nothing imports it. */
+/** The packages that each package may import. `server` is the composition root; nothing imports it. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   'raft-core': [],
   health: [],
@@ -68,7 +68,7 @@ describe('architecture', () => {
     expect(specifiersOf(text)).to.deep.equal(['one', 'two', './three.ts', 'four', 'five', 'six']);
   });
 
-  it('lets packages import only what lies further in', () => {
+  it('lets packages import only packages further in', () => {
     const wrong = imports.filter(({ from, specifier }) => {
       const target = /^@transitd\/([^/]+)/.exec(specifier)?.[1];
       return target !== undefined && target !== from && !(allowed[from] ?? []).includes(target);
@@ -84,7 +84,7 @@ describe('architecture', () => {
     for (const name of packages) visit(name, []);
   });
 
-  it('enters a package only through its declared entry', () => {
+  it('imports a package only through its declared entry', () => {
     const wrong = imports.filter(({ file, from, specifier }) => {
       if (specifier.startsWith('@transitd/')) return specifier.split('/').length > 2 && specifier !== '@transitd/raft-core/sim';
       if (!specifier.startsWith('.')) return false;

@@ -1,5 +1,5 @@
-// Phrases that a reader of English stumbles over, and what to write instead. Each pattern is meant to be certain: `bad` must match it,
-// `good`, which is correct English that looks alike, must not. A phrase that is sometimes right ("behind", "comes to") has no row.
+// Phrases that a reader of English has to read twice, and their replacements. A pattern must match every text in `bad` and no text in
+// `good`, which is correct English that looks similar. A phrase that is sometimes right ("behind", "comes to") has no row.
 
 export interface BannedPhrase {
   readonly pattern: RegExp;
@@ -9,10 +9,10 @@ export interface BannedPhrase {
   readonly good: readonly string[];
 }
 
-/** A place where a phrase stays, and why. `path` ends with a slash for a whole folder. */
+/** A place where a phrase is allowed, and why. `path` ends with a slash for a whole folder. */
 export interface PhraseException {
   readonly path: string;
-  /** The text that stays, as it is in the file; absent when the file may use every phrase. */
+  /** The allowed text, exactly as it is in the file; absent if the file may use every phrase. */
   readonly text?: string;
   readonly because: string;
 }
@@ -198,8 +198,8 @@ export const bannedPhrases: readonly BannedPhrase[] = [
 ];
 
 /**
- * Sentences that begin by circling their subject. Questions may begin so, headings may, and nothing else; `pattern` is tried where a
- * sentence starts.
+ * Sentences that begin with a paraphrase of their subject. Only questions and headings may begin like this. `pattern` is tried at the
+ * start of each sentence.
  */
 export const bannedStarts: readonly BannedPhrase[] = [
   {

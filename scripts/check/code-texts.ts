@@ -1,8 +1,8 @@
-// Finds the comments and the string literals of TypeScript and JavaScript (and, as far as they look alike, of Go and C).
-// TypeScript 7 has no API that could be asked, so this is a scanner of its own: it knows comments, strings, templates and
-// regular expressions, and nothing else of the language.
+// Finds the comments and the string literals of TypeScript and JavaScript, and those of Go and C that have the same syntax.
+// TypeScript 7 has no API for this. This scanner recognizes comments, strings, templates and regular expressions, and nothing
+// else of the language.
 
-/** A comment or a literal. `line` counts from 1; line breaks inside `text` are kept, so that a place in it leads to a line. */
+/** A comment or a literal. `line` counts from 1; line breaks inside `text` are kept, so that the line of any character is known. */
 export interface CodeText {
   readonly kind: 'comment' | 'string';
   readonly line: number;
@@ -15,7 +15,7 @@ const regularExpression = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y
 /** Words after which a slash begins a regular expression, though they look like a name. */
 const beforeExpression = /^(?:return|typeof|case|in|of|delete|void|throw|new|else|do|await|yield)$/;
 
-/** Returns the comments and string literals of `source`, in their order. Line comments that follow each other are one text. */
+/** Returns the comments and string literals of `source`, in order. Consecutive line comments are one text. */
 export function codeTextsOf(source: string): CodeText[] {
   const found: (CodeText & { readonly start: number; readonly end: number })[] = [];
   let at = 0;
@@ -27,7 +27,7 @@ export function codeTextsOf(source: string): CodeText[] {
     for (const char of text) if (char === '\n') line += 1;
   };
 
-  /** Passes a template; the text of its expressions becomes an ellipsis, their own literals are found like all others. */
+  /** Scans a template. Its text has an ellipsis for each expression; literals inside an expression are texts of their own. */
   const template = (): void => {
     const start = at;
     const firstLine = line;
@@ -98,7 +98,7 @@ export function codeTextsOf(source: string): CodeText[] {
   return texts.map(({ kind, line, text }) => ({ kind, line, text }));
 }
 
-/** A comment behind code on its line is a text of its own. */
+/** A comment after code on the same line is a separate text. */
 function startsItsLine(source: string, { end }: { readonly end: number }): boolean {
   const begin = source.lastIndexOf('\n', end - 1) + 1;
   return /^\s*\/\//.test(source.slice(begin, end));

@@ -1,4 +1,4 @@
-// A comment that cites a decision must lead somewhere.
+// Checks that every cited decision exists.
 import type { Finding, SourceFile } from './source-files.ts';
 
 /** Returns the numbers in `decision 7`, `decisions 7 and 8` and `decisions 7, 8`. */

@@ -1,4 +1,4 @@
-// Which folder of a package may import which. `npm run check:rules -- --arrows PACKAGE` prints the rows that the imports make.
+// Which folder of a package may import which. `npm run check:rules -- --arrows PACKAGE` prints the rows that match the current imports.
 import type { FolderArrows } from './folders.ts';
 
 export const folderArrows: FolderArrows = {

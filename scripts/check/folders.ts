@@ -4,8 +4,8 @@ import { specifiersOf } from './imports.ts';
 import type { Finding, SourceFile } from './source-files.ts';
 
 /**
- * A row per folder below `src` (`.` is `src` itself): the folders that it may import. Rows go from the bottom to the top, so a row names
- * only folders of rows above it, and a table cannot hold a cycle.
+ * One row for each folder below `src` (`.` is `src` itself) with the folders that it may import. The most basic folder comes first. A row
+ * may name only folders of earlier rows, so a table cannot contain a cycle.
  */
 export type FolderTable = Readonly<Record<string, readonly string[]>>;
 /** A table per package. */
@@ -23,8 +23,8 @@ export interface Arrow {
 const source = /^packages\/([^/]+)\/src\/(.+\.ts)$/;
 
 /**
- * Returns the entries of a package, relative to its `src`: what the `exports` of its package.json name. An entry joins the folders of its
- * package for others, so it may import each of them, and no folder may import it.
+ * Returns the entries of a package: the files that `exports` in its package.json names, relative to `src`. An entry is the interface to
+ * other packages, so it may import every folder of its package, and no folder may import it.
  */
 function entriesOf(files: readonly SourceFile[], name: string): Set<string> {
   const manifest = files.find(({ path }) => path === `packages/${name}/package.json`)?.text ?? '';
@@ -43,7 +43,7 @@ export function foldersOf(files: readonly SourceFile[]): Map<string, string[]> {
   return new Map([...folders].sort().map(([name, known]) => [name, [...known].sort()]));
 }
 
-/** Returns each import between two folders of a package, but for those of its entry. */
+/** Returns each import between two folders of a package, except the imports of its entries. */
 export function arrowsOf(files: readonly SourceFile[]): Arrow[] {
   const entries = new Map([...foldersOf(files).keys()].map((name) => [name, entriesOf(files, name)]));
   return files.flatMap(({ path, text }) => {
@@ -83,7 +83,7 @@ export function cycleFindings(files: readonly SourceFile[]): Finding[] {
   });
 }
 
-/** Returns the groups of more than one folder in which each reaches each. */
+/** Returns the groups of two or more folders in which every folder reaches all others through imports. */
 function groupsOf(arrows: readonly Arrow[]): string[][] {
   const next = new Map<string, Set<string>>();
   for (const { from, to } of arrows) next.set(from, (next.get(from) ?? new Set()).add(to));
@@ -136,8 +136,8 @@ export function arrowFindings(files: readonly SourceFile[], table: FolderArrows)
 }
 
 /**
- * Returns the observed arrows as rows of the table, to be pasted: from the bottom to the top, as far as there is an order. In a cycle,
- * the folder with the fewest imports into the rest comes first, and its upward arrows are left out and named in a comment.
+ * Returns the observed arrows as rows that can be pasted into the table, the most basic folder first. In a cycle, the folder that imports
+ * least from the remaining folders comes first. Its imports from them are left out of the row and listed in a comment.
  */
 export function observedTable(files: readonly SourceFile[], name: string): string {
   const own = arrowsOf(files).filter((arrow) => arrow.package === name);

@@ -1,4 +1,4 @@
-// Sizes: of lines, of files and of folders.
+// Limits on the size of lines, files and folders.
 import { dirname } from 'node:path/posix';
 import type { Finding, SourceFile } from './source-files.ts';
 
@@ -31,10 +31,10 @@ export function lineFindings(file: SourceFile, allowed: Readonly<Record<string, 
   });
 }
 
-/** A fixed text alone on its line stays whole, so that a search finds it. */
+/** A string literal alone on its line may be longer: it is not broken, so that a search finds it. */
 const isOneString = (line: string): boolean => /^\s*(?:['"`]|[\w.]+: ['"`]).*['"`][,;:]?$/.test(line);
 
-/** Returns what of a line of Markdown could be on a shorter line: a table row cannot be broken, nor can the address of a link. */
+/** Returns the part of a Markdown line that the limit applies to: table rows and addresses of links cannot be broken. */
 const breakable = (line: string): string =>
   /^\s*\|/.test(line) ? '' : line.replace(/(?<=\])\([^)\s]*\)|<?https?:\/\/[^\s)>]+>?/g, '');
 

@@ -20,11 +20,11 @@ export function phraseFindings(file: SourceFile, exceptions: readonly PhraseExce
 }
 
 interface Phrase {
-  /** Where it begins in the text. */
+  /** Offset of the phrase in the text. */
   readonly index: number;
   readonly found: string;
   readonly write: string;
-  /** The sentence around it, for exceptions. */
+  /** The sentence that contains the phrase, for exceptions. */
   readonly sentence: string;
 }
 
@@ -49,7 +49,7 @@ export function phrasesOf(text: Text): Phrase[] {
   const starts = sentences.flatMap(({ start, end, isFirst }) => {
     const sentence = english.slice(start, end).trimEnd();
     if (sentence.endsWith('?') || text.kind === 'heading' || text.kind === 'cell') return [];
-    // Only a comment begins a sentence with a small letter.
+    // A lower-case letter begins a sentence only at the start of a comment.
     if (/^[a-z]/.test(sentence) && !(isFirst && text.kind === 'comment')) return [];
     return bannedStarts
       .filter(({ pattern }) => pattern.test(sentence))
@@ -58,7 +58,7 @@ export function phrasesOf(text: Text): Phrase[] {
   return [...phrases, ...starts].sort((a, b) => a.index - b.index);
 }
 
-/** Returns where the sentences of `text` start and end. An abbreviation such as `e.g.` ends none, since a capital must follow. */
+/** Returns where the sentences of `text` start and end. A capital letter must follow an end, so `e.g.` does not end a sentence. */
 export function sentencesOf(text: string): { start: number; end: number; isFirst: boolean }[] {
   const sentences: { start: number; end: number; isFirst: boolean }[] = [];
   let start = text.length - text.trimStart().length;

@@ -6,7 +6,7 @@ import { folderFindings, lengthFindings, lineFindings } from './limits.ts';
 import { phraseFindings } from './phrases.ts';
 import type { Finding, SourceFile } from './source-files.ts';
 
-/** Returns what the rules refuse in `files`, by path and line. */
+/** Returns the findings of all rules in `files`, sorted by path and line. */
 export const findingsIn = (files: readonly SourceFile[]): Finding[] =>
   [
     ...files.flatMap((file) => [...phraseFindings(file), ...lineFindings(file), ...lengthFindings(file)]),
@@ -20,7 +20,7 @@ export const findingsIn = (files: readonly SourceFile[]): Finding[] =>
 export const lineOf = ({ rule, path, line, message }: Finding): string =>
   `${path}${line > 0 ? `:${line}` : ''} ${rule}: ${message}`;
 
-/** Returns the number of findings per folder and rule, the most first. */
+/** Returns the number of findings per folder and rule, the highest number first. */
 export function countsOf(findings: readonly Finding[]): string[] {
   const counts = new Map<string, number>();
   for (const { path, rule } of findings) {

@@ -15,11 +15,11 @@ export interface Sentence {
   readonly text: string;
 }
 
-/** Fewer words leave nothing to stumble over. */
+/** Shorter texts are hardly ever unclear, so they are not drawn. */
 const wordsMin = 4;
 const compilerHints = /^(?:biome-ignore|@ts-|eslint|#region|\/ <reference)/;
 
-/** Returns all that can be drawn from a file. Messages are the literals of a package's sources that have enough words. */
+/** Returns all texts of a file that can be drawn. Messages are string literals with enough words in a package's sources. */
 export function sentencesIn(file: SourceFile): Sentence[] {
   if (file.path.endsWith('.json')) return [];
   const texts = textsOf(file);
@@ -46,8 +46,8 @@ const flat = (text: string): string => text.replace(/\s+/g, ' ').trim();
 const wordsIn = (text: string): number => withoutCode(text).match(/(?<![\w/.-])[A-Za-z’']{2,}(?![\w/-])/g)?.length ?? 0;
 
 /**
- * Returns `size` sentences, as many of each kind as there are, in the order of their files. The draw ranks sentences by a hash of the seed
- * and their text, so it does not depend on where they are: two states of the repository differ only by the sentences that changed.
+ * Returns `size` sentences in the order of their files, the same number of each kind while there are enough. The draw ranks sentences by a
+ * hash of seed and text, not by their place: the samples of two states of the repository differ only by the sentences that changed.
  */
 export function draw(
   sentences: readonly Sentence[],

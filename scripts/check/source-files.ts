@@ -1,4 +1,4 @@
-// Reads the files that the rules look at. The rules themselves are pure: they get paths and texts.
+// Reads the files that the rules check. The rules themselves are pure functions of paths and texts.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** Something that a rule refuses, at a line (from 1) of a file or folder; line 0 means the whole of it. */
+/** A violation of a rule. `line` counts from 1; 0 means the whole file or folder. */
 export interface Finding {
   readonly rule: string;
   readonly path: string;
@@ -19,7 +19,7 @@ export interface Finding {
 
 const readable = /\.(?:ts|mjs|js|md|ya?ml|json|sh|go|c|py|cfg|service)$|(?:^|\/)(?:Dockerfile[^/]*|\.ci\/run|\.githooks\/[^/]+)$/;
 
-/** Cases and vectors that others publish are kept as they are; a lock file is written by npm. */
+/** Not checked: cases and vectors that others publish, and the lock file, which npm writes. */
 const foreign = /^test\/conformance\/|\/vectors\/|^package-lock\.json$|(?:^|\/)node_modules\//;
 
 /** Returns the repository's own text files below `root`: those that git tracks, and new ones that it does not ignore. */

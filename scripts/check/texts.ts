@@ -9,7 +9,7 @@ export interface Text {
   readonly text: string;
 }
 
-/** Returns the texts of a file; code, and file formats without English, have none. */
+/** Returns the texts of a file; none for code in it and for file formats without English. */
 export function textsOf({ path, text }: SourceFile): Text[] {
   if (/\.(?:ts|mjs|js|go|c)$/.test(path)) return codeTextsOf(text);
   if (path.endsWith('.md')) return markdownTextsOf(text);
@@ -69,7 +69,7 @@ const jsonTextsOf = (json: string): Text[] =>
       .map((text) => ({ kind: 'string' as const, line: index + 1, text })),
   );
 
-/** Returns the comments that begin with `#`; of YAML, whose values are read by operators, every line. */
+/** Returns the comments that begin with `#`. Of YAML, returns every line, because operators read its values. */
 function lineTextsOf(text: string, { all }: { readonly all: boolean }): Text[] {
   const texts: Text[] = [];
   let open = false;
@@ -89,7 +89,7 @@ function lineTextsOf(text: string, { all }: { readonly all: boolean }): Text[] {
   return texts;
 }
 
-/** Returns `text` with code, links and addresses blotted out, character for character, so that only the English is left. */
+/** Returns `text` with a dot for each character of code, links and addresses, so that only the English is left. */
 export const withoutCode = (text: string): string =>
   text.replace(/`[^`]*`|\{@link [^}]*\}|https?:\/\/[^\s)>]+|(?<=\])\([^)\s]*\)/g, (code) => code.replace(/\S/g, '\u00b7'));
 

@@ -34,7 +34,7 @@ describe('folders of a package', () => {
     expect(arrowFindings([...layered, type], table)).to.have.length(1);
   });
 
-  it('need a row each, as packages do, and a row needs its folder', () => {
+  it('need one row each, as packages do, and every row needs its folder', () => {
     const none = 'packages/p/src:0 the table of folder arrows has no row for this package';
     expect(said(arrowFindings(layered, {}))).to.deep.equal([none]);
     expect(said(arrowFindings(layered, { p: { '.': [], low: ['.'], gone: [] }, q: {} }))).to.deep.equal([
@@ -51,7 +51,7 @@ describe('folders of a package', () => {
     ]);
   });
 
-  it('do not import each other in a circle, however long', () => {
+  it('do not import each other in a cycle, however long', () => {
     const circle = [
       file('src/a/a.ts', '../b/b.ts'),
       file('src/b/b.ts', '../c/c.ts'),
@@ -63,7 +63,7 @@ describe('folders of a package', () => {
     ]);
   });
 
-  it('of a second entry, which package.json names, are free as well', () => {
+  it('may all be imported by a second entry that package.json names', () => {
     const manifest = { path: 'packages/p/package.json', text: '{ "exports": { "./low": "./src/low/index.ts" } }' };
     const files = [...layered, file('src/low/index.ts', '../top/t.ts')];
     expect(arrowFindings(files, table)).to.have.length(1);

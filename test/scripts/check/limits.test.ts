@@ -12,13 +12,13 @@ describe('limits of size', () => {
     expect(lineFindings({ path: 'a.ts', text: '…'.repeat(140) })).to.deep.equal([]);
   });
 
-  it('let a fixed text stay whole that is alone on its line', () => {
+  it('allow a long string literal that is alone on its line', () => {
     for (const text of [`    '${words(145)}',`, `  name: '${words(145)}',`, `  \`${words(145)}\`;`])
       expect(lineFindings({ path: 'a.ts', text })).to.deep.equal([]);
     expect(lineFindings({ path: 'a.ts', text: `call('${words(145)}');` })).to.have.length(1);
   });
 
-  it('let Markdown keep what cannot be broken: rows of tables and addresses', () => {
+  it('ignore the parts of Markdown that cannot be broken: table rows and addresses', () => {
     const address = `https://example.com/${'x'.repeat(150)}`;
     for (const text of [`| ${words(150)} |`, `see ${address}`, `see [it](${address})`])
       expect(lineFindings({ path: 'a.md', text })).to.deep.equal([]);
@@ -34,12 +34,12 @@ describe('limits of size', () => {
     expect(lengthFindings({ path: 'a.ts', text: 'x\n'.repeat(400) })).to.deep.equal([]);
   });
 
-  it('except files that are listed', () => {
+  it('do not apply to listed files', () => {
     expect(lengthFindings({ path: 'a.ts', text: 'x\n'.repeat(401) }, { 'a.ts': 'a table' })).to.deep.equal([]);
     expect(lineFindings({ path: 'a.ts', text: words(150) }, { 'a.ts': 'generated' })).to.deep.equal([]);
   });
 
-  it('refuse a folder with too many source files, not counting those of folders below', () => {
+  it('refuse a folder with too many source files, not counting the files in folders below it', () => {
     const files = (count: number, folder = 'a') =>
       Array.from({ length: count }, (_, i) => ({ path: `${folder}/${i}.ts`, text: '' }));
     expect(folderFindings([...files(30), ...files(30, 'a/b'), { path: 'a/c.md', text: '' }])).to.deep.equal([]);

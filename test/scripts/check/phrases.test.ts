@@ -18,7 +18,7 @@ describe('banned phrases', () => {
       });
   }
 
-  it('have an example of both kinds each', () => {
+  it('each have refused and accepted examples', () => {
     for (const { bad, good } of [...bannedPhrases, ...bannedStarts]) expect(Math.min(bad.length, good.length)).to.be.above(0);
   });
 
@@ -30,12 +30,12 @@ describe('banned phrases', () => {
     expect(found('a.md', 'Text\nanew.')).to.deep.equal(['2 "anew": write "again"']);
   });
 
-  it('may be names, code and addresses', () => {
+  it('are allowed in names, code and addresses', () => {
     expect(found('a.ts', "// `anew` at https://example.com/anew\nconst key = 'roster'; roster(anew);")).to.deep.equal([]);
     expect(found('a.md', '```\nthe own\n```\n[it](anew.md)')).to.deep.equal([]);
   });
 
-  it('include sentences that begin by circling their subject, wherever a sentence begins', () => {
+  it('include sentences that begin with a paraphrase of their subject, wherever a sentence begins', () => {
     expect(found('a.ts', '/** Keeps it. What it keeps\n * is small. Is that so? What for? */')).to.deep.equal([
       '1 "What it keeps is": write the subject: name the thing, or "Returns …"',
     ]);
@@ -44,7 +44,7 @@ describe('banned phrases', () => {
     expect(found('a.md', '## What it is\n\n| What |\n')).to.deep.equal([]);
   });
 
-  it('stay where an exception says so', () => {
+  it('are allowed by an exception', () => {
     const file = { path: 'docs/a.md', text: 'The standard says "start anew". We start anew.' };
     const because = 'a quotation';
     expect(phraseFindings(file, [{ path: 'docs/a.md', text: 'says "start anew"', because }])).to.have.length(1);

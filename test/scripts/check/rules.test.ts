@@ -30,7 +30,7 @@ describe('rules of the repository', () => {
     expect(countsOf(findings)).to.include('    1 packages/p/src/a phrase');
   });
 
-  it('read the files that git tracks or would track, without cases of others', () => {
+  it('read the files that git tracks or would track, except cases that others publish', () => {
     const root = mkdtempSync(join(tmpdir(), 'transitd-check-'));
     try {
       execFileSync('git', ['init', '-q'], { cwd: root });

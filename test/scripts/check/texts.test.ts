@@ -27,7 +27,7 @@ describe('texts of a file', () => {
     expect(short('a.json', '{ "title": "two words" }')).to.deep.equal([]);
   });
 
-  it('lose code and addresses without moving a character', () => {
+  it('have code and addresses masked without moving a character', () => {
     expect(withoutCode('see `a b` and [x](y.md) {@link Z}')).to.equal('see ·· ·· and [x]······ ······ ··');
   });
 
