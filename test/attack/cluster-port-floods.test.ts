@@ -1,4 +1,4 @@
-// Strangers at the cluster port of the active node: however many come and however they end, the cluster goes on and nothing of them stays.
+// Strangers flood the cluster port of the active node. The cluster keeps serving, and the node releases everything that they used.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -11,9 +11,9 @@ import { scenarioMs } from '../cluster/harness/scenario.ts';
 import { until } from '../cluster/harness/until.ts';
 import { figureOf, RawConnections, telemetryOf } from './raw-connections.ts';
 
-/** More than the handshakes that may be under way at a time. */
+/** More than the limit of concurrent handshakes. */
 const many = 600;
-/** Connections of the test itself and of peers come and go. */
+/** Tolerance, because the test itself and peers open and close connections. */
 const spareDescriptors = 12;
 const residentSlack = 64 * 1024 * 1024;
 /** A TLS record that announces more bytes than are ever sent. */
@@ -63,7 +63,7 @@ describe('floods of the cluster port', function () {
   });
   after(() => cluster?.end());
 
-  /** The cluster serves, under the leader that it has had all along. */
+  /** Expects that the cluster serves and that its leader has not changed. */
   const expectUp = async (): Promise<void> => {
     const answer = await cluster.ask(leader, 'POST', `transit/keys/k${serial++}`, {});
     expect(answer.status, answer.text).to.equal(200);
@@ -74,7 +74,7 @@ describe('floods of the cluster port', function () {
   const open = (count: number, sent: string): Promise<Socket[]> =>
     Promise.all(Array.from({ length: count }, () => connections.open(port, sent)));
 
-  /** Connects with TLS but without a certificate, sends this, and ends the connection; resolves when it is over. */
+  /** Connects with TLS but without a certificate, sends `sent`, and ends the connection. Resolves when it is closed. */
   const overTls = async (sent: string, end: (socket: Socket, tls: Socket) => void): Promise<void> => {
     const { hostname: host, port: number } = new URL(port);
     const socket = connect({ host, port: Number(number) }).on('error', () => undefined);
@@ -85,7 +85,7 @@ describe('floods of the cluster port', function () {
     end(socket, tls);
     await closed;
   };
-  /** The node has ended them, whether or not the other side has. */
+  /** Expects that the node has closed all connections, even those that the other side keeps open. */
   const nothingStays = async (before: number): Promise<void> => {
     await until('no descriptor is left open', () => descriptors() <= before + spareDescriptors, {
       explain: () => `${descriptors()} now, ${before} before`,
@@ -154,7 +154,7 @@ describe('floods of the cluster port', function () {
       await expectUp();
     });
 
-  it('uses no more memory for many than for some', async () => {
+  it('uses no more memory for many connections than for some', async () => {
     const flood = async (rounds: number): Promise<void> => {
       for (let round = 0; round < rounds; round += 1) {
         const handshakes = Array.from({ length: 100 }, () => overTls(raftUpgrade, reset));

@@ -44,7 +44,7 @@ describe('an anonymous join request', function () {
     expect(entries.filter(({ request }) => request?.path === 'sys/storage/raft/join')).to.have.lengthOf(4);
   });
 
-  it('gets the same answer whatever the node finds, and is limited in rate by address', () =>
+  it('gets the same answer whatever the node finds, and is rate-limited by address', () =>
     withNodes({ size: 2 }, async (cluster) => {
       const node = cluster.node(2).apiAddress;
       const replying = (status: number, body: string) =>

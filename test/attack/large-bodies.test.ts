@@ -36,7 +36,7 @@ describe('large bodies', function () {
     );
   };
 
-  it('of 32 MiB all succeed, twelve at once: some wait for memory', async () => {
+  it('of 32 MiB all succeed, even twelve at once: some wait for memory', async () => {
     expect(large.length).to.be.within(31.9 * mib, 32 * mib);
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, n) => ask(server.url, 'POST', path, { body: large, token: n % 2 === 0 ? token : other })),

@@ -1,9 +1,9 @@
-// A denial of a user, a role or a policy applies in whatever letters a request writes the name.
+// A denial for a user, a role or a policy applies whether a request writes the name in upper or lower case.
 import { expect } from 'chai';
 import { processMs, Workbench } from '../process/live-server.ts';
 import { tokenWith } from '../process/token-with.ts';
 
-describe('a denied name in other letters', () => {
+describe('a denied name in upper or lower case', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 

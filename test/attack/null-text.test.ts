@@ -1,9 +1,9 @@
-// null in the place of a text is read as an empty text, as Vault and OpenBao do, and extends no right.
+// `null` instead of a string is read as an empty string, as in Vault and OpenBao. It never extends a right.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
-describe('null in the place of a text', () => {
+describe('null instead of a string', () => {
   const bench = new Workbench();
   after(() => bench.clean());
   let server: LiveServer;
@@ -17,7 +17,7 @@ describe('null in the place of a text', () => {
     expect((await server.call('POST', 'auth/userpass/users/amy', { password: 'p' })).status).to.equal(204);
   });
 
-  it('is an empty text to encrypt and to hash', async () => {
+  it('counts as an empty string to encrypt and to hash', async () => {
     const encrypted = await server.call('POST', 'transit/encrypt/k', { plaintext: null });
     const ciphertext = encrypted.string('data.ciphertext');
     expect((await server.call('POST', 'transit/decrypt/k', { ciphertext })).at('data.plaintext')).to.equal('');
@@ -38,11 +38,11 @@ describe('null in the place of a text', () => {
     ['sys/wrapping/unwrap', { token: null }],
     ['sys/wrapping/rewrap', { token: null }],
   ] as const)
-    it(`is refused by ${path} where an empty text is: ${JSON.stringify(body)}`, async () => {
+    it(`is refused by ${path} like an empty string: ${JSON.stringify(body)}`, async () => {
       expect((await server.call('POST', path, body)).status).to.equal(400);
     });
 
-  it('does not set a role id, and does not override the older member for policies', async () => {
+  it('does not set a role id, and does not override the older field for policies', async () => {
     expect((await server.call('POST', 'auth/approle/role/web', { role_id: null })).status).to.equal(204);
     const before = (await server.call('GET', 'auth/approle/role/web/role-id')).string('data.role_id');
     expect((await server.call('POST', 'auth/approle/role/web', { role_id: null })).status).to.equal(204);

@@ -64,7 +64,7 @@ describe('a process with a low limit of open files', function () {
     await server.stop();
   });
 
-  it('does not start if too few are left for its peers, and says what to raise', async () => {
+  it('does not start if too few open files are left for its peers, and says which limit to raise', async () => {
     const folder = bench.folder();
     const file = join(folder, 'transitd.json');
     const config = {

@@ -27,7 +27,7 @@ describe('key backups of Vault and OpenBao', function () {
     ['OpenBao', 10],
     ['Vault', 11],
   ] as const)
-    it(`restore an HMAC key as such, which ${peer} numbers ${type}`, async () => {
+    it(`restore an HMAC key, whose type number in ${peer} is ${type}, as an HMAC key`, async () => {
       const path = `transit/restore/hmac-${type}`;
       expect((await server.call('POST', path, { backup: backupOf(type, secret, secret, { key_size: 32 }) })).status).to.equal(
         204,

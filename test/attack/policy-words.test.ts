@@ -1,8 +1,8 @@
-// Policies with words of Vault and OpenBao: none grants more here than there, and none is dropped silently.
+// Policies with keywords of Vault and OpenBao. No keyword grants more here than there, and none is ignored silently.
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
-describe('words in policies', () => {
+describe('keywords in policies', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 

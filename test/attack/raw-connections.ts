@@ -6,7 +6,7 @@ import type { LiveServer } from '../process/live-server.ts';
 export class RawConnections {
   readonly #sockets = new Set<Socket>();
 
-  /** Resolves when it is connected; it is no error if the server closes the connection. */
+  /** Resolves when the connection is open. It is not an error if the server closes the connection. */
   async open(url: string, sent = ''): Promise<Socket> {
     const { hostname, port } = new URL(url);
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });

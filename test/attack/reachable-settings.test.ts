@@ -27,7 +27,7 @@ describe('a node behind a proxy, with TLS and an audit', function () {
   });
   after(() => bench.clean());
 
-  it('counts a caller as one, whatever form of its address the proxy sends', async () => {
+  it('treats all forms of an address that the proxy sends as one caller', async () => {
     await call('POST', 'sys/quotas/rate-limit/q', { path: 'transit/', rate: 1, interval: '10m' });
     const statusFrom = async (address: string): Promise<number> => {
       const headers = { 'X-Service-Token': rootToken, 'X-Forwarded-For': address };
@@ -82,7 +82,7 @@ describe('a node behind a proxy, with TLS and an audit', function () {
       expect(await outcome(suite), suite).to.equal('refused');
   });
 
-  it('answers each path that monitoring of Vault and OpenBao reads, or refuses it, never with 500', async () => {
+  it('never answers 500 on a path that monitoring of Vault and OpenBao requests', async () => {
     for (const path of [
       'plugins/catalog',
       'config/state/sanitized',

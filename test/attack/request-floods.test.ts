@@ -26,7 +26,7 @@ describe('a flood of pipelined requests', function () {
   after(() => bench.clean());
 
   for (const { what, path, to } of [
-    { what: 'the document of the API', path: '/v1/sys/internal/specs/openapi', to: 'api' },
+    { what: 'the OpenAPI document', path: '/v1/sys/internal/specs/openapi', to: 'api' },
     { what: 'metrics', path: '/v1/sys/metrics?format=prometheus', to: 'api' },
     { what: 'metrics as JSON', path: '/v1/sys/metrics', to: 'api' },
     { what: 'metrics at the telemetry listener', path: '/metrics', to: 'telemetry' },
@@ -34,7 +34,7 @@ describe('a flood of pipelined requests', function () {
     { what: 'an RSA key', path: '/v1/transit/keys/rsa', to: 'api' },
     { what: 'unknown paths', path: '/v1/no/such/path', to: 'api' },
   ] as const) {
-    it(`for ${what} lets health, metrics and writes be served before it ends`, async () => {
+    it(`for ${what} does not hold up health, metrics and writes until it ends`, async () => {
       const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Service-Token: ${server.rootToken}\r\n\r\n`;
       let answered = 0;
       const flood = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-// A PKCS#11 token is away for a while under load. It serves again without a restart of the node.
+// A PKCS#11 token is unavailable for a while under load. Afterwards it works again without a restart of the node.
 import { randomBytes } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { needsToken, softhsmLibrary, TokenFolder } from '../../packages/pkcs11/t
 import { until } from '../cluster/harness/until.ts';
 import { base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
-describe('a PKCS#11 token that was away', function () {
+describe('a PKCS#11 token that was unavailable', function () {
   this.timeout(processMs);
   const bench = new Workbench();
   const pin = 'pin-of-the-token';
@@ -45,7 +45,7 @@ describe('a PKCS#11 token that was away', function () {
     tokens?.remove();
   });
 
-  it('signs again after its return; requests that do not need it are served meanwhile', async () => {
+  it('signs when it is available again; meanwhile, requests that do not need it are served', async () => {
     expect((await sign()).status).to.equal(200);
     const [here, away] = [join(tokens.path, 'tokens'), join(tokens.path, 'away')];
     for (const calls of [1, 10]) {

@@ -47,7 +47,7 @@ describe('rights of tokens', () => {
           expect((await server.call('DELETE', 'auth/token/roles/blank-allowed')).status).to.equal(204);
         });
 
-    it('of a user or an approle role are default alone', async () => {
+    it('of a user or an AppRole role are only those of the default policy', async () => {
       for (const [name, policies] of [[''], ','].entries()) {
         await write(`auth/userpass/users/blank-${name}`, { password: 'p', token_policies: policies });
         const user = await server.call('POST', `auth/userpass/login/blank-${name}`, { password: 'p' }, null);

@@ -30,7 +30,7 @@ describe('a loop of resets', function () {
   });
   after(() => bench.clean());
 
-  it('does not keep holders from unsealing in any round, and each reset is answered as ignored', async () => {
+  it('does not keep share holders from unsealing, and the answer to each reset says that it was ignored', async () => {
     const reset = (from: string) => ask(server.url, 'PUT', 'sys/unseal', { body: { reset: true }, from });
     const flood = new Flood(20, () => reset(stranger));
     try {

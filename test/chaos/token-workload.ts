@@ -16,7 +16,7 @@ interface Token {
 const callMs = 15_000;
 /** Limits the load, so that the nodes get enough CPU. */
 const pauseMs = 25;
-/** Live tokens at a time; the oldest is revoked first. */
+/** Maximum number of live tokens; the oldest is revoked first. */
 const aliveMax = 24;
 const policy = 'chaos';
 

@@ -1,5 +1,5 @@
-// Builds the Go clients: the programs in ./go, whose go.mod pins them, and the command sops. Once for all test files, and without
-// optimization, because a cold build takes longer than the programs run.
+// Builds the Go programs in ./go and the command sops, in the versions that go.mod pins. It builds each once for all test files.
+// It does so without optimization, because a cold build takes longer than the programs run.
 import { join } from 'node:path';
 import type { Context } from 'mocha';
 import { root } from '../process/live-server.ts';
@@ -33,7 +33,7 @@ async function missing(): Promise<string | undefined> {
   if (go.code !== 0) return 'there is no Go on this machine';
   const fetched = await run('go', ['list', '-deps', './...', ...sources.sops], inModule);
   if (fetched.code === 0) return undefined;
-  const reason = `the Go modules cannot be had: ${lastLine(fetched)}`;
+  const reason = `the Go modules cannot be downloaded: ${lastLine(fetched)}`;
   if (process.env['CI'] !== undefined) throw new Error(reason);
   return reason;
 }

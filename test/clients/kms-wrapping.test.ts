@@ -19,7 +19,7 @@ describe('github.com/hashicorp/go-kms-wrapping/wrappers/transit/v2', () => {
     { mount: 'transit', prefix: 'svc' },
     { mount: 'team/keys', prefix: 'vault' },
   ])
-    it(`uses the version as key id, and unwraps after a rotation what it wrapped before, with the prefix ${prefix}`, async () => {
+    it(`uses the version as key id, and unwraps older values after a rotation, with the prefix ${prefix}`, async () => {
       const env = { TRANSITD_ADDR: server.url, TRANSITD_TOKEN: server.rootToken };
       const { code, stdout, stderr } = await runProgram('kms-wrapping', [mount], { env });
       expect(code, stderr).to.equal(0);

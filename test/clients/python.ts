@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { run } from './run.ts';
 
 /**
- * Returns a Python with these packages; undefined, with the reason printed, if it is not available: then skip the test.
+ * Returns a Python with these packages. If it is not available, prints the reason and returns undefined; the test is then skipped.
  * @param packages - pinned: `hvac==2.4.0`
  * @throws Error with that reason, if `CI` is set
  */

@@ -81,7 +81,7 @@ describe('sops', () => {
         expect(await sops('decrypt', 'secrets.yaml')).to.equal(plain);
       });
 
-      it('decrypts a file with either of two keys, and with none whose versions were deleted', async () => {
+      it('decrypts a file with either of two keys, but not with a key whose versions were deleted', async () => {
         const both = `${keyUri(mount, 'first')},${keyUri(mount, 'second')}`;
         await sops('encrypt', '--in-place', '--hc-vault-transit', both, 'secrets.yaml');
         for (const [key, code] of [

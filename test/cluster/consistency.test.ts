@@ -27,7 +27,7 @@ describe('a client', function () {
   this.timeout(scenarioMs);
   const onShared = sharedCluster();
 
-  it('of one standby reads at once what it wrote through it', () =>
+  it('of one standby reads its own writes at once', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       for (const node of cluster.nodes) {
@@ -43,7 +43,7 @@ describe('a client', function () {
       expect(await cluster.settled()).to.equal(leader);
     }));
 
-  it('that sends the index reads on every node what it wrote through another one', () =>
+  it('that sends the index of its write reads it on every other node', () =>
     onShared(async (cluster) => {
       await cluster.settled();
       for (const [n, writer] of cluster.nodes.entries()) {
@@ -75,7 +75,7 @@ describe('a client', function () {
       }
     }));
 
-  it('can use a token on every node as soon as it was created, through whichever node', () =>
+  it('can use a token on every node at once, whichever node created it', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       await ok(cluster.ask(leader, 'PUT', 'sys/policies/acl/keys', keysPolicy));
@@ -142,7 +142,7 @@ describe('a change that takes rights or keys away', function () {
       expect(answers.map(({ status }) => status)).to.deep.equal([403, 403, 403]);
     }));
 
-  it('waits for a partitioned standby until that one no longer serves', () =>
+  it('is not acknowledged until a partitioned standby no longer serves', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);

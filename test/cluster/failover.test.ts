@@ -14,7 +14,7 @@ const write = (cluster: LiveCluster, node: LiveNode): Promise<Outcome> => {
   serial += 1;
   return attempt(cluster.ask(node, 'POST', `transit/keys/write-${serial}`, {}));
 };
-/** Of a workload whose keys no other one on the cluster has used. */
+/** Returns a label for a workload, so that its key names are not used by any other workload on the cluster. */
 const label = (): string => `run${++serial}x`;
 const told = (outcome: Outcome): string => JSON.stringify(outcome);
 
@@ -62,7 +62,7 @@ describe('another node becomes active', function () {
       }
     }));
 
-  it('when the leader is killed, which returns as a standby', () =>
+  it('when the leader is killed; the killed node returns as a standby', () =>
     onShared((cluster) =>
       underLoad(cluster, async (leader) => {
         await leader.kill();
@@ -89,7 +89,7 @@ describe('another node becomes active', function () {
         expect(answer.status, answer.text).to.equal(204);
         expect((await leader.health())?.code).to.equal(503);
         const next = await cluster.leader(cluster.others(leader));
-        // Sealed, it is one of the two votes that the last unsealed node needs.
+        // The sealed node still votes: the last unsealed node needs its vote for a majority.
         await next.kill();
         const last = await cluster.leader(cluster.others(leader, next));
         expect((await write(cluster, last)).kind).to.equal('done');
@@ -99,7 +99,7 @@ describe('another node becomes active', function () {
       });
     }));
 
-  it('when the leader is frozen: the standby answers its hanging requests with 503, and it returns as a standby', () =>
+  it('when the leader is frozen: the standby answers requests that hang with 503, and the old leader returns as a standby', () =>
     onShared(async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 4, label: label() });
       const leader = await cluster.settled();
@@ -120,7 +120,7 @@ describe('another node becomes active', function () {
       await expectNothingLost(cluster, workload);
     }));
 
-  it('when the leader is partitioned: it accepts nothing more, and what it had acknowledged survives', () =>
+  it('when the leader is partitioned: it accepts no more writes, and its acknowledged writes survive', () =>
     onShared(async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 6, label: label() });
       const leader = await cluster.settled();

@@ -14,7 +14,7 @@ import { Workload } from './harness/workload.ts';
 
 /** Far more than three times what a disk needs on a busy machine, and less than an election timeout of these clusters (5 s). */
 const syncMs = 1_200;
-/** One after the other, they take longer than another disk has to be faster (30 s) and the pauses between two looks at it. */
+/** Together these syncs take longer than the time for which another disk must be faster (30 s), plus the pauses between checks. */
 const slowSyncs = 45;
 const transferMs = 300_000;
 
@@ -60,7 +60,7 @@ describe('an active node whose disk stays slower than those of other voters', fu
         await load.nextWrite([leader]);
       });
 
-      // The former one is the faster one now, which is no reason to transfer the leadership back so soon.
+      // The disk of the former leader is the faster one now, but that is no reason to transfer the leadership back so soon.
       await withSlowLog(leader, async (ended) => {
         await until(`${slowSyncs} slow syncs have ended on ${leader.name}`, () => ended() >= slowSyncs, {
           withinMs: transferMs,

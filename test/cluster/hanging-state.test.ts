@@ -1,4 +1,4 @@
-// Only the state store of the active node hangs, while its log works: it transfers leadership, or refuses writes if nobody can take over.
+// Only the state store of the active node hangs; its log works. It transfers leadership, or refuses writes if no other voter can lead.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -16,7 +16,7 @@ async function remove(cluster: LiveCluster, node: LiveNode, through: LiveNode): 
   expect(answer.status, answer.text).to.equal(204);
 }
 
-/** 530 and sealed, and nothing on the node brings it back. */
+/** Expects that the node reports 530, is sealed, and that no request to it changes that. */
 async function isOut(cluster: LiveCluster, node: LiveNode, member: LiveNode): Promise<void> {
   expectHealthBody(await node.reaches(530));
   for (const [method, path] of [
@@ -52,17 +52,17 @@ describe('a node that is removed', function () {
         expect((await cluster.ask(stays, 'POST', 'transit/keys/after', {})).status).to.equal(200);
         await gone.restart();
         await isOut(cluster, gone, leader);
-        // It knows it by itself, without being told again.
+        // After another start, the node knows of its removal although no peer can report it.
         await gone.stop();
         cluster.isolate(gone, 'cut');
         await gone.start();
         await isOut(cluster, gone, leader);
-        await stays.kill(); // 530 has no vote: one of two is no quorum
+        await stays.kill(); // a removed node has no vote, and one of two voters is not a quorum
         await leader.reaches(474);
       }));
   }
 
-  it('while it is down: learns it from a peer when it returns', () =>
+  it('while it is down: learns of its removal from a peer when it returns', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [gone = leader, stays = leader] = cluster.others(leader);
@@ -84,7 +84,7 @@ describe('a node that is removed', function () {
       await cluster.settled(others);
     }));
 
-  it('is not assumed by a node that only cannot reach it', () =>
+  it('is the only one that reports 530: a node that cannot reach the others does not', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [away = leader] = cluster.others(leader);
@@ -172,7 +172,7 @@ describe('a node that is replaced', function () {
       await isReplaced(cluster, { hurt, leader, workload });
     }));
 
-  it('because its disk was set back: the others refuse it, it reports that, exits with 74, and is replaced', () =>
+  it('because its disk was rolled back: the others refuse it, it reports that, exits with 74, and is replaced', () =>
     withCluster({}, async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 4 });
       const leader = await cluster.settled();
@@ -226,7 +226,7 @@ describe('a node that was away for long', function () {
       await away.kill();
       expect(generationsIn(away.dataDir)).to.deep.equal(['generation-1']);
       // The leader keeps the log for a node that it heard of recently.
-      await until('the leader takes the node for dead', async () => {
+      await until('the leader considers the node dead', async () => {
         const state = await cluster.ask(leader, 'GET', 'sys/storage/raft/autopilot/state');
         return state.at(`data.servers.${away.name}.node_status`) === 'failed';
       });

@@ -28,7 +28,7 @@ async function rotate(cluster: LiveCluster, leader: LiveNode): Promise<number> {
   return Number(answer.at('data.latest_version'));
 }
 
-/** Returns how often this node has started to ask for votes, by its own metric: that is how it could disturb the others. */
+/** Returns how often this node has asked for votes, by its own metric. Such requests could disturb the other nodes. */
 async function campaigns(cluster: LiveCluster, node: LiveNode): Promise<number> {
   const { text } = await cluster.ask(node, 'GET', 'sys/metrics?format=prometheus');
   return Number(/^svc_raft_state_candidate (\d+)$/m.exec(text)?.[1]);

@@ -83,7 +83,7 @@ describe("the cluster's authority is rotated", function () {
       expect(authorityOn(lost)).to.equal(authorityOn(active));
     }));
 
-  it('only after every member trusts the new one: it waits for an absent member, and continues when that is back', () =>
+  it('only after every member trusts the new one: it waits for an absent member, and continues when the member returns', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [away = leader, other = leader] = cluster.others(leader);
@@ -104,7 +104,7 @@ describe("the cluster's authority is rotated", function () {
       await cluster.settled();
     }));
 
-  it('and stays when an older snapshot is restored: its key is available, and a node can join', () =>
+  it('and is kept when an older snapshot is restored: its key is available, and a node can join', () =>
     withNodes({}, async (cluster) => {
       const [leader, standby, late] = [cluster.node(1), cluster.node(2), cluster.node(3)];
       await cluster.initialize(leader);

@@ -122,7 +122,7 @@ describe('a snapshot of a cluster', function () {
       expect((await send(leader, snapshot, { token: restorer.string('auth.client_token') })).status).to.equal(200);
     }));
 
-  it('of another cluster needs force, and seals the nodes until they get its shares', () =>
+  it('of another cluster needs force, and seals the nodes until they get the shares of that cluster', () =>
     withCluster({ size: 1, seal: 'shamir' }, async (other) => {
       const source = other.node(1);
       await other.ask(source, 'POST', 'transit/keys/foreign', {});

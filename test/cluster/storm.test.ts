@@ -6,7 +6,7 @@ import { expectNothingLost } from './harness/survivors.ts';
 import { Workload } from './harness/workload.ts';
 
 const faults = [...processFaults, ...linkFaults];
-/** Shorter than in other tests: an election that nobody asked for does no harm here, and the storm waits for one after each fault. */
+/** A shorter election timeout than in other tests: here an extra election is harmless, and the test waits for one after each fault. */
 const config = { raft: { election_timeout: '2s' } };
 
 describe('a storm of faults', function () {

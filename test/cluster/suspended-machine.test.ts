@@ -54,13 +54,13 @@ describe('a node whose machine was suspended', function () {
     return codes;
   }
 
-  it('answers as a standby no request with a token that was revoked meanwhile', async () => {
+  it('answers no request, as a standby, with a token that was revoked meanwhile', async () => {
     const on = await formed('n2');
     const codes = await codesAfter(on, on.node(2), () => on.leader(on.others(on.node(2))));
     expect(codes.filter((status) => status === 200)).to.deep.equal([]);
   });
 
-  it('answers as the replaced active node no request with a token that was revoked meanwhile', async () => {
+  it('answers no request, as the former active node, with a token that was revoked meanwhile', async () => {
     const on = await formed('n1');
     expect((await on.settled()).name).to.equal('n1');
     const codes = await codesAfter(on, on.node(1), () => on.leader(on.others(on.node(1))));

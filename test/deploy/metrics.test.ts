@@ -1,4 +1,4 @@
-// An alert or a panel on a metric that no node exports would never fire or show anything.
+// If no node exports a metric, an alert on it never fires and a panel on it stays empty.
 import { expect } from 'chai';
 import { base64, processMs, Workbench } from '../process/live-server.ts';
 import { named, recorded } from './metric-names.ts';

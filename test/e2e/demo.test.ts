@@ -87,7 +87,7 @@ describe('the demonstration of docker-compose.yml', () => {
       const before = ciphertexts.length;
       await Promise.all([write('any', 'written-to-any'), write('leader', 'written-to-the-leader')]);
       const awayMs = Math.round(performance.now() - killedMs);
-      console.log(`      writes were away for ${awayMs} ms; asked are ${writableAgainMs} on a machine that is not loaded`);
+      console.log(`      no write succeeded for ${awayMs} ms; at most ${writableAgainMs} ms are required on an idle machine`);
       await until('encryption goes on', () => ciphertexts.length >= before + 100);
     } finally {
       stopping = true;

@@ -117,7 +117,7 @@ export class NodeContainer {
     return (await (await this.#handle()).wait()).StatusCode;
   }
 
-  /** Starts it again with the same volume. */
+  /** Starts the container again with the same volume. */
   async startAgain(): Promise<void> {
     await (await this.#handle()).start();
   }

@@ -1,6 +1,6 @@
 import type { HostileCase } from './case.ts';
 
-/** Not standard base64 with padding (RFC 4648 §4), although many decoders, Node's among them, accept it silently. */
+/** Strings that are not standard base64 with padding (RFC 4648 §4). Many decoders, including Node's, accept them silently. */
 const refused: readonly (readonly [text: string, because: string])[] = [
   ['A', 'one character'],
   ['AA', 'padding missing'],
@@ -86,7 +86,7 @@ const places: readonly Place[] = [
   { target: 'restore/unmade', field: 'backup', says: /./ },
 ];
 
-/** Fields for which an empty text, or valid base64, is still an invalid value. */
+/** Fields in which an empty string, or other valid base64, is still an invalid value. */
 const strings: readonly (readonly [target: string, body: (text: string) => Readonly<Record<string, unknown>>, says: RegExp])[] = [
   ['decrypt/k', (text) => ({ ciphertext: `svc:v1:${text}` }), /could not decode base64|invalid ciphertext/],
   ['rewrap/k', (text) => ({ ciphertext: `svc:v1:${text}` }), /could not decode base64|invalid ciphertext/],

@@ -30,7 +30,7 @@ export const batches: readonly Row[] = Object.entries(good).flatMap(([word, item
     [path, { batch_input: [] }, 400, 'no item', /missing batch input to process/],
     [path, { batch_input: null, ...item }, 200, 'null counts as absent'],
     ...['x', '', 5, true, {}, { length: 1, 0: item }].map(
-      (value): Row => [path, { batch_input: value }, 400, `${JSON.stringify(value).slice(0, 20)} is no array`, parse],
+      (value): Row => [path, { batch_input: value }, 400, `${JSON.stringify(value).slice(0, 20)} is not an array`, parse],
     ),
     ...[5, 'x', true, null, [], [item]].map(
       (value): Row => [path, { batch_input: [value] }, 400, `an item ${JSON.stringify(value).slice(0, 20)}`, parse],
@@ -69,7 +69,7 @@ export const batches: readonly Row[] = Object.entries(good).flatMap(([word, item
         path,
         { batch_input: [item, wrong], partial_failure_response_code: code },
         400,
-        `${code} is no status for a body`,
+        `${code} is not a status that allows a body`,
         /invalid HTTP response code override from partial_failure_response_code/,
       ],
     ),
@@ -78,7 +78,7 @@ export const batches: readonly Row[] = Object.entries(good).flatMap(([word, item
         path,
         { batch_input: [item, wrong], partial_failure_response_code: code },
         400,
-        `${JSON.stringify(code)} is no status`,
+        `${JSON.stringify(code)} is not a status`,
         notConverted('partial_failure_response_code'),
       ],
     ),

@@ -1,4 +1,4 @@
-// Every request with an unusual body, from the files of its subject.
+// Collects the requests with unusual bodies from the other files of this folder.
 import { batches, items } from './batches.ts';
 import type { HostileCase } from './case.ts';
 import { booleans, ciphertexts, durations, integers, macs, texts } from './fields.ts';

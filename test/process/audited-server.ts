@@ -11,9 +11,9 @@ export interface AuditedServer {
 }
 
 /**
- * @param sinks - replace the one file
+ * @param sinks - replace the default audit file
  * @param settings - override the configuration
- * @param folder - holds everything of the node, to start it again
+ * @param folder - contains all files of the node, so that it can be started again
  */
 export async function startAudited(
   bench: Workbench,

@@ -104,7 +104,7 @@ describe('a full data disk', function () {
     await serves();
     await server.stop('SIGKILL');
 
-    // A start creates files, for which there is not a byte; the ballast is the way out.
+    // A start creates files, but the disk has not one free byte. Deleting the ballast makes room.
     const failed = bench.launch({ dataDir });
     expect((await failed.exited).code, failed.stderr).not.to.equal(0);
     expect(failed.stderr).to.match(/ENOSPC|No space left on device/);
@@ -125,7 +125,7 @@ describe('a full data disk', function () {
     await server.stop();
   });
 
-  live(`takes writes again without a restart once the ballast is deleted${mountNote}`, async () => {
+  live(`accepts writes again without a restart once the ballast is deleted${mountNote}`, async () => {
     disk = new SmallDisk(bench.folder(), { mebibytes: 160 });
     const dataDir = disk.dataDir();
     const server = await bench.start({ dataDir });

@@ -48,7 +48,7 @@ export interface StartOptions {
   readonly wrapper?: readonly string[];
   /** Arguments of `transitd`; default: a dev node on a free loopback port. */
   readonly command?: readonly string[];
-  /** Shared by processes that know the same secrets. */
+  /** Secrets to search for; processes that know the same secrets share one object. */
   readonly secrets?: SecretWatch;
 }
 

@@ -1,4 +1,4 @@
-// The command as an operator uses it: a node with a Shamir seal and TLS, and errors on this side.
+// The command as an operator uses it: a node with a Shamir seal and TLS, and errors of the command itself.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -134,7 +134,7 @@ describe('the command transitd for operators', function () {
     });
   });
 
-  describe('with an error on this side', () => {
+  describe('with an error of the command itself', () => {
     afterEach(() => bench.clean());
 
     it('exits with 1 from the doctor, which says what to do', async () => {

@@ -47,7 +47,7 @@ describe('transitd operator recover', function () {
   });
   afterEach(() => bench.clean());
 
-  /** The directory contains only the files of the node itself. */
+  /** Expects that the command has left no file in the node's directory. */
   const expectNothingWritten = (): void => {
     expect(readdirSync(home).filter((name) => name.startsWith('recovered'))).to.deep.equal([]);
   };

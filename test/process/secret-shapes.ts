@@ -8,7 +8,7 @@ export function shapesOf(secret: Buffer): Buffer[] {
       const text = Buffer.concat([Buffer.alloc(alignment), secret])
         .toString(encoding)
         .replace(/=+$/, '');
-      // The bytes before the secret change its first characters, those after it its last ones.
+      // In base64, the bytes before the secret change its first characters, and the bytes after it change its last characters.
       shapes.push(Buffer.from(text.slice(alignment === 0 ? 0 : alignment + 1, -2)));
     }
   }

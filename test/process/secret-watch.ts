@@ -9,7 +9,7 @@ export const planted = (text: string): string => `${text} ${mark}`;
 
 /** Shorter secrets would match by chance, or are words. */
 const secretBytesMin = 12;
-/** In addition to the mark. The secrets of a long test are alike, so the first ones represent the rest. */
+/** Maximum number of secrets besides the mark. The secrets of a long test are alike, so the first ones represent the rest. */
 const secretsMax = 256;
 
 /** Longer texts are not parsed, because that would slow the test down. */

@@ -1,4 +1,4 @@
-// Signals that end a node, when they do, and what the node leaves behind.
+// Tests which signals end a node, at which moments, and which files the node leaves behind.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';

@@ -45,7 +45,7 @@ export class SmallDisk {
     rmSync(this.#filler, { force: true });
   }
 
-  /** No process may have a file open on it any more. */
+  /** Unmounts the file system. No process may have a file open on it. */
   unmount(): void {
     if (existsSync(this.#mountPoint)) execFileSync('umount', [this.#mountPoint]);
   }

@@ -8,7 +8,7 @@ import { nodeBinary, processMs, root, Workbench } from '../../process/live-serve
 const bench = new Workbench();
 const requests = 120;
 const number = String.raw`[\d,]+(?:\.\d+)?`;
-/** Every value of a line; never a bound for a time. */
+/** Matches a line with all its values; does not check how large they are. */
 const values = (toPeer: string): RegExp =>
   new RegExp(
     [`${number}`, `${number}–${number}`, toPeer, number, number, number, number, number, String.raw`\d+ %(?: !)?`, '0']

@@ -14,7 +14,7 @@ describe('rows of the HTTP benchmark', () => {
     expect(selected('hash')).to.deep.equal(['hash']);
   });
 
-  it('are refused by an unknown name, even if a row starts with its letters', () => {
+  it('refuse an unknown name, even if the name of a row starts with its letters', () => {
     expect(() => selected('encrypt', 'has')).to.throw('--rows: has is not one of health, ');
   });
 

@@ -2,8 +2,8 @@
 import { checkLinearizable, type Operation, type Verdict, withSeenEffects } from '@transitd/raft-core/sim';
 
 /**
- * A `setting` is a number of a key that clients set, each to another value; 0 if the key does not exist. A `counter` is the
- * latest version of a key that clients only rotate.
+ * A `setting` is a number that clients store in a key. Every call stores a different number; 0 means that the key does not exist.
+ * A `counter` is the latest version of a key that clients only rotate.
  */
 export type KeyKind = 'setting' | 'counter';
 
@@ -25,7 +25,7 @@ export interface Call {
   heard?: { readonly at: number; readonly value: number };
 }
 
-/** Limit of steps in the search for an order, for one key. */
+/** Maximum number of steps in the search for a valid order of one key's calls. */
 const stepsMax = 2_000_000;
 
 /** Records the calls of all clients of a run. Refused calls had no effect and are left out. */
@@ -48,7 +48,7 @@ export class History {
     call.heard = { at: this.#clock, value };
   }
 
-  /** The call certainly had no effect, or it was a read without information. */
+  /** Drops a call that certainly had no effect, or a read without information. */
   refused(call: Call): void {
     this.#calls.get(call.key)?.calls.delete(call);
   }
@@ -92,7 +92,7 @@ export class History {
     return bad;
   }
 
-  /** One line for each call, for a person. */
+  /** Returns the history of a key as text for a reader, one line for each call. */
   text(key: string): string {
     return this.callsOf(key)
       .map(({ asked, calledAt, heard, via }) => {
@@ -129,9 +129,9 @@ function settingOperation({ asked, calledAt, heard }: Call): Operation | undefin
 
 /**
  * A counter as a register that each rotation swaps from one version to the next. A version that somebody read but no rotation
- * returned comes from a rotation without an answer. The earliest such calls get the lowest of these versions, which allows every
- * order that any other assignment allows. The remaining calls changed nothing that anybody read. A remaining version was created
- * by no call, so no order explains it.
+ * returned comes from a rotation without an answer. The earliest unanswered calls get the lowest of these versions,
+ * which allows every order that any other assignment allows. If calls remain, nobody read their effect. If a version remains, no call
+ * created it, so no order explains it.
  */
 function counterOperations(calls: readonly Call[]): readonly Operation[] {
   const rotations = calls.filter(({ asked }) => asked.kind === 'rotate');

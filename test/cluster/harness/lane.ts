@@ -31,7 +31,7 @@ export class Lane {
     this.#listen();
   }
 
-  /** Bytes were lost. */
+  /** Whether bytes were lost. */
   get lossy(): boolean {
     return this.#lossy;
   }
@@ -50,7 +50,7 @@ export class Lane {
     this.#deliver();
   }
 
-  /** The sender is gone without closing. Returns true if the receiver may learn it now. */
+  /** Call it when the sender is gone without closing. Returns whether the receiver may learn that now. */
   breaks(): boolean {
     const hidden = this.#treatment === 'swallow' || this.#treatment === 'hold';
     this.#lossy ||= hidden;

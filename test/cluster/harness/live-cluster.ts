@@ -145,7 +145,7 @@ export class LiveCluster {
   async join(node: LiveNode, via: LiveNode): Promise<void> {
     let last: Answer | undefined;
     await until(
-      `${node.name} is let in`,
+      `${node.name} is admitted`,
       async () => {
         last = await this.joinAnswer(node, via);
         // There is no leader at the moment, or the rate limit of joins applies; repeating a join is safe.
@@ -264,7 +264,7 @@ export class LiveCluster {
     const host = hostOf(index);
     const api = `${host}:${await freePort(host)}`;
     const cluster = { host, port: await freePort(host) };
-    // Its own address as well: a replacement finds its predecessor at its own address while the log still names that one.
+    // Includes the node's own address: while the log still names the node that it replaces, it calls that node at this address.
     const sources = Array.from({ length: size }, (_, other) => hostOf(other + 1));
     const proxy = await LinkProxy.listen(cluster, sources);
     const dataDir = join(this.#folder, name);

@@ -29,7 +29,7 @@ export interface LiveNodeOptions {
   /** The proxy in front of its cluster port. */
   readonly proxy: LinkProxy;
   readonly env?: Readonly<Record<string, string>>;
-  /** Secrets of the whole cluster: no node may write what another was told. */
+  /** Secrets of the whole cluster: no node may write a secret that another node received. */
   readonly secrets?: SecretWatch;
 }
 

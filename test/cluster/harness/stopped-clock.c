@@ -1,6 +1,6 @@
 /*
  * Preloaded into a node under test: CLOCK_MONOTONIC lags by the number of nanoseconds in the file named by STOPPED_CLOCK, as after a
- * suspension in which it stood still. All other clocks continue.
+ * suspension that stops this clock. All other clocks continue.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

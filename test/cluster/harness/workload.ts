@@ -18,7 +18,7 @@ export interface WorkloadOptions {
   readonly label?: string;
 }
 
-/** An acknowledged write, for those who wait for one. */
+/** An acknowledged write, passed to callers that wait for one. */
 export interface Acknowledged {
   readonly node: LiveNode;
   readonly begunMs: number;
@@ -164,7 +164,7 @@ export class Workload {
     return true;
   }
 
-  /** The active node answers a change without effect, through whichever node, so it is a read that is never stale. */
+  /** Sends a change without effect. Only the active node answers it, whichever node receives it, so it is a read that is never stale. */
   async #read(node: LiveNode, key: string, kind: KeyKind): Promise<boolean> {
     const call = this.history.begin(key, kind, { kind: 'read' }, node.name);
     const outcome = await this.#ask(node, 'POST', `transit/keys/${key}/config`, {});

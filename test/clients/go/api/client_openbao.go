@@ -20,7 +20,7 @@ type (
 	LifetimeWatcherInput = api.LifetimeWatcherInput
 )
 
-// newClient returns a client that reads its own writes on every node, which is an option of it.
+// newClient returns a client with the option to read its own writes on every node.
 func newClient(address string) (*Client, error) {
 	config := api.DefaultConfig()
 	config.Address = address
@@ -52,7 +52,7 @@ func loggedIn(c *Client, path string, body map[string]any) (*Secret, error) {
 	return secret, err
 }
 
-// newShares replaces the shares of the seal by two others.
+// newShares replaces the shares of the seal by two new ones.
 func newShares(c *Client, shares []string) ([]string, error) {
 	begun, err := c.Sys().RotateRootInit(&api.RotateInitRequest{SecretShares: 2, SecretThreshold: 2})
 	if err != nil {

@@ -24,7 +24,7 @@ type (
 	LifetimeWatcherInput = api.LifetimeWatcherInput
 )
 
-// newClient returns a client that reads its own writes on every node, which is an option of it.
+// newClient returns a client with the option to read its own writes on every node.
 func newClient(address string) (*Client, error) {
 	config := api.DefaultConfig()
 	config.Address = address
@@ -52,7 +52,7 @@ func loginApprole(c *Client, roleID, wrappedSecretID string) (*Secret, error) {
 	return c.Auth().Login(context.Background(), method)
 }
 
-// newShares replaces the shares of the seal by two others; the client's own calls for that use paths that are not served.
+// newShares replaces the shares of the seal by two new ones. The client's own functions for that use paths that are not served.
 func newShares(c *Client, shares []string) ([]any, error) {
 	updated, err := c.Logical().Write("sys/rotate/root/init", map[string]any{"secret_shares": 2, "secret_threshold": 2})
 	if err != nil {

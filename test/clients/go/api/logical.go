@@ -57,7 +57,7 @@ func wrapping(c *Client) Outcome {
 	lookup := must.Get(c.Logical().Write("sys/wrapping/lookup", map[string]any{"token": wrapped.WrapInfo.Token}))
 	opened := must.Get(c.Logical().Unwrap(wrapped.WrapInfo.Token))
 	_, twice := c.Logical().Unwrap(wrapped.WrapInfo.Token)
-	plain := must.Get(c.Logical().Write("sys/wrapping/wrap", map[string]any{"note": "hello"})) // wrapped without being asked to
+	plain := must.Get(c.Logical().Write("sys/wrapping/wrap", map[string]any{"note": "hello"})) // always wraps its response
 	login := must.Get(wrapper.Auth().Token().Create(&TokenCreateRequest{TTL: "5m"}))
 	token := must.Get(c.Logical().Unwrap(login.WrapInfo.Token))
 	return Outcome{
@@ -109,7 +109,7 @@ func limits(c *Client) Outcome {
 	for asked := 0; err == nil && asked < 1_000; asked++ {
 		refused, err = ask(hasty)
 	}
-	_, patient := ask(c) // this one waits as long as it was told to
+	_, patient := ask(c) // this client waits for Retry-After and repeats the request
 	return Outcome{
 		"limit":       first.Header.Get("X-Ratelimit-Limit"),
 		"remaining":   refused.Header.Get("X-Ratelimit-Remaining"),

@@ -68,7 +68,7 @@ func over(transport http.RoundTripper) http.RoundTripper {
 	return &traffic
 }
 
-// withToken returns another client for the same node.
+// withToken returns a client with another token for the same node.
 func withToken(c *Client, token string) *Client {
 	other := must.Get(c.Clone())
 	other.SetToken(token)

@@ -44,7 +44,7 @@ func initialize(c *Client) Outcome {
 	must.Do(c.Sys().Seal())
 	sealed := must.Get(c.Sys().Health())
 	hasty := withToken(c, c.Token())
-	hasty.SetMaxRetries(0) // a 5xx is asked again otherwise
+	hasty.SetMaxRetries(0) // otherwise the client repeats a request after a 5xx
 	_, whileSealed := hasty.Logical().Read("transit/keys/none")
 	must.Get(c.Sys().Unseal(made.Keys[1]))
 	must.Get(c.Sys().Unseal(made.Keys[2]))
@@ -120,7 +120,7 @@ func policies(c *Client) Outcome {
 
 func raft(c *Client) Outcome {
 	var snapshot bytes.Buffer
-	must.Do(c.Sys().RaftSnapshot(&snapshot)) // this client looks for the proof at the end of the archive itself
+	must.Do(c.Sys().RaftSnapshot(&snapshot)) // the client itself checks the end of the archive
 	_, err := c.Logical().Write("transit/keys/late", nil)
 	must.Do(err)
 	archive := tar.NewReader(must.Get(gzip.NewReader(bytes.NewReader(snapshot.Bytes()))))
