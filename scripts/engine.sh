@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Starts a container engine, runs a command with it, and always stops the engine:
 #   scripts/engine.sh npm run e2e
-# For machines without a running engine, as root. Its files and its socket are in one temporary folder.
+# Needs root. Meant for machines without a running engine. The files and the socket of the engine are in one temporary folder.
 set -euo pipefail
 
 folder=$(mktemp -d /tmp/transitd-engine-XXXXXX)

@@ -17,7 +17,7 @@ export interface Lead {
   readonly atMs: number;
 }
 
-/** One process, from its fork to its end. */
+/** One process of a member, from its fork to its end. */
 export class Member {
   readonly id: NodeId;
   readonly #process: ChildProcess;
@@ -118,7 +118,7 @@ export class Cluster {
     return new Promise((resolve) => this.#waiting.push({ above, resolve }));
   }
 
-  /** Starts the member again on its log. */
+  /** Starts the member again with the log that it has on disk. */
   async restart({ id }: Member): Promise<Member> {
     const member = this.#fork(id);
     const address = await member.address;
@@ -127,7 +127,7 @@ export class Cluster {
     return member;
   }
 
-  /** Resolves when the leader has heard from each of these members that it has the whole log. */
+  /** Resolves when each of these members has reported to the leader that it has the whole log. */
   async settled(followers: readonly Member[] = this.members): Promise<{ readonly lead: Lead; readonly status: MemberStatus }> {
     for (;;) {
       const lead = await this.leader();

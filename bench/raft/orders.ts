@@ -1,6 +1,6 @@
 import type { DriverLimits, DriverStatus, LogIndex, NodeId, PeerStatus, Term, TransferOutcome } from '@transitd/raft-core';
 
-/** Where a member listens, on the loopback interface. */
+/** Ports on which a member listens, on the loopback interface. */
 export interface Address {
   readonly id: NodeId;
   readonly port: number;
