@@ -112,7 +112,7 @@ describe('three nodes in containers', () => {
     await expectWhole(written);
   });
 
-  it('keep serving when the leader is paused; resumed, it is a standby and has every write', async () => {
+  it('keep serving when the leader is paused; after it resumes, it is a standby and has every write', async () => {
     const leader = await cluster.settled();
     const written = startWriters();
     await written.more(20);
@@ -125,7 +125,7 @@ describe('three nodes in containers', () => {
     await expectWhole(written);
   });
 
-  it('keep serving when the leader is partitioned, which reports it; healed, it is a standby and has every write', async () => {
+  it('keep serving when the leader is partitioned, which reports it; afterwards it is a standby and has every write', async () => {
     const leader = await cluster.settled();
     const written = startWriters();
     await written.more(20);

@@ -24,7 +24,7 @@ export class ContainerCluster {
   /** Resolves when all of them serve. */
   static async start(): Promise<ContainerCluster> {
     const secrets = mkdtempSync(join(tmpdir(), 'transitd-e2e-'));
-    // The container's user differs from the test's.
+    // The user in the container differs from the user who runs the test.
     chmodSync(secrets, 0o755);
     writeFileSync(join(secrets, 'seal.key'), randomBytes(32).toString('hex'), { mode: 0o444 });
     const cluster = new ContainerCluster(await new Network().start(), secrets);
@@ -52,7 +52,7 @@ export class ContainerCluster {
     return node.ask(method, path, { token: this.#rootToken, ...(body !== undefined && { body }) });
   }
 
-  /** Resolves with the active node when these nodes are the voters and all other ones serve as standbys. */
+  /** Resolves with the active node once these nodes are the voters and all except the active one serve as standbys. */
   settled(nodes: readonly NodeContainer[] = this.#nodes): Promise<NodeContainer> {
     let last: unknown;
     const expected = [200, ...nodes.slice(1).map(() => 473)];

@@ -122,7 +122,7 @@ export class NodeContainer {
     await (await this.#handle()).start();
   }
 
-  /** The kernel does not freeze a process that waits for its disk, so this retries until it succeeds. */
+  /** Pauses the container. Retries until that succeeds, because the kernel does not freeze a process that waits for its disk. */
   async pause(): Promise<void> {
     const container = await this.#handle();
     let refusal: unknown;

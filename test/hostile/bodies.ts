@@ -7,13 +7,13 @@ const broken = /failed to decode JSON input: /;
 const form = 'application/x-www-form-urlencoded';
 /** The response to a request for four random bytes: 8 characters of base64. */
 const four = /"random_bytes":"[A-Za-z0-9+/]{6}=="/;
-/** 32 bytes, the default: the field had no effect. */
+/** The response has 32 bytes, the default: the field had no effect. */
 const asByDefault = /"random_bytes":"[A-Za-z0-9+/]{43}="/;
 
 const nested = (depth: number): string => `{"x":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
 const members = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"m${i}":0`).join()}}`;
 
-/** All go to `transit/random`, which accepts an empty body. */
+/** All requests go to `transit/random`, which accepts an empty body. */
 const rows: readonly Row[] = [
   ['', 200, 'empty is {}', asByDefault],
   ['null', 200, 'null is {}', asByDefault],

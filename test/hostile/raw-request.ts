@@ -10,7 +10,7 @@ export interface RawAnswer {
 export interface ExchangeOptions {
   /** When the sending side closes; default: never. */
   readonly ends?: 'at once' | 'when answered' | undefined;
-  /** The request is HEAD: its response has no content, whatever its length header says. */
+  /** Whether the request is HEAD: then the response has no content, whatever its length header says. */
   readonly head?: boolean;
   readonly deadlineMs?: number;
 }

@@ -124,7 +124,7 @@ export class LiveServer {
     }
   }
 
-  /** Waits until it listens and, for a dev node, serves. */
+  /** Waits until the server listens and, if it is a dev node, until it serves. */
   async ready(): Promise<this> {
     const match = await this.log(/"address":"(http[^"]+)","msg":"listening"/);
     this.url = match[1] ?? '';
@@ -144,7 +144,7 @@ export class LiveServer {
     return new Answer(response.status, response.headers, text);
   }
 
-  /** Ends it with a signal. @throws if it has written a secret */
+  /** Stops the server with a signal. @throws if the server has written a secret */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     if (signal === 'SIGTERM') await this.keepMetrics();
     this.child.kill(signal);
@@ -153,7 +153,7 @@ export class LiveServer {
     return ended;
   }
 
-  /** Keeps a copy of its metrics page, if it can be read. */
+  /** Keeps a copy of the server's metrics page, if that can be read. */
   async keepMetrics(): Promise<void> {
     const address = /"telemetry":"(http[^"]+)"/.exec(this.#stderr)?.[1];
     if (address === undefined || this.child.exitCode !== null || this.child.signalCode !== null) return;

@@ -84,7 +84,7 @@ export class LinkProxy {
     return this.#modes.get(source) ?? 'cut';
   }
 
-  /** Applies to open connections too. One that has lost bytes is reset as soon as they would matter. */
+  /** Sets the mode of a link, also for its open connections. A connection that has lost bytes is reset unless it keeps losing them. */
   setMode(source: string, mode: LinkMode): void {
     this.#modes.set(source, mode);
     const [requests, answers] = treatments(mode);

@@ -16,7 +16,7 @@ export interface ClusterOptions {
   readonly seal?: 'static' | 'shamir';
   /** All nodes except the first join by themselves. */
   readonly retryJoin?: boolean;
-  /** The last node has a seal key of its own. */
+  /** The last node has a different seal key from the others. */
   readonly strangersSeal?: boolean;
   /**
    * `rare` (default): election timeouts are so long that only a test causes an election, not a stall of the machine. `shipped`: the
@@ -109,8 +109,8 @@ export class LiveCluster {
   }
 
   /**
-   * The same for a cluster whose leader may change at any time. It repeats the request while no node is active: then 503 means that
-   * nothing was done.
+   * Like `ask`, for a cluster whose leader may change at any time. Repeats the request while no node is active, which is safe because a
+   * 503 then means that nothing was done.
    */
   askWhenLed(node: LiveNode, method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<Answer> {
     let last: Answer | undefined;
@@ -141,7 +141,7 @@ export class LiveCluster {
     return node.ask('POST', 'sys/storage/raft/join', { body, withinMs: 60_000 });
   }
 
-  /** Makes an uninitialized node a member and unseals it; waits until it serves. */
+  /** Makes an uninitialized node a member and unseals it. Waits until the node serves. */
   async join(node: LiveNode, via: LiveNode): Promise<void> {
     let last: Answer | undefined;
     await until(
@@ -184,7 +184,7 @@ export class LiveCluster {
     );
   }
 
-  /** Resolves with the active node when these nodes are voters and all others of them are performance standbys. */
+  /** Resolves with the active node once all these nodes are voters and all except the active one are performance standbys. */
   async settled(nodes: readonly LiveNode[] = this.#nodes): Promise<LiveNode> {
     let last: readonly unknown[] = [];
     return until(

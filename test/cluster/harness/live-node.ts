@@ -15,18 +15,18 @@ export interface AskOptions {
   readonly body?: unknown;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Time-out of a request; it then ends as if the network had failed. */
+  /** Time-out of a request. The request then fails as if the network had failed. */
   readonly withinMs?: number;
 }
 
 export interface LiveNodeOptions {
   readonly name: string;
-  /** Its loopback address: where it listens, and from which it calls the others. */
+  /** Loopback address on which the node listens, and from which it calls the others. */
   readonly host: string;
   readonly apiAddress: string;
   readonly dataDir: string;
   readonly configFile: string;
-  /** The proxy in front of its cluster port. */
+  /** The proxy in front of the node's cluster port. */
   readonly proxy: LinkProxy;
   readonly env?: Readonly<Record<string, string>>;
   /** Secrets of the whole cluster: no node may write a secret that another node received. */
@@ -59,18 +59,18 @@ export class LiveNode {
     this.#secrets = secrets ?? new SecretWatch();
   }
 
-  /** Its process exists, frozen or not. */
+  /** Whether the node's process exists, frozen or not. */
   get alive(): boolean {
     const child = this.#server?.child;
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
-  /** Its process exists and is not frozen. */
+  /** Whether the node's process exists and is not frozen. */
   get running(): boolean {
     return this.alive && !this.#paused;
   }
 
-  /** Returns the log of all its processes. */
+  /** Returns the log of all processes of this node so far. */
   get log(): string {
     return `${this.#log}${this.#server?.stderr ?? ''}`;
   }
@@ -81,7 +81,7 @@ export class LiveNode {
     return this.#server;
   }
 
-  /** Starts a process on its data, without waiting for it. */
+  /** Starts a process on the node's data, without waiting until it listens. */
   launch(): LiveServer {
     if (this.alive) throw new Error(`${this.name} runs already`);
     this.#log = this.log;
@@ -91,7 +91,7 @@ export class LiveNode {
     return this.#server;
   }
 
-  /** Starts it and waits until it listens. */
+  /** Starts the node and waits until it listens. */
   async start(): Promise<this> {
     await this.launch().ready();
     return this;
@@ -101,7 +101,7 @@ export class LiveNode {
     return this.server.stop('SIGKILL');
   }
 
-  /** Stops it with a signal and returns its end. */
+  /** Stops the node with SIGTERM. Returns its exit code and signal. */
   stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     return this.server.stop('SIGTERM');
   }
@@ -121,14 +121,14 @@ export class LiveNode {
     return this.start();
   }
 
-  /** Replaces it: the same name and address with an empty disk. */
+  /** Replaces the node by one with the same name and address and an empty disk. */
   async replace(): Promise<this> {
     if (this.alive) await this.kill();
     rmSync(this.dataDir, { recursive: true, force: true });
     return this.start();
   }
 
-  /** Ends its process permanently, frozen or not. */
+  /** Ends the node's process permanently, even if it is frozen. */
   async end(): Promise<void> {
     if (this.running) await this.server.keepMetrics();
     if (this.alive) await this.kill();

@@ -8,7 +8,7 @@ export type Outcome =
 
 const saysUnknown = /outcome unknown/i;
 
-/** 504, an answer that says so, and 500 leave the outcome unknown. */
+/** The outcome is unknown after a 504, a 500, or an answer that says so. */
 export function outcomeOf(answer: Answer): Outcome {
   const { status, text } = answer;
   if (status === 200 || status === 204) return { kind: 'done', answer };

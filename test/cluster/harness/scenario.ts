@@ -13,14 +13,14 @@ export async function withCluster(options: ClusterOptions, task: Task): Promise<
   return onNew(await LiveCluster.formed(options), task);
 }
 
-/** The same with nodes that do not know each other yet. */
+/** Like `withCluster`, but the nodes do not know each other yet. */
 export async function withNodes(options: ClusterOptions, task: Task): Promise<void> {
   return onNew(await LiveCluster.start(options), task);
 }
 
 /**
- * One cluster for the tests of a suite, each of which must leave it healthy; after a failed test the next one gets a new cluster.
- * Call it inside `describe`.
+ * Shares one cluster among the tests of a suite. Each test must leave the cluster healthy; after a failed test, the next test gets a new
+ * cluster. Call this function inside `describe`.
  */
 export function sharedCluster(): (task: Task) => Promise<void> {
   let shared: LiveCluster | undefined;

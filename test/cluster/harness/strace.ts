@@ -10,7 +10,7 @@ export type Detach = () => Promise<void>;
 /**
  * Attaches strace to all threads of the node's process; resolves when it is attached.
  * @param args - of strace: system calls, faults, output
- * @throws if strace ends before, or does not attach in time
+ * @throws if strace ends before it is attached, or does not attach in time
  */
 export async function attachStrace(node: LiveNode, args: readonly string[]): Promise<Detach> {
   const pid = String(node.server.child.pid);

@@ -5,8 +5,8 @@ export const patienceMs = 120_000;
 const pollMs = 15;
 
 /**
- * Calls `ask` until it returns a result, and returns that.
- * @param explain - describes the state if there is none in time
+ * Calls `ask` until it returns a result, and returns the result.
+ * @param explain - describes the state if there is no result in time
  * @throws after `withinMs`
  */
 export async function until<T>(
