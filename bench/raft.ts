@@ -48,7 +48,7 @@ const questions: Readonly<Record<string, () => Promise<void>>> = {
       await measureTransfers(cluster);
       await measureFailover(cluster);
     }),
-  // A log without compaction, so that a member may be far behind.
+  // A log without compaction, so that a member can lack many entries and still catch up from the log.
   log: () =>
     withCluster({ limits: { compactAfterEntries: 10 ** 7, compactAfterBytes: 2 ** 40 } }, async (cluster) => {
       await measureMemory(cluster);

@@ -1,4 +1,4 @@
-// Installs missing dependencies after a fresh clone, then lets npm continue. Runs on the machine's Node (20.19 or newer), so it is plain
+// Installs missing dependencies after a fresh clone; npm then continues. Runs on the machine's Node (20.19 or newer), so it is plain
 // JavaScript without dependencies. A stamp file makes the second run instant.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

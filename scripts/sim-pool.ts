@@ -8,7 +8,7 @@ export interface Job {
   readonly seed: number;
   readonly profile: Profile;
   readonly events: number;
-  /** With the faults of the second stream. */
+  /** Whether the faults of the second stream are injected too. */
   readonly extra?: boolean;
 }
 

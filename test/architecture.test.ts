@@ -68,7 +68,7 @@ describe('architecture', () => {
     expect(specifiersOf(text)).to.deep.equal(['one', 'two', './three.ts', 'four', 'five', 'six']);
   });
 
-  it('lets packages import only packages further in', () => {
+  it('allows a package to import only packages further in', () => {
     const wrong = imports.filter(({ from, specifier }) => {
       const target = /^@transitd\/([^/]+)/.exec(specifier)?.[1];
       return target !== undefined && target !== from && !(allowed[from] ?? []).includes(target);

@@ -1,6 +1,6 @@
 import { type ApiServer, valueAt } from './api-server.ts';
 
-/** The mounts that one run of the benchmark uses. Each run has new ones, so that it can be repeated on the same server. */
+/** The mounts that one run of the benchmark uses. Each run uses new mounts, so that the benchmark can be repeated on the same server. */
 export interface Names {
   readonly mount: string;
   /** Mount that contains only the keys of the list row. */
@@ -22,7 +22,7 @@ export interface Row {
   readonly prepare?: (server: ApiServer) => Promise<unknown>;
   /** Returns the body of each request. Absent: no body. */
   readonly body?: (server: ApiServer) => object | Promise<object>;
-  /** Absent: any 2xx is a success. */
+  /** If absent, any 2xx is a success. */
   readonly check?: Check;
 }
 
@@ -37,7 +37,7 @@ const preparedAtOnce = 16;
 const zeros = (bytes: number): string => Buffer.alloc(bytes).toString('base64');
 const plaintext = zeros(32);
 
-/** Returns every row, in the order in which they are measured: rows that leave keys behind come last. */
+/** Returns all rows in the order in which they are measured. Rows that create keys and do not delete them come last. */
 export function allRows({ mount, listMount, listKeys }: Names): readonly Row[] {
   const createMount = (server: ApiServer, name = mount) => server.once(`sys/mounts/${name}`, { type: 'transit' });
   const createKey = async (server: ApiServer, name: string, type: string) => {

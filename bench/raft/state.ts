@@ -32,7 +32,7 @@ export function nothing(log: SegmentLog): State<void> {
     },
     snapshots: {
       serve: () => undefined,
-      fetch: notHere, // in such a cluster no follower falls behind the log
+      fetch: notHere, // without records, no follower lags so far that it needs a snapshot
       install: notHere,
       discard: () => undefined,
     },

@@ -22,7 +22,7 @@ const readable = /\.(?:ts|mjs|js|md|ya?ml|json|sh|go|c|py|cfg|service)$|(?:^|\/)
 /** Not checked: cases and vectors that others publish, and the lock file, which npm writes. */
 const foreign = /^test\/conformance\/|\/vectors\/|^package-lock\.json$|(?:^|\/)node_modules\//;
 
-/** Returns the repository's own text files below `root`: those that git tracks, and new ones that it does not ignore. */
+/** Returns the repository's own text files below `root`: files that git tracks, and new files that git does not ignore. */
 export function readSourceFiles(root: string): SourceFile[] {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: root,

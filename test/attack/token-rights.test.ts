@@ -97,7 +97,7 @@ describe('rights of tokens', () => {
     expect([refused.status, refused.at('errors.0')]).to.deep.equal([400, 'batch tokens cannot have "num_uses" set']);
   });
 
-  it('of a wrapping token do not let it extend its own TTL', async () => {
+  it('of a wrapping token do not include extending its own TTL', async () => {
     const wrapped = await fetch(`${server.url}/v1/sys/wrapping/wrap`, {
       method: 'POST',
       headers: { 'X-Service-Token': server.rootToken, 'X-Service-Wrap-TTL': '60' },

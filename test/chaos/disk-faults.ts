@@ -19,7 +19,7 @@ async function detach(victim: LiveNode): Promise<void> {
   await end?.();
 }
 
-/** Waits until the node has stopped by itself, as it must when its disk fails, then starts it again with its data. */
+/** Waits until the node has stopped because its disk failed, then starts the node again with its data. */
 async function restartedAfterFailure(victim: LiveNode): Promise<void> {
   const { code, signal } = await victim.server.exited;
   await detach(victim);

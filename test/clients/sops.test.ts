@@ -30,7 +30,7 @@ describe('sops', () => {
 
   const text = (): string => readFileSync(join(folder, 'secrets.yaml'), 'utf8');
   const keyUri = (mount: string, key: string): string => `${server.url}/v1/${mount}/keys/${key}`;
-  /** With its own home folder, so that it finds no token of this machine. */
+  /** Runs sops with its own home folder, so that sops finds no token of this machine's user. */
   const ask = (args: readonly string[], token = server.rootToken): Promise<Ended> =>
     runProgram('sops', args, { cwd: folder, env: { HOME: folder, VAULT_TOKEN: token } });
   const sops = async (...args: string[]): Promise<string> => {

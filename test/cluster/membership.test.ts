@@ -197,7 +197,7 @@ describe('a node that is replaced', function () {
     }));
 });
 
-/** It joins again with an empty disk, and nothing was lost. */
+/** Replaces the node by one with an empty disk that joins again. Expects that no acknowledged write was lost. */
 async function isReplaced(
   cluster: LiveCluster,
   { hurt, leader, workload }: { readonly hurt: LiveNode; readonly leader: LiveNode; readonly workload: Workload },

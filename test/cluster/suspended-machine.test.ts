@@ -81,7 +81,7 @@ describe('a cluster without leader leases', function () {
       expect((await cluster.ask(node, 'POST', name, {})).status).to.be.within(200, 204);
       expect((await cluster.ask(node, 'GET', name)).status).to.equal(200);
     }
-    // Only a lease could let it answer while it is partitioned.
+    // Only with a lease could the active node answer while it is partitioned.
     cluster.isolate(leader, 'blackhole');
     const alone = await cluster.ask(leader, 'GET', `transit/keys/of-${leader.name}`).then(({ status }) => status);
     expect(alone).to.equal(503);

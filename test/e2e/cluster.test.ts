@@ -34,7 +34,7 @@ describe('three nodes in containers', () => {
     await written.stop();
     await cluster.settled();
     for (const node of cluster.nodes) {
-      // A fresh standby may be one write behind for one heartbeat.
+      // A performance standby may lack the last write for up to one heartbeat.
       await until(`${node.name} has every acknowledged key`, async () => (await written.missingOn(node)).length === 0);
       const opened = await cluster.ask(node, 'POST', 'transit/decrypt/before', { ciphertext });
       expect(opened.at('data.plaintext'), `${node.name}: ${opened.text}`).to.equal(plaintext);

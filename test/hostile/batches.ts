@@ -36,7 +36,7 @@ export const batches: readonly Row[] = Object.entries(good).flatMap(([word, item
       (value): Row => [path, { batch_input: [value] }, 400, `an item ${JSON.stringify(value).slice(0, 20)}`, parse],
     ),
     [path, { batch_input: [item, 5] }, 400, 'a valid item and an invalid one', parse],
-    [path, { batch_input: [{ ...item, reference: 5 }] }, 400, 'a reference that is not a text'],
+    [path, { batch_input: [{ ...item, reference: 5 }] }, 400, 'a reference that is not a string'],
     [
       path,
       { batch_input: [{ ...item, reference: '"}],"x":[' }] },

@@ -149,7 +149,7 @@ describe('a full data disk', function () {
     const [first] = segments();
     for (let n = 0; segments().length === 1; n += 1)
       await expectStatus(204, server.call('PUT', `sys/policies/acl/p${n % 4}`, { policy }));
-    // More entries than the next start keeps, and fewer than this one compacts.
+    // More entries than the process keeps after the next start, and too few for the current process to compact its log.
     for (let n = 0; n < 120; n += 1) await expectStatus(200, server.call('POST', `transit/keys/k${n}`, {}));
     await server.stop('SIGKILL');
     expect(segments()).to.include(first);

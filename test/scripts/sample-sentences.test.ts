@@ -50,7 +50,7 @@ describe('sample of sentences', () => {
     ).not.to.have.members(here);
   });
 
-  it('draws each text once, and the kinds in equal shares as far as they reach', () => {
+  it('draws each text once, and the kinds in equal shares while there are enough', () => {
     const all = [
       ...texts.map((text) => sentence(text)),
       sentence('one comment', 'comment'),

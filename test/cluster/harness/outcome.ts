@@ -16,7 +16,7 @@ export function outcomeOf(answer: Answer): Outcome {
   return { kind: 'refused', status, text };
 }
 
-/** Nothing was done and the request may be repeated: there is no active node at the moment. */
+/** Whether the request was refused because there is no active node at the moment. Nothing was done, so it may be repeated. */
 export function isRefusedForNow(answer: Answer): boolean {
   const outcome = outcomeOf(answer);
   return outcome.kind === 'refused' && outcome.status === 503;

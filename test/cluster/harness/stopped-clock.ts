@@ -14,7 +14,7 @@ export class StoppedClock {
     execFileSync('gcc', ['-shared', '-fPIC', '-O1', '-o', this.#library, join(import.meta.dirname, 'stopped-clock.c'), '-ldl']);
   }
 
-  /** For the environment of the process. */
+  /** Variables for the environment of the process. */
   get env(): Readonly<Record<string, string>> {
     return { LD_PRELOAD: this.#library, STOPPED_CLOCK: this.#lagFile };
   }

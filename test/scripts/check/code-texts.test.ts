@@ -4,7 +4,7 @@ import { codeTextsOf } from '../../../scripts/check/code-texts.ts';
 const short = (source: string): string[] => codeTextsOf(source).map(({ kind, line, text }) => `${kind} ${line} ${text}`);
 
 describe('texts of code', () => {
-  it('joins line comments that follow each other, but not one at the end of a line of code', () => {
+  it('joins consecutive line comments, but not with a comment at the end of a line of code', () => {
     expect(short('// one\n// two\nlet a = 1; // three\n// four\n\n// five')).to.deep.equal([
       'comment 1 one\ntwo',
       'comment 3 three',
