@@ -95,7 +95,7 @@ export class TransitEngine {
     this.#cacheBytesMax = cacheBytesMax;
     this.#keys = new KeyCache(store, this.#paths, { entries: 0, bytes: cacheBytesMax });
     this.#names = new KeyNames(store, this.#paths.keys);
-    // A node that is being sealed cannot read the size. It reads it again after unsealing.
+    // A node that is being sealed cannot read the cache size. It reads the size again after unsealing.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
     this.#managedKeys = options.managedKeys ?? noManagedKeys;
     this.#tools = {
@@ -123,7 +123,7 @@ export class TransitEngine {
     this.#keys.resize({ entries: size, bytes: this.#cacheBytesMax });
   }
 
-  /** Makes every node apply the stored cache size and empty its cache. On this node it is done when the promise resolves. */
+  /** Makes every node apply the stored cache size and empty its cache. This node has done so when the promise resolves. */
   async reload(): Promise<void> {
     await this.#store.commit({ conditions: [], writes: [{ path: this.#paths.cacheReload, value: reloadMark }] });
     await this.open();

@@ -295,7 +295,7 @@ describe('a store that fails', () => {
     }
   });
 
-  it('and has lost a version of a key gives an error that does not blame the caller', async () => {
+  it('reports a lost version of a key as a damaged record, not as a mistake of the caller', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', {});
     const { id } = await storedKey(store, 'k');

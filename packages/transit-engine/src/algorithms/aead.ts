@@ -9,7 +9,7 @@ const options = { authTagLength: tagBytes };
 /** An AEAD of node:crypto with a 96-bit nonce and a 128-bit tag (RFC 5116, RFC 8439). */
 export interface Aead {
   readonly cipher: CipherGCMTypes | 'chacha20-poly1305';
-  /** Error text for a ciphertext that this key did not make or that was modified. */
+  /** Error text for a ciphertext that was made with another key or was modified. */
   readonly authenticationFailure: string;
 }
 

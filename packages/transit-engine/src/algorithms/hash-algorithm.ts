@@ -23,21 +23,21 @@ const sha1: Hash = { openssl: 'sha1', digestBytes: 20 };
 
 export const defaultHash = 'sha2-256';
 
-/** The name for no hash: the input is signed as it is. */
+/** The API's name for signing without a hash: the input is signed unchanged. */
 export const noHash = 'none';
 
 /** Returns OpenSSL's name of a hash; undefined for an unsupported one. Case-sensitive. */
 export const hashAlgorithm = (name: string): string | undefined => hashes.get(name)?.openssl;
 
-/** The same for HMAC, which also supports SHA-1: collisions of SHA-1 do not break HMAC. */
+/** Returns OpenSSL's name of a hash for HMAC, which also supports SHA-1: collisions of SHA-1 do not break HMAC. */
 export const hmacAlgorithm = (name: string): string | undefined => signatureHash(name)?.openssl;
 
 /** Returns a hash for signatures. SHA-1 is supported for old signatures. Undefined for any other name, including `none`. */
 export const signatureHash = (name: string): Hash | undefined => (name === 'sha1' ? sha1 : hashes.get(name));
 
 /**
- * Whether a digest may have this length, if the named hash need not be the one that made it. A SHA-1 digest requires the name `sha1`:
- * otherwise a caller whose policy denies SHA-1 could sign such digests under another name.
+ * Whether some hash makes digests of this length; it need not be the named hash. Only for SHA-1 must name and length agree: otherwise a
+ * caller whose policy denies SHA-1 could sign SHA-1 digests under another name.
  */
 export const isDigestLength = (name: string, bytes: number): boolean =>
   name === 'sha1' ? bytes === sha1.digestBytes : digestLengths.has(bytes);

@@ -4,7 +4,7 @@ import { TransitError } from '../values/errors.ts';
 const cipher = 'id-aes256-wrap-pad';
 /** The alternative initial value of RFC 5649 §3. */
 const initialValue = Buffer.from('a65959a6', 'hex');
-/** The shortest output of a wrapping: one block for the initial value and the length, one semiblock of content. */
+/** Length of the shortest wrapped key: one block for the initial value and the length, one semiblock of content. */
 const wrappedBytesMin = 16;
 
 /** AES-256 key wrap with padding (RFC 5649 §4.1, NIST SP 800-38F §6.3). @param content - must not be empty */
@@ -31,7 +31,7 @@ export function unwrapKey(wrapping: KeyObject, wrapped: Uint8Array): Buffer {
   throw new TransitError('invalid_request', 'kwp: the key material could not be unwrapped');
 }
 
-/** Makes a wrapping key of 32 bytes, and wipes them. */
+/** Imports 32 bytes as a wrapping key, and wipes the bytes. */
 export function takeWrappingKey(bytes: Uint8Array): KeyObject {
   const key = createSecretKey(bytes);
   bytes.fill(0);

@@ -18,9 +18,9 @@ export const decodeBase64Url = (text: string): Buffer | undefined =>
   text.length % 4 !== 1 && /^[\w-]*$/.test(text) ? Buffer.from(text, 'base64url') : undefined;
 
 /**
- * Decodes a text without line breaks; returns undefined for any other text. Node's decoder is fast but lenient. It skips unknown
- * characters, which shows in the length. It also accepts the URL alphabet, and takes the low byte of characters above U+00FF; both
- * need a check of their own.
+ * Decodes base64 without line breaks; returns undefined for any other string. Node's decoder is fast but lenient. It skips unknown
+ * characters, which the length of the result reveals. It also accepts the URL alphabet, and uses only the low byte of characters above
+ * U+00FF; these two cases are checked separately.
  */
 function decodeUnbroken(text: string): Buffer | undefined {
   const { length } = text;
@@ -32,15 +32,15 @@ function decodeUnbroken(text: string): Buffer | undefined {
   return bytes;
 }
 
-/** Decodes a text with line breaks; returns undefined if it has none or is not base64. */
+/** Decodes base64 with line breaks; returns undefined if the string has no line breaks or is not base64. */
 function decodeBroken(text: string): Buffer | undefined {
   const unbroken = text.replace(/[\r\n]+/g, '');
   return unbroken === text ? undefined : decodeUnbroken(unbroken);
 }
 
 /**
- * Returns the offset of the first misplaced byte of an invalid input. If the input ends inside a group of four, that is the group's
- * start.
+ * Returns the offset of the first misplaced byte of an invalid input. If the input ends inside a group of four characters, this is the
+ * offset of the group's first byte.
  */
 function faultOffset(encoded: Uint8Array): number {
   let inGroup = 0;

@@ -7,7 +7,7 @@ export interface Versioned {
   readonly payload: string;
 }
 
-/** Accepted besides a mount's own prefix, so that data of other services needs no conversion. */
+/** Prefixes that every mount accepts besides its own, so that data of other services needs no conversion. */
 const knownPrefixes = ['svc', 'vault'];
 const [plus, minus, digit0, digit9] = [0x2b, 0x2d, 0x30, 0x39];
 const versionMax = 2 ** 63;

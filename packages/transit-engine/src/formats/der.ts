@@ -10,7 +10,7 @@ export const derTag = {
   octetString: 0x04,
   objectIdentifier: 0x06,
   sequence: 0x30,
-  /** Context-specific and constructed; add the number. */
+  /** Tag of a context-specific, constructed element; add the element's number. */
   explicit: 0xa0,
 } as const;
 

@@ -21,9 +21,9 @@ const contents: readonly (readonly [hash: string, content: Buffer])[] = Object.e
 ]);
 
 /**
- * Returns the hashes for which a signature of these bytes, padded as they are, could pass. A DigestInfo contains the identifier of
- * its hash, in DER or in an encoding that a lenient verifier accepts. Bytes as long as a digest may be a digest of each hash of
- * that length, whatever identifiers they contain.
+ * Returns the hashes for which a signature of these bytes, padded without further hashing, could be accepted. A DigestInfo contains the
+ * identifier of its hash, in DER or in an encoding that a lenient verifier accepts. Bytes as long as a digest may be a digest of each hash
+ * of that length, whatever identifiers they contain.
  */
 export function hashesSignedAsIs(input: Uint8Array): readonly string[] {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.length);

@@ -56,8 +56,8 @@ export function encodeEcPair({ oid }: Curve, point: Uint8Array, number: Uint8Arr
 }
 
 /**
- * Encodes a pair from big-endian numbers, as other services write them. It does not check that they belong together. Returns undefined if a
- * number is too long for its curve.
+ * Encodes a pair from big-endian numbers, as other services write them, without a check that the halves belong together. Returns undefined
+ * if a number is too long for its curve.
  */
 export function encodeEcdsa(
   name: CurveName,
@@ -94,7 +94,7 @@ export function parseEcPrivateKey(der: Uint8Array, curve: Curve) {
   return { number: whole, ...(point && { point: bitsOf(point) }) };
 }
 
-/** Returns the content of a BIT STRING of whole bytes; empty for anything else, which is not a valid point. */
+/** Returns the content of a BIT STRING of whole bytes. For anything else the result is empty, and so not a valid point. */
 function bitsOf({ content }: DerElement): Uint8Array {
   const bits = parseDer(content);
   return bits?.tag === derTag.bitString && bits.content[0] === 0 ? bits.content.subarray(1) : new Uint8Array(0);

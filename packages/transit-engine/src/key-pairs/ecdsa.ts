@@ -158,9 +158,9 @@ async function verify(
 const isSlow = ({ coordinateBytes }: Curve): boolean => coordinateBytes > 32;
 
 /**
- * Checks the options and returns those of the libraries. A prehashed input must be as long as a digest of some hash; SHA-1 must be named.
- * ECDSA uses only the leftmost bits of its input: longer inputs with the same prefix would share a signature, and signatures of an
- * empty input can be made without the key.
+ * Checks the options and converts them to those of the libraries. A prehashed input must have the length of some hash's digest; a SHA-1
+ * digest requires the hash name `sha1`. ECDSA uses only the leftmost bits of its input: longer inputs with the same prefix would share a
+ * signature, and signatures of an empty input can be made without the key.
  * @throws TransitError `invalid_request`
  */
 export function ecdsaOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
@@ -168,7 +168,7 @@ export function ecdsaOptions(input: Uint8Array, { hash: name, prehashed, signatu
     throw new TransitError('invalid_request', 'signature_context is for ed25519 keys');
   }
   if (prehashed && !isDigestLength(name, input.length)) {
-    throw new TransitError('invalid_request', 'prehashed input is not as long as a digest');
+    throw new TransitError('invalid_request', 'prehashed input has the wrong length for a digest');
   }
   const hash = signatureHash(name)?.openssl ?? null;
   if (hash === null && !prehashed) throw new TransitError('invalid_request', 'hash_algorithm=none requires prehashed=true');
@@ -180,7 +180,10 @@ export function ecdsaOptions(input: Uint8Array, { hash: name, prehashed, signatu
 /** Longer than any DER signature on the largest curve. */
 const derSignatureBytesMax = 256;
 
-/** Refuses a malformed signature, unlike one that is only invalid. The verifier still checks the DER strictly. @throws TransitError */
+/**
+ * Refuses a malformed signature; a well-formed signature that is wrong passes here. The verifier still checks the DER strictly.
+ * @throws TransitError
+ */
 function checkForm(signature: Uint8Array): void {
   if (signature.length > derSignatureBytesMax) throw new TransitError('invalid_ciphertext', 'supplied signature is invalid');
   const [whole, ...more] = parseDerSequence(signature) ?? [];

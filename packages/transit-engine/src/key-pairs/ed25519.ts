@@ -119,7 +119,7 @@ function variantOf(input: Uint8Array, { hash, prehashed, signatureContext }: Sig
   throw new TransitError('invalid_request', `prehashed input for sha2-512 must be ${digestBytes} bytes`);
 }
 
-/** A context selects Ed25519ctx. node:crypto treats an empty one as absent. */
+/** A context selects Ed25519ctx. node:crypto treats an empty context as absent. */
 const contextOf = ({ signatureContext }: SigningOptions) => (signatureContext.length > 0 ? { context: signatureContext } : {});
 
 function privateHandle(seed: Uint8Array): KeyObject {
@@ -146,7 +146,7 @@ const rawPublic = (publicKey: KeyObject): Buffer =>
   Buffer.from(publicKey.export({ type: 'spki', format: 'der' }).subarray(spkiPrefixBytes));
 
 /**
- * Checks the point, because node:crypto accepts any 32 bytes. For a point of small order anyone can forge signatures.
+ * Checks the point, because node:crypto accepts any 32 bytes. If the public key is a point of small order, anyone can forge signatures.
  * @throws TransitError `invalid_request`
  */
 function checkPoint(publicKey: Uint8Array): void {

@@ -4,8 +4,8 @@ import type { KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { checkPure } from './ml-dsa.ts';
 
 /**
- * Combines ML-DSA with an elliptic curve. Both schemes sign the whole message, and both signatures must be valid. Keys and signatures are
- * pairs of those of the two schemes.
+ * Combines ML-DSA with an elliptic curve. Both schemes sign the whole message, and both signatures must be valid. A hybrid key is a pair of
+ * keys and a hybrid signature a pair of signatures, one of each scheme.
  */
 export function hybridPairs(pqc: KeyPairScheme, ec: KeyPairScheme): KeyPairScheme {
   return {

@@ -7,7 +7,7 @@ import { TransitError } from '../values/errors.ts';
 export interface Pkcs8 {
   /** The AlgorithmIdentifier's content: object identifier and parameters, in DER. */
   readonly algorithm: Uint8Array;
-  /** The octets, in the format of the algorithm. */
+  /** The private key's octets, in the format of its algorithm. */
   readonly privateKey: Uint8Array;
 }
 

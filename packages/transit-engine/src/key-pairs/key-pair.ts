@@ -30,7 +30,7 @@ export interface KeyPair {
   readonly sign?: (input: Uint8Array, options: SigningOptions) => Promise<Buffer>;
   /** Whether the signature is valid for this key and input. @throws TransitError for invalid options or a malformed signature */
   readonly verify: (input: Uint8Array, signature: Uint8Array, options: SigningOptions) => Promise<boolean>;
-  /** On schemes that encrypt. @param padding - `oaep` or `pkcs1v15` @throws TransitError `invalid_request` */
+  /** Absent on schemes that do not encrypt. @param padding - `oaep` or `pkcs1v15` @throws TransitError `invalid_request` */
   readonly encrypt?: (plaintext: Uint8Array, padding: string) => Buffer;
   /** Absent if only the public half is known. @throws TransitError `invalid_ciphertext` */
   readonly decrypt?: (ciphertext: Uint8Array, padding: string) => Buffer;
@@ -44,7 +44,7 @@ export interface KeyPairScheme {
   fits(materialBytes: number): boolean;
   /** Generates a pair without blocking the event loop for long. The caller wipes it. */
   generate(): Promise<KeyPairBytes>;
-  /** Makes the pair of a seed of 32 derived bytes; on schemes that support derivation. The caller wipes it. */
+  /** Computes the pair from a seed of 32 derived bytes; absent on schemes without derivation. The caller wipes the pair. */
   readonly fromSeed?: (seed: Uint8Array) => KeyPairBytes;
   /** Decodes a pair. @throws Error for invalid bytes */
   load(bytes: KeyPairBytes): KeyPair;
@@ -56,7 +56,7 @@ export interface KeyPairScheme {
   secondPublicText?(publicKey: Uint8Array): string;
   /** Formats of exports. */
   readonly exported: KeyPairExport;
-  /** Native handles for certificates; on schemes that support certificates. */
+  /** Native handles for certificates; absent on schemes that do not support certificates. */
   readonly certified?: CertifiedPair;
   /** Conversions for import and export to other services; absent if the scheme supports neither. */
   readonly transfer?: KeyPairTransfer;
@@ -67,11 +67,11 @@ export interface KeyPairScheme {
  * the key.
  */
 export interface KeyPairTransfer {
-  /** Converts a private key in PKCS#8 (RFC 5958). The caller wipes both. @throws TransitError `invalid_request` */
+  /** Converts a private key in PKCS#8 (RFC 5958). The caller wipes the input and the result. @throws TransitError `invalid_request` */
   fromPkcs8(der: Uint8Array): Promise<KeyPairBytes>;
   /** Converts a SubjectPublicKeyInfo in PEM (RFC 7468 §13). @throws TransitError `invalid_request` */
   fromPublicPem(pem: string): Promise<Uint8Array>;
-  /** Returns PKCS#8 in DER, for the import of another service. The caller wipes it. */
+  /** Returns PKCS#8 in DER, for an import by another service. The caller wipes it. */
   toPkcs8(material: Uint8Array): Buffer;
 }
 

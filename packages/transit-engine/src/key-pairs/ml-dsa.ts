@@ -75,7 +75,7 @@ const noContext = new Uint8Array();
 export const mlDsaPrivateKey = ({ name }: MlDsa, seed: Uint8Array): KeyObject =>
   createPrivateKey({ key: Buffer.from(seed.buffer, seed.byteOffset, seed.length), format: 'raw-seed', asymmetricKeyType: name });
 
-/** @param raw - the encoding of FIPS 204 algorithm 22; every string of the set's length is a valid key */
+/** @param raw - the public key as encoded by FIPS 204 algorithm 22; any bytes of the parameter set's length are a valid key */
 export const mlDsaPublicKey = ({ name }: MlDsa, raw: Uint8Array): KeyObject =>
   createPublicKey({
     key: Buffer.from(raw.buffer, raw.byteOffset, raw.length),
@@ -83,7 +83,7 @@ export const mlDsaPublicKey = ({ name }: MlDsa, raw: Uint8Array): KeyObject =>
     asymmetricKeyType: name,
   });
 
-/** Returns the raw public key of either half. */
+/** Returns the raw public key, given either half of the key pair. */
 export const rawPublicKey = (key: KeyObject): Buffer =>
   (key.type === 'private' ? createPublicKey(key) : key).export({ format: 'raw-public' });
 

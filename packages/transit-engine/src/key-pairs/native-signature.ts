@@ -31,7 +31,10 @@ export const verifyNatively = async (
 ): Promise<boolean> =>
   input.length > onThreadBytesMax ? verifyOnPool(hash, input, key, signature) : verify(hash, input, key, signature);
 
-/** Checks with one signature that two halves belong together. It runs on the thread pool, because an unchecked key may be very slow. */
+/**
+ * Checks with one signature that two halves belong together. The signature is made on the thread pool, because an unchecked key may be very
+ * slow.
+ */
 export async function isPair(
   hash: string | null,
   privateKey: SignKeyObjectInput,

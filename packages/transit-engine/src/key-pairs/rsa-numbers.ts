@@ -15,17 +15,18 @@ export interface RsaNumbers {
   readonly qInverse: Uint8Array;
 }
 
-/** FIPS 186-5 A.1.3: the primes must differ in their first 100 bits. Otherwise Fermat's method finds them. */
+/** FIPS 186-5 A.1.3: the primes must differ in their first 100 bits. Otherwise Fermat's method finds the primes. */
 const distanceBitsBelowHalf = 100;
-/** A public modulus with a prime factor up to this is refused. Properly generated keys never have one. */
+/** A public modulus with a prime factor up to this bound is refused. Properly generated keys have no such factor. */
 const smallFactorMax = 2 ** 16 + 1;
 /** Steps of Fermat's method on a public modulus. */
 const fermatSteps = 100;
 
 /**
- * Returns the reason why the numbers are not a valid key, or undefined if they are (FIPS 186-5 A.1.1, SP 800-56B §6.4.1). OpenSSL tests the
- * primes on the thread pool with at least 64 random bases, so that a composite number made to pass the test does not. Keys are checked one
- * after the other, because the pool's few threads also sync the log. The copies made here stay on the JavaScript heap until collected.
+ * Returns the reason why the numbers are not a valid key, or undefined if they are valid (FIPS 186-5 A.1.1, SP 800-56B §6.4.1). OpenSSL
+ * tests the primes on the thread pool with at least 64 random bases, so that even a composite number constructed to pass the test fails it.
+ * Keys are checked one after the other, because the pool's few threads also sync the log. The copies of the numbers stay on the JavaScript
+ * heap until they are garbage-collected.
  * @param bits - of the modulus
  * @throws TransitError `busy_generation` when too many keys wait for their check
  */
@@ -47,12 +48,13 @@ export async function rsaFault(bits: number, numbers: RsaNumbers): Promise<strin
   if (dP !== d % (p - 1n) || dQ !== d % (q - 1n)) return mismatch;
   if (qInverse >= p || (qInverse * q) % p !== 1n) return mismatch;
   const prime = await queue.run(async () => (await isPrime(p)) && (await isPrime(q)));
-  return prime ? undefined : 'a prime is not prime';
+  return prime ? undefined : 'p or q is not a prime';
 }
 
 /**
- * The same for a public half alone, which allows fewer checks. It is refused if it is a prime or a square, has a prime factor up to 65,537,
- * or has two factors so close that Fermat's method finds them (SP 800-56B §6.4.2.2 and the checks of public certificate authorities).
+ * Returns the reason why the modulus of a public half is not valid, or undefined if it is valid. Without the primes, fewer checks are
+ * possible: the modulus is refused if it is a prime or a square, has a prime factor up to 65,537, or has two factors so close that Fermat's
+ * method finds them (SP 800-56B §6.4.2.2 and the checks of public certificate authorities).
  * @throws TransitError `busy_generation`
  */
 export async function modulusFault(modulus: Uint8Array): Promise<string | undefined> {
@@ -111,7 +113,7 @@ function smallPrimes(): readonly bigint[] {
 
 const isPrime = promisify<bigint, boolean>(checkPrime);
 
-/** Keys in the queue; each check takes up to a quarter of a second. */
+/** Maximum number of keys in the queue; each check takes up to a quarter of a second. */
 const checksMax = 64;
 const queue = new SerialQueue(
   checksMax,

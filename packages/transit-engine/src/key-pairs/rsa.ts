@@ -155,7 +155,7 @@ function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: 
   throw new TransitError('invalid_ciphertext', 'failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
 }
 
-/** Decrypts RSA-OAEP without a label, whose mask uses the same hash (RFC 8017 §7.1.2). Returns undefined for every failure. */
+/** Decrypts RSA-OAEP without a label; OAEP and its mask use the same hash (RFC 8017 §7.1.2). Returns undefined for every failure. */
 export function decryptOaep(key: KeyObject, oaepHash: string, ciphertext: Uint8Array): Buffer | undefined {
   try {
     return privateDecrypt({ key, oaepHash, padding: constants.RSA_PKCS1_OAEP_PADDING }, ciphertext);
@@ -164,7 +164,7 @@ export function decryptOaep(key: KeyObject, oaepHash: string, ciphertext: Uint8A
   }
 }
 
-/** Returns undefined only for a number that is not below the modulus, which is public information. */
+/** Returns undefined only for a number that is not below the modulus; callers can find that out from public values. */
 function decryptPkcs1v15(key: KeyObject, ciphertext: Uint8Array): Buffer | undefined {
   try {
     return privateDecrypt({ key, ...pkcs1v15 }, ciphertext);
@@ -197,7 +197,7 @@ function checkPublicParts(modulus: Uint8Array, exponent: Uint8Array, bits: numbe
   const isOfSize = modulus.length === bits / 8 && (modulus[0] ?? 0) >= 0x80;
   if (!isOfSize) throw notImported(`invalid key size: expected ${bits / 8} bytes, got ${modulus.length} bytes`);
   const e = exponent.length > 4 ? Number.POSITIVE_INFINITY : Number.parseInt(`0${Buffer.from(exponent).toString('hex')}`, 16);
-  if (e < 3 || e >= exponentMax || e % 2 === 0) throw notImported('the public exponent is not one that keys have');
+  if (e < 3 || e >= exponentMax || e % 2 === 0) throw notImported('the public exponent is even or out of range');
   if (((modulus.at(-1) ?? 0) & 1) === 0) throw notImported('the modulus is even');
 }
 

@@ -1,7 +1,7 @@
 import { NamedLocks } from '@transitd/event-loop';
 import { TransitError } from '../values/errors.ts';
 
-/** A change that conflicts with another node's starts over from fresh records, at most this often. */
+/** Maximum number of attempts. A change that conflicts with another node's change starts over from fresh records. */
 const attemptsMax = 5;
 
 /**
@@ -12,7 +12,7 @@ export class ChangeQueue {
   readonly #locks = new NamedLocks();
 
   /**
-   * Runs `change` after the earlier changes of the key, and again while it returns undefined, which reports a conflict.
+   * Runs `change` after the earlier changes of the key. While `change` returns undefined, which reports a conflict, runs it again.
    * @throws TransitError `too_many_conflicts`, and whatever `change` throws
    */
   run<T>(name: string, change: () => Promise<T | undefined>): Promise<T> {

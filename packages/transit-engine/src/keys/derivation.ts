@@ -7,7 +7,7 @@ import type { KeyType } from './key-type.ts';
 
 const nonceKeyBytes = 32;
 
-/** Output length of the counter mode. A shorter key is a prefix of it. */
+/** Output length of the counter mode. A shorter key is a prefix of this output. */
 const counterBytes = 32;
 
 /** Seed length of a derived key pair. */
@@ -52,10 +52,11 @@ export interface Convergent {
 }
 
 /**
- * Derives the key and nonce of convergent encryption, version 3. The HKDF output is the key, nonce key 1 (32 bytes) and nonce key 2
- * (32 bytes). The nonce is the first 12 bytes of an HMAC-SHA256. Without associated data: of the plaintext, under nonce key 1. With
- * associated data: of its length (u64 big-endian), itself and the plaintext, under nonce key 2. So a nonce repeats only for equal
- * inputs, which give an equal ciphertext (the principle of RFC 5297). One nonce with two tags would reveal the authentication key.
+ * Derives the key and nonce of convergent encryption, version 3. The HKDF output is the key, nonce key 1 (32 bytes) and nonce key 2 (32
+ * bytes). The nonce is the first 12 bytes of an HMAC-SHA256. Without associated data, the HMAC covers the plaintext, under nonce key 1.
+ * With associated data, it covers the length of the associated data (u64 big-endian), the associated data and the plaintext, under nonce
+ * key 2. So a nonce repeats only for equal inputs, which give an equal ciphertext (the principle of RFC 5297). Two different tags made with
+ * one nonce would reveal the authentication key.
  */
 export function deriveConvergent(
   pseudoRandomKey: KeyObject,

@@ -68,7 +68,10 @@ export class KeyCache {
   readonly #store: Store;
   readonly #paths: Paths;
   #entries: LRUCache<string, LoadedKey>;
-  /** Loads in progress. A change removes the load of its key: it still serves callers that already wait, but no new ones. */
+  /**
+   * Loads in progress. A change removes the load of its key from this map: the load still serves callers that already wait for it, but no
+   * new callers.
+   */
   readonly #loads = new Map<string, Promise<LoadedKey | undefined>>();
   readonly #unwatch: () => void;
   /** Makes the error for callers after {@link close}. */

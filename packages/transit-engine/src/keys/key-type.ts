@@ -188,8 +188,8 @@ export function fitsType({ materialBytes, sizes, keyPair }: KeyType, bytes: numb
 }
 
 /**
- * Whether a version of this type may have this material and public half. Only key pairs and managed keys have a public half. A version of
- * a key pair may have nothing else; one of a managed key may lack it.
+ * Whether a version of this type may have this material and public half. Only key pairs and managed keys have a public half. A version of a
+ * key pair may lack the private half; a version of a managed key may lack the public half.
  */
 export function fitsVersion(type: KeyType, { material, publicKey }: { material: Uint8Array; publicKey?: Uint8Array }): boolean {
   if (type.keyPair === undefined) return (type.managed === true || publicKey === undefined) && fitsType(type, material.length);

@@ -34,10 +34,10 @@ export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | '
   readonly supportsDecryption: boolean;
   readonly supportsSigning: boolean;
   readonly supportsDerivation: boolean;
-  /** This and the next field on derived keys only. */
+  /** This and the next field are present on derived keys only. */
   readonly kdf?: Kdf;
   readonly convergentEncryption?: boolean;
-  /** On convergent keys only. -1 means that each version has its own, which is 3 on keys created here. */
+  /** On convergent keys only. -1 means that each version has its own convergent version, which is 3 on keys created here. */
   readonly convergentEncryptionVersion?: -1 | 1 | 2;
   /** From `minDecryptionVersion` to the latest, ascending. */
   readonly versions: readonly VersionView[];

@@ -125,7 +125,7 @@ export const typeWarnings = ({ type: name }: Pick<KeyRecord, 'type'>): string[] 
   return type.experimental ? [`keys of type ${apiNameOf(type)} are experimental and not for use in production`] : [];
 };
 
-/** Returns warnings for a creation of an existing key; one of them if the request differs from the key. */
+/** Returns the warnings for a request to create a key that already exists, including a warning if the request differs from the key. */
 export function creationWarnings({ name, record }: StoredKey, request: CreateKeyRequest): string[] {
   const same =
     (request.type === undefined || requestedType(request).name === record.type) &&
@@ -152,8 +152,8 @@ export function rotateKey(paths: Paths, key: StoredKey, fresh: FreshVersion): Ke
 }
 
 /**
- * New versions of a restored key of convergent version 2 use version 3, if the key's derivation can derive the nonce key. Keys of version
- * 1 keep it, because their callers continue to supply nonces.
+ * New versions of a restored key of convergent version 2 use version 3, if the key's derivation can derive the nonce key. Keys of version 1
+ * keep version 1, because their callers continue to supply nonces.
  */
 const convergenceOfNewVersions = ({ convergent, convergentVersion, kdf }: KeyRecord): Pick<FreshVersion, 'convergentVersion'> =>
   convergent && convergentVersion === 2 && kdf === 'hkdf_sha256' ? { convergentVersion: 3 } : {};

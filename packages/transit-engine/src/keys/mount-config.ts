@@ -9,13 +9,13 @@ export interface KeysConfig {
   readonly disableUpsert: boolean;
 }
 
-/** How many decoded keys are cached: 0 sets no number. The memory of the cache is bounded in any case. */
+/** Maximum number of decoded keys in the cache; 0 for no maximum. The memory of the cache is bounded in any case. */
 export interface CacheConfig {
   readonly size: number;
 }
 
 const formatVersion = 1;
-/** A smaller cache would do nothing but evict. */
+/** A smaller cache would evict keys all the time. */
 const cacheSizeMin = 10;
 
 /** Returns the stored settings, or the default: encrypting under an unknown key creates it. */

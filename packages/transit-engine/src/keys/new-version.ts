@@ -30,7 +30,10 @@ export interface VersionSource {
   readonly given?: VersionMaterial | undefined;
 }
 
-/** Passes a new version to `use` and wipes its secrets afterwards, given material included. RSA keys are generated on the thread pool. */
+/**
+ * Passes a new version to `use` and wipes its secrets afterwards, including material that was given. RSA keys are generated on the thread
+ * pool.
+ */
 export async function withFreshVersion<T>({ record, nowMs, given }: VersionSource, use: (fresh: FreshVersion) => T): Promise<T> {
   const drawn = given ?? (await newMaterial(record));
   const hmacSecret = randomBytes(keyType(record.type).materialIsHmacSecret ? 0 : hmacSecretBytes);

@@ -1,7 +1,7 @@
 /** Longest key name in characters. It leaves room in the store's paths. */
 const nameLengthMax = 512;
 const versionDigits = 10;
-/** Enough for every safe integer, so that paths sort by due time. */
+/** Digits of a due time. They are enough for every safe integer, so paths sort by due time. */
 const timeDigits = 16;
 
 /**

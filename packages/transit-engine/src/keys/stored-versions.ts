@@ -84,7 +84,7 @@ export async function unlessGone<T>(
   }
 }
 
-/** Derivations between two turns of the event loop: a few milliseconds. */
+/** Number of derivations between two turns of the event loop: a few milliseconds of work. */
 const derivationsPerTurn = 20;
 
 /**

@@ -16,7 +16,7 @@ export interface VersionRecord {
   readonly certificateChain?: string;
   /** The secret for HMAC operations; empty if the material is that secret. */
   readonly hmacSecret: Uint8Array;
-  /** On convergent keys, if it differs from the key's record. */
+  /** On convergent keys, if the version's value differs from that of the key's record. */
   readonly convergentVersion?: ConvergentVersion;
 }
 

@@ -105,7 +105,7 @@ export class ManagedKeyRegistry {
     if (stored === undefined) return undefined;
     const record = decodeManagedKeyRecord(stored.value);
     wipe([stored]);
-    if (record.name !== name) throw new DamagedRecord('a managed key is stored under another name');
+    if (record.name !== name) throw new DamagedRecord('the name in a managed key record differs from the name in its path');
     return { record, revision: stored.revision };
   }
 

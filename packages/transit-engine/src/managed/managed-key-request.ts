@@ -38,7 +38,7 @@ export const isManagedKeyName = (name: string): boolean => /^\w(?:[\w.-]{0,126}\
 
 /**
  * Returns the record for a request.
- * @param present - the existing record. The key that it refers to cannot change, because versions of keys depend on it
+ * @param present - the existing record. It must continue to refer to the same key, because versions of keys depend on that key
  * @param libraries - names of the libraries in the configuration
  * @throws TransitError `invalid_request`
  */
@@ -89,7 +89,8 @@ function requestedKey(request: ManagedKeyRequest, mechanism: Pkcs11Mechanism, pr
 function checkSameKey(present: ManagedKeyRecord, record: ManagedKeyRecord): void {
   const members = { mechanism: 'mechanism', keyLabel: 'key_label', keyId: 'key_id' } as const;
   for (const field of ['mechanism', 'keyLabel', 'keyId'] as const) {
-    if (present[field] !== record[field]) throw refusal(`${members[field]} of a managed key cannot be changed: make another one`);
+    if (present[field] !== record[field])
+      throw refusal(`${members[field]} of a managed key cannot be changed: create another managed key`);
   }
 }
 
@@ -124,7 +125,7 @@ function requestedKeyBits(requested: number | undefined, mechanism: Pkcs11Mechan
   if (requested === undefined || requested === 0) return undefined;
   const { algorithm } = pkcs11Mechanisms[mechanism];
   const sizes = algorithm === 'aes-gcm' ? aesBits : algorithm === 'ecdsa' ? new Set<number>() : rsaBits;
-  if (!sizes.has(requested)) throw refusal(`key_bits ${requested} is not a size of keys for ${mechanism}`);
+  if (!sizes.has(requested)) throw refusal(`key_bits ${requested} is not supported for ${mechanism}`);
   return requested;
 }
 
@@ -132,7 +133,7 @@ function requestedCurve(requested = '', mechanism: Pkcs11Mechanism): Pkcs11Curve
   if (requested === '') return undefined;
   const curve = pkcs11Curves.find((each) => each === requested);
   if (curve === undefined || mechanism !== 'CKM_ECDSA')
-    throw refusal(`curve ${shownName(requested)} is not one of keys for ${mechanism}`);
+    throw refusal(`curve ${shownName(requested)} is not supported for ${mechanism}`);
   return curve;
 }
 
@@ -146,7 +147,7 @@ function requestedUsages(
   if (requested === undefined || requested.length === 0) return undefined;
   const possible = usagesOf(mechanism);
   const wrong = requested.find((usage) => !possible.some((each) => each === usage));
-  if (wrong !== undefined) throw refusal(`usages of keys for ${mechanism} are ${possible.join(' and ')}`);
+  if (wrong !== undefined) throw refusal(`keys for ${mechanism} only support the usages ${possible.join(' and ')}`);
   return possible.filter((usage) => requested.includes(usage));
 }
 

@@ -42,9 +42,9 @@ function schemeOf(publicKey: Uint8Array): KeyPairScheme | undefined {
 }
 
 /**
- * Adapts a managed key to a key pair. Its system signs; this node verifies. Every new signature is verified before it is returned, so that
- * a signature of a wrong key is never answered. The key's mechanism selects PSS or PKCS#1 v1.5 and overrides the request. `auto` signs PSS
- * with a salt as long as the hash, because few modules support a longer one.
+ * Adapts a managed key to the interface of a key pair. The system that holds the key signs; this node verifies. Every new signature is
+ * verified before it is returned, so that a signature made with a wrong key is never returned. The key's mechanism selects PSS or PKCS#1
+ * v1.5 and overrides the request. `auto` signs PSS with a salt as long as the hash, because few modules support a longer one.
  * @throws DamagedRecord for an unsupported public half
  */
 export async function managedPair(key: ManagedKey, publicKey: Uint8Array | undefined): Promise<KeyPair> {

@@ -12,7 +12,7 @@ export interface BatchReply<R> {
 
 export const batchItemsMax = 100_000;
 
-/** Items read, or results written, between two turns of the event loop. */
+/** Number of items to read, or results to write, between two turns of the event loop. */
 export const itemsPerTurn = 2000;
 
 /**
@@ -95,7 +95,7 @@ export async function runBatch<I extends { readonly reference: string }, R>(
     try {
       results.push({ ...(await operation(item, index)), reference: item.reference });
     } catch (error) {
-      // A system that does not answer one item will not answer the next, and each item would wait for a timeout.
+      // A system that did not answer for one item will not answer for the next either, and each item would wait for a timeout.
       if (!(error instanceof TransitError) || error.code === 'managed_key_unavailable') throw error;
       failures += 1;
       results.push({ error: error.message, reference: item.reference });
@@ -105,7 +105,7 @@ export async function runBatch<I extends { readonly reference: string }, R>(
 }
 
 /**
- * Checks that all items have a context or none has: it decides whether a created key is derived.
+ * Checks that either all items have a context or none has, because the context decides whether a created key is derived.
  * @throws TransitError `invalid_request`
  */
 export function checkContexts(items: readonly { readonly context: string }[]): void {

@@ -6,7 +6,7 @@ import { associatedDataOf, checkEncrypts, checkText, contextOf, defaultPadding, 
 import { versionFor } from './key-version.ts';
 import type { Tools } from './operation.ts';
 
-/** A request for a new key for use elsewhere. Texts are base64; an absent field has its default. */
+/** A request for a data key, which the caller uses outside the engine. Texts are base64; an absent field has its default. */
 export interface DatakeyRequest {
   /** `plaintext` returns the key with its ciphertext, `wrapped` the ciphertext only. */
   readonly kind: string;

@@ -112,7 +112,8 @@ function cipherKeyOf(
   if (!record.derived) return { key };
   if (!record.convergent) return { key: deriveKey(key, context, type.materialBytes, record.kdf) };
   if (convergentVersion === 3) return deriveConvergent(key, { context, associatedData, plaintext }, type.materialBytes);
-  // The nonces of versions 1 and 2 do not depend on associated data. Two values of it under one nonce would reveal the authentication key.
+  // The nonces of versions 1 and 2 do not depend on associated data. Two different values of it with one nonce would reveal the
+  // authentication key.
   if (associatedData.length > 0) throw new TransitError('invalid_request', noAssociatedData(convergentVersion));
   const derived = deriveKey(key, context, type.materialBytes, record.kdf);
   return { key: derived, nonce: convergentVersion === 1 ? nonce : contextNonce(context, plaintext) };

@@ -22,7 +22,7 @@ export function contextOf({ record }: LoadedKey, context: string): Uint8Array {
   );
 }
 
-/** The same for signatures, whose error text for invalid base64 differs. */
+/** Decodes the context of a signature, for which the error text for invalid base64 differs. */
 export function signingContextOf(key: LoadedKey, context: string): Uint8Array {
   checkText('context', context);
   return contextOf(key, context);

@@ -1,11 +1,11 @@
 import type { LoadedKey } from '../keys/key-cache.ts';
 import { TransitError } from '../values/errors.ts';
 
-/** Operations that make something with a key version that the caller may choose. */
+/** Operations that make a ciphertext, signature or MAC. The caller may choose the key version. */
 export type VersionPurpose = 'encryption' | 'signing' | 'HMAC' | 'CMAC';
 
 /**
- * Returns the version to use: the latest, or the requested one if it may be used for making as well as for reading.
+ * Returns the version to use: the latest, or the requested one if it may still be used to encrypt, sign or make MACs.
  * @param requested - 0 selects the latest
  * @throws TransitError `key_version_unavailable`
  */

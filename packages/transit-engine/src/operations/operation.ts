@@ -39,7 +39,9 @@ export interface Operation<Request, I extends Item, R> {
   readonly run: (tools: Tools, key: LoadedKey, item: I, index: number) => Promise<R>;
 }
 
-/** An operation that loses a version to a concurrent change starts over with the changed key, at most this often. */
+/**
+ * Maximum number of attempts. An operation starts over with the changed key when a concurrent change has deleted a version that it needs.
+ */
 const attemptsMax = 5;
 
 /**
@@ -80,7 +82,7 @@ export async function underKey<R>(
   }
 }
 
-/** Processes all items under one state of a key. The caller checks with `assertOpen` that the result may be answered. */
+/** Processes all items under one state of a key. The caller checks with `assertOpen` that the result may be returned. */
 export function runUnder<I extends Item, R>(
   { run }: Pick<Operation<never, I, R>, 'run'>,
   tools: Tools,

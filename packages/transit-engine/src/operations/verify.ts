@@ -105,15 +105,16 @@ const readItem = (members: ItemMembers) => ({
 });
 
 /**
- * Returns the kinds that are given, of which there should be one. Clients also send members that they do not use as empty texts, so an
- * empty text counts only if no other kind is given. It is then refused as an invalid value, not as a missing one, as the peers do.
+ * Returns the kinds that the request gives; a valid request gives exactly one. Some clients send members that they do not use as empty
+ * strings, so an empty string counts only if no other kind is given. The empty string is then refused as an invalid value, not as a missing
+ * one, as the peers do.
  */
 function kindsIn(given: readonly { readonly [Kind in Verifiable]?: string | undefined }[]): readonly Verifiable[] {
   const kinds = verifiable.filter((kind) => given.some((each) => each[kind] !== undefined && each[kind] !== ''));
   return kinds.length > 0 ? kinds : verifiable.filter((kind) => given.some((each) => each[kind] !== undefined)).slice(0, 1);
 }
 
-/** MACs have a hash at most; the other settings are checked for signatures only. */
+/** Of these settings, a MAC uses the hash at most; the others are checked for signatures only. */
 function settingsFor(kind: Verifiable, settings: VerifyRequest): Pick<VerifyItem, 'hashAlgorithm' | 'options'> {
   const hashAlgorithm = (kind === 'hmac' && settings.hmacAlgorithm) || settings.hashAlgorithm || defaultHash;
   return kind === 'signature' ? { hashAlgorithm, options: signingOptions(settings) } : { hashAlgorithm };

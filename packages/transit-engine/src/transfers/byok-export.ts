@@ -30,7 +30,7 @@ export interface WrappedKey {
 }
 
 const ephemeralKeyBytes = 32;
-/** Wraps between two turns of the event loop: a few milliseconds. */
+/** Number of versions to wrap between two turns of the event loop: a few milliseconds of work. */
 const wrapsPerTurn = 20;
 
 /** Returns the public key to wrap under, of the destination's latest version. @throws TransitError `key_not_found`, `invalid_request` */

@@ -150,7 +150,7 @@ export async function exportKey(
   return { name, type: apiNameOf(type), latestVersion: record.latestVersion, versions: exported };
 }
 
-/** Exports between two turns of the event loop: a few milliseconds. */
+/** Number of versions to export between two turns of the event loop: a few milliseconds of work. */
 const exportsPerTurn = 20;
 
 /** Returns the range of requested versions. @param version - `latest`, `n` or `vn`; absent for all usable versions */

@@ -48,8 +48,8 @@ const hashFunctions: ReadonlyMap<string, string> = new Map(
 );
 const ephemeralKeyBytes = 32;
 /**
- * Twice the largest material of any type, RSA's, plus one block of the wrapping. Material that is slightly too large gets an error with
- * its size; larger ones are refused before unwrapping, which would block the event loop.
+ * Twice the largest material of any type, RSA's, plus one block of the wrapping. For material that is slightly too large, the error states
+ * its size. Larger material is refused before it is unwrapped, because unwrapping it would block the event loop.
  */
 const wrappedMaterialBytesMax = 5120 + 8;
 

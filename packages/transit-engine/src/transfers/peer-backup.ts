@@ -12,7 +12,7 @@ import { invalidBackup, type WholeKey } from './whole-key.ts';
 const openingBrace = 0x7b;
 const hmacSecretBytes = 32;
 const versionsMax = 1_000_000;
-/** Versions between two turns of the event loop: a few milliseconds. */
+/** Number of versions to decode between two turns of the event loop: a few milliseconds of work. */
 const versionsPerTurn = 50;
 
 /** Whether a backup is JSON. Backups of this program begin with a format number. */
@@ -92,7 +92,7 @@ function readVersion(entry: Members, { name, materialIsHmacSecret }: KeyType): O
     createdMs: createdMs(entry),
     ...(peerKeyPair(name, entry) ?? { material: entry.bytes('key') }),
     ...chainOf(entry),
-    // The oldest versions have none.
+    // The oldest versions have no HMAC secret.
     hmacSecret:
       materialIsHmacSecret === true ? Buffer.alloc(0) : hmacSecret.length > 0 ? hmacSecret : randomBytes(hmacSecretBytes),
     ...(isConvergentVersion(convergentVersion) && { convergentVersion }),

@@ -30,7 +30,7 @@ const [hmacBytesMin, hmacBytesMax, xChaCha20Bytes] = [32, 512, 32];
  * Returns the type of a key in a backup of Vault or OpenBao. Where their numbers differ, the content decides: in versions of HMAC keys, key
  * and HMAC secret are equal; versions of ciphers have a separate HMAC secret; versions of managed keys have no key. An ambiguous type is
  * refused, because under a wrong type the key's ciphertexts would be lost silently.
- * @param versions - all of the key
+ * @param versions - all versions of the key
  * @throws TransitError `invalid_request`
  */
 export function peerKeyType(policy: Members, versions: readonly Members[]): string {

@@ -1,14 +1,17 @@
 import { parseJsonInSlices } from '@transitd/event-loop';
 import { invalidBackup } from './whole-key.ts';
 
-/** Digits beyond any 64-bit number. Only the numbers of key pairs have so many. */
+/** Range of digits of a long number: more than any 64-bit number has. Only the numbers of key pairs are that long. */
 const [longDigitsMin, longDigitsMax] = [20, 1300];
 const longNumber = new RegExp(`[:[,]\\d{${longDigitsMin}}`);
 const longNumbers = new RegExp(`([:[,])(\\d{${longDigitsMin},${longDigitsMax}})(?=[,\\]}])`, 'g');
-/** A piece that is one long number. */
+/** Matches a piece that consists of one long number. */
 const longWord = new RegExp(`^\\d{${longDigitsMin},${longDigitsMax}}$`);
 const [depthMax, valuesMax, membersMax] = [16, 5_000_000, 1_000_000];
-/** About 700 versions of the largest key pairs. Converting the numbers of a longer text would block the event loop. */
+/**
+ * Size limit of a backup with long numbers: about 700 versions of the largest key pairs. Converting the numbers of a longer text would
+ * block the event loop.
+ */
 const withLongNumbersBytesMax = 8 * 1024 * 1024;
 
 /**
@@ -22,7 +25,7 @@ export async function parseMembers(backup: Buffer): Promise<Members> {
   const parse = (piece: string): unknown => {
     if (!longNumber.test(`:${piece}`)) return JSON.parse(piece);
     if (text.length > withLongNumbersBytesMax)
-      throw invalidBackup('a backup of key pairs can have 8 MiB; import the versions one by one');
+      throw invalidBackup('a backup of key pairs must not exceed 8 MiB; import the versions one by one');
     return longWord.test(piece) ? piece : JSON.parse(piece.replace(longNumbers, '$1"$2"'));
   };
   // The error omits the reason, because it could quote the text, which is secret.

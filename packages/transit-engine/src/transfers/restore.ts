@@ -12,8 +12,9 @@ import type { WholeKey } from './whole-key.ts';
 const versionsPerTransaction = 1000;
 
 /**
- * Writes the versions under a new key id, then the key's record in one transaction. Until then the versions are unreachable, and after a
- * failure the sweep deletes them. If the sweep deletes them too early, it deletes the lowest first, and the last transaction conflicts.
+ * Writes the versions under a new key id, then the key's record in one transaction. Until the key's record is written, the versions are
+ * unreachable, and after a failure the sweep deletes them. If the sweep deletes versions of a restore in progress, it deletes the lowest
+ * version first, and the last transaction conflicts.
  * @param replaced - the existing key, or its absence; it must be unchanged at the end
  * @returns whether the key was restored; if not, something changed in the meantime
  */

@@ -100,7 +100,7 @@ async function checkManaged(versions: WholeKey['versions']): Promise<void> {
   }
 }
 
-/** Checks between two turns of the event loop: a few milliseconds. */
+/** Number of checks between two turns of the event loop: a few milliseconds of work. */
 const checksPerTurn = 10;
 
 const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMsMax;

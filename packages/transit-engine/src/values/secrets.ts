@@ -10,7 +10,7 @@ export async function commitAndWipe(store: Store, transaction: Transaction): Pro
   }
 }
 
-/** Overwrites the values of records that a store returned, or of writes that it has taken. They may hold key material. */
+/** Overwrites the values of records that a store returned, or of writes that it has accepted. They may hold key material. */
 export function wipe(records: Iterable<{ readonly value: Uint8Array | null }>): void {
   for (const { value } of records) value?.fill(0);
 }

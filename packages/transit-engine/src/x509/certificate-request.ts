@@ -11,7 +11,7 @@ const label = 'CERTIFICATE REQUEST';
 /** Older tools write the second label (RFC 7468 §7). */
 const labels = new Set([label, 'NEW CERTIFICATE REQUEST']);
 
-/** The parts of a template that a request takes over, as DER. */
+/** The parts that a request copies from its template, as DER. */
 interface TemplateParts {
   readonly subject: Uint8Array;
   readonly attributes: Uint8Array;
@@ -70,7 +70,7 @@ function signatureAlgorithm(key: KeyObject, spki: Buffer): SignatureAlgorithm {
   if (ofCurve !== undefined) return ofCurve;
   // Ed25519 and ML-DSA have one identifier for keys and signatures (RFC 8410 §3, RFC 9881 §2).
   const [identifier] = partsOf(parseDer(spki), derTag.sequence);
-  if (identifier === undefined) throw new TypeError('this key signs no requests');
+  if (identifier === undefined) throw new TypeError('this key cannot sign certificate requests');
   return { hash: null, identifier: encodeDer(identifier.tag, identifier.content) };
 }
 

@@ -100,7 +100,7 @@ describe('keys of type ml-dsa', function () {
     });
   }
 
-  it('created again warn if the request differs', async () => {
+  it('that are created again with another request are unchanged, with a warning', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ml-dsa', parameterSet: '44' });
     const experimental = 'keys of type ml-dsa are experimental and not for use in production';
@@ -206,7 +206,7 @@ describe('keys of type hybrid', () => {
   }
 
   for (const ec of curves) {
-    it(`${ec}: a signature with one half of another is invalid`, async () => {
+    it(`${ec}: a signature that has one half of another signature is invalid`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', hybrid('65', ec));
       const good = halvesOf(payloadOf(await sign(engine, 'k')));

@@ -127,7 +127,7 @@ describe('keys of type managed_key', function () {
       expect(verify('sha256', message, publicKey, payloadOf(signature))).to.equal(true);
       expect(await holds(engine, 'k', signature, { input, prehashed: true })).to.equal(true);
       expect((await refusalOf(sign(engine, 'k', { input: fox, prehashed: true }))).message).to.equal(
-        'prehashed input is not as long as a digest',
+        'prehashed input has the wrong length for a digest',
       );
     });
 

@@ -78,7 +78,7 @@ describe('managed keys', () => {
       await registry.write('k', signing);
       const before = await registry.read('k');
       expect((await refusalOf(registry.write('k', change))).message).to.match(
-        / of a managed key cannot be changed: make another one$/,
+        / of a managed key cannot be changed: create another managed key$/,
       );
       expect(await registry.read('k')).to.deep.equal(before);
     });
@@ -124,13 +124,16 @@ describe('managed keys', () => {
     { change: { keyId: 'abc' }, message: 'key_id has to be hexadecimal, of 1 to 64 bytes' },
     { change: { keyId: 'zz' }, message: 'key_id has to be hexadecimal, of 1 to 64 bytes' },
     { change: { keyId: 'ab'.repeat(65) }, message: 'key_id has to be hexadecimal, of 1 to 64 bytes' },
-    { change: { keyBits: 2048 }, message: 'key_bits 2048 is not a size of keys for CKM_ECDSA' },
-    { change: { mechanism: 'CKM_RSA_PKCS', keyBits: 1024 }, message: 'key_bits 1024 is not a size of keys for CKM_RSA_PKCS' },
-    { change: { mechanism: 'CKM_AES_GCM', keyBits: 192 }, message: 'key_bits 192 is not a size of keys for CKM_AES_GCM' },
-    { change: { curve: 'P224' }, message: 'curve P224 is not one of keys for CKM_ECDSA' },
-    { change: { mechanism: 'CKM_AES_GCM', curve: 'P256' }, message: 'curve P256 is not one of keys for CKM_AES_GCM' },
-    { change: { usages: ['encrypt'] }, message: 'usages of keys for CKM_ECDSA are sign and verify' },
-    { change: { mechanism: 'CKM_AES_GCM', usages: ['sign'] }, message: 'usages of keys for CKM_AES_GCM are encrypt and decrypt' },
+    { change: { keyBits: 2048 }, message: 'key_bits 2048 is not supported for CKM_ECDSA' },
+    { change: { mechanism: 'CKM_RSA_PKCS', keyBits: 1024 }, message: 'key_bits 1024 is not supported for CKM_RSA_PKCS' },
+    { change: { mechanism: 'CKM_AES_GCM', keyBits: 192 }, message: 'key_bits 192 is not supported for CKM_AES_GCM' },
+    { change: { curve: 'P224' }, message: 'curve P224 is not supported for CKM_ECDSA' },
+    { change: { mechanism: 'CKM_AES_GCM', curve: 'P256' }, message: 'curve P256 is not supported for CKM_AES_GCM' },
+    { change: { usages: ['encrypt'] }, message: 'keys for CKM_ECDSA only support the usages sign and verify' },
+    {
+      change: { mechanism: 'CKM_AES_GCM', usages: ['sign'] },
+      message: 'keys for CKM_AES_GCM only support the usages encrypt and decrypt',
+    },
   ] satisfies { change: ManagedKeyRequest; message: string }[]) {
     it(`are refused with ${JSON.stringify(change).slice(0, 60)}`, async () => {
       const { registry, store } = newRegistry();

@@ -6,7 +6,7 @@ import { runBatch } from '../../src/operations/batch.ts';
 import { anything, base64, contextOne, encryptOne, fox, newEngine, refusalOf } from '../fixtures.ts';
 
 const dog = base64('jumps over the lazy dog');
-/** Few items with much work, nearly none of it for the plaintext. */
+/** A few items that take much work, almost none of it for the plaintext. */
 const heavyItems = Array.from({ length: 100 }, () => ({
   plaintext: fox,
   context: base64('c'.repeat(120_000)),

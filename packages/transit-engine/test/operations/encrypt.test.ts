@@ -105,7 +105,7 @@ describe('encrypt', () => {
     });
   }
 
-  it('refuses a version below min_encryption_version, and accepts that one', async () => {
+  it('accepts min_encryption_version and refuses versions below it', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     await engine.rotateKey('k');

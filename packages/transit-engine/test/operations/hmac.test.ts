@@ -85,7 +85,7 @@ describe('hmac', () => {
     }
   });
 
-  it('supports every algorithm, and is valid only under the one that made it', async () => {
+  it('supports every algorithm, and is valid only under the algorithm that made it', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'hmac' });
     const names = ['sha1', ...['sha2', 'sha3'].flatMap((family) => [224, 256, 384, 512].map((bits) => `${family}-${bits}`))];

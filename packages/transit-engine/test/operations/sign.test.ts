@@ -7,13 +7,13 @@ const digest = (hash: string, text = fox): string => createHash(hash).update(Buf
 
 async function signOne(engine: TransitEngine, name: string, request: SignRequest) {
   const reply = await engine.signing.sign(name, request);
-  if ('results' in reply) throw new Error('the request was no batch');
+  if ('results' in reply) throw new Error('unexpected result of a batch');
   return reply;
 }
 
 const verifies = async (engine: TransitEngine, name: string, request: VerifyRequest): Promise<boolean> => {
   const reply = await engine.signing.verify(name, request);
-  if ('results' in reply) throw new Error('the request was no batch');
+  if ('results' in reply) throw new Error('unexpected result of a batch');
   return reply.valid;
 };
 
@@ -117,7 +117,7 @@ describe('signatures', () => {
     }
   }
 
-  it('of Ed25519, Ed25519ctx and Ed25519ph are not valid as each other', async () => {
+  it('of Ed25519, Ed25519ctx and Ed25519ph are each invalid in the other two schemes', async () => {
     const signatureContext = base64('context');
     const kinds = [
       { input: digest('sha512') },
@@ -180,10 +180,10 @@ describe('signatures', () => {
     ],
     ['rsa-2048', { prehashed: true }, 'crypto/rsa: input must be hashed with given hash'],
     ['rsa-2048', { prehashed: true, signatureAlgorithm: 'pkcs1v15' }, 'crypto/rsa: input must be hashed with given hash'],
-    ['ecdsa-p256', { prehashed: true }, 'prehashed input is not as long as a digest'],
-    ['ecdsa-p256', { prehashed: true, input: digest('sha1') }, 'prehashed input is not as long as a digest'],
-    ['ecdsa-p256', { prehashed: true, input: fox, hashAlgorithm: 'sha1' }, 'prehashed input is not as long as a digest'],
-    ['ecdsa-p256', { prehashed: true, input: '' }, 'prehashed input is not as long as a digest'],
+    ['ecdsa-p256', { prehashed: true }, 'prehashed input has the wrong length for a digest'],
+    ['ecdsa-p256', { prehashed: true, input: digest('sha1') }, 'prehashed input has the wrong length for a digest'],
+    ['ecdsa-p256', { prehashed: true, input: fox, hashAlgorithm: 'sha1' }, 'prehashed input has the wrong length for a digest'],
+    ['ecdsa-p256', { prehashed: true, input: '' }, 'prehashed input has the wrong length for a digest'],
     ['ecdsa-p256', { signatureContext: 'AAAA' }, 'signature_context is for ed25519 keys'],
     ['rsa-2048', { signatureContext: 'AAAA' }, 'signature_context is for ed25519 keys'],
     ['ed25519', { signatureContext: '%' }, 'failed to base64-decode signature_context'],

@@ -21,7 +21,7 @@ describe('encrypting with an unknown key', () => {
     expect(await decryptOne(engine, 'k', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
-  it('creates a derived key exactly if a context is given', async () => {
+  it('creates a derived key if, and only if, a context is given', async () => {
     const { engine } = newEngine();
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, context: contextOne });
     expect(await engine.readKey('k')).to.include({ derived: true, convergentEncryption: false });

@@ -326,7 +326,7 @@ function generateCompressed(privateKey: KeyObject): string {
   return `-----BEGIN PUBLIC KEY-----\n${der.toString('base64')}\n-----END PUBLIC KEY-----\n`;
 }
 
-/** PKCS#8 whose ECPrivateKey contains only the number. */
+/** PKCS#8 whose ECPrivateKey contains the private number without the public point. */
 function withoutPoint(privateKey: KeyObject): Buffer {
   const { d = '' } = privateKey.export({ format: 'jwk' });
   const head = Buffer.from('3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420', 'hex');
