@@ -22,8 +22,8 @@ export interface AuditDeviceOptions {
 }
 
 /**
- * Writes entries to one target, a line each. Entries of one event-loop turn, or that arrive during a write, are written together. After a
- * failure the next entry opens the target again.
+ * Writes entries to one target, a line each. The entries of one event-loop turn are written together, and so are the entries that arrive
+ * during a write. After a failure the next entry opens the target again.
  */
 export class AuditDevice {
   readonly name: string;
@@ -46,7 +46,7 @@ export class AuditDevice {
     this.#writeTimeoutMs = options.writeTimeoutMs ?? 5000;
   }
 
-  /** Opens the target, for a start that must fail if that is impossible. @throws Error of the file system */
+  /** Opens the target when the node starts; the start fails if the target cannot be opened. @throws Error of the file system */
   async open(): Promise<void> {
     const target = await this.#options.open();
     this.#target = target;
@@ -116,7 +116,7 @@ export class AuditDevice {
       if (!isSynced) await target.sync();
       isSynced = true;
     } finally {
-      // A full disk may have stored some of the lines: they are in the file, so they are part of the chain.
+      // Before the disk was full, it may have stored some of the lines. They are in the file, so they are part of the chain.
       if (written > 0) this.#lastLineTorn = false;
       let end = begins;
       for (const { next, ends, pending } of lines) {
@@ -181,4 +181,4 @@ export class AuditDevice {
   }
 }
 
-const timedOut = (): Error => new Error('a write takes too long');
+const timedOut = (): Error => new Error('the write timed out');

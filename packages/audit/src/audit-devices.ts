@@ -26,7 +26,7 @@ export class AuditDevices {
   readonly #devices: readonly AuditDevice[];
   readonly #observer: AuditObserver;
   readonly #log: Logger;
-  /** No entry has been built since a failure was logged. */
+  /** A failure to build an entry was logged, and no entry has been built since. */
   #buildFailureLogged = false;
 
   private constructor({ devices, log, observer }: AuditDevicesOptions) {
@@ -72,7 +72,10 @@ export class AuditDevices {
     );
   }
 
-  /** Logs that an entry could not be built, as while the cluster has no audit key; once, until one can be built. */
+  /**
+   * Logs that an entry could not be built, for example because the cluster has no audit key yet. Logs it again only after an entry could be
+   * built.
+   */
   buildFailed(error: unknown): void {
     if (this.#buildFailureLogged) return;
     this.#buildFailureLogged = true;
@@ -118,5 +121,5 @@ function deviceOf(config: AuditDeviceConfig, log: Logger): AuditDevice {
   });
 }
 
-/** The code of a file system error, whose message would add nothing but the path. */
+/** Returns the code of a file system error; its message would only add the path. */
 const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.message;

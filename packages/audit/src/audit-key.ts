@@ -11,15 +11,15 @@ const keyBytes = 32;
 /** The record with a new key: `format u8 | key`. Bytes rather than JSON, so that the key can be wiped from memory. */
 export const initialAuditKey = (): Write => ({ path, value: Buffer.concat([Buffer.of(format), randomBytes(keyBytes)]) });
 
-/** Creates the key in a cluster whose first version had none; called on the active node. @throws StoreError */
+/** Creates the key in a cluster that was created by a version without audit keys. Called on the active node. @throws StoreError */
 export async function ensureAuditKey(store: Store): Promise<void> {
   if ((await store.get(path)) !== undefined) return;
   await store.commit({ conditions: [{ path, revision: 0 }], writes: [initialAuditKey()] });
 }
 
 /**
- * The keys that hash the strings of entries, one a device: HKDF-SHA256 (RFC 5869) of the cluster's key and the device's name. A text has
- * the same hash in the devices of one name on all nodes, and a different one in every other device.
+ * The keys that hash the strings of entries, one for each device: HKDF-SHA256 (RFC 5869) of the cluster's key and the device's name. A
+ * string has the same hash in devices of the same name on all nodes, and a different hash in every other device.
  */
 export class AuditKey {
   readonly #store: Pick<Store, 'get'>;

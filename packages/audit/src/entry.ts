@@ -17,7 +17,7 @@ export interface AuditedRequest {
   readonly principal: Principal | undefined;
   /** The members of the body or the query; undefined when none were read. */
   readonly data: object | undefined;
-  /** Declares the members of the request. */
+  /** Schema that declares the members of the request. */
   readonly schema: JsonSchema;
   readonly wrapTtlS: number;
   /** The node that forwarded the request; undefined when the caller sent it to this node. */
@@ -128,7 +128,7 @@ function replyFields({ body, headers }: Reply, requestData: object | undefined, 
   };
 }
 
-/** Undefined for a body that is not JSON: it is not recorded, and the error of the parser, which quotes it, is not either. */
+/** Returns undefined for a body that is not JSON. Neither this body nor the parser's error, which quotes it, is recorded. */
 function readJson(body: string): unknown {
   try {
     return JSON.parse(body);

@@ -15,7 +15,7 @@ export interface ExchangeParts {
   readonly address: string;
   readonly port: number | undefined;
   readonly forwardedFrom: string | undefined;
-  /** Declares the members of the request; the names of all others are hashed. */
+  /** Schema that declares the members of the request; the names of all other members are hashed. */
   readonly schema: JsonSchema;
 }
 
@@ -25,7 +25,7 @@ interface DeviceRequest {
   readonly fields: RequestFields;
 }
 
-/** Records one request and its response as a pair of entries, on the node that decides about the request. */
+/** Records one request and its response as a pair of entries, on the node that executes or refuses the request. */
 export class Exchange {
   readonly #parts: ExchangeParts;
   readonly #id = randomUUID();
@@ -61,19 +61,25 @@ export class Exchange {
     this.#wrapTtlS = ttlS;
   }
 
-  /** Delays the request entry until there is a response: until then the request may still be forwarded, and the other node records it. */
+  /**
+   * Delays the request entry until there is a response: until then the request may still be forwarded, and then the other node records it.
+   */
   defer(): void {
     this.#isDeferred = true;
   }
 
-  /** Writes the request entry, before any work is done. If it fails, none may be done. @throws RequestError `audit_failed` */
+  /**
+   * Writes the request entry. Call it before any work is done; if it throws, the request must not be executed.
+   * @throws RequestError `audit_failed`
+   */
   async begin(data: object): Promise<void> {
     this.#data = data;
     if (!this.#isDeferred) await this.#writeRequest(nothingDone);
   }
 
   /**
-   * Writes the response entry, and a deferred request entry before it; returns the response with the request id of the entries, to be sent.
+   * Writes the response entry, and a deferred request entry before it. Returns the response to send, which contains the request id of the
+   * entries.
    * @param isDone - whether any work may have been done for the request, refused or not
    * @throws RequestError `audit_failed`
    */
@@ -102,7 +108,7 @@ export class Exchange {
     await this.#write('request', failure, ({ fields }) => requestEntry(fields, time));
   }
 
-  /** Takes the keys before the request is executed: the response to a request that seals the node is recorded too. */
+  /** Derives the devices' keys before the request is executed: a request may seal the node, and its response must be recorded too. */
   async #hashRequest(): Promise<void> {
     const { devices, auditKey, verb, path, address, port, forwardedFrom, schema } = this.#parts;
     this.#mount = await this.#parts.mount();

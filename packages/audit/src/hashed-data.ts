@@ -22,18 +22,18 @@ export function hashedData(value: unknown, hash: HashText, field = ''): unknown 
   return shown;
 }
 
-/** A token is in a path or a message only by mistake; it is hashed there too. */
+/** A path or a message contains a token only by mistake; the token is hashed there too. */
 const tokens = /(?<![\w.-])(?:[sbr]|hv[sbr])\.[\w-]{20,}/g;
 
 /** Replaces the tokens in a text by their hashes. */
 export const withoutTokens = (text: string, hash: HashText): string => text.replace(tokens, hash);
 
-/** Shorter texts are not secrets, and occur in any message. */
+/** Shorter strings are not replaced: they are not secrets, and may occur in any message by chance. */
 const textCharsMin = 4;
-/** A text is recognized by this many characters when a message quotes only its beginning. */
+/** When a message quotes only the beginning of a string, this many characters suffice to recognize it. */
 const headChars = 16;
 
-/** Replaces the texts of a request that a message quotes, whole or from their beginning, by their hashes. */
+/** Replaces strings of the request that a message quotes, completely or only their beginning, by their hashes. */
 export function withoutTextsOf(data: unknown, message: string, hash: HashText): string {
   let result = message;
   for (const text of textsIn(data)) {

@@ -4,7 +4,7 @@ import { hashedData } from './hashed-data.ts';
 
 /**
  * Returns the members of a request for an entry. Names that the operation does not declare are hashed too: a secret that is sent in the
- * wrong form can be parsed as a name, such as a token sent as a form body instead of JSON.
+ * wrong format can be parsed as a name, for example a token in a form body instead of JSON.
  */
 export function hashedRequest(data: unknown, schema: JsonSchema, hash: HashText): unknown {
   return hashedMembers(data, schema, hash, '');

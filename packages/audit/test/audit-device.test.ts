@@ -153,8 +153,8 @@ describe('AuditDevice', () => {
         () => '',
         (error: Error) => error.message,
       );
-    expect(await failure(device.write(entryOf(1)))).to.match(/takes too long/);
-    expect(await failure(device.write(entryOf(2)))).to.match(/takes too long/);
+    expect(await failure(device.write(entryOf(1)))).to.match(/timed out/);
+    expect(await failure(device.write(entryOf(2)))).to.match(/timed out/);
     release();
     memory.hold = undefined;
     while ((await failure(device.write(entryOf(3)))) !== '') await turn();

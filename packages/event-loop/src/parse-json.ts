@@ -12,7 +12,7 @@ export interface JsonRules {
   readonly pieceValuesMax?: number;
   /** Characters of a container that is parsed as one piece; a container with a single value may be longer. Default: 64 KiB. */
   readonly pieceCharsMax?: number;
-  /** `JSON.parse` or a parser with further rules. */
+  /** `JSON.parse`, or a stricter parser. */
   parse(piece: string): unknown;
   /** Makes the error that the caller of the parser gets. */
   refusal(reason: string): Error;
@@ -20,7 +20,7 @@ export interface JsonRules {
 
 /** Values in one piece: a few milliseconds of work, even if every member has a new name. */
 export const pieceValuesMax = 500;
-/** Bounds the repeated scanning of nested containers: each level scans its container again, up to this length. */
+/** Bounds the repeated scanning of nested containers: at each level of nesting, the container is scanned again, up to this length. */
 const pieceCharsMaxDefault = 64 * 1024;
 const [quote, comma, openBracket, closeBracket, openBrace, closeBrace, colon] = [0x22, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d, 0x3a];
 
@@ -52,7 +52,7 @@ class Reader {
   readonly #members: Float64Array;
   readonly #pieceValuesMax: number;
   readonly #pieceCharsMax: number;
-  /** Position of the last string longer than a piece: every container around it would scan it again. */
+  /** Position of the last string longer than a piece. It is remembered because every container around the string would scan it again. */
   #longString = { open: -1, end: -1 };
   #at = 0;
   #values = 0;
@@ -225,5 +225,5 @@ class Reader {
   }
 }
 
-/** A JSON null, to distinguish it from undefined, which means that the value must be split. */
+/** Represents a JSON null, because undefined means that the value must be split. */
 const nullValue = Symbol('null');

@@ -1,6 +1,6 @@
 import { TimeSlice } from './time-slice.ts';
 
-/** Work in short steps. It yields after each step; the caller decides when it continues. */
+/** Work in short steps. The work yields after each step; the caller decides when it continues. */
 export type Steps<T> = Generator<undefined, T>;
 
 /** Runs all steps without a pause and returns the result. */
@@ -20,10 +20,10 @@ export async function runInSlices<T>(steps: Steps<T>, slice = new TimeSlice()): 
   }
 }
 
-/** Texts sorted in one step, about a millisecond. */
+/** Number of strings to sort in one step, which takes about a millisecond. */
 const runLength = 4096;
 
-/** Sorts texts by their code units, as `sort` does. */
+/** Sorts strings by their code units, as `Array.prototype.sort` does. */
 export function* sorted(texts: readonly string[]): Steps<string[]> {
   let runs: string[][] = [];
   for (let at = 0; at < texts.length; at += runLength) {

@@ -12,7 +12,7 @@ export type Level = 'info' | 'warn' | 'error';
 
 interface Kind {
   readonly sinceMs: number;
-  /** Lines written since then, and how many may be written. */
+  /** Lines written since then, and the maximum number. */
   written: number;
   allowed: number;
   /** Lines omitted since the last written one. */
@@ -20,9 +20,9 @@ interface Kind {
 }
 
 const everyMsDefault = 60_000;
-/** Most lines of a kind in that interval, for a condition that ends and starts again. */
+/** Maximum number of lines of a kind in an interval, for a condition that ends and starts repeatedly. */
 const allowedMax = 10;
-/** Kinds that are remembered; the one whose first line is the oldest is forgotten first. */
+/** Maximum number of kinds to remember; the kind whose first line is the oldest is forgotten first. */
 const kindsMax = 512;
 
 /**
@@ -51,8 +51,8 @@ export class LogLimit {
   }
 
   /**
-   * Records that the condition behind lines of this kind has ended, so that its next start is written at once. A condition that starts and
-   * ends all the time is written ten times an interval at most.
+   * Records that the condition that lines of this kind report has ended. When the condition starts again, its first line is written at
+   * once. If the condition starts and ends repeatedly, at most ten lines are written in an interval.
    * @returns whether a line of this kind was written before
    */
   ended(kind: string): boolean {

@@ -6,11 +6,11 @@ export interface NodeObserver {
   /** A transaction that this node proposed was committed and applied. @param ms - since it was proposed */
   committed(ms: number): void;
   roleChanged(role: 'leader' | 'follower' | 'candidate'): void;
-  /** This node is no longer the active node. @param ms - how long it was */
+  /** This node is no longer the active node. @param ms - how long it was active */
   leadershipLost(ms: number): void;
   /** An operator made this node step down. @param ms - how long the leadership transfer took */
   steppedDown(ms: number): void;
-  /** This node leads; called for each voter. @param ms - since the voter's last message */
+  /** Called on the leader for each voter. @param ms - since the voter's last message */
   lastContact(ms: number): void;
   echoed(peer: string, ms: number): void;
   echoFailed(peer: string): void;
