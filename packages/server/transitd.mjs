@@ -2,8 +2,11 @@
 import module from 'node:module';
 import { join } from 'node:path';
 
-// The entry that any Node can read: it says one sentence where TypeScript sources would die with a riddle.
-// Node would open its debugger at this signal, and with it every key in memory; `--disable-sigusr1` says the same where it is given.
+// Every version of Node can run this file. A version that is too old prints one clear sentence here; TypeScript sources would fail with a
+// confusing syntax error.
+
+// By default SIGUSR1 opens Node's debugger, which exposes every key in memory. Node's flag `--disable-sigusr1` has the same effect as this
+// line, where the flag is set.
 process.on('SIGUSR1', () => {});
 const [major] = process.versions.node.split('.').map(Number);
 if (major < 24) {
@@ -12,9 +15,9 @@ if (major < 24) {
   );
   process.exit(1);
 }
-// Crypto, TLS and the file system share libuv's pool; it reads its size when it is first used (design: at least 8).
+// Crypto, TLS and the file system share libuv's pool; the pool reads its size when it is first used (the design needs at least 8 threads).
 process.env.UV_THREADPOOL_SIZE ??= '8';
 process.umask(0o077);
-// Types are stripped and code is compiled once, not at every start (decision 71). Where that folder cannot be written, nothing is stored.
+// The sources are compiled once, not at every start (decision 71). If the process cannot write to this folder, nothing is stored.
 module.enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/transitd'));
 await import('./src/main.ts');

@@ -14,7 +14,7 @@ export type LogConfig = Config['log'];
 
 /**
  * Checks a configuration and returns it typed: every key is known and every value in its range. A setting in `environment` replaces the one
- * in `input`; a section in `fixed` replaces the whole section of both.
+ * in `input`; a section in `fixed` replaces the same section of `input` and of `environment` as a whole.
  * @throws StartError with one sentence that names the key
  */
 export function parseConfig(input: unknown, environment: NodeJS.ProcessEnv = {}, fixed: Partial<ConfigInput> = {}): Config {

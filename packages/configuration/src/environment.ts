@@ -58,7 +58,8 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
 };
 
 /**
- * Returns the configuration with the settings of the environment in it. A value is parsed as in YAML: a boolean, a number or a text.
+ * Returns the configuration with the settings of the environment merged into it. A value is parsed as in YAML: a boolean, a number or a
+ * string.
  * @throws StartError for an unknown variable with the prefix `TRANSITD_`
  */
 export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv): unknown {
@@ -74,7 +75,7 @@ export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv):
     const value = /^(true|false|0|[1-9]\d*)$/.test(text) && !name.endsWith('_ID') ? JSON.parse(text) : text;
     result = withValueAt(result, path, value);
   }
-  // A variable that `key_env` names holds a seal key. That is known only when the whole configuration is.
+  // The variable that `key_env` names holds a seal key. Its name is known only after the whole configuration has been read.
   const unexpected = unknown.find((name) => !namesKeyVariable(result, name));
   if (unexpected !== undefined)
     throw new StartError(`configuration: unknown environment variable ${unexpected}: correct its name or unset it`);

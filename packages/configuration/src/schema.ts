@@ -37,7 +37,7 @@ const listenAddress = z.string().transform((text, context) => {
   return { host: match[1] ?? match[2] ?? '', port };
 });
 
-/** An address that other nodes connect to: neither the host nor the port may be left open. */
+/** An address that other nodes connect to: both host and port are required. */
 const peerAddress = z
   .string()
   .regex(/^(?:\[[0-9a-fA-F:.]+\]|[^:[\]\s/]{1,253}):[1-9]\d{0,4}$/, 'must be an address such as n1.example:8201')
@@ -118,8 +118,8 @@ const tokenTtl = durationMs('768h').refine((ms) => ms >= 1000 && ms <= 3650 * 86
 /** Shortest election timeout of any node. The leases of all other nodes rely on it, whatever their own timeouts are. */
 export const electionTimeoutMsMin = 1000;
 /**
- * Longest leader lease. A lease is safe while the voters that granted it vote for no other node, which they promise for their own election
- * timeouts. It is shorter than the shortest election timeout by more than clock rates differ.
+ * Longest leader lease. A lease is safe while the voters that granted it vote for no other node. Each voter promises this for its own
+ * election timeout. The longest lease is shorter than the shortest election timeout; the difference exceeds any difference in clock rates.
  */
 export const leaseMsMax = 0.8 * electionTimeoutMsMin;
 

@@ -5,8 +5,8 @@ import { reasonOf, StartError } from '@transitd/process';
 import type { ListenerConfig } from './config.ts';
 
 /**
- * All suites of TLS 1.3, and those of TLS 1.2 with an AEAD and forward secrecy (RFC 9325 §4.2). CBC suites have had one padding oracle
- * after the other.
+ * All suites of TLS 1.3, and those of TLS 1.2 with an AEAD and forward secrecy (RFC 9325 §4.2). CBC suites are excluded, because padding
+ * oracles were found in them again and again.
  */
 export const cipherSuites = [
   'TLS_AES_256_GCM_SHA384',
@@ -21,8 +21,8 @@ export const cipherSuites = [
 ].join(':');
 
 /**
- * Reads the files of a TLS listener. The options are complete, the lowest version included: a context that replaces another one keeps
- * nothing of it.
+ * Reads the files of a TLS listener. The options are complete and include the minimum TLS version, because a new context keeps no option of
+ * the context that it replaces.
  * @throws StartError
  */
 export function tlsContext({
@@ -55,7 +55,7 @@ function read(file: string): Buffer {
   }
 }
 
-/** Reads a PEM file and requires a certificate in it: OpenSSL accepts a file without any as an empty list. */
+/** Reads a PEM file and requires a certificate in it, because OpenSSL accepts a file without certificates as an empty list. */
 function readCertificate(file: string): Buffer {
   const pem = read(file);
   try {

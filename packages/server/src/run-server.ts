@@ -63,7 +63,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   const forms = new PathForms(() => routes);
   const canonicalPath = (path: string): string => forms.canonical(path);
   const open = () => Node.open({ config, log, onFatal: stopOnFault(log), observer: metrics.observer, canonicalPath });
-  // A stop does not wait until the node is open: like a crash, it may interrupt that at any point.
+  // A stop does not wait until the node is open: like a crash, a stop may interrupt the opening at any point.
   const opened = await Promise.race([stop.requested, openNode(open, log)]);
   if (typeof opened === 'number') return opened;
   const node = opened;
@@ -153,7 +153,7 @@ function stopOnFault(log: Logger): (error: Error) => void {
       { reason: reasonOf(error) },
       code === exitCode.storage ? 'storage failed: the node stops and acknowledges nothing more' : 'broken invariant',
     );
-    // Responses with "outcome unknown" were just sent: this event-loop turn writes them, the next one ends the process.
+    // Responses with "outcome unknown" were just passed to their sockets. This event-loop turn writes them; the next turn ends the process.
     setImmediate(() => process.exit(code));
   };
 }

@@ -6,11 +6,11 @@ const pauseMsMax = 250;
 
 /**
  * Shares an expensive rendering between concurrent requests. Only one rendering runs at a time, it starts after the requests that it
- * serves, and a pause follows it. So it takes at most a quarter of the event loop's time, at any request rate.
+ * serves, and a pause follows it. So rendering takes at most a quarter of the event loop's time, at any request rate.
  */
 export class SharedRendering<T> {
   readonly #render: () => Promise<T>;
-  /** Has not started yet; serves every request that arrives before its start. */
+  /** A rendering that has not started yet. It serves every request that arrives before its start. */
   #next: Promise<T> | undefined;
   /** Resolves when the next rendering may start. */
   #ready: Promise<void> | undefined;

@@ -24,7 +24,7 @@ describe('client connections within the open-file limit', () => {
     [200, {}],
     [1024, { clustered: true }],
   ] as const)
-    it(`are too few of ${openFilesMax} with ${JSON.stringify(options)}, with an error that names the limit`, () => {
+    it(`are too few if the process may open ${openFilesMax} files and has ${JSON.stringify(options)}: the error names the limit`, () => {
       expect(() => connectionsFor(openFilesMax, options)).to.throw(
         StartError,
         new RegExp(`may open ${openFilesMax} files.*ulimit -n`),

@@ -42,7 +42,7 @@ export interface SealedParts extends SnapshotParts {
   readonly proof: Buffer;
 }
 
-/** Replaces the proof in a snapshot that was made without the root key. No proof is equal to it. */
+/** Replaces the proof in a snapshot that was made without the root key. No real proof equals this value. */
 export const noProof: Buffer = Buffer.from('recovered from the disk of a stopped node: there is no proof\n');
 
 type Entry = Readable & { readonly header: Header };
@@ -122,7 +122,7 @@ export async function readArchive(
   return checked(small, state);
 }
 
-/** Reports an error of the source before it reaches the pipeline, where it would look like one of the archive. */
+/** Reports an error of the source before it reaches the pipeline, where it would look like an error of the archive. */
 async function* reportingErrors(source: AsyncIterable<Uint8Array>, failed: (error: unknown) => void): AsyncGenerator<Uint8Array> {
   try {
     yield* source;
@@ -160,7 +160,7 @@ async function stateIn(
 }
 
 async function smallIn(entry: Entry): Promise<Buffer> {
-  if ((entry.header.size ?? 0) > smallBytesMax) throw unusableSnapshot('one of its small files is too large');
+  if ((entry.header.size ?? 0) > smallBytesMax) throw unusableSnapshot('a file other than state.bin is too large');
   const chunks: Buffer[] = [];
   for await (const chunk of entry) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
