@@ -17,13 +17,13 @@ interface Options {
   readonly decode?: string;
 }
 
-/** `operator generate-root`: creates a root token from a threshold of shares, when no other root token is left. */
+/** `operator generate-root`: creates a root token from a threshold of shares, for use when no root token is left. */
 export function generateRootCommand(operator: Command, { serverAction }: Runner): void {
   serverOptions(operator.command('generate-root'))
     .description('generate a root token from shares: start with --init, then each holder submits one share')
     .argument('[share]', '- for standard input or @file, in hex or base64; prompted for if omitted')
     .option('--init', 'start an attempt; prints its nonce (for the holders) and the OTP (to decode the token)')
-    .option('--otp <otp>', 'with --init: use this OTP; with --decode: OTP of the attempt; - for standard input or @file')
+    .option('--otp <otp>', 'one-time password of the attempt, for --init or --decode: - for standard input or @file')
     .option('--nonce <nonce>', 'nonce printed by --init; required with a share, optional with --cancel')
     .option('--status', 'show the progress of the attempt')
     .option('--cancel', 'cancel the attempt; requires its nonce or a token with sudo')

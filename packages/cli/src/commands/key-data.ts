@@ -132,9 +132,9 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
     .description('verify a signature, HMAC or CMAC; exits 0 if valid, 2 if not')
     .argument('<name>', 'name of the key')
     .argument(...dataArgument)
-    .option('--signature <text>', 'signature from key sign, or @file')
-    .option('--hmac <text>', 'HMAC from key hmac, or @file')
-    .option('--cmac <text>', 'CMAC from key cmac, or @file')
+    .option('--signature <text>', 'signature to verify, or @file')
+    .option('--hmac <text>', 'HMAC to verify, or @file')
+    .option('--cmac <text>', 'CMAC to verify, or @file')
     .action(
       serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: VerifyOptions) => {
         const proof = await proofIn(options, sources);

@@ -13,7 +13,7 @@ interface Tuning {
   readonly allowedManagedKeys?: readonly string[];
 }
 
-/** Contains only the given options, so the others keep their values. */
+/** Contains only the given options, so that all other settings keep their values. */
 const configOf = (options: Tuning): MountConfig => ({
   ...(options.defaultLeaseTtl !== undefined && { default_lease_ttl: options.defaultLeaseTtl }),
   ...(options.maxLeaseTtl !== undefined && { max_lease_ttl: options.maxLeaseTtl }),
@@ -27,12 +27,12 @@ const tuneOptions = (command: Command): Command =>
   serverOptions(command)
     .option('--description <text>', 'description of the mount')
     .option('--default-lease-ttl <duration>', 'default TTL of tokens issued through this mount')
-    .option('--max-lease-ttl <duration>', 'maximum TTL of these tokens');
+    .option('--max-lease-ttl <duration>', 'maximum TTL of tokens issued through this mount');
 
 const tuneEngineOptions = (command: Command): Command =>
   tuneOptions(command)
-    .option('--ciphertext-prefix <word>', 'prefix of its ciphertexts')
-    .option('--allowed-managed-keys <name>', 'managed key that its keys may use; repeatable', collect);
+    .option('--ciphertext-prefix <word>', 'prefix of the ciphertexts of this mount')
+    .option('--allowed-managed-keys <name>', 'managed key that keys of this mount may use; repeatable', collect);
 
 interface Listed {
   readonly detailed?: true;

@@ -43,10 +43,7 @@ function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
   const { uid } = statSync(folder);
   const own = process.getuid?.();
   if (own !== undefined && own !== 0 && uid !== own)
-    return [
-      warn(check, `${folder} belongs to another user than the current one`, 'run the doctor as the user that runs the node'),
-      disk,
-    ];
+    return [warn(check, `${folder} belongs to another user`, 'run the doctor as the user that runs the node'), disk];
   return [
     findingOf(check, `only the owner can access ${folder}`, `chmod 0700 ${folder}`, () => {
       requireOwnerOnly(folder);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { leavesCoreFiles } from '@transitd/process';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Checks the settings of this process that a node started from here would share. */
+/** Checks the settings of this process that a node started from this shell would inherit. */
 export const checkMachine = (): readonly Finding[] => [nodeVersion(process.versions.node), ...coreLimit()];
 
 export function nodeVersion(version: string): Finding {

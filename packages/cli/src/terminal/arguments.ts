@@ -1,4 +1,4 @@
-/** `-key-shares=5`, as users of Vault write it. One letter after one dash is a short option. */
+/** Matches a long option with one dash, as users of Vault write it: `-key-shares=5`. One letter after one dash is a short option. */
 const longWithOneDash = /^-(?=[a-z][a-z-])/i;
 const withValue = /^(--[a-z][a-z-]*)=(.*)$/is;
 const [yes, no] = [new Set(['', 'true', 't', '1']), new Set(['false', 'f', '0'])];

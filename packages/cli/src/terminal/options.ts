@@ -11,11 +11,11 @@ export const serverOptions = (command: Command): Command =>
 export const formatOption = (): Option =>
   new Option('--format <format>', 'output format').choices(['table', 'json']).default('table');
 
-/** Adds these options and `--field`. */
+/** Adds the options of {@link serverOptions} and `--field`. */
 export const fieldOption = (command: Command): Command =>
   serverOptions(command).option('--field <name>', 'print only this field of the response, with a newline only on a terminal');
 
-/** Adds these options and `--wrap-ttl`. */
+/** Adds the options of {@link fieldOption} and `--wrap-ttl`. */
 export const wrapOption = (command: Command): Command =>
   fieldOption(command).option('--wrap-ttl <duration>', 'wrap the response for this long and print the wrapping token');
 

@@ -1,7 +1,8 @@
 import { StartError } from '@transitd/process';
 
 /**
- * Decodes the token of a root generation: base64 without padding of the token's bytes XORed with the bytes of the OTP.
+ * Decodes the token of a root generation. The encoded token is the token's bytes XORed with the bytes of the OTP, in base64 without
+ * padding.
  * @throws StartError if the OTP does not match the token
  */
 export function decodeRootToken(encoded: string, otp: string): string {

@@ -29,7 +29,10 @@ export function requireAbsent(file: string): void {
   if (existsSync(file)) throw alreadyExists(file);
 }
 
-/** Saves a snapshot; the file gets its name only when it is complete and verified. @throws StartError; errors of `take` and its stream */
+/**
+ * Saves a snapshot; the file gets its final name only when it is complete and verified.
+ * @throws StartError; errors of `take` and its stream
+ */
 export async function saveSnapshot(file: string, take: () => Promise<Streamed | Readable>): Promise<Inspected> {
   requireAbsent(file);
   const stream = await take();
@@ -65,7 +68,7 @@ function linkWithoutOverwrite(part: string, file: string): void {
   try {
     rmSync(part);
   } catch {
-    // The snapshot has its name; the leftover link is to the same file and takes no space.
+    // The snapshot already has its final name. The leftover link is to the same file and takes no space.
   }
 }
 
