@@ -210,7 +210,7 @@ export class TransitEngine {
    * Rotates the keys whose automatic rotation is due. Only the active node calls it, periodically. Each rotation is one transaction that
    * also moves the key's due time, so if several nodes try, only one rotates.
    * @param limit - maximum number of rotations
-   * @returns numbers of rotated keys and of keys that could not be rotated
+   * @returns the number of rotated keys, and the number of keys that could not be rotated
    */
   rotateDue(limit: number): Promise<{ readonly rotated: number; readonly failed: number }> {
     return rotateDue(this.#store, this.#paths, this.#now(), limit, (place) => this.#rotateAsDue(place));

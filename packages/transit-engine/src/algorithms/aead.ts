@@ -25,7 +25,7 @@ export function seal(
   key: KeyObject,
   { plaintext, associatedData, nonce }: { plaintext: Uint8Array; associatedData: Uint8Array; nonce: Uint8Array },
 ): Buffer {
-  if (nonce.length !== nonceBytes) throw new Error(`a nonce has ${nonceBytes} bytes, not ${nonce.length}`);
+  if (nonce.length !== nonceBytes) throw new Error(`wrong nonce length: expected ${nonceBytes} bytes, not ${nonce.length}`);
   const payload = Buffer.allocUnsafe(plaintext.length + overheadBytes);
   payload.set(nonce);
   const cipher = createSealer(name, key, nonce);

@@ -25,7 +25,7 @@ export function dueWrites(
   return writes;
 }
 
-/** The path holds all the information, but a record needs a value. */
+/** The path contains all the information, but every record needs a value. */
 const dueMark = Uint8Array.of(1);
 
 /**

@@ -15,7 +15,7 @@ export interface ConfigureKeyRequest {
   readonly autoRotatePeriodS?: number | undefined;
 }
 
-/** @throws TransitError `invalid_request`; nothing is changed then */
+/** @throws TransitError `invalid_request`, and then changes nothing */
 export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKeyRequest): KeyChange {
   const { record } = key;
   checkVersionBound('decryption', request.minDecryptionVersion, record);

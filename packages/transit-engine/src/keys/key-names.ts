@@ -10,7 +10,7 @@ export interface ListRequest {
 const keptBytesMax = 16 * 1024 * 1024;
 /** Approximate bytes of a name besides its characters, which count twice. */
 const perNameBytes = 40;
-/** Names added and removed since the list was made. If there are more, the list is read again. */
+/** Maximum number of names added and removed since the list was made. After more changes, the list is read again. */
 const changesMax = 10_000;
 
 /**

@@ -19,7 +19,7 @@ export interface KeyRecord {
   /** Bytes of material of the latest version for types without a fixed size; otherwise 0. */
   readonly keySize: number;
   readonly kdf: Kdf;
-  /** How convergent versions make their nonce. -1 means that each version's record decides; 3 is its default. */
+  /** How convergent versions make their nonce. -1 means that each version's record decides; without a value there, 3 applies. */
   readonly convergentVersion: -1 | 1 | 2;
   /** Seconds; 0 disables automatic rotation. */
   readonly autoRotatePeriodS: number;

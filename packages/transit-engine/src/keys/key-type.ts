@@ -12,7 +12,7 @@ import { TransitError } from '../values/errors.ts';
 export interface KeyType {
   /** The name in records. */
   readonly name: string;
-  /** The name and parameters in the API, where one API type covers several of these types. */
+  /** The name and parameters in the API, if one type of the API covers several types of this table. */
   readonly api?: { readonly type: string; readonly parameters: TypeParameters };
   /** Not for production. Creating such a key returns a warning. */
   readonly experimental?: true;

@@ -6,7 +6,9 @@ import type { ManagedKey, ManagedUsage } from './provider.ts';
 export interface ManagedCipherRequest {
   readonly bytes: Uint8Array;
   readonly associatedData: Uint8Array;
-  /** The initialization vector of 12 bytes if the caller gives it; the ciphertext then does not contain it. Otherwise empty. */
+  /**
+   * The initialization vector of 12 bytes if the caller supplies one, and then the ciphertext does not contain the vector. Otherwise empty.
+   */
   readonly nonce: Uint8Array;
 }
 

@@ -10,7 +10,7 @@ const idPrefix = 'managed-keys/id/';
 const pathOf = (name: string): string => prefix + name;
 const idPathOf = (id: string): string => idPrefix + id;
 
-/** Attempts of a change that conflicts with others. */
+/** Maximum number of attempts for a change that conflicts with other changes. */
 const attemptsMax = 5;
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

@@ -7,7 +7,7 @@ import type { Tools } from './operation.ts';
 /** The key pair of a version or, on a derived key, of a context. */
 export interface SigningPair {
   readonly pair: KeyPair;
-  /** On derived keys: the public half as callers see it. No other answer shows it. */
+  /** On derived keys: the public half as callers see it. No other response contains this public half. */
   readonly publicKey?: string;
 }
 

@@ -17,7 +17,7 @@ export interface WrapRequest {
   readonly destination: string;
   /** `latest`, `n` or `vn`; all usable versions when absent. */
   readonly version?: string | undefined;
-  /** Hash of RSA-OAEP and its mask, as named by imports; SHA256 when absent. */
+  /** Hash of RSA-OAEP and its mask, named as in imports; SHA256 when absent. */
   readonly hashFunction?: string | undefined;
 }
 

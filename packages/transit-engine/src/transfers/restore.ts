@@ -15,7 +15,7 @@ const versionsPerTransaction = 1000;
  * Writes the versions under a new key id, then the key's record in one transaction. Until the key's record is written, the versions are
  * unreachable, and after a failure the sweep deletes them. If the sweep deletes versions of a restore in progress, it deletes the lowest
  * version first, and the last transaction conflicts.
- * @param replaced - the existing key, or its absence; it must be unchanged at the end
+ * @param replaced - the existing key, or its absence; if this has changed by the end, the key is not restored
  * @returns whether the key was restored; if not, something changed in the meantime
  */
 export async function restoreKey(

@@ -34,7 +34,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
   if (!numbers.every((number) => Number.isSafeInteger(number) && number >= 0)) throw invalidBackup('a number is out of range');
   if (latestVersion > versionMax) throw invalidBackup('its latest version is out of range');
   if (backup !== undefined && !(isTime(backup.timeMs) && Number.isSafeInteger(backup.version))) {
-    throw invalidBackup('its last backup has no time');
+    throw invalidBackup('the time or version of its last backup is invalid');
   }
   if (minDecryptionVersion < 1 || minDecryptionVersion > latestVersion || minEncryptionVersion > latestVersion) {
     throw invalidBackup('its minimum versions do not fit its versions');
@@ -56,7 +56,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
     const secretFits = hmacSecret.length === (type.materialIsHmacSecret ? 0 : hmacSecretBytes);
     const convergence = convergenceOf(record, numbered);
     if (version !== first + index) throw invalidBackup('a version is missing');
-    if (!isTime(createdMs)) throw invalidBackup(`version ${version} has no time`);
+    if (!isTime(createdMs)) throw invalidBackup(`the creation time of version ${version} is missing or invalid`);
     if (!fitsVersion(type, numbered) || !secretFits) throw invalidBackup(`version ${version} does not fit the key's type`);
     if (certificateChain !== undefined && (type.keyPair === undefined || !isStoredChain(certificateChain))) {
       throw invalidBackup(`version ${version} has an invalid certificate chain`);

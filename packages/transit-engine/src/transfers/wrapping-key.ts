@@ -18,8 +18,8 @@ export interface WrappingKeyPair {
 }
 
 /**
- * The mount's wrapping key: RSA of 4,096 bits, generated on first use on the thread pool and never changed. It is stored, so every node has
- * the same one; if several nodes generate one at the same time, only one is stored.
+ * The mount's wrapping key: RSA of 4,096 bits, generated on first use on the thread pool and never changed. The key is stored, so all nodes
+ * have the same key; if several nodes generate a key at the same time, only one of these keys is stored.
  */
 export class WrappingKey {
   readonly #store: Store;

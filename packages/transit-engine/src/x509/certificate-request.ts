@@ -122,7 +122,7 @@ const partsOf = (element: DerElement | undefined, tag: number): readonly DerElem
   (element?.tag === tag ? parseDerSequence(element.content) : undefined) ?? [];
 
 const constructedBit = 0x20;
-/** More levels than any valid request has. */
+/** Maximum depth: more levels than any valid request has. */
 const depthMax = 16;
 
 /** Whether the bytes that will be signed are DER at all levels, judging by their tags. */

@@ -6,7 +6,7 @@ import { newEngine } from '../fixtures.ts';
 
 const prefix = 'k/';
 
-/** A store with names only. If `waits`, each page waits until it is released, and shows the state at its request. */
+/** A store with names only. If `waits`, each page waits until it is released, and contains the state at the time of its request. */
 class NameStore {
   readonly there = new Set<string>();
   readonly waiting: (() => void)[] = [];
