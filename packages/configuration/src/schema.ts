@@ -161,7 +161,7 @@ export const configSchema = z.strictObject({
     .refine((raft) => raft.election_timeout >= 3 * raft.heartbeat, {
       message: 'election_timeout must be at least three times heartbeat',
     })
-    // Each compaction costs synced writes. If it freed next to nothing, every write would cause one.
+    // Each compaction costs synced writes. If a compaction freed next to nothing, every write would cause another one.
     .refine((raft) => raft.trailing_logs <= raft.snapshot_threshold / 2, {
       message: 'trailing_logs must be at most half of snapshot_threshold',
     })

@@ -2,15 +2,18 @@ import { TimeSlice } from './time-slice.ts';
 
 /** Limits on a JSON text, and the parser of its pieces. */
 export interface JsonRules {
-  /** Nesting of arrays and objects. */
+  /** Maximum depth of nested arrays and objects. */
   readonly depthMax: number;
-  /** Commas and opening brackets in the whole text. */
+  /** Maximum number of commas and opening brackets in the whole text. */
   readonly valuesMax: number;
-  /** Members of one object. The outermost object has depth 1. */
+  /** Maximum number of members of one object. The outermost object has depth 1. */
   membersMax(depth: number): number;
-  /** Values in one piece, at least 1. An empty container counts as one value. Default: {@link pieceValuesMax}. */
+  /** Maximum number of values in one piece, at least 1. An empty container counts as one value. Default: {@link pieceValuesMax}. */
   readonly pieceValuesMax?: number;
-  /** Characters of a container that is parsed as one piece; a container with a single value may be longer. Default: 64 KiB. */
+  /**
+   * Maximum length in characters of a container that is parsed as one piece; a container with a single value may be longer. Default: 64
+   * KiB.
+   */
   readonly pieceCharsMax?: number;
   /** `JSON.parse`, or a stricter parser. */
   parse(piece: string): unknown;
@@ -18,7 +21,7 @@ export interface JsonRules {
   refusal(reason: string): Error;
 }
 
-/** Values in one piece: a few milliseconds of work, even if every member has a new name. */
+/** Default maximum of values in one piece: a few milliseconds of work, even if every member has a new name. */
 export const pieceValuesMax = 500;
 /** Bounds the repeated scanning of nested containers: at each level of nesting, the container is scanned again, up to this length. */
 const pieceCharsMaxDefault = 64 * 1024;

@@ -18,7 +18,7 @@ describe('FairQueue', () => {
     expect(queue.take()).to.equal('a1');
   });
 
-  it('drops the newest item of the caller with the most items when it is full, which may be the new item', () => {
+  it('drops, when full, the newest item of the caller with the most items, which may be the item just added', () => {
     const queue = new FairQueue<string>(3);
     for (const item of ['a1', 'a2', 'a3']) expect(queue.add('a', item)).to.equal(undefined);
     expect(queue.add('b', 'b1')).to.equal('a3');

@@ -12,7 +12,7 @@ describe('inPieces', () => {
     expect(pieces).to.deep.equal([mebibyte]);
   });
 
-  it('hands over all bytes in order, and yields to the event loop between pieces', async () => {
+  it('passes all bytes in order, and yields to the event loop between pieces', async () => {
     const bytes = Uint8Array.from({ length: 3 * mebibyte + 5 }, (_, at) => at % 251);
     const hash = createHash('sha256');
     let pieces = 0;

@@ -4,7 +4,7 @@ export interface LogLimitOptions {
   readonly log: Logger;
   /** Monotonic, in milliseconds. */
   readonly nowMs: () => number;
-  /** At most one line of a kind in this interval; a minute by default. */
+  /** Interval in which at most one line of a kind is written; a minute by default. */
   readonly everyMs?: number;
 }
 

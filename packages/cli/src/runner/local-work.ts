@@ -15,19 +15,19 @@ export interface Recovery {
   readonly state: {
     readonly nodeId: number;
     readonly clusterId: string;
-    /** Term of the newest entry; undefined without the log. */
+    /** Term of the newest entry; undefined if the log was not read. */
     readonly term: number | undefined;
     readonly index: number;
     readonly commitIndex: number;
     readonly storedIndex: number;
-    /** Raft configuration; undefined without the log. */
+    /** Raft configuration; undefined if the log was not read. */
     readonly conf: object | undefined;
   };
   /** `node_id` of the node in the membership list. */
   readonly name: string | undefined;
-  /** The newest configuration on the disk contains the node, and no other node has reported its removal. */
+  /** Whether the newest configuration on the disk contains the node, and no other node has reported its removal. */
   readonly isMember: boolean;
-  /** Another node has reported that the disk was rolled back or copied (decision 72). */
+  /** Whether another node has reported that the disk was rolled back or copied (decision 72). */
   readonly isOvertaken: boolean;
   readonly records: number;
   /** The archive of `GET sys/storage/raft/snapshot`, but without a valid proof: the root key is not on the disk. */

@@ -5,7 +5,7 @@ import type { LocalWork } from './local-work.ts';
 /** Result of a command: its exit code, 0 if undefined. */
 export type CommandResult = Promise<number | undefined> | Promise<void> | number | undefined;
 
-/** commander calls it with the positional arguments, the options and the command. */
+/** The action of a command. commander calls it with the positional arguments, the options and the command. */
 type Action = (...args: unknown[]) => Promise<void>;
 
 /** Makes the actions of commands from handlers. The declaration of a command determines the argument types of its handler. */

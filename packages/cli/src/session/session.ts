@@ -14,7 +14,7 @@ export interface Session {
   readonly addresses: readonly string[];
   /** The calling token, if there is one. */
   readonly token: string | undefined;
-  /** The calling token comes from the environment, not from the token file. */
+  /** Whether the calling token comes from the environment, not from the token file. */
   readonly tokenFromEnvironment: boolean;
   /** File in which a login stores its token. */
   readonly tokenFile: string;
