@@ -92,12 +92,12 @@ export interface SnapshotSource {
  * opens a read snapshot of its durable state, at or above the index it offered.
  */
 export interface SnapshotTransfer {
-  /** Leader: streams to peers that ask from now on. */
+  /** On a leader: from now on streams to the peers that ask. */
   serve(source: SnapshotSource): void;
   /**
-   * Follower: streams a snapshot of `from`, at `meta.index` or above, into a new generation (state and an empty log) next to the current
-   * one. `done` receives what arrived once it is durable, or undefined if the stream failed, which ends nothing else. The returned function
-   * cancels the fetch; `done` is not called after that.
+   * On a follower: streams a snapshot of `from`, at `meta.index` or above, into a new generation (state and an empty log) next to the
+   * current one. `done` receives the description of the fetched snapshot once it is durable, or undefined if the stream failed; a failed
+   * stream ends nothing else. The returned function cancels the fetch; `done` is not called after that.
    */
   fetch(
     offer: { readonly from: NodeId; readonly meta: SnapshotMeta },

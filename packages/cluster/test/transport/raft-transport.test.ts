@@ -276,7 +276,7 @@ describe('Raft’s messages', () => {
     a.transport.members([memberAt(two, (await listen(two, b)).port)]);
     await meet(a, b);
     const large = append(1, 2, 5 * 2 ** 20);
-    expect(() => encodeBatch([large, large])).to.throw('A frame has at most');
+    expect(() => encodeBatch([large, large])).to.throw('The frame is longer than');
     a.transport.send([large, large]);
     await until(() => b.heard.filter(({ type }) => type === 'Append').length === 2);
     expect(b.heard).to.deep.equal([large, large]);

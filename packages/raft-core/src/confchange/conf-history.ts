@@ -2,7 +2,7 @@ import { invariant } from '../invariant.ts';
 import type { ConfState, LogIndex, NodeId } from '../types.ts';
 import { flawOf, membersOf } from './conf-state.ts';
 
-/** A configuration and the index of the entry that brought it. */
+/** A configuration and the index of its log entry. */
 export interface ConfAt {
   readonly index: LogIndex;
   readonly conf: ConfState;
@@ -33,7 +33,7 @@ export class ConfHistory {
     this.#confs.push({ index, conf });
   }
 
-  /** Drops the configurations of the entries from `index` on, which are superseded. Returns how many that rolls back. */
+  /** Drops the configurations of the superseded entries, from `index` on. Returns how many configurations were dropped. */
   truncate(index: LogIndex): number {
     const kept = this.#confs.filter((conf) => conf.index < index);
     invariant(kept.length > 0, 'the base is never rolled back', { index });
@@ -42,7 +42,7 @@ export class ConfHistory {
     return count;
   }
 
-  /** Replaces all configurations, as a snapshot replaces the whole log. */
+  /** Replaces all configurations, because a snapshot replaces the whole log. */
   install(base: ConfAt): void {
     this.#confs = [];
     this.append(base);

@@ -5,7 +5,7 @@ import { membersOf } from './conf-state.ts';
 /** Whether this node was removed from its cluster, as far as it knows. */
 export class Removal {
   readonly #id: NodeId;
-  /** The entry that removed it; infinity if an earlier incarnation was told. */
+  /** Index of the entry that removed it; infinity if another node told an earlier incarnation of the removal. */
   #at: LogIndex | undefined;
 
   constructor(id: NodeId, { wasTold }: { readonly wasTold: boolean }) {
@@ -13,7 +13,7 @@ export class Removal {
     this.#at = wasTold ? Number.POSITIVE_INFINITY : undefined;
   }
 
-  /** Returns whether this node is removed. That is final unless a later configuration names it again. */
+  /** Returns whether this node is removed. The removal is final unless a later configuration names the node again. */
   isInForce(newest: ConfAt): boolean {
     return this.#at !== undefined && !this.#isAddedBy(newest, this.#at);
   }
@@ -23,7 +23,8 @@ export class Removal {
   }
 
   /**
-   * Ends the removal once a later configuration that names this node is committed; a removal by a newer entry counts from its own commit.
+   * Ends the removal once a later configuration that names this node is committed; a removal by a newer entry counts once that entry is
+   * committed.
    */
   committed(conf: ConfAt): void {
     if (this.#at !== undefined && this.#isAddedBy(conf, this.#at)) this.#at = undefined;

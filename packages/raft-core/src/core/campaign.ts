@@ -14,7 +14,7 @@ const soleMemberTimeouts = 10;
 export class Campaign {
   readonly #state: RaftState;
   #tally = new Tally();
-  /** Why voters refused in the current round: `split` while every refusal was only because the vote went to another candidate. */
+  /** Why voters refused in the current round; `split` if every refusal so far was only because the vote went to another candidate. */
   #refusals: 'none' | 'split' | 'other' = 'none';
   /** The previous leader started the current round by transferring its leadership. */
   #byTransfer = false;
@@ -30,7 +30,7 @@ export class Campaign {
   setStalled(forMs: number): void {
     const { role, confs, id, limits } = this.#state;
     this.#stalled = forMs > limits.electionMs;
-    // The sole member never steps down for another node, only so that no caller is left without an answer.
+    // The sole member steps down only so that its callers get an answer: no other node could lead instead.
     const patienceMs = isSoleMember(confs, id) ? soleMemberTimeouts * limits.electionMs : limits.electionMs;
     if (role === 'leader' && forMs > patienceMs) this.#state.stepDown();
   }
@@ -39,7 +39,7 @@ export class Campaign {
   tick(): void {
     const { role, clock, nowMs, confs, id, durableTerm, term, fitness } = this.#state;
     if (role === 'leader') return;
-    // Until the ballot is durable, no vote is requested; a new ballot would only be written after it.
+    // No vote is requested until the ballot is durable. A new ballot would only wait for this one to be written.
     if (role === 'candidate' && durableTerm < term) return;
     const isAlone = role === 'follower' && isSoleMember(confs, id);
     if (!isAlone && !clock.isDue(nowMs)) return;
@@ -96,7 +96,10 @@ export class Campaign {
     this.#count();
   }
 
-  /** A leader has given up its lease and transfers leadership: no pre-vote, and voters do not refuse for having heard it. */
+  /**
+   * Campaigns because a leader has given up its lease and transfers leadership: without a pre-vote, and voters that heard that leader
+   * recently do not refuse.
+   */
   onTimeoutNow({ from, term, lastIndex, lastTerm }: TimeoutNow): void {
     const state = this.#state;
     if (term < state.term || state.role === 'leader') return;
@@ -133,7 +136,7 @@ export class Campaign {
     this.#count();
   }
 
-  /** The permission to ignore a leader heard recently, which a transfer gives, is valid for this one attempt. */
+  /** A transfer permits voters to ignore a leader heard recently. The permission is valid for this one campaign. */
   #campaign({ byTransfer }: { readonly byTransfer: boolean }): void {
     this.#state.becomeCandidate();
     this.#tally = new Tally();
@@ -153,8 +156,8 @@ export class Campaign {
   }
 
   /**
-   * A split vote is no reason against this candidate, so it retries soon instead of losing a whole election timeout. After any other
-   * refusal the next round would be refused too, so the wait is that of a new campaign.
+   * A split vote says nothing against this candidate, so it retries soon instead of losing a whole election timeout. After any other
+   * refusal the next round would probably be refused too, so the node waits as long as before a new campaign.
    */
   #refused({ votedElsewhere }: { readonly votedElsewhere: boolean }): void {
     const { clock, nowMs, observe } = this.#state;
@@ -176,13 +179,13 @@ export class Campaign {
     else state.becomeLeader({ byTransfer: this.#byTransfer });
   }
 
-  /** A leader counts as having heard a leader, itself. */
+  /** A leader counts as having heard a leader: itself. */
   #refusalByTime(): 'leader heard' | 'after start' | undefined {
     const { role, clock, nowMs } = this.#state;
     return role === 'leader' ? 'leader heard' : clock.refusal(nowMs);
   }
 
-  /** Lets even a sealed voter campaign, because perhaps no other node can bring the end of this log to the others. */
+  /** Lets even a sealed voter campaign, because perhaps only this node has the last entries of its log. */
   #refusedShorterLog({ type, from }: VoteRequest): void {
     const { observe, confs, fitness, id, nowMs, limits } = this.#state;
     observe('vote refused: longer log');

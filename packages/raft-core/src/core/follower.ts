@@ -34,7 +34,8 @@ export class Follower {
   }
 
   /**
-   * Handles the end of the requested snapshot stream. If the log has overtaken the snapshot, installing it would drop acknowledged entries.
+   * Handles the end of the requested snapshot stream. If the log has grown past the snapshot meanwhile, installing the snapshot would drop
+   * acknowledged entries.
    */
   snapshotReceived(meta: SnapshotMeta | undefined): boolean {
     const state = this.#state;
@@ -73,8 +74,8 @@ export class Follower {
   }
 
   /**
-   * @throws LogDamage if the leader commits an entry that this log lacks: a leader reports to each node no more than that node has
-   * acknowledged
+   * @throws LogDamage if the leader commits an entry that this log lacks: a leader never sends a node a commit index above what that node
+   * has acknowledged
    */
   #onHeartbeat(message: MessageOf<'Heartbeat'>): void {
     const { lastIndex } = this.#state.log;
@@ -97,7 +98,7 @@ export class Follower {
     }
     if (verdict.kind === 'meets' && verdict.missing.length > 0 && !state.replicated.hasRoom) {
       state.observe('entries not taken: no room');
-      // No answer: the leader's window fills up, and then it sends only the empty Append that follows a heartbeat.
+      // No answer: the leader's window fills up, and then the leader sends only the empty Append that follows a heartbeat.
       state.commitTo(Math.min(commit, verdict.match - verdict.missing.length));
       return;
     }

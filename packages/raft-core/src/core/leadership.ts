@@ -35,7 +35,7 @@ export class Leadership {
   #fitness: Fitness;
   /** Until this time a sealed leader only transfers its leadership. */
   #resignMs: number | undefined;
-  /** An unfit leader tries to transfer once per reason: each target that does not take over costs a pause. */
+  /** An unfit leader tries to transfer leadership once per reason, because proposals are refused during each attempt. */
   #transferTried = false;
 
   constructor(
@@ -83,7 +83,7 @@ export class Leadership {
     this.#isDue = true;
   }
 
-  /** Returns the index that a quorum has stored. This node counts with its `stableIndex` only, and only if it is a voter. */
+  /** Returns the index that a quorum has stored. This node counts only up to its `stableIndex`, and only if it is a voter. */
   quorumMatch(stableIndex: LogIndex): LogIndex {
     return quorumValue(this.#conf, (id) => (id === this.#node.id ? stableIndex : (this.#replication.peer(id)?.match ?? 0)));
   }
@@ -127,7 +127,7 @@ export class Leadership {
       this.#node.observe('stale answer ignored: session');
       return;
     }
-    // Even if it refuses, the peer still followed this leader when it sent it.
+    // Even a refusal shows that the peer still followed this leader when it answered.
     peer.heardMs = nowMs;
     if ('round' in answer) this.#answeredRound(peer, answer.round);
     if (answer.type === 'HeartbeatResp') {
@@ -176,8 +176,9 @@ export class Leadership {
   }
 
   /**
-   * Returns whether this leader holds a lease: no other node can have been elected, because a quorum answered a round that was sent
-   * recently enough that each of its nodes still refuses its vote to others. The leader itself counts as asked now, if it is a voter.
+   * Returns whether this leader holds a lease. Then no other node can have been elected: a quorum has answered a round that was sent so
+   * recently that each node of the quorum still refuses to vote for others. The leader itself, if it is a voter, counts as if it answered a
+   * round sent now.
    */
   holdsLease(nowMs: number): boolean {
     const { limits, observe, id: own } = this.#node;
@@ -206,7 +207,7 @@ export class Leadership {
     return true;
   }
 
-  /** Tells a voter with the whole log to take over, as this leader steps down. */
+  /** Tells a voter that has the whole log to campaign, because this leader steps down. */
   resign(): void {
     const { lastIndex } = this.#node.log;
     const successor = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
@@ -215,7 +216,7 @@ export class Leadership {
     this.#timeoutNow(successor);
   }
 
-  /** Sends the commit index to all peers, to each as far as its log is known to match. */
+  /** Sends each peer the commit index, at most up to the entry where the peer's log is known to match. */
   announceCommit(nowMs: number): void {
     this.#beginRound({ nowMs, isTimed: false });
   }
@@ -298,7 +299,7 @@ export class Leadership {
     this.#transfer.abort();
   }
 
-  /** Transfers leadership from a leader that should not lead to the first fit voter that has the whole log. */
+  /** If this leader should not lead, transfers leadership to the first fit voter that has the whole log. */
   #transferIfUnfit(nowMs: number): void {
     if (this.#fitness === 'fit' || this.#transferTried || this.#transfer.target !== undefined) return;
     const { lastIndex } = this.#node.log;
@@ -308,7 +309,7 @@ export class Leadership {
     else this.#transferTried = true;
   }
 
-  /** Returns the peers that could lead: voters of the configuration that will stay. */
+  /** Returns the peers that could lead: the voters that remain once a joint configuration is left. */
   #candidates(): Progress[] {
     return this.#conf.voters.flatMap((id) => this.#replication.peer(id) ?? []);
   }

@@ -55,7 +55,7 @@ export class LinearizableReads {
     }
   }
 
-  /** Sends what this leader has confirmed to the nodes that asked. */
+  /** Answers the nodes whose reads this leader has confirmed. */
   confirmed(confirmed: readonly ConfirmedRead[]): void {
     const { id, reads } = this.#state;
     for (const { asker, request, index } of confirmed) {

@@ -26,7 +26,7 @@ export class Membership {
     return { accepted: true, index, term };
   }
 
-  /** Leaves a joint configuration once it is committed, also one that a previous leader proposed. */
+  /** Leaves a joint configuration once it is committed, even if a previous leader proposed it. */
   leaveJoint(): void {
     const { leadership, confs, commitIndex, observe } = this.#state;
     const { index, conf } = confs.newest;

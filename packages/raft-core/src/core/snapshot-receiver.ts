@@ -10,8 +10,8 @@ export interface Offer {
 }
 
 /**
- * Decides about a snapshot: `committed` if everything in it is committed here; `held` if its last entry is in the log, which then keeps its
- * tail; otherwise `needed`, and it has to replace the log.
+ * Decides about a snapshot: `committed` if everything in it is committed here; `held` if the log has the snapshot's last entry, so the log
+ * keeps its tail; otherwise `needed`: the snapshot has to replace the log.
  */
 export function judgeSnapshot(log: LogView, commitIndex: LogIndex, meta: SnapshotMeta): 'committed' | 'held' | 'needed' {
   if (meta.index <= commitIndex) return 'committed';
@@ -31,7 +31,7 @@ export class SnapshotReceiver {
     return this.#toFetch !== undefined || this.#toInstall !== undefined;
   }
 
-  /** Notes an offer. One stream runs at a time; a repeated offer is the leader asking for progress. */
+  /** Notes an offer. One stream runs at a time; a repeated offer only asks for progress. */
   offered(offer: Offer): void {
     const isInstalling = this.#toInstall !== undefined || this.#installingSeq !== undefined;
     if (this.#fetching !== undefined || isInstalling) return;

@@ -43,7 +43,7 @@ export interface Envelope {
   readonly to: NodeId;
   readonly session: number;
   readonly vouches: boolean;
-  /** The node's own term, unless a pre-vote asks for the one after it. */
+  /** The node's own term; in a pre-vote, the term after it. */
   readonly term?: Term;
 }
 
@@ -243,7 +243,7 @@ export class RaftState {
     const conf = this.replicated.commit(index);
     this.#leadership?.committed({ from, to: index });
     if (this.#leadership === undefined || conf === undefined || isVoter(conf, this.id)) return;
-    // Thesis §4.2.2: until now it led a cluster of which it is no longer a voter.
+    // Thesis §4.2.2: until this commit the node led a cluster in which it no longer had a vote.
     this.observe('removed leader stepped down');
     this.#leadership.announceCommit(this.#nowMs);
     this.#leadership.resign();

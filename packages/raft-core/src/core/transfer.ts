@@ -22,7 +22,7 @@ export class Transfer {
     this.#target = { id, untilMs, told: false };
   }
 
-  /** Returns whether to tell the target now, once, because it has the whole log. */
+  /** Returns true once, when the target has the whole log and must be told to campaign. */
   tell(match: LogIndex, lastIndex: LogIndex): boolean {
     const target = this.#target;
     if (target === undefined || target.told || match < lastIndex) return false;

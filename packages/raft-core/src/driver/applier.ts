@@ -43,8 +43,8 @@ export class Applier<Result> {
     return this.#next === this.#queue.length;
   }
   /**
-   * Whether few enough bytes wait for a flush to apply ahead of the stable log. No flush starts while the state is ahead, so a log that is
-   * always slow must be allowed to catch up now and then.
+   * Whether so few bytes are unflushed that entries may be applied ahead of the stable log. No flush starts while the state is ahead, so a
+   * log that is always slow must be allowed to catch up now and then.
    */
   get hasRoomAhead(): boolean {
     return this.#unflushedBytes < this.#unflushedBytesMax / 4;
@@ -99,8 +99,8 @@ export class Applier<Result> {
   }
 
   /**
-   * Starts a flush if there is anything to flush and none is under way. A flush writes everything applied, so it waits until the log has
-   * that on disk, up to `stableIndex`. The caller calls `note` unless there was an error.
+   * Starts a flush if there is anything to flush and none is under way. A flush writes everything applied, so it waits until the log on
+   * disk, which ends at `stableIndex`, has all of that too. The caller calls `note` unless there was an error.
    */
   flush(
     { stableIndex, clock }: { readonly stableIndex: LogIndex; readonly clock: Clock },

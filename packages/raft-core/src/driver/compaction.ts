@@ -6,7 +6,8 @@ import type { DriverLimits } from './limits.ts';
 /** Resolution at which bytes are located in the log. */
 const STEP_BYTES = 2 ** 18;
 /**
- * Minimum gain of a compaction, as a fraction of what makes one due: each costs syncs, and lagging peers would move its end at every flush.
+ * Minimum amount that a compaction deletes, as a fraction of the amount that makes one due. Each compaction costs syncs, and lagging peers
+ * would otherwise permit a small one at every flush.
  */
 const WORTH = 1 / 10;
 
@@ -22,7 +23,7 @@ export class Compaction {
 
   constructor(limits: DriverLimits, { base, lastIndex, bytes, flushedIndex }: StoredLog) {
     this.#limits = limits;
-    // Entries that are not flushed are applied in this incarnation, and counted then. Of the others only the sum is known.
+    // Unflushed entries are counted when this incarnation applies them. Of the flushed ones only the total is known.
     const flushed = Math.max(0, flushedIndex - base.index);
     this.#bytes = lastIndex === base.index ? 0 : (bytes * flushed) / (lastIndex - base.index);
     const steps = Math.min(flushed, Math.floor(this.#bytes / STEP_BYTES));
@@ -73,7 +74,7 @@ export class Compaction {
     this.#positions = [{ index, bytes: kept.length === 0 ? this.#bytes : this.#bytesUpTo(index) }, ...kept];
   }
 
-  /** Approximate: the bytes up to the last position before it. */
+  /** Returns approximately the bytes up to `index`: those up to the last known position at or below it. */
   #bytesUpTo(index: LogIndex): number {
     return this.#positions.findLast((position) => position.index <= index)?.bytes ?? 0;
   }

@@ -221,7 +221,7 @@ export class Driver<Result> {
     });
   }
 
-  /** Takes in the end of an effect of a port. */
+  /** Handles the completion of a port's effect. */
   #finished(error: Error | undefined, note: () => void): void {
     this.#enter(() => {
       if (error !== undefined) throw error;
@@ -233,7 +233,7 @@ export class Driver<Result> {
   #turn(): void {
     if (this.#stopping !== undefined && this.#windDown(this.#stopping)) return;
     this.#takeInput();
-    // After the input, which may already satisfy a deadline that a stalled event loop is late for.
+    // Deadlines are checked after the input: if the event loop stalled, the waiting input may already have met them.
     const nowMs = this.#clock.now();
     const { logStalledMs, hasRoomAhead } = this.#effects;
     this.#core.setStalled(logStalledMs);

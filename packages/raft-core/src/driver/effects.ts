@@ -15,9 +15,9 @@ export interface EffectsParts<Result> {
   readonly options: Pick<DriverOptions, 'onConfiguration' | 'onConfCommitted' | 'onRemoved'>;
   readonly proposals: Proposals<Result>;
   readonly reads: Reads;
-  /** Takes in the end of an effect of a port; an event-loop turn follows. */
+  /** Handles the completion of a port's effect; an event-loop turn follows. */
   readonly finished: Finished;
-  /** Takes in something that happened; an event-loop turn follows. */
+  /** Handles an event; an event-loop turn follows. */
   readonly input: (note: () => void) => void;
 }
 
@@ -51,7 +51,7 @@ export class Effects<Result> {
   get flushedIndex(): LogIndex {
     return this.#applier.flushedIndex;
   }
-  /** Whether little enough waits for a flush to apply entries ahead of the stable log. */
+  /** Whether so few bytes are unflushed that entries may be applied ahead of the stable log. */
   get hasRoomAhead(): boolean {
     return this.#applier.hasRoomAhead;
   }

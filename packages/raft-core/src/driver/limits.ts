@@ -1,24 +1,27 @@
 import { type RaftLimits, raftLimits } from '../core/contract/limits.ts';
 
 export interface DriverLimits extends RaftLimits {
-  /** Limit of proposals taken and not yet answered. */
+  /** Maximum number of proposals taken but not yet answered. */
   readonly inFlightMax: number;
   /** Longest time to apply entries without checking for new input. */
   readonly applyChunkMs: number;
   readonly tickMs: number;
   /** While a write to the log takes longer than this, committed entries are applied before it ends. */
   readonly applyAheadAfterMs: number;
-  /** Limit of bytes applied in memory and not yet flushed; applying waits above it. */
+  /** Maximum bytes applied in memory but not yet flushed; above it, applying waits for a flush. */
   readonly unflushedBytesMax: number;
-  /** Limit of payload bytes of one read of old entries. */
+  /** Maximum payload bytes of one read of old entries. */
   readonly logReadBytesMax: number;
-  /** The log is compacted when it holds more flushed entries than this, or more bytes of them... */
+  /** The log is compacted when it holds more flushed entries than this, or more than `compactAfterBytes` of them. */
   readonly compactAfterEntries: number;
   readonly compactAfterBytes: number;
-  /** ...down to this many, for followers that lag a little... */
+  /** Compaction keeps this many entries, or `keepTrailingBytes` of them, for followers that lag a little. */
   readonly keepTrailingEntries: number;
   readonly keepTrailingBytes: number;
-  /** ...or to the slowest peer that is active or being sent a snapshot, as long as that keeps no more than these. */
+  /**
+   * Compaction keeps more, but at most this many entries and `keepForPeersBytes`, for the slowest peer that is active or being sent a
+   * snapshot.
+   */
   readonly keepForPeersEntries: number;
   readonly keepForPeersBytes: number;
   /** How long a learner must keep up before it is promoted. */

@@ -5,7 +5,7 @@ import { Compaction } from './compaction.ts';
 import type { DriverLimits } from './limits.ts';
 import { Writes } from './writes.ts';
 
-/** Takes in the end of an effect of a port: an error stops the node, otherwise `note` is called and a turn follows. */
+/** Handles the completion of a port's effect: an error stops the node, otherwise `note` is called and a turn follows. */
 export type Finished = (error: Error | undefined, note: () => void) => void;
 
 export interface LogWorkParts {
@@ -48,7 +48,7 @@ export class LogWork {
     return this.#writes.typicalMs(this.#parts.clock.now());
   }
 
-  /** Starts a write. The batch `seq` is durable with it, unless it is `partial`: then more of the batch follows. */
+  /** Starts a write. Once it is durable, so is the batch `seq`, unless the write is `partial`: then more of the batch follows. */
   write(write: LogWrite, seq: number, { partial = false }: { readonly partial?: boolean } = {}): void {
     const { log, clock, core, finished } = this.#parts;
     this.#writes.begin(seq, clock.now());
@@ -82,7 +82,7 @@ export class LogWork {
     if (request !== undefined) this.#read(request);
   }
 
-  /** Notes that a snapshot replaced the log up to `index`, and the entries that were still to be read. */
+  /** Notes that a snapshot replaced the log up to `index`, including the entries that were still to be read. */
   installed(index: LogIndex): void {
     this.#nextToApply = undefined;
     this.#compaction.noteBase(index);

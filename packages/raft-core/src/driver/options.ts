@@ -39,7 +39,7 @@ export interface DriverOptions {
   readonly fitness?: Fitness;
   /** This node was told earlier that it is no longer a member. */
   readonly removed?: boolean;
-  /** Returns the entry that removed this id, according to the state. A sender with such an id is told. */
+  /** Returns the entry that removed this id, according to the state. A sender with a removed id is told of its removal. */
   removedAt?(id: NodeId): LogIndex | undefined;
   /** Returns whether the disk has room for more log entries; true by default. Called in each turn. */
   hasRoom?(): boolean;

@@ -46,8 +46,8 @@ export interface DriverStatus {
   readonly leader: NodeId;
   readonly lastIndex: LogIndex;
   readonly commitIndex: LogIndex;
-  /** Applied in memory: what reads see. */
+  /** Index applied in memory, which reads see. */
   readonly appliedIndex: LogIndex;
-  /** On disk: where a restart begins to apply. */
+  /** Index flushed to disk, after which a restart begins to apply. */
   readonly flushedIndex: LogIndex;
 }

@@ -6,7 +6,7 @@ import type { ProposalOutcome, RefusalReason } from './outcome.ts';
 export type ProposalDone<Result, Reason = RefusalReason> = (outcome: ProposalOutcome<Result, Reason>) => void;
 
 interface Queued<Result> {
-  /** Passes it to the core. Returns its position in the log, or the refusal. */
+  /** Passes the proposal to the core. Returns its position in the log, or the refusal. */
   readonly submit: () => ProposeResult<() => void>;
   readonly done: ProposalDone<Result>;
 }

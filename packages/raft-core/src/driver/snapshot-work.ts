@@ -4,8 +4,8 @@ import type { SnapshotTransfer } from '../ports.ts';
 import type { SnapshotMeta } from '../types.ts';
 
 /**
- * Snapshots on a follower: one stream at a time, in parallel with everything else; then the installation, for which everything else must
- * have ended and before which the driver begins nothing new.
+ * Snapshots on a follower. One stream runs at a time, in parallel with everything else. The installation then waits until everything else
+ * has ended, and the driver begins nothing new before the installation.
  */
 export class SnapshotWork {
   readonly #port: SnapshotTransfer | undefined;

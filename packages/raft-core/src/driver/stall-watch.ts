@@ -4,8 +4,8 @@ import type { Fitness } from '../types.ts';
 const hangTimeouts = 3;
 
 /**
- * Decides when a state store counts as hanging. Its node then takes no proposals, refuses reads that would wait for entries to be
- * applied, and transfers the leadership to a fit voter. Without one it stays the leader and goes on when the store does.
+ * Decides when a state store counts as hanging. Its node then takes no proposals, refuses reads that would wait for entries to be applied,
+ * and transfers the leadership to a fit voter. Without a fit voter the node stays the leader and continues when the store works again.
  */
 export class StallWatch {
   readonly #limitMs: number;

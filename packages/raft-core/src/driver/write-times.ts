@@ -3,8 +3,8 @@ const windowMs = 15_000;
 const samplesMax = 256;
 
 /**
- * Recent times of the log's disk for one sync, without the time that a write waited for the previous one. Writes that waited together share
- * one sync and count once: all but the first would seem to have taken no time.
+ * Recent durations of single syncs on the log's disk, without the time that a write waited for the previous one. Writes that share one sync
+ * count once, because all but the first would seem to have taken no time.
  */
 export class WriteTimes {
   readonly #samples: { readonly endMs: number; readonly tookMs: number }[] = [];

@@ -91,9 +91,9 @@ export class LogView {
   }
 
   /**
-   * Drops the entries from `index` on, which conflict with the leader's; the entries that follow supersede them. They stay on disk until
-   * then, but the acknowledgement of a write under way must not count for an index that now has another entry. Returns whether a write
-   * under way is affected.
+   * Drops the entries from `index` on, which conflict with the leader's. They stay on disk until the leader's entries supersede them. The
+   * acknowledgement of a write under way must not count for an index that has another entry by then. Returns whether a write under way is
+   * affected.
    */
   truncate(index: LogIndex): boolean {
     invariant(index > this.#base.index && index <= this.lastIndex, 'superseded entries are in the log', {

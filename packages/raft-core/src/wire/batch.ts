@@ -16,7 +16,7 @@ export function encodeBatch(messages: readonly Message[]): Uint8Array {
   const [only] = frames;
   if (only !== undefined && frames.length === 1) return only;
   const size = frames.reduce((sum, { length }) => sum + 4 + length, 2);
-  if (size > frameBytesMax) throw new CodecError(`A frame has at most ${frameBytesMax} bytes.`);
+  if (size > frameBytesMax) throw new CodecError(`The frame is longer than ${frameBytesMax} bytes.`);
   const writer = new ByteWriter(size);
   writer.u8(WIRE_VERSION).u8(BATCH);
   for (const frame of frames) writer.u32(frame.length).raw(frame);
@@ -26,7 +26,7 @@ export function encodeBatch(messages: readonly Message[]): Uint8Array {
 /** Decodes a frame of one or many messages. Entry data are views of it. @throws CodecError */
 export function decodeBatch(frame: Uint8Array): readonly Message[] {
   if (frame[1] !== BATCH) return [decodeMessage(frame)];
-  if (frame.length > frameBytesMax) throw new CodecError(`A frame has at most ${frameBytesMax} bytes.`);
+  if (frame.length > frameBytesMax) throw new CodecError(`The frame is longer than ${frameBytesMax} bytes.`);
   const reader = new ByteReader(frame);
   if (reader.u8() !== WIRE_VERSION) throw new CodecError('The version of the frame is unknown.');
   reader.u8();

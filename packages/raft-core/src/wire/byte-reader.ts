@@ -24,7 +24,7 @@ export class ByteReader {
 
   flag(): boolean {
     const value = this.u8();
-    if (value > 1) throw new CodecError('A flag is 0 or 1.');
+    if (value > 1) throw new CodecError('A flag is neither 0 nor 1.');
     return value === 1;
   }
 
@@ -51,7 +51,7 @@ export class ByteReader {
     const characters = this.raw(this.u8());
     let text = '';
     for (const code of characters) {
-      if (code > 0x7f) throw new CodecError('A name is ASCII.');
+      if (code > 0x7f) throw new CodecError('A name is not ASCII.');
       text += String.fromCharCode(code);
     }
     return text;

@@ -29,7 +29,8 @@ export class ByteWriter {
 
   /** @throws CodecError for anything but an integer from 0 to 2^48 - 1 */
   u48(value: number): this {
-    if (!Number.isInteger(value) || value < 0 || value >= 2 ** 48) throw new CodecError(`A field is below 2^48, not ${value}.`);
+    if (!Number.isInteger(value) || value < 0 || value >= 2 ** 48)
+      throw new CodecError(`A field is not an integer from 0 to 2^48 - 1: ${value}.`);
     this.#view.setUint16(this.#offset, value / 2 ** 32);
     this.#view.setUint32(this.#offset + 2, value % 2 ** 32);
     this.#offset += 6;
@@ -44,11 +45,11 @@ export class ByteWriter {
 
   /** @throws CodecError for more than 255 characters, or one beyond ASCII */
   ascii(text: string): this {
-    if (text.length > 255) throw new CodecError('A name has at most 255 characters.');
+    if (text.length > 255) throw new CodecError('A name is longer than 255 characters.');
     this.u8(text.length);
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i);
-      if (code > 0x7f) throw new CodecError('A name is ASCII.');
+      if (code > 0x7f) throw new CodecError('A name is not ASCII.');
       this.u8(code);
     }
     return this;

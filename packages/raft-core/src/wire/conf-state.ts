@@ -26,7 +26,7 @@ export function confOfJson(json: unknown): ConfState {
   const [voters, votersOutgoing, learners, learnersNext] = LISTS.map((list) => ids(fields[list]));
   const { autoLeave } = fields;
   if (!voters || !votersOutgoing || !learners || !learnersNext) throw new CodecError('A list of members is missing.');
-  if (typeof autoLeave !== 'boolean') throw new CodecError('autoLeave is true or false.');
+  if (typeof autoLeave !== 'boolean') throw new CodecError('autoLeave is neither true nor false.');
   const conf = { voters, votersOutgoing, learners, learnersNext, autoLeave, context: unhex(fields['context']) };
   const flaw = flawOf(conf);
   if (flaw !== undefined) throw new CodecError(`The configuration is ill-formed: ${flaw}.`);
@@ -34,14 +34,14 @@ export function confOfJson(json: unknown): ConfState {
 }
 
 function ids(value: unknown): NodeId[] {
-  if (!Array.isArray(value)) throw new CodecError('Members are a list.');
+  if (!Array.isArray(value)) throw new CodecError('The members are not a list.');
   return value.map((id: unknown) => {
-    if (typeof id !== 'number') throw new CodecError('A member is a number.');
+    if (typeof id !== 'number') throw new CodecError('The id of a member is not a number.');
     return id;
   });
 }
 
 function unhex(value: unknown): Uint8Array {
-  if (typeof value !== 'string' || !/^(?:[0-9a-f]{2})*$/.test(value)) throw new CodecError('context is lower-case hex.');
+  if (typeof value !== 'string' || !/^(?:[0-9a-f]{2})*$/.test(value)) throw new CodecError('context is not lower-case hex.');
   return Uint8Array.from({ length: value.length / 2 }, (_, i) => Number.parseInt(value.slice(2 * i, 2 * i + 2), 16));
 }

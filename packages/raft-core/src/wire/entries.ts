@@ -34,7 +34,8 @@ export function readEntries(
   let before = prevTerm;
   for (let index = prevIndex + 1; index <= prevIndex + count; index++) {
     const term = reader.u48();
-    if (term < before || term > leaderTerm) throw new CodecError(`The term of entry ${index} does not follow.`);
+    if (term < before || term > leaderTerm)
+      throw new CodecError(`The term of entry ${index} is lower than the term before it or higher than the leader's.`);
     before = term;
     const type = types[reader.u8()];
     if (type === undefined) throw new CodecError(`The type of entry ${index} is unknown.`);

@@ -8,20 +8,20 @@ export function encodeJson(value: unknown): Uint8Array {
 
 /** @throws CodecError unless the bytes are a JSON object in ASCII */
 export function decodeJson(bytes: Uint8Array): unknown {
-  if (bytes.some((byte) => byte > 0x7f)) throw new CodecError('A configuration is ASCII.');
+  if (bytes.some((byte) => byte > 0x7f)) throw new CodecError('The JSON data is not ASCII.');
   const json = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
   try {
     return JSON.parse(json);
   } catch {
-    throw new CodecError('A configuration is JSON.');
+    throw new CodecError('The data is not JSON.');
   }
 }
 
 /** Returns the fields of an object that has exactly these. @throws CodecError */
 export function fieldsOf(value: unknown, names: readonly string[]): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) throw new CodecError('A configuration is an object.');
+  if (typeof value !== 'object' || value === null) throw new CodecError('The data is not a JSON object.');
   const fields: Record<string, unknown> = { ...value };
   if (Object.keys(fields).sort().join() !== [...names].sort().join())
-    throw new CodecError('An object has exactly its own fields.');
+    throw new CodecError('A field of the object is missing or unknown.');
   return fields;
 }

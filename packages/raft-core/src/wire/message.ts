@@ -107,13 +107,13 @@ function writeRequests(writer: ByteWriter, requests: readonly ReadRequest[]): By
  * @throws CodecError for any other bytes; nothing is allocated in proportion to a number that the frame merely claims
  */
 export function decodeMessage(frame: Uint8Array): Message {
-  if (frame.length > frameBytesMax) throw new CodecError(`A frame has at most ${frameBytesMax} bytes.`);
+  if (frame.length > frameBytesMax) throw new CodecError(`The frame is longer than ${frameBytesMax} bytes.`);
   const reader = new ByteReader(frame);
   if (reader.u8() !== WIRE_VERSION) throw new CodecError('The version of the frame is unknown.');
   const type = types.get(reader.u8());
   if (type === undefined) throw new CodecError('The type of the message is unknown.');
   const [from, to, term, session] = [reader.u48(), reader.u48(), reader.u48(), reader.u48()];
-  if (from === 0 || to === 0) throw new CodecError('A message goes from one node to another.');
+  if (from === 0 || to === 0) throw new CodecError('The sender or receiver of the message is 0.');
   const message = readFields(reader, type, { from, to, term, clusterId: reader.ascii(), session });
   reader.end();
   return message;

@@ -15,13 +15,13 @@ export function decodeSnapshotMeta(bytes: Uint8Array): SnapshotMeta {
   if (fields['version'] !== FORMAT_VERSION) throw new CodecError('The version of the snapshot is unknown.');
   const [index, term, confIndex] = [fields['index'], fields['term'], fields['confIndex']].map(position);
   if (index === undefined || term === undefined || confIndex === undefined) throw new CodecError('A position is missing.');
-  if (confIndex > index) throw new CodecError('The configuration of a snapshot is not newer than the snapshot.');
+  if (confIndex > index) throw new CodecError('The configuration is newer than its snapshot.');
   return { index, term, confIndex, conf: confOfJson(fields['conf']) };
 }
 
 function position(value: unknown): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value >= 2 ** 48) {
-    throw new CodecError('An index or a term is a whole number below 2^48.');
+    throw new CodecError('An index or a term is not a whole number below 2^48.');
   }
   return value;
 }

@@ -12,7 +12,7 @@ export const wireVersions: WireVersions = { oldest: 1, newest: 1 };
 
 /**
  * Returns the version in which two nodes talk, agreed when they connect: the newest that both know. Undefined if they have none in common:
- * then neither hears the other.
+ * then neither reads the other's messages.
  */
 export function commonVersion(one: WireVersions, other: WireVersions): number | undefined {
   const newest = Math.min(one.newest, other.newest);

@@ -32,13 +32,13 @@ describe('changeConf', () => {
     },
     { name: 'removes one voter at once', from: conf([1, 2, 3]), by: change(...to('none', 1)), expected: conf([2, 3]) },
     {
-      name: 'replaces a voter by a joint configuration, since one in and one out are two',
+      name: 'replaces a voter through a joint configuration, since one voter added and one removed are two changes',
       from: conf([1, 2, 3]),
       by: change(...to('none', 3), ...to('voter', 4)),
       expected: conf([1, 2, 4], { votersOutgoing: [1, 2, 3], autoLeave: true }),
     },
     {
-      name: 'keeps a demoted voter in the outgoing half until that ends',
+      name: 'keeps a demoted voter in the outgoing half until that half is gone',
       from: conf([1, 2, 3]),
       by: change(...to('learner', 2, 5), ...to('none', 3), ...to('voter', 4)),
       expected: joint,
@@ -56,7 +56,7 @@ describe('changeConf', () => {
       expected: conf([1], { context: Uint8Array.of(7) }),
     },
     {
-      name: 'stays joint until it is told to leave, on request',
+      name: 'stays joint until it is told to leave, if that was requested',
       from: conf([1]),
       by: { kind: 'change' as const, members: to('voter', 2, 3), autoLeave: false },
       expected: conf([1, 2, 3], { votersOutgoing: [1] }),

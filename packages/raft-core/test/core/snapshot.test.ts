@@ -152,7 +152,7 @@ describe('snapshots', () => {
     expect(three.core.status().lastIndex).to.equal(1);
   });
 
-  it('one of a later term than its offer makes that term durable first', () => {
+  it('a snapshot of a later term than its offer makes that term durable first', () => {
     const { cluster, three } = behind();
     const meta = { index: 9, term: 4, conf: confOf([1, 2, 3]), confIndex: 0 };
     cluster.passes = () => false;

@@ -30,7 +30,7 @@ describe('Compaction', () => {
       peers: [peer({ match: 120 })],
       expected: 120,
     },
-    { name: 'keeps no more than that for any peer', flushedIndex: 150, peers: [peer({ match: 5 })], expected: 70 },
+    { name: 'keeps no more entries than the limit for any peer', flushedIndex: 150, peers: [peer({ match: 5 })], expected: 70 },
     { name: 'ignores an inactive peer', flushedIndex: 150, peers: [peer({ match: 120, active: false })], expected: 140 },
     {
       name: 'keeps the entries that follow a snapshot under way, even for an inactive peer',
@@ -69,7 +69,7 @@ describe('Compaction', () => {
     expect(subject.target({ baseIndex: target, flushedIndex: 1_000, peers: none })).to.equal(undefined);
   });
 
-  it('counts unflushed ones among them when they are applied, and not twice', () => {
+  it('counts the unflushed bytes of that log when they are applied, and only once', () => {
     const subject = compaction(byBytes, { lastIndex: 16, bytes: 16 * 2 ** 20, flushedIndex: 8 });
     expect(subject.target({ baseIndex: 0, flushedIndex: 8, peers: none })).to.equal(undefined);
     subject.applied({ index: 9, term: 1, type: 'normal', data: mebibyte });
@@ -79,7 +79,7 @@ describe('Compaction', () => {
     expect(subject.target({ baseIndex: 0, flushedIndex: 11, peers: none })).to.equal(8);
   });
 
-  it('keeps no more bytes than that for any peer', () => {
+  it('keeps no more bytes than the limit for any peer', () => {
     const subject = compaction(byBytes);
     for (let index = 1; index <= 12; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
     const slow = (match: number) => () => [peer({ match })];
@@ -130,7 +130,7 @@ describe('Compaction', () => {
       expect(found).to.deep.equal(Array(10).fill(2));
     });
 
-    it('runs at every entry if a tenth of the kept entries is none', () => {
+    it('runs at every entry if a tenth of the kept entries rounds to zero', () => {
       expect(steps({ compactAfterEntries: 5, keepTrailingEntries: 5 }, { flushes: 20, behind: 8, bytes: 1 })).to.deep.equal(
         Array(12).fill(1),
       );

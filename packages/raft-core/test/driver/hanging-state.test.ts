@@ -88,7 +88,7 @@ describe('Driver, where the state store hangs', () => {
     ).to.include('applied');
   });
 
-  it('a leader stays whose flushes are slow but end, as while its database compacts', () => {
+  it('a leader stays leader if its flushes are slow but end, as during a compaction of its database', () => {
     const { trio, hanging } = trioWith({ flushMs: 2_000 });
     const leader = trio.leader();
     const { term } = leader.driver.status();
@@ -101,7 +101,7 @@ describe('Driver, where the state store hangs', () => {
     expect(leader.driver.status()).to.include({ role: 'leader', term });
   });
 
-  it('a leader stays whose flush takes long while little waits for it', () => {
+  it('a leader stays leader if a flush takes long while few bytes wait for it', () => {
     const { trio, hanging } = trioWith({ flushMs: 20_000 });
     const leader = trio.leader();
     hanging.add(leader.id);

@@ -304,7 +304,7 @@ describe('Driver, snapshots', () => {
     return { trio, leader, late };
   }
 
-  it('bring a node up to date that the log no longer reaches, and the log continues from there', () => {
+  it('bring a node up to date when the log no longer reaches back to it, and the log continues from there', () => {
     const { trio, leader, late } = behind();
     trio.passes = () => true;
     trio.clock.runUntil(() => writtenBy(late).length === 40, 200_000);

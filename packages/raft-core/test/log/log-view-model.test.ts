@@ -22,7 +22,7 @@ class Model {
   at(index: number): Entry | undefined {
     return this.entries[index - this.base - 1];
   }
-  /** Returns up to which entry the current log is on disk, from the base without a gap. */
+  /** Returns the last entry of the current log up to which the disk holds it without a gap. */
   get stable(): number {
     let stable = this.base;
     while (stable < this.last && this.disk.find(({ index }) => index === stable + 1)?.term === this.at(stable + 1)?.term)
@@ -95,7 +95,7 @@ describe('LogView, against a plain model of log and disk', () => {
     );
   });
 
-  it('clips an acknowledgement to what still holds: a late one for an overwritten entry does not count', () => {
+  it('limits an acknowledgement to the entries that are still in the log: a late one for an overwritten entry does not count', () => {
     const log = new LogView({ base: { index: 0, term: 0 }, lastIndex: 0, terms: [] });
     const entry = (index: number, term: number): Entry => ({ term, index, type: 'normal', data: new Uint8Array(1) });
     for (const index of [1, 2, 3]) log.push(entry(index, 1));

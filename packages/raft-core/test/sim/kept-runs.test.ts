@@ -16,7 +16,7 @@ const seeds = [3, 17, 42].flatMap((seed) =>
   })),
 );
 
-/** The second stream is present, and draws nothing. */
+/** The second random stream is present, but no fault is drawn from it. */
 const silent = (config: SimConfig): SimConfig => ({ ...config, extra: { seed: 7, flushMsMax: 0, schedule: [] } });
 
 describe('faults of the second random stream', () => {

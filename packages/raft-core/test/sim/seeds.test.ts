@@ -7,14 +7,14 @@ import { Coverage, configOf, extraCoverageEvents, runSimulation, type SimConfig,
 const EVENTS = 10_000;
 const FIXED = 300;
 const FRESH = 600;
-/** Within this many seeds every event is met that the extra faults are for; the rarest occurs in one of fifty. */
+/** Within this many seeds, every event that the extra faults aim at is met; the rarest occurs in one seed of fifty. */
 const EXTRA_MAX = 800;
 /** Some histories are too hard to order within the budget; more than a few would be a hole in the check. */
 const UNDECIDED_MAX = 0.02;
 
 /**
- * The driver is slower and more real, the core alone faster: half of the seeds each. Half of those have the extra faults, if they are
- * enabled.
+ * Half of the seeds run the driver, which is slower and closer to the product; the other half run the core alone, which is faster. Half of
+ * each have the extra faults, if these are enabled.
  */
 function* bothProfiles(first: number, count: number, { extra }: { readonly extra: boolean }): Generator<Job> {
   for (let seed = first; seed < first + count; seed++) {
@@ -64,7 +64,7 @@ describe('the simulator', () => {
     expect(undecided / seeds).to.be.below(UNDECIDED_MAX + 0.03);
   }).timeout(1_800_000);
 
-  it('finds nothing in fixed seeds with the extra faults, played until every event of these is met', async () => {
+  it('finds nothing in fixed seeds with the extra faults, played until every event of these faults is met', async () => {
     let failed: Outcome | undefined;
     const isMet = (): boolean => extraCoverageEvents.every((event) => (coverage.counts().get(event) ?? 0) > 0);
     const jobs = seedsFrom(1, EXTRA_MAX, { profile: 'core', events: EVENTS, extra: true });

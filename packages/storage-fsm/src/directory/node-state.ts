@@ -161,7 +161,7 @@ function encodeState(state: NodeState): string {
   return JSON.stringify({ ...state, base: { ...state.base, conf: { ...conf, context } } });
 }
 
-/** The checksum has shown that the text is what `encodeState` wrote. */
+/** The checksum has shown that the JSON is what `encodeState` wrote. */
 function decodeState(text: string): NodeState {
   type StoredConf = Omit<ConfState, 'context'> & { readonly context: string };
   const state = JSON.parse(text) as Omit<NodeState, 'base'> & {

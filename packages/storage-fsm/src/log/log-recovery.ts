@@ -128,7 +128,7 @@ class Replay {
   }
 
   add({ term, index, type, data, offset, bytes }: LogRecord, { header, path }: SegmentFile): void {
-    // The first record that is kept, or one that supersedes all kept before it: the entry before it was dropped.
+    // This is the first record that is kept, or one that supersedes all records kept before it, so the entry before it was dropped.
     if (this.#view === undefined || index < this.#view.firstIndex) this.#view = new LogView({ index: index - 1, term: 0 });
     const termBefore = this.#view.termAt(index - 1);
     if (termBefore === undefined || termBefore > term)
@@ -147,7 +147,7 @@ class Replay {
     if (view.firstIndex > base.index + 1) throw damaged(path, `does not reach back to entry ${base.index + 1}`);
     for (const { index, term } of [base, mark])
       if ((view.at(index)?.term ?? term) !== term)
-        throw damaged(path, `holds a different entry ${index} than the one stored last`);
+        throw damaged(path, `holds entry ${index} with a different term from the one recorded in node.state`);
     if ((view.termAt(view.lastIndex) ?? 0) > term)
       throw damaged(path, `holds an entry of a later term than ${term}, the newest term that this node knows`);
     view.dropUpTo(base);

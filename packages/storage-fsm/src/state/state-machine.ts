@@ -248,7 +248,10 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     return { outcome: effect === 'conflict' ? 'conflict' : 'committed', index };
   }
 
-  /** Staged values do not count as written: they were encrypted before. The swap takes over the count of the state they come from. */
+  /**
+   * Staged values do not count as written, because they were encrypted before the backup. The swap raises the count to that of the restored
+   * state.
+   */
   #applyRestore(step: RestoreStep, index: LogIndex): CommitResult {
     const effect = applyRestoreStep(step, this.#records.spaces);
     if (effect === 'conflict') return { ...this.#applyNothing(index), outcome: 'conflict' };

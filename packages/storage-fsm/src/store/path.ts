@@ -24,8 +24,8 @@ export function comparePaths(a: string, b: string): number {
 }
 
 /**
- * Returns the exclusive upper bound of all texts that begin with `prefix`, by their UTF-8 bytes. Undefined when there is none: every text
- * that sorts after `prefix` begins with it.
+ * Returns the exclusive upper bound of all strings that begin with `prefix`, by their UTF-8 bytes. Undefined if there is no bound, because
+ * every string that sorts after `prefix` begins with it.
  */
 export function prefixUpperBound(prefix: string): string | undefined {
   let end = prefix.length;

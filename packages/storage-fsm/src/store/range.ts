@@ -16,7 +16,7 @@ export interface PendingRow {
   readonly revision: number;
 }
 
-/** @throws TypeError for a limit that is not a positive integer or text that is not well-formed: a bug in the calling code */
+/** @throws TypeError for a limit that is not a positive integer or a string that is not well-formed: a bug in the calling code */
 export function checkQuery({ prefix, after = '', limit = pageRecordsMax }: RangeQuery): void {
   if (!Number.isInteger(limit) || limit < 1) throw new TypeError('the limit of a range must be a positive integer');
   if (!prefix.isWellFormed() || !after.isWellFormed()) throw new TypeError('the prefix or start of a range is not well-formed');

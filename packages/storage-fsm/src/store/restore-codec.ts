@@ -11,18 +11,18 @@ export const restoreFormat = 2;
 const kinds = { stage: 1, swap: 2, abandon: 3, sweep: 4 } as const;
 const countMax = 2 ** 48 - 1;
 
-/** Returns whether the text can name a restore attempt: 1 to 64 letters, digits and hyphens. */
+/** Returns whether the string can name a restore attempt: 1 to 64 letters, digits and hyphens. */
 const isAttempt = (id: string): boolean => /^[0-9A-Za-z-]{1,64}$/.test(id);
 
-/** Returns whether the text can be a prefix of paths to keep. The empty prefix cannot: it would keep everything. */
+/** Returns whether the string can be a prefix of paths to keep. The empty prefix cannot: it would keep everything. */
 const isPrefix = (prefix: string): boolean =>
   prefix !== '' && prefix.length <= 1024 && prefix.isWellFormed() && !/\p{Cc}/u.test(prefix);
 
 /**
  * Encodes a step as `format u8 | kind u8` and, by kind: stage `attempt | chunk u32 | records u32 | { path, length u32, value }`;
  * swap `attempt | records u48 | digest (32) | values written u48 | kept prefixes u16 | { prefix }`; abandon `attempt`;
- * sweep `names u32 | { name }`. Integers are big-endian, texts `length u16 | UTF-8`.
- * @throws TypeError for an invalid text or count: a bug in the calling code
+ * sweep `names u32 | { name }`. Integers are big-endian, strings `length u16 | UTF-8`.
+ * @throws TypeError for an invalid string or count: a bug in the calling code
  */
 export function encodeRestoreStep(step: RestoreStep): Buffer {
   const fault = faultOf(step);

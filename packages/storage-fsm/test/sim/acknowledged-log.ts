@@ -64,7 +64,7 @@ export class AcknowledgedLog implements DurableLog {
     this.#installing = undefined;
   }
 
-  /** Replaces the known content by what a new start has found. @throws Violation when acknowledged content is missing */
+  /** Replaces the expected content by the content that a new start has found. @throws Violation when acknowledged content is missing */
   reopened({ hardState, base, incarnation }: LogStart, found: readonly Entry[]): void {
     const before = this.#incarnation;
     holds('every start has a later incarnation', incarnation > before, () => ({ id: this.nodeId, incarnation, before }));

@@ -19,7 +19,7 @@ export class HeapDevices {
     this.#error = error;
   }
 
-  /** Ends a failure. A storage that has already met it stays closed. */
+  /** Ends the failure of the disk. A storage that has already met the failure stays closed. */
   mend(): void {
     this.#error = undefined;
   }

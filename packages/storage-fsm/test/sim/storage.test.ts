@@ -56,7 +56,7 @@ describe('the simulator with the real log and state machine', () => {
 
   for (const [seed, what] of [
     [2_600_777, 'a list is read from a disk that has just failed'],
-    [3_700_428, 'a disk fails to which only an incoming snapshot writes'],
+    [3_700_428, 'a disk fails while only an incoming snapshot is written to it'],
     [30_000_459, 'configurations are applied again after one that added a node'],
   ] as const)
     it(`finds nothing in a run in which ${what}`, async () => {

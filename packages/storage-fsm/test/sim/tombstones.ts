@@ -9,8 +9,9 @@ interface Known {
 }
 
 /**
- * The nodes that a node's committed entries have removed from the cluster. Removals are permanent, so this does not go back when the state
- * does. But an entry that is applied again after a crash must not be compared with the members of a later configuration.
+ * The nodes that a node's committed entries have removed from the cluster. Removals are permanent, so a tombstone stays even when the state
+ * returns to an earlier index. But an entry that is applied again after a crash must not be compared with the members of a later
+ * configuration.
  */
 export class Tombstones {
   #known: Known;
@@ -34,7 +35,7 @@ export class Tombstones {
     return Buffer.from(JSON.stringify(this.#known));
   }
 
-  /** Takes over the tombstones that another node sent with its state. */
+  /** Replaces the tombstones by those that another node sent with its state, if these are newer. */
   received(bytes: Uint8Array): void {
     const sent: Known = JSON.parse(Buffer.from(bytes).toString());
     if (sent.confIndex > this.#known.confIndex) this.#known = sent;

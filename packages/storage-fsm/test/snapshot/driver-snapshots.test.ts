@@ -30,7 +30,7 @@ const base: SnapshotMeta = {
   conf: { voters: [...ids], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false, context: Buffer.alloc(0) },
 };
 const limits = {
-  electionMs: 3_000, // a slow disk makes no other leader
+  electionMs: 3_000, // long enough that a slow disk does not cause an election
   heartbeatMs: 50,
   tickMs: 10,
   leaseMs: 0,

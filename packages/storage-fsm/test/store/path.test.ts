@@ -65,7 +65,7 @@ describe('prefixUpperBound', () => {
     expect(prefixUpperBound(`${'a'.repeat(1_000_000)}b`)).to.equal(`${'a'.repeat(1_000_000)}c`);
   });
 
-  it('separates the texts that begin with the prefix from the texts that sort after them', () =>
+  it('separates the strings that begin with the prefix from the strings that sort after them', () =>
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }),

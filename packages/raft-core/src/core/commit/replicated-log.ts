@@ -66,7 +66,7 @@ export class ReplicatedLog {
   get commitOnDisk(): LogIndex {
     return this.#commit.onDisk(this.view.stableIndex);
   }
-  /** Durable in the state machine. */
+  /** Index of the last entry that is durable in the state machine. */
   get appliedIndex(): LogIndex {
     return this.#applied;
   }
@@ -90,8 +90,8 @@ export class ReplicatedLog {
   }
 
   /**
-   * Whether this node has memory and disk for more entries. Only committed entries count for the memory: they leave it as the state is
-   * flushed, whereas uncommitted entries may need more entries to become committed.
+   * Whether this node has memory and disk for more entries. Only committed entries count against the memory limit, because flushing the
+   * state releases them. Uncommitted entries may need further entries before they commit.
    */
   get hasRoom(): boolean {
     return this.#hasRoom && (this.view.memoryBytes < this.#memoryBytesMax || this.#committedBytes < this.#memoryBytesMax);
@@ -111,13 +111,13 @@ export class ReplicatedLog {
     }
   }
 
-  /** Puts a configuration in force. That is the newest one in the log, committed or not (thesis §4.1). */
+  /** Puts a configuration in force: always the newest one in the log, committed or not (thesis §4.1). */
   configure(conf: ConfAt): void {
     this.confs.append(conf);
     this.#events.push({ type: 'confChanged', ...conf });
   }
 
-  /** Commits everything up to `to`. Returns the configuration in force if this commits it. */
+  /** Commits everything up to `to`. Returns the configuration in force if this call commits its entry. */
   commit(to: LogIndex): ConfState | undefined {
     invariant(to <= this.view.lastIndex, 'committed entries are in the log', { index: to, lastIndex: this.view.lastIndex });
     const from = this.commitIndex;

@@ -1,22 +1,22 @@
 import { invariant } from '../../invariant.ts';
 
 export interface RaftLimits {
-  /** Limit of payload bytes accepted and not yet committed. */
+  /** Maximum payload bytes accepted but not yet committed. */
   readonly uncommittedBytesMax: number;
   /**
-   * Limit of payload bytes of committed entries that are not yet in both the log and the state on this node's disk. Above it a leader takes
+   * Maximum payload bytes of committed entries that are not yet in both the log and the state on this node's disk. Above it a leader takes
    * no proposals and a follower no entries, so that a hanging state store does not fill the memory.
    */
   readonly memoryBytesMax: number;
-  /** Limit of payload bytes of one entry. */
+  /** Maximum payload bytes of one entry. */
   readonly entryBytesMax: number;
-  /** Limit of payload bytes of the committed entries in one `Ready`. */
+  /** Maximum payload bytes of the committed entries in one `Ready`. */
   readonly committedBytesMax: number;
-  /** Limit of payload bytes of one Append; a larger entry is sent alone. */
+  /** Maximum payload bytes of one Append; a larger entry is sent alone. */
   readonly messageBytesMax: number;
-  /** Limit of Appends sent to one peer and not answered. */
+  /** Maximum number of unanswered Appends to one peer. */
   readonly inflightMessagesMax: number;
-  /** Limit of payload bytes sent to one peer and not answered. */
+  /** Maximum payload bytes of the unanswered Appends to one peer. */
   readonly inflightBytesMax: number;
   readonly heartbeatMs: number;
   /** Minimum time for which a node trusts a leader after its last message. */
@@ -26,7 +26,7 @@ export interface RaftLimits {
    * sooner.
    */
   readonly electionJitterMs: number;
-  /** How long an answered round backs lease reads; 0 turns lease reads off. */
+  /** How long a heartbeat round that a quorum answered permits lease reads; 0 turns lease reads off. */
   readonly leaseMs: number;
 }
 

@@ -2,7 +2,7 @@ import type { Message, Term } from '../../types.ts';
 
 interface Posted {
   readonly message: Message;
-  /** The term in which the node posted it; a pre-vote asks for the term after it. */
+  /** The node's term when it posted the message; a pre-vote asks for the term after that. */
   readonly term: Term;
   readonly vouches: boolean;
 }

@@ -38,7 +38,7 @@ export interface LogReadRequest {
   readonly hi: LogIndex;
 }
 
-/** News for the node around the core; no action on it is needed for safety. */
+/** Notifications for the code around the core; safety does not depend on any reaction to them. */
 export type CoreEvent =
   /** The configuration in force: at the start, when its entry is appended, and again when it is rolled back. */
   | { readonly type: 'confChanged'; readonly index: LogIndex; readonly conf: ConfState }
@@ -56,7 +56,10 @@ export interface Ready {
   readonly readLog: readonly LogReadRequest[];
   /** May be sent at once, in parallel with the write. */
   readonly immediate: readonly Message[];
-  /** The commit index, if it is newer than any handed out before: a hint for the next start, stored when that costs nothing. */
+  /**
+   * The commit index, if it has risen since it was last handed out. It is a hint for the next start, stored with another write at no extra
+   * cost.
+   */
   readonly commitHint?: LogIndex;
   /** Present when the term or vote changed; must be durable before the entries of this batch. */
   readonly hardState?: HardState;
@@ -161,7 +164,8 @@ export interface RaftCore {
   /** Notes that the connection to this peer broke. */
   unreachable(id: NodeId): void;
   /**
-   * Leader: notes that the stream to this peer ended. For `ok` nothing follows: the peer itself reports once it has installed the snapshot.
+   * On a leader: notes that the snapshot stream to this peer ended. `ok` changes nothing, because the peer itself reports once it has
+   * installed the snapshot.
    */
   snapshotResult(id: NodeId, ok: boolean): void;
   /**

@@ -3,7 +3,7 @@ import { Xorshift32 } from './xorshift.ts';
 
 /**
  * The promises that this node has made by time, in ms of its own clock. They are not counted in ticks: an event-loop turn may come much
- * later than the one before, and a count would let a promise end early on which another node's lease rests.
+ * later than the one before, and a count of ticks could then end a promise too early, although another node's lease relies on it.
  */
 export class ElectionClock {
   readonly #limits: Pick<RaftLimits, 'electionMs' | 'electionJitterMs'>;
@@ -50,7 +50,7 @@ export class ElectionClock {
     return nowMs >= this.#deadlineMs;
   }
 
-  /** Returns why this node gives no vote now. A transfer, which the leader itself started, overrides that. */
+  /** Returns why this node gives no vote now. A transfer, which the leader itself started, overrides the refusal. */
   refusal(nowMs: number): 'leader heard' | 'after start' | undefined {
     const { electionMs } = this.#limits;
     if (nowMs < this.#heardMs + electionMs) return 'leader heard';

@@ -12,9 +12,9 @@ import type { LogIndex, NodeId, Term } from '../../types.ts';
 export const isSoleMember = (confs: ConfHistory, id: NodeId): boolean => confs.everyone().every((member) => member === id);
 
 /**
- * Returns whether a node may campaign. A voter may. So may, without counting itself, a node that lost its vote by an entry that it does not
- * know to be committed (thesis §4.2.2): perhaps no other node has that entry, and then this log is the longest and this node refuses
- * everyone.
+ * Returns whether a node may campaign. Voters may. A node that lost its vote by an entry that it does not know to be committed may too, but
+ * does not count itself (thesis §4.2.2). If no other node has that entry, this log is the longest, and this node would refuse every other
+ * candidate.
  */
 export function mayCampaign(confs: ConfHistory, id: NodeId, commitIndex: LogIndex): boolean {
   const { index, conf } = confs.newest;
@@ -26,8 +26,8 @@ export const isUpToDate = (candidate: Position, own: Position): boolean =>
   candidate.term > own.term || (candidate.term === own.term && candidate.index >= own.index);
 
 /**
- * §5.2, §5.4.1: returns whether this node would vote for the candidate: one candidate per term, with a log that has everything this one
- * has. For a pre-vote (thesis §9.6) the answer is that of a real vote in the requested term; a later term has no vote yet.
+ * §5.2, §5.4.1: returns whether this node would vote for the candidate: one candidate per term, whose log lacks nothing that this log has.
+ * A pre-vote (thesis §9.6) is answered like a real vote in the requested term; in a later term this node has not voted yet.
  */
 export function wouldGrant(
   ask: { readonly term: Term; readonly from: NodeId; readonly log: Position },

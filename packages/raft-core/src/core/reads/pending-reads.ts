@@ -18,7 +18,7 @@ export class PendingReads {
     this.#forwarded.set(ctx, untilMs);
   }
 
-  /** Returns whether this read still waits for the leader, and stops waiting for it. */
+  /** Stops waiting for the leader's answer to this read. Returns whether the read was still waiting. */
   answered(ctx: number): boolean {
     return this.#forwarded.delete(ctx);
   }

@@ -3,15 +3,16 @@ import type { LogView } from '../../log/log-view.ts';
 import type { Entry, LogIndex, Term } from '../../types.ts';
 
 export type AppendVerdict =
-  /** The entries are committed here already: nothing to do, and everything up to the commit index is held. */
+  /** The entries are already committed here. Nothing is left to do: the log holds everything up to the commit index. */
   | { readonly kind: 'committed' }
   | { readonly kind: 'mismatch'; readonly hintIndex: LogIndex; readonly hintTerm: Term }
   /** `missing` are the entries that the log lacks; the first one supersedes everything from its index on. */
   | { readonly kind: 'meets'; readonly match: LogIndex; readonly missing: readonly Entry[] };
 
 /**
- * Judges an Append as a follower (Raft §5.3). It acknowledges the last entry that the message shows, never its own last entry, which may
- * come from another leader. Entries that match stay, also those beyond the message: a delayed, shorter message does not contradict them.
+ * Judges an Append as a follower (Raft §5.3). The follower acknowledges the last entry that the message shows, never its own last entry,
+ * which may come from another leader. Entries that match stay, and so do entries after the message's last one: a delayed, shorter message
+ * does not contradict them.
  */
 export function receiveAppend(
   log: LogView,
@@ -25,7 +26,8 @@ export function receiveAppend(
   }
   if (prevIndex < commitIndex) return { kind: 'committed' };
   if (!log.holds({ index: prevIndex, term: prevTerm })) {
-    // Our last entry with at most the leader's `prevTerm` may match; entries of later terms cannot (at most one probe per term).
+    // Entries of later terms than the leader's `prevTerm` cannot match, so the hint is the last entry before them. The leader then needs at
+    // most one probe per term.
     const hintIndex = Math.max(commitIndex, log.lastAtMost({ index: prevIndex, term: prevTerm }));
     return { kind: 'mismatch', hintIndex, hintTerm: log.termAt(hintIndex) };
   }

@@ -32,7 +32,8 @@ export class Progress {
   /** The newest heartbeat round that the peer has answered, and when that round was sent. */
   #round = { number: 0, sentAtMs: Number.NEGATIVE_INFINITY };
   /**
-   * The peer is no longer a member and only has to learn that: the entry that removed it, and the deadline once that entry is committed.
+   * Set while the peer is no longer a member and only has to learn that: the entry that removed it and, once that entry is committed, the
+   * deadline.
    */
   leaving: { readonly confIndex: LogIndex; untilMs: number | undefined } | undefined;
 
@@ -107,7 +108,7 @@ export class Progress {
 
   /**
    * Notes that the logs do not match at `prevIndex`; they may match at `candidate`. Returns false for a stale rejection: a later
-   * acknowledgement or probe has overtaken the message.
+   * acknowledgement or probe has made it obsolete.
    */
   rejected(prevIndex: LogIndex, candidate: LogIndex): boolean {
     if (this.#state === 'snapshot' || prevIndex <= this.#match) return false;

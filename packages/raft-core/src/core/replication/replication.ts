@@ -59,8 +59,8 @@ export class Replication {
   }
 
   /**
-   * Begins a round: sends a heartbeat to every peer, with the commit index as far as the peer's log is known to match, and permits the next
-   * probe.
+   * Begins a round: sends a heartbeat to every peer and permits the next probe. The heartbeat carries the commit index, at most up to the
+   * entry where the peer's log is known to match.
    */
   heartbeat(round: number, { isTimed, nowMs }: { readonly isTimed: boolean; readonly nowMs: number }): void {
     for (const peer of this.#peers) {
@@ -80,7 +80,7 @@ export class Replication {
     for (const peer of this.#peers) this.#replicateTo(peer, round, nowMs);
   }
 
-  /** Handles the answer to a heartbeat: asks a peer that should have acknowledged more for its position, even through a full window. */
+  /** Handles the answer to a heartbeat. If the peer should have acknowledged more, asks for its position, even when its window is full. */
   nudge(peer: Progress, round: number): void {
     const { log, observe } = this.#node;
     if (!peer.mayNudge || peer.state !== 'replicate' || peer.readingFrom !== undefined || peer.match >= log.lastIndex) return;

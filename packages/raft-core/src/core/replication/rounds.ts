@@ -29,7 +29,7 @@ export class Rounds {
     return this.#newest;
   }
 
-  /** A round older than those kept was sent too long ago to back a lease, but still confirms reads of earlier rounds. */
+  /** A round that is no longer kept is too old to back a lease, but an answer to it still confirms the reads of earlier rounds. */
   find(number: number): Round | undefined {
     if (number <= 0 || number > this.#newest) return undefined;
     return this.#recent[number - (this.#recent[0]?.number ?? 0)] ?? { number, sentAtMs: Number.NEGATIVE_INFINITY };

@@ -1,7 +1,7 @@
 import { Fingerprints } from './fingerprints.ts';
 import { Column, Level } from './level.ts';
 
-/** A state as integers from 0 to 2^16 - 1, between one and 2^16 - 1 of them. States are equal if the same can happen from both. */
+/** A state: a sequence of 1 to 2^16 - 1 integers, each from 0 to 2^16 - 1. Two states are equal if the same can happen from both. */
 export type State = readonly number[];
 
 /** States and the transitions from each. */
@@ -22,7 +22,7 @@ export interface Exploration {
   readonly depth: number;
   /** New states by depth. */
   readonly byDepth: readonly number[];
-  /** The transitions that lead to it. */
+  /** `choices`: the transitions that lead to the failure. */
   readonly failure?: { readonly choices: readonly number[]; readonly message: string };
 }
 
@@ -33,8 +33,8 @@ interface Origins {
 }
 
 /**
- * Takes every transition from every state up to a depth, breadth first, so that a failure has the fewest choices. States with a known
- * fingerprint are not continued from. Of the last depth only the fingerprints are kept.
+ * Takes every transition from every state up to a depth, breadth first, so that a failure has the fewest choices. A state whose fingerprint
+ * is known is not explored again. Of the last depth, only the fingerprints are kept.
  */
 export function explore(
   system: System,

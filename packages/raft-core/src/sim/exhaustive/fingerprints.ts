@@ -9,7 +9,7 @@ const FILLED_MAX = 0.75;
  * 2^65, if fingerprints are random: 3 in 10,000 for a hundred million.
  */
 export class Fingerprints {
-  /** Open addressing with linear probing, two halves a slot; an empty slot is 0, 0. */
+  /** Open addressing with linear probing, two 32-bit halves per slot; an empty slot is 0, 0. */
   #slots = new Uint32Array(2 * SLOTS_AT_FIRST);
   #size = 0;
   readonly #print: [high: number, low: number] = [0, 0];

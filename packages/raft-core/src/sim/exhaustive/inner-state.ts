@@ -12,10 +12,10 @@ export interface Turn {
 }
 
 /**
- * The part of a core's state that is not visible but decides its behavior, derived from its inputs and outputs: two cores that look the
- * same and agree in this behave the same from then on. It leaves out what all cores have in common once their effects are carried out: a
- * probe is always paused, a window always reaches the end of the log, a peer has always been sent the commit index as far as its log is
- * known to match.
+ * The part of a core's state that is not visible but decides its behavior, derived from its inputs and outputs: two cores with equal
+ * visible and equal inner states behave the same from then on. The inner state leaves out what all cores have in common once their effects
+ * are carried out: a probe is always paused, a window always reaches the end of the log, a peer has always been sent the commit index as
+ * far as its log is known to match.
  */
 export class InnerState {
   readonly #limits: RaftLimits;
@@ -77,7 +77,7 @@ export class InnerState {
     this.#retriesSinceMs = undefined;
   }
 
-  /** Judges a refusal as the core does: only a round of nothing but split votes shortens the wait. */
+  /** Judges a refusal as the core does: a round shortens the wait only if every refusal in it was a split vote. */
   #noteRefusal({ before, message, sent, nowMs }: Turn): void {
     if (sent.some(({ type }) => type === 'Vote')) this.#refusals = 'none';
     const isRefusal = message?.type === 'VoteResp' && message.reject && message.forTerm === before.term;

@@ -28,8 +28,9 @@ export interface LocalStep {
 }
 
 /**
- * The states of single cores, by number. A core's behavior depends only on its own inputs, so a cluster has few such states in all its
- * orders. Each step is played once, from the core's beginning because a core cannot be copied, and looked up afterwards.
+ * The states of single cores, by number. A core's behavior depends only on its own inputs, so a cluster has few such states, in whatever
+ * order messages arrive. Each step is played once and looked up afterwards. It is played from the core's beginning, because a core cannot
+ * be copied.
  */
 export class LocalStates {
   readonly inputs = new Numbering<Input>((input) => {
@@ -71,7 +72,7 @@ export class LocalStates {
     return step;
   }
 
-  /** Returns the state of the node that has this one's name after the renaming, after the same inputs under the other names. */
+  /** Returns the renamed state: that of the node with the new name, after the same inputs under their new names. */
   renamed(state: number, renaming: Renaming): number {
     const { inputs, view } = this.#at(state);
     return this.#played(

@@ -8,7 +8,7 @@ import { HISTORY, insert, NODES, numberAt, PASSES, PROPOSALS } from './small-sta
 
 export interface SmallClusterOptions {
   readonly nodes: number;
-  /** Limit of terms: time does not pass for a node that could start a later one. */
+  /** Highest term: time does not pass for a node that could start a later one. */
   readonly termMax: Term;
   /** Limit of client entries. */
   readonly proposalsMax: number;
@@ -31,9 +31,9 @@ export class SmallCluster implements System {
   readonly #histories = new Numbering<History>(({ leaders, committed }) => {
     return JSON.stringify([[...leaders].sort(([a], [b]) => a - b), committed]);
   });
-  /** Adds the nodes' current state to the history, whose rules were checked then. */
+  /** The checked states of the nodes, each with the number of the resulting history. */
   readonly #checked = new Map<number, number>();
-  /** Sequences of numbers by number, each its last element added to the sequence before it. */
+  /** Numbers of sequences: a sequence is stored as its last element and the number of the sequence before that element. */
   readonly #rows = new Map<number, number>();
   /** The inputs that are not messages come first. */
   readonly #pass: number;

@@ -5,13 +5,14 @@ import { Raft } from '../../core/raft.ts';
 import type { Entry, HardState, LogIndex, Message, NodeId, Term } from '../../types.ts';
 import { InnerState } from './inner-state.ts';
 
-/** Later than the time after a start in which a node gives no vote. */
+/** By this time a started node gives votes again. */
 const BEGIN_MS = 1_000;
 /** Two steps exceed an election timeout; a leader survives one step without an answer, and sends within it. */
 const PASS_MS = 1_000;
 const LEADER_PASS_MS = 500;
 /**
- * The same for all nodes, otherwise they could not exchange names. None of its random parts is 0, so every timeout takes the second step.
+ * All nodes use this seed: with different seeds they could not exchange names. None of its random parts is 0, so every timeout takes the
+ * second step.
  */
 export const jitterSeed = 2;
 

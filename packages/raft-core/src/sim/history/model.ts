@@ -5,7 +5,7 @@ import type { Answer, Operation, Request } from './operation.ts';
  * path in a tree of all known lists.
  */
 export class Values {
-  /** From (list, value) to the list extended by that value. List 0 is empty. */
+  /** Maps (list, value) to the list extended by that value. List 0 is empty. */
   readonly #longer = new Map<string, number>();
   readonly #lengths = [0];
   /** The longest list that any client read. Lists only grow, so every list on the way to it is a prefix of it. */

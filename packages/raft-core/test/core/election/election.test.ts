@@ -87,7 +87,7 @@ describe('elections', () => {
     expect(cluster.node(1).observed.has('grant from a lagging node')).to.equal(true);
   });
 
-  it('an answer to a pre-vote is not a vote, and one to an earlier campaign does not count later', () => {
+  it('an answer to a pre-vote is not a vote, and an answer to an earlier campaign does not count in a later one', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.passes = ({ type }) => type !== 'Vote';
     const { core } = cluster.node(1);

@@ -62,7 +62,7 @@ describe('three cores', () => {
     });
   }
 
-  it('are found to commit too early if a follower’s commit index exceeds what it was shown', async () => {
+  it('are found to commit too early if a follower’s commit index exceeds the entries that it was shown', async () => {
     const mutant = mutants.find((each) => each.name === "a heartbeat sends a commit index above the peer's match");
     if (mutant === undefined) throw new Error('no such fault');
     const { folder, folders } = copyWith(mutant);

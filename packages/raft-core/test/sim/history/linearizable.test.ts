@@ -17,11 +17,11 @@ const verdict = (kind: KeyKind, history: readonly Operation[], stepsMax = 100_00
 describe('checkLinearizable', () => {
   for (const [name, kind, history] of [
     ['nothing', 'register', []],
-    ['a read of what was never written', 'register', [read([0], 1, 2)]],
+    ['a read before any write', 'register', [read([0], 1, 2)]],
     ['a read after a write', 'register', [write(1, 1, 2), read([1], 3, 4)]],
-    ['reads of old and new during a write', 'register', [write(1, 1, 9), read([0], 2, 3), read([1], 4, 5)]],
-    ['a write that nobody heard of, seen later', 'register', [write(1, 1), read([0], 2, 3), read([1], 4, 5)]],
-    ['a write that nobody heard of and that never was', 'register', [write(1, 1), read([0], 2, 3), read([0], 4, 5)]],
+    ['reads of the old and the new value during a write', 'register', [write(1, 1, 9), read([0], 2, 3), read([1], 4, 5)]],
+    ['a write without an answer, seen later', 'register', [write(1, 1), read([0], 2, 3), read([1], 4, 5)]],
+    ['a write without an answer that never happened', 'register', [write(1, 1), read([0], 2, 3), read([0], 4, 5)]],
     ['two writers, seen in one order', 'register', [write(1, 1, 9), write(2, 1, 9), read([2], 2, 3), read([1], 4, 5)]],
     ['one of two racing swaps', 'register', [cas(0, 1, true, 1, 5), cas(0, 2, false, 1, 5), read([1], 6, 7)]],
     ['appends in the order of the reads', 'list', [append(1, 1, 9), append(2, 1, 9), read([2], 2, 3), read([2, 1], 10, 11)]],
@@ -38,11 +38,11 @@ describe('checkLinearizable', () => {
     ['a lost write', 'list', [append(1, 1, 2), append(2, 3, 4), read([2], 5, 6)]],
     ['a lost write at the end', 'list', [append(1, 1, 2), read([], 3, 4)]],
     ['an entry applied twice', 'list', [append(1, 1, 2), read([1, 1], 3, 4)]],
-    ['an entry whose outcome nobody knew, applied twice', 'list', [append(1, 1), read([1, 1], 3, 4)]],
-    ['a read of the future', 'register', [read([1], 1, 2), write(1, 3, 4)]],
-    ['a read of what nobody wrote', 'register', [write(1, 1, 2), read([7], 3, 4)]],
+    ['an entry with an unknown outcome, applied twice', 'list', [append(1, 1), read([1, 1], 3, 4)]],
+    ['a read of a value that is written later', 'register', [read([1], 1, 2), write(1, 3, 4)]],
+    ['a read of a value that nobody wrote', 'register', [write(1, 1, 2), read([7], 3, 4)]],
     ['two swaps from one value', 'register', [cas(0, 1, true, 1, 2), cas(0, 2, true, 3, 4)]],
-    ['a swap that must have succeeded', 'register', [cas(0, 1, false, 1, 2), read([0], 3, 4)]],
+    ['a refused swap that must have succeeded', 'register', [cas(0, 1, false, 1, 2), read([0], 3, 4)]],
     ['two orders seen by two readers', 'list', [append(1, 1, 9), append(2, 1, 9), read([1], 2, 3), read([2, 1], 10, 11)]],
   ] as const) {
     it(`refuses ${name}`, () => {

@@ -11,7 +11,10 @@ interface Committed {
   readonly by: Term;
 }
 
-/** The rules about committed entries (Raft figure 3, §5.4.2): what was committed once stays so, on every node and in every later leader. */
+/**
+ * The rules about committed entries (Raft figure 3, §5.4.2): an entry that was committed once stays committed, on every node and in every
+ * later leader.
+ */
 export class CommitRules {
   readonly #nodes: ReadonlyMap<NodeId, ObservedNode>;
   readonly #committed: Committed[] = [];

@@ -2,8 +2,8 @@ import type { CoverageEvent as CoreCoverageEvent } from '../../../core/contract/
 import { holds } from './violation.ts';
 
 /**
- * This event cannot happen: a leader appends a second configuration entry only after the first is committed, so of two in one log the first
- * is never truncated. The simulator requires that it never happens; it does in a core without that rule.
+ * This event cannot happen: a leader appends a second configuration entry only after the first is committed, so a truncation never removes
+ * two of them. The simulator fails if the event happens, as it does in a core without that rule.
  */
 const impossible = 'several configuration entries truncated';
 

@@ -24,7 +24,7 @@ export interface NetworkFaults {
 }
 
 export interface DiskFaults {
-  /** Longest ordinary sync. */
+  /** Maximum duration of an ordinary sync. */
   readonly syncMsMax: number;
   /** Probability that a sync takes up to two seconds. */
   readonly slow: number;
@@ -106,7 +106,7 @@ export interface SimConfig {
   readonly nodes: number;
   readonly clients: number;
   readonly keys: number;
-  /** Longest time that a client waits between two requests. */
+  /** Maximum time that a client waits between two requests. */
   readonly thinkMsMax: number;
   /** Clocks run at rates from 0.9 to 1.1; otherwise all at the same rate. */
   readonly clockSkew: boolean;
@@ -123,7 +123,7 @@ export interface SimConfig {
 
 const ACTIONS = 600;
 
-/** The fraction of seeds that use a kind of action, where it is not the default. */
+/** The fraction of seeds that use a kind of action, where it differs from the default. */
 const shares: Partial<Record<ActionKind, number>> = {
   crash: 0.8,
   heal: 0.8,
@@ -141,7 +141,7 @@ export function configOf(seed: number, profile: Profile, events: number): SimCon
   const on = (share: number): boolean => random.chance(share);
   const rate = (share: number, highest: number): number => (on(share) ? (highest * random.between(1, 10)) / 10 : 0);
   const small = on(0.4);
-  // From a random stream of its own, so that all other draws of a seed stay the same.
+  // Drawn from a separate random stream, so that all other draws of a seed stay the same.
   const room = new SimRandom(seed ^ 0x4007);
   const kinds = actionKinds.filter((kind) => on(shares[kind] ?? 0.4));
   const paceMs = random.pick([100, 300, 800, 2000]);

@@ -35,7 +35,7 @@ export interface ExtraAction {
 export interface ExtraFaults {
   /** Seed of the random stream. */
   readonly seed: number;
-  /** Longest ordinary flush of the state; 0: as long as a sync of the log. */
+  /** Maximum duration of an ordinary flush of the state; 0: that of a sync of the log. */
   readonly flushMsMax: number;
   readonly schedule: readonly ExtraAction[];
 }
@@ -43,7 +43,7 @@ export interface ExtraFaults {
 const ACTIONS = 200;
 const LATER_PACE_MS = 6_000;
 
-/** The fraction of seeds that use a kind, where it is not the default. */
+/** The fraction of seeds that use a kind, where it differs from the default. */
 const shares: Partial<Record<ExtraKind, number>> = {
   kill: 0.6,
   killThenPowerLoss: 0.6,

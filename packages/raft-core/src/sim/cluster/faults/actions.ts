@@ -61,7 +61,8 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
       const isolatedMs = doomsWrites ? durationMs + 2_500 : durationMs;
       cut(cluster, links, isolatedMs);
       readAround(cluster, 600);
-      // The entries that it appends from now on are superseded later: a configuration change, or a write that is still under way then.
+      // The entries that the isolated leader appends from now on are superseded later. They may be a configuration change, or a write that
+      // is still under way when it is superseded.
       if (doomsWrites) leader.slowness = { untilMs: clock.now() + isolatedMs + 1_500, extraMs: 0 };
       if (doomsWrites) cluster.clients.burst(10);
       if ((pick & 16) !== 0) operator.change(pick % 5 === 0 ? 'removeVoter' : 'demote', pick);
@@ -149,7 +150,7 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
 export function setFitness(cluster: Cluster, member: Member, fitness: Member['fitness']): void {
   const { incarnation } = member;
   member.fitness = fitness;
-  // The fitness at the time when the task runs: a pause that is prolonged meanwhile may delay an earlier call past a later one.
+  // Reads the fitness when the task runs: if a pause is prolonged meanwhile, an earlier call may run after a later one.
   if (incarnation !== undefined) cluster.enter(member, incarnation, () => incarnation.host.setFitness(member.fitness));
 }
 
@@ -184,7 +185,7 @@ function restart(cluster: Cluster, member: Member, afterMs: number): void {
   cluster.clock.after(afterMs, () => cluster.start(member));
 }
 
-/** Reaches the disk reserve, so that the node prefers not to lead. Sometimes the disk is full nevertheless. */
+/** Lets the disk reach its reserve, so that the node prefers not to lead. Sometimes the disk becomes full nevertheless. */
 function fillDisk(cluster: Cluster, member: Member, pick: number, durationMs: number): void {
   cluster.coverage.met('disk reserve reached');
   setFitness(cluster, member, 'low');
@@ -194,7 +195,7 @@ function fillDisk(cluster: Cluster, member: Member, pick: number, durationMs: nu
   });
 }
 
-/** Destroys entries below the high-water mark while the node is down; never so that a quorum would be lost. */
+/** Destroys entries below the high-water mark while the node is down; never if that would lose a quorum. */
 function damage(cluster: Cluster, victim: Member | undefined, depth: number, afterMs: number): void {
   if (victim === undefined || !cluster.operator.canLose(victim)) return;
   const { storage } = victim;

@@ -82,7 +82,7 @@ function restartKilled(cluster: Cluster, member: Member, afterMs: number): void 
   cluster.clock.after(afterMs, () => cluster.start(member));
 }
 
-/** Cuts the power while the node is finding what its previous incarnation had written, or just after. */
+/** Cuts the power while the node recovers the data that its previous incarnation had written, or just after that. */
 function killThenPowerLoss(cluster: Cluster, member: Member, graceMs: number): void {
   restartKilled(cluster, member, 1);
   later(cluster, 1 + graceMs, () => {

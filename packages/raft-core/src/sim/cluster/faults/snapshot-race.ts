@@ -7,9 +7,10 @@ import { inTurn, type Step } from './steps.ts';
 const RACE_MS = 4_000;
 
 /**
- * Lets the log overtake a snapshot stream. One node falls behind the leader's log, but not behind every log; while it receives a snapshot
- * the other nodes lose that leader, just after it has committed more than they know of. The next leader sends from its log what the stream
- * brings, and more, and has no other node to commit it with yet.
+ * Lets the log grow past a snapshot during its stream. One node lags so far that the leader's log no longer reaches back to it, but another
+ * node's log does. While it receives a snapshot, the other nodes lose the leader, which has just committed more than they know of. From its
+ * log the next leader sends the lagging node the entries in the snapshot and later ones, and has no other node to commit the later ones
+ * with yet.
  */
 export function raceSnapshot(cluster: Cluster, behind: Member | undefined): void {
   const { members, clients, network, clock, leader } = cluster;
@@ -38,7 +39,7 @@ export function raceSnapshot(cluster: Cluster, behind: Member | undefined): void
       const next = cluster.leader ?? leader;
       behind.streaming = { ...behind.streaming, pieceMs: 150 };
       const answers = others.map((other): Link => [other, next]);
-      // Shorter than the time that a leader stays without a quorum.
+      // Shorter than the time after which a leader without a quorum steps down.
       cut(cluster, answers, 900);
     },
   };

@@ -133,7 +133,9 @@ export class SimNetwork {
     });
   }
 
-  /** Returns what arrives of a message, decided on arrival: nothing if its receiver does not read the version that it was written in. */
+  /**
+   * Returns the message that arrives, decided on arrival: none if the receiver does not read the version in which the message was written.
+   */
   #carry(message: Message): () => Message | undefined {
     const versions = this.#versions;
     if (versions === undefined) {

@@ -118,7 +118,10 @@ export class CoreHost implements Host {
     return this.#core.peers().find((peer) => peer.id === id)?.match;
   }
 
-  /** Tells a node that the state records as removed, and ignores its message (thesis §4.2.3: it may not know). */
+  /**
+   * Ignores the message of a node that the state records as removed, and notifies that node of its removal (thesis §4.2.3: it may not
+   * know).
+   */
   #receive(message: Message): void {
     const { clock, transport } = this.#ports;
     const atIndex = this.#options.removedAt(message.from);
@@ -214,7 +217,7 @@ export class CoreHost implements Host {
     }
   }
 
-  /** Starts one effect of a port. An error of it stops the node. */
+  /** Starts one effect of a port. Its error stops the node. */
   #begin(effect: (done: (error: Error | undefined, note: () => void) => void) => void): void {
     this.#underWay += 1;
     effect((error, note) =>

@@ -8,7 +8,7 @@ import type { MachineResult } from '../storage/machine.ts';
 /** The outcome of a configuration change. */
 export type ConfDone = ProposalDone<MachineResult, ConfRefusalReason>;
 
-/** The simulator's interface to a running node: the driver itself, or the short way to run a core. */
+/** The simulator's interface to a running node: the driver itself, or a core without a driver. */
 export interface Host {
   start(): void;
   propose(data: Uint8Array, done: ProposalDone<MachineResult>): void;

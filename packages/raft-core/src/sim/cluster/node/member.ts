@@ -33,18 +33,18 @@ export class Member {
   process: NodeProcess | undefined;
   incarnation: Incarnation | undefined;
   fate: Fate = 'healthy';
-  /** Something durable on its disk was destroyed; its next start must find that out. */
+  /** Durable data on its disk was destroyed; its next start must detect that. */
   isDamaged = false;
   fitness: Fitness;
-  /** It was told that it is no longer a member, and remembers. */
+  /** It was told that it is no longer a member, and remembers that over restarts. */
   removedAt: LogIndex | undefined;
   /** The clock of its machine; the rate differs by node, from 0.9 to 1.1. */
   readonly clock: LocalClock;
-  /** Until then every sync takes this much longer. */
+  /** Until `untilMs` every sync takes up to `extraMs` longer; if `extraMs` is 0, it lasts until `untilMs`. */
   slowness: { untilMs: number; extraMs: number } = { untilMs: 0, extraMs: 0 };
-  /** Until then no sync of that part of its disk ends. */
+  /** For each part of its disk, the time until which no sync of that part ends. */
   readonly hangs = new Map<DiskPart, number>();
-  /** Until then snapshots stream to it at this pace, whatever happens to its other links. */
+  /** Until `untilMs` snapshots stream to it at one piece per `pieceMs`, whatever happens to its other links. */
   streaming: { untilMs: number; pieceMs: number } = { untilMs: 0, pieceMs: 0 };
   /** Called just before the node learns that a snapshot is fetched, for a scenario that delivers something else at the same time. */
   beforeSnapshot: ((meta: SnapshotMeta) => void) | undefined;

@@ -60,7 +60,7 @@ export class MemoryStorage implements NodeStorage, StateImages {
     return { isLost: unsynced > landed, facts: [unsynced, landed, torn, flushLands] };
   }
 
-  /** Everything being synced was already written, and the machine outlives the process: it counts as stored here. */
+  /** Everything being synced counts as stored here: it was already written, and the machine outlives the process. */
   kill(random: SimRandom): ReturnType<NodeStorage['kill']> {
     const { unsynced } = this;
     const flushLands = random.chance(0.5);

@@ -33,9 +33,9 @@ export interface StateImage {
 
 export interface AppliedEntry {
   readonly index: LogIndex;
-  /** Of the current state, or of the whole history up to it: equal on all nodes. */
+  /** Digest of the current state, or of the whole history up to it; equal on all nodes. */
   readonly digest: number;
-  /** The client's write that it was. */
+  /** Number of the client's write in the entry. */
   readonly operation?: number;
 }
 
@@ -45,7 +45,7 @@ export interface AppliedEntry {
 export const diskParts = ['log', 'state', 'node'] as const;
 export type DiskPart = (typeof diskParts)[number];
 
-/** The host that one incarnation of a node is for its storage. */
+/** One incarnation of a node, as its storage sees it. */
 export interface StorageRun {
   readonly process: NodeProcess;
   /** Returns how long the next sync, read or compaction takes; of the log by default. */
@@ -67,8 +67,8 @@ export interface SimMachine extends StateMachine<MachineResult> {
   /** Tombstones: the entry that removed an id from the cluster. */
   readonly removed: ReadonlyMap<NodeId, LogIndex>;
   /**
-   * Returns the entry for a command, of about `size` bytes, and the request that it carries: the value that a swap expects may be chosen by
-   * the current state.
+   * Returns the entry for a command, of about `size` bytes, and the request that it carries. The current state may decide which value a
+   * swap expects.
    */
   prepare(command: Command, size: number): { readonly request: Command['request']; readonly data: Uint8Array };
   /** Reads the current values; calls `done` before the next event. */
@@ -129,7 +129,7 @@ export interface NodeStorage {
   rotEntry(index: LogIndex): boolean;
   /** Absent if the storage streams its states itself ({@link OpenStorage}). */
   readonly images?: StateImages;
-  /** Returns what an error means, of the storage itself or of a start on it. */
+  /** Classifies an error of the storage itself, or of a start on it. */
   verdict(error: Error): 'damaged' | 'failed' | 'bug';
 }
 

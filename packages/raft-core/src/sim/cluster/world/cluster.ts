@@ -64,7 +64,7 @@ export class Cluster {
   readonly #storage: StorageMaker;
   readonly #times = new DeviceTimes(this);
   readonly #transfers = new SnapshotTransfers(this, this.#times);
-  /** Ids that left never come back, unless the schedule brings them back, which a core alone must tolerate. */
+  /** Ids that left never come back, unless the schedule brings them back: a core without tombstones must tolerate that. */
   readonly #hasTombstones: boolean;
 
   constructor(config: SimConfig, trace: Trace, storage: StorageMaker = (node) => new MemoryStorage(node)) {
@@ -210,7 +210,7 @@ export class Cluster {
     process.kill();
   }
 
-  /** May start a newer program at each start, until all nodes run the newest. */
+  /** Each start may upgrade the node to a newer program, until all nodes run the newest. */
   #upgrade(member: Member): void {
     const { skew } = this.config;
     if (skew === 0) return;
@@ -226,7 +226,7 @@ export class Cluster {
 
   #create(id: NodeId, conf: ConfState): Member {
     const base: SnapshotMeta = { index: 0, term: 0, conf, confIndex: 0 };
-    // Mostly at the limits of what is allowed: a lease is only correct up to there.
+    // Most rates are at the allowed limits, up to which a lease is correct.
     const skewed = this.random.pick([0.9, 0.9, 1.1, 1.1, 0.9 + this.random.below(201) / 1000]);
     const clockRate = this.config.clockSkew ? skewed : 1;
     const storage = this.#storage({ nodeId: id, clusterId: CLUSTER_ID, base });

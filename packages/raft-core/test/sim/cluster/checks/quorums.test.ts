@@ -9,7 +9,7 @@ describe('quorumsOverlap', () => {
     ['one voter more', conf([1, 2, 3]), conf([1, 2, 3, 4]), true],
     ['one voter fewer', conf([1, 2, 3]), conf([1, 2]), true],
     ['two voters more at once', conf([1, 2, 3]), conf([1, 2, 3, 4, 5]), false],
-    ['one voter for another at once', conf([1, 2, 3]), conf([1, 2, 4]), false],
+    ['one voter replaced at once', conf([1, 2, 3]), conf([1, 2, 4]), false],
     ['into a joint configuration', conf([1, 2, 3]), conf([4, 5, 6], [1, 2, 3]), true],
     ['out of a joint configuration', conf([4, 5, 6], [1, 2, 3]), conf([4, 5, 6]), true],
     ['past a joint configuration', conf([1, 2, 3]), conf([4, 5, 6]), false],

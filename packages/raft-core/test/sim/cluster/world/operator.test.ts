@@ -18,7 +18,7 @@ function threeAndALearner() {
 }
 
 describe('the operator of a simulated cluster', () => {
-  it('has a learner promoted while a quorum of the healthy remains', () => {
+  it('promotes a learner while a quorum of healthy voters remains', () => {
     const { operator, conf, learner } = threeAndALearner();
     expect(operator.mayPromote(learner.id, conf)).to.equal(true);
   });
