@@ -88,8 +88,8 @@ export interface SnapshotSource {
 }
 
 /**
- * Moves a whole state from a leader to a peer that its log no longer reaches. The port decides how to stream: a peer asks the leader, which
- * opens a read snapshot of its durable state, at or above the index it offered.
+ * Moves a whole state from a leader to a peer to which the leader's log no longer reaches back. The port decides how to stream: a peer asks
+ * the leader, which opens a read snapshot of its durable state, at or above the index it offered.
  */
 export interface SnapshotTransfer {
   /** On a leader: from now on streams to the peers that ask. */

@@ -33,7 +33,7 @@ export class Leadership {
   /** Something changed that peers may need to receive. */
   #isDue = true;
   #fitness: Fitness;
-  /** Until this time a sealed leader only transfers its leadership. */
+  /** When a sealed leader steps down; until then it only transfers its leadership. */
   #resignMs: number | undefined;
   /** An unfit leader tries to transfer leadership once per reason, because proposals are refused during each attempt. */
   #transferTried = false;

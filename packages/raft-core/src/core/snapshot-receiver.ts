@@ -24,7 +24,7 @@ export class SnapshotReceiver {
   #fetching: Offer | undefined;
   #toFetch: Offer | undefined;
   #toInstall: SnapshotMeta | undefined;
-  /** The batch whose durability ends the installation. */
+  /** Number of the batch that ends the installation once it is durable. */
   #installingSeq: number | undefined;
 
   get hasWork(): boolean {

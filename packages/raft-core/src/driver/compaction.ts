@@ -11,10 +11,10 @@ const STEP_BYTES = 2 ** 18;
  */
 const WORTH = 1 / 10;
 
-/** A log as it was opened, and how much of it the state machine had on disk then. */
+/** A log as it was opened, and the last entry that the state machine had on disk at that time. */
 export type StoredLog = Pick<LogStart, 'base' | 'lastIndex' | 'bytes'> & { readonly flushedIndex: LogIndex };
 
-/** Decides how much of the log to delete: what is flushed and followers are unlikely to request. */
+/** Decides how much of the log to delete: flushed entries that followers are unlikely to request. */
 export class Compaction {
   readonly #limits: DriverLimits;
   /** Payload bytes of the log up to and including an index, for some indexes; the first one is the log's base. */

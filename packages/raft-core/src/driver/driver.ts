@@ -285,7 +285,7 @@ export class Driver<Result> {
     this.#proposals.observeTerm(leading, { nowMs, patienceMs: 2 * this.#limits.electionMs });
   }
 
-  /** Returns true once every proposal is answered: after that only the last flush and the close begin. */
+  /** Returns true once every proposal is answered. After that, only the last flush and the closing of the log begin. */
   #windDown(stopping: Stopping): boolean {
     this.#reads.refuseAll('stopped');
     this.#transfers.refuseAll('stopped');

@@ -12,8 +12,9 @@ interface CatchUp {
 }
 
 /**
- * Decides when a learner has caught up (thesis §4.2.1). Under load no fixed distance is ever reached, so it is measured in rounds: a round
- * shorter than half an election timeout shows that as a voter the learner would not delay commits for longer than an election does.
+ * Decides when a learner has caught up (thesis §4.2.1). Under load a learner never comes within a fixed distance of the leader, so catching
+ * up is measured in rounds: a round shorter than half an election timeout shows that as a voter the learner would not delay commits for
+ * longer than an election does.
  */
 export class Promotion {
   readonly #roundMs: number;

@@ -41,8 +41,8 @@ interface Slot {
 
 /**
  * `node.state`: two slots; of the intact ones, the slot with the higher sequence number counts. A raised high-water mark goes to one slot,
- * the older. Everything else goes to both slots, one after the other, each synced, before it takes effect: with one copy only, damage to
- * that slot would bring back an older vote (Raft §5.2: at most one vote in a term). After an error every later call fails.
+ * the older. Everything else goes to both slots, one after the other, each synced, before it takes effect. With only one copy, damage to
+ * its slot would bring back an older vote (Raft §5.2: at most one vote in a term). After an error every later call fails.
  */
 export class NodeStateFile {
   readonly #file: DiskFile;

@@ -31,7 +31,7 @@ export class SegmentLog implements LogStore {
   readonly #stopTimer: () => void;
   /** The newest entry that is durable and that no write in flight supersedes. */
   #durable: { readonly index: LogIndex; readonly term: Term };
-  /** Highest index known to be committed whose preceding writes are all durable. */
+  /** Highest index known to be committed; all writes requested before it was reported are durable. */
   #commit: LogIndex;
   /** Highest index ever reported as committed. */
   #noted: LogIndex;

@@ -142,7 +142,10 @@ const read = (log: SegmentLog, lo: LogIndex, hi: LogIndex): Promise<readonly Ent
     log.read({ lo, hi, maxBytes: readBytes }, (error, entries) => (error === undefined ? resolve(entries) : reject(error))),
   );
 
-/** Throws LogUnreadable for a damaged or failing log, since the records may still be intact; a log of a later version stays NewerFormat. */
+/**
+ * Throws LogUnreadable for a damaged or failing log, since the records may still be intact. For a log of a later version the error stays
+ * NewerFormat.
+ */
 async function readingLog<T>(task: () => T | Promise<T>): Promise<T> {
   try {
     return await task();

@@ -107,7 +107,9 @@ async function load(
   }
 }
 
-/** Yields the peer's stream until it ends, is aborted, or stalls. Time during which this node is the slow side does not count. */
+/**
+ * Yields the peer's stream until it ends, is aborted, or stalls. Time that this node spends on received chunks does not count as a stall.
+ */
 async function* received(
   { link, stallMs, every }: FetchParts,
   { from, index, signal }: { readonly from: NodeId; readonly index: LogIndex; readonly signal: AbortSignal },

@@ -26,7 +26,7 @@ export const addToDigest = (sum: bigint, share: bigint): bigint => BigInt.asUint
 /** Returns the digest after a record was removed. */
 export const removeFromDigest = (sum: bigint, share: bigint): bigint => BigInt.asUintN(256, sum - share);
 
-/** Computes the digest of many records, in half the time that {@link addToDigest} takes record by record. */
+/** Computes the digest of many records, in half the time of calling {@link addToDigest} for each record. */
 export class DigestSum {
   /** The sum in parts of 16 bits, the highest first. Carries are propagated only at the end: the parts of 2^37 records fit below 2^53. */
   readonly #parts = new Float64Array(digestBytes / 2);

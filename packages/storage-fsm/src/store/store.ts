@@ -58,8 +58,8 @@ export class StoreError extends Error {
  */
 export interface Store {
   /**
-   * Reads this node's applied state, which includes every commit that has resolved on this node. Here and in `range` the bytes belong to
-   * the reader: nobody else holds them, and a reader of secrets wipes them after use.
+   * Reads this node's applied state, which includes every commit that has resolved on this node. The returned bytes, here and from `range`,
+   * belong to the reader: nobody else holds them, and a reader of secrets wipes them after use.
    */
   get(path: string): Promise<StoredRecord | undefined>;
   range(query: RangeQuery): Promise<RangePage>;

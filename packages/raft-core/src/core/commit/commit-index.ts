@@ -1,8 +1,8 @@
 import type { LogIndex } from '../../types.ts';
 
 /**
- * The commit index (Raft figure 2) and the hint of it that is stored. The hint is never above what the disk holds, because a start that
- * finds a shorter log reports damage.
+ * The commit index (Raft figure 2) and the hint of it that is stored. The hint is never above the last entry on the disk, because a start
+ * that finds a log shorter than the hint reports damage.
  */
 export class CommitIndex {
   #value: LogIndex;

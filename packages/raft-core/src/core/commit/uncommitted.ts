@@ -1,6 +1,6 @@
 /**
- * Payload bytes that a leader has accepted and not yet committed. Above the limit proposals are refused, so that a stuck quorum does not
- * fill the memory; if nothing else waits, one proposal of any size passes.
+ * Payload bytes that a leader has accepted and not yet committed. Above the limit, proposals are refused, so that the memory does not fill
+ * while no quorum answers. If nothing else waits, one proposal of any size passes.
  */
 export class UncommittedBytes {
   readonly #bytesMax: number;

@@ -16,8 +16,8 @@ import type {
 export type CoreRefusal = 'notLeader' | 'busy' | 'tooLarge' | 'transferring' | 'sealed' | 'removed' | 'faulty';
 
 /**
- * `confPending`: an earlier change, or the first entry of this leader's term, is not committed yet. `confInvalid`: the change is not
- * possible from the configuration in force.
+ * `confPending`: an earlier change, or the first entry of this leader's term, is not committed yet. `confInvalid`: the configuration in
+ * force does not permit the change.
  */
 export type ConfRefusal = CoreRefusal | 'confPending' | 'confInvalid';
 
@@ -88,13 +88,13 @@ export interface PeerStatus {
   readonly state: 'probe' | 'replicate' | 'snapshot';
   readonly match: LogIndex;
   readonly next: LogIndex;
-  /** Heard within an election timeout. */
+  /** The peer was heard within the last election timeout. */
   readonly active: boolean;
   /** Time since the peer was last heard, or since this leader's term began. */
   readonly silentMs: number;
   /** The peer said in its last heartbeat answer that it may lead. */
   readonly fit: boolean;
-  /** Index of the snapshot offered to the peer: the log from there on is kept for it. */
+  /** Index of the snapshot offered to the peer: the log from there on is kept for the peer. */
   readonly pendingSnapshot?: LogIndex;
 }
 
@@ -157,7 +157,7 @@ export interface RaftCore {
   persisted(seq: number): void;
   /** Notes that the state machine holds everything up to `index` durably. */
   applied(index: LogIndex): void;
-  /** Answers one `Ready.readLog`: entries from its `lo` on, at least one. */
+  /** Answers one request of `Ready.readLog` with at least one entry, from the requested `lo` on. */
   logRead(reader: NodeId, entries: readonly Entry[]): void;
   /** Lets the log begin after `base`. Called before the disk deletes the entries, so that none of them is requested afterwards. */
   compacted(base: SnapshotMeta): void;

@@ -7,7 +7,7 @@ export class Xorshift32 {
     this.#state = (Math.imul(seed, 0x9e3779b1) ^ 0x6a09e667) >>> 0 || 1;
   }
 
-  /** Returns a uniform integer in [1, 2^32). */
+  /** Returns a uniformly distributed integer in [1, 2^32). */
   next(): number {
     let x = this.#state;
     x ^= x << 13;

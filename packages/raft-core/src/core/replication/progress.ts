@@ -4,8 +4,8 @@ import type { RaftLimits } from '../contract/limits.ts';
 import { Inflight } from './inflight.ts';
 
 /**
- * One peer's log as the leader knows it. `probe`: the matching point is unknown, so one message at a time asks for it. `replicate`: it is
- * known, and entries are sent ahead of acknowledgements. `snapshot`: the leader's log no longer reaches back to the peer.
+ * One peer's log as the leader knows it. `probe`: the matching point is unknown, so one message at a time asks for it. `replicate`: the
+ * matching point is known, and entries are sent ahead of acknowledgements. `snapshot`: the leader's log no longer reaches back to the peer.
  */
 export class Progress {
   readonly id: NodeId;

@@ -143,7 +143,7 @@ function* recover(cluster: Cluster): Generator<void> {
     cluster.start(member);
   }
   const untilMs = clock.now() + PROGRESS_MS;
-  // A node that is always busy without progress stops the clock.
+  // The number of events is limited too: a node that always has work but makes no progress would stop the clock.
   const eventsMax = cluster.events + 100_000;
   const within = function* (state: string, reached: () => boolean): Generator<void> {
     for (let nextLook = 0; ; ) {

@@ -49,7 +49,9 @@ function place(slots: Uint32Array, [high, low]: readonly [number, number]): bool
   }
 }
 
-/** For a given number, each round is a bijection of the 64 bits, so a difference is lost only if it meets its opposite. */
+/**
+ * For a given number, each round maps the 64 bits one to one. So two states become equal only if a later number cancels their difference.
+ */
 function fingerprint(state: State, print: [high: number, low: number]): void {
   let a = 0x9e3779b9 ^ state.length;
   let b = 0x85ebca6b;

@@ -15,7 +15,7 @@ export class Level {
   }
 
   push(state: State): void {
-    if (state.length === 0 || state.length > NUMBER_MAX) throw new RangeError('a state is not empty, and its length fits');
+    if (state.length === 0 || state.length > NUMBER_MAX) throw new RangeError('a state is empty or too long');
     const chunk = this.#chunkFor(state.length);
     chunk[this.#used++] = state.length;
     for (const number of state) {

@@ -57,7 +57,7 @@ export class LocalStates {
   /** The position of the node that a message is for. */
   placeOf(input: number): number {
     const found = this.inputs.at(input);
-    if (found.kind !== 'message') throw new RangeError(`${found.kind} is for any node`);
+    if (found.kind !== 'message') throw new RangeError(`${found.kind} is not addressed to a node`);
     return found.message.to - 1;
   }
 

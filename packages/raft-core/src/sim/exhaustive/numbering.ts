@@ -21,7 +21,7 @@ export class Numbering<Thing> {
 
   at(number: number): Thing {
     const thing = this.#things[number];
-    if (thing === undefined) throw new RangeError(`there is nothing under ${number}`);
+    if (thing === undefined) throw new RangeError(`no value has the number ${number}`);
     return thing;
   }
 }

@@ -74,7 +74,10 @@ export class SmallCluster implements System {
     return transitions;
   }
 
-  /** The same state if a message changes nothing and is not answered: it might as well have been lost. */
+  /**
+   * Returns the state after a transition. It is the same state if a message changes nothing and is not answered: the message might as well
+   * have been lost.
+   */
   take(state: State, transition: number): State {
     const place = transition % this.nodes;
     const input = (transition - place) / this.nodes;

@@ -60,7 +60,10 @@ export class UpToRenaming implements System {
     });
   }
 
-  /** Returns the transitions, under one set of names, that lead through the same states as these choices, which rename in between. */
+  /**
+   * Returns the transitions under one fixed set of names that lead through the same states as these choices, between which the names
+   * change.
+   */
   inOneName(choices: readonly number[]): number[] {
     let [state, least] = [this.#cluster.initial, this.initial];
     return choices.map((choice) => {

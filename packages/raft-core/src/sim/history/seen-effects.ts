@@ -1,9 +1,9 @@
 import type { Operation } from './operation.ts';
 
 /**
- * Closes operations without an answer whose value was read: such an operation took effect before that read returned. This bounds the search
- * for an order and loses no order: the open operation gets the earliest such return as its own. The written values must differ from each
- * other.
+ * Closes operations without an answer whose value was read: such an operation took effect before that read returned. The open operation
+ * gets the earliest such return as its own. This bounds the search for an order and excludes no valid order. The written values must differ
+ * from each other.
  */
 export function withSeenEffects(history: readonly Operation[]): readonly Operation[] {
   const seenAt = new Map<number, number>();

@@ -16,7 +16,7 @@ export class Promises {
   readonly #heard = new Map<NodeId, { readonly term: Term; readonly leader: NodeId; readonly atMs: number }>();
   /** Candidates, by term, that were told to campaign by a leader that had given up its lease. */
   readonly #transfers = new Set<number>();
-  /** Terms whose leader told a node to campaign: from then on nothing relies on a promise made to that leader. */
+  /** Terms whose leader has told a node to campaign. From then on nothing relies on a promise made to that leader. */
   readonly #released = new Set<Term>();
 
   /** @param localMs - returns the clock of that node's machine */

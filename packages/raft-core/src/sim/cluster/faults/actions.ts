@@ -155,8 +155,8 @@ export function setFitness(cluster: Cluster, member: Member, fitness: Member['fi
 }
 
 /**
- * Gets another leader elected while the current one may still hold its lease: one node hears nothing from the leader until it campaigns,
- * then the others lose the leader too, perhaps by a restart, and clients read on both sides.
+ * Gets another leader elected while the current one may still hold its lease. One node hears nothing from the leader until it campaigns;
+ * then the others lose the leader too, perhaps by a restart. Clients read on both sides.
  */
 function electBehind(cluster: Cluster, pick: number): void {
   const { leader, members } = cluster;

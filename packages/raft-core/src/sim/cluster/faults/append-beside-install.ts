@@ -9,7 +9,7 @@ import { inTurn, type Step } from './steps.ts';
 const PATIENCE_MS = 2_500;
 /** How long the disks hang; longer than all steps usually take together. */
 const HANG_MS = 8_000;
-/** Any ordinary sync that began before a hang has ended after this time. */
+/** After this time, any ordinary sync that began before a hang has ended. */
 const SETTLED_MS = 150;
 
 type Append = Extract<Message, { type: 'Append' }>;

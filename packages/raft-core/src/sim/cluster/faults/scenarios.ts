@@ -59,8 +59,8 @@ export function strangerAnswers(cluster: Cluster, pick: number): void {
 }
 
 /**
- * Holds back the answers to a follower's reads, restarts the follower and lets it read again under the same numbers, while it lacks entries
- * acknowledged since. Then delivers the answers to its earlier incarnation.
+ * Holds back the answers to a follower's reads, and restarts the follower. The follower then reads again under the same numbers, while it
+ * lacks entries that were acknowledged since. Only then delivers the answers to its earlier incarnation.
  */
 export function answerToEarlierRun(cluster: Cluster, pick: number): void {
   const { leader, network, clients, coverage } = cluster;
@@ -124,8 +124,8 @@ export function answerToEarlierRun(cluster: Cluster, pick: number): void {
 }
 
 /**
- * Lets the leader of two voters remove itself. The other voter stores that and restarts before the leader hears of it: it must not lead at
- * once, though it is the only voter of its newest configuration.
+ * Lets the leader of two voters remove itself. The other voter stores that entry and restarts before the leader hears of it. That voter
+ * must not lead at once, although it is the only voter of its newest configuration.
  */
 export function leaveLastVoter(cluster: Cluster): void {
   const { leader, operator, clients, coverage } = cluster;

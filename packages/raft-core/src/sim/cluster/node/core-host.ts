@@ -36,8 +36,8 @@ interface Batch {
 }
 
 /**
- * The shortest way to run a core: every effect is carried out in the event that caused it, by the contract of `Ready` and without the
- * driver's queues, turns and limits. That is much faster, and shows faults of a core that a driver might hide.
+ * Runs a core without a driver: every effect is carried out in the event that caused it, by the contract of `Ready` and without the
+ * driver's queues, turns and limits. This is much faster than a driver, and reveals faults of the core that a driver might hide.
  */
 export class CoreHost implements Host {
   readonly #ports: CoreHostPorts;

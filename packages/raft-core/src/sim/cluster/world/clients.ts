@@ -19,10 +19,10 @@ interface Call {
   readonly key: number;
   readonly request: Request;
   readonly calledAt: number;
-  /** Highest log position that any answered call had reached when this one began: its answer must not be older. */
+  /** Highest log position that any answered call had reached when this call began. The answer to this call must not be older. */
   readonly floor: LogIndex;
   returned: Operation['returned'];
-  /** Certainly never happened. */
+  /** The operation certainly never happened. */
   refused: boolean;
 }
 
@@ -31,8 +31,8 @@ type Answer = (take: () => void) => void;
 
 /**
  * Closed-loop clients: each sends a request and waits for its answer, or loses patience and never learns it. Their answers are checked in
- * two ways: at once by log positions (an answer is never older than one that was given before the request), and at the end by a search for
- * an order that explains all values, which does not use log positions.
+ * two ways. At once, by log positions: an answer is never older than one that was given before the request. At the end, without log
+ * positions, by a search for an order of the operations that explains all values.
  */
 export class Clients {
   readonly #cluster: Cluster;

@@ -22,7 +22,7 @@ export function cut(cluster: Cluster, links: readonly Link[], durationMs: number
   });
 }
 
-/** Runs the rest of an action, unless all faults have ended by then. */
+/** Runs the rest of an action after a delay, unless all faults have ended by then. */
 export function later(cluster: Cluster, delayMs: number, task: () => void): void {
   cluster.clock.after(delayMs, () => {
     if (!cluster.isHealed) task();

@@ -82,7 +82,8 @@ export class Operator {
   }
 
   /**
-   * Does the remaining work once all faults have ended: removes dead members, leaves a joint configuration. Returns true when none is left.
+   * Does the remaining work once all faults have ended: removes dead members, leaves a joint configuration. Returns true when no work is
+   * left.
    */
   tidy(): boolean {
     const { leader } = this.#cluster;
@@ -157,7 +158,7 @@ export class Operator {
   #propose(leader: Member, change: ConfChange): void {
     const { incarnation } = leader;
     if (incarnation === undefined) return;
-    // Evaluated when the node runs the task: there may be a pause and other changes before that.
+    // The configuration is read when the node runs the task, because a pause and other changes may come before that.
     this.#cluster.enter(leader, incarnation, () => {
       const { conf } = incarnation.host.consensus();
       const target = change.kind === 'leave' ? conf : targetOf(conf, change.members);

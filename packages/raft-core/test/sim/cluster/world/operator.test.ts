@@ -9,7 +9,7 @@ function threeAndALearner() {
   const cluster = new Cluster(config, new Trace());
   const learner = cluster.join();
   const [one, two, three] = cluster.members;
-  if (one === undefined || two === undefined || three === undefined) throw new Error('there are three');
+  if (one === undefined || two === undefined || three === undefined) throw new Error('fewer than three members');
   three.fate = 'wiped';
   cluster.crash(three);
   const nobody = { votersOutgoing: [], learnersNext: [], autoLeave: false, context: new Uint8Array(0) };
