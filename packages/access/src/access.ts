@@ -10,18 +10,18 @@ import { Tokens } from './tokens/tokens.ts';
 import { Wrapping } from './tokens/wrapping.ts';
 
 export interface AccessOptions {
-  /** Holds the records as plaintext. */
+  /** The store of the records, in plaintext. */
   readonly store: Store;
-  /** Milliseconds since the epoch. Expired tokens and rules are refused by this clock. */
+  /** The clock that decides whether a token or a rule has expired, in milliseconds since the epoch. */
   readonly now: () => number;
-  /** The clock for deletions, which are final, and for restrictions, which must not end early; `now` when absent. */
+  /** The clock for deletions, which are final, and for the expiry of restrictions, which must not end early; `now` when absent. */
   readonly dueNow?: () => number;
   readonly limits?: TokenLimits;
-  /** Where `jwt` logins fetch keys; none by default. */
+  /** Source of the keys for `jwt` logins; none by default. */
   readonly sources?: KeySources;
   /** Cost of hashing a password; the default when absent. */
   readonly passwordWork?: PasswordWork;
-  /** Returns the form of a path by which quotas count requests; the path itself when absent. */
+  /** Returns the form of a path under which quotas count requests. When absent, quotas use the path itself. */
   readonly canonicalPath?: (path: string) => string;
 }
 

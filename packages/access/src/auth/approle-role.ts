@@ -7,12 +7,15 @@ import { decodeJson } from '../values/json-record.ts';
 export const idCharsMax = 4096;
 
 export interface AppRole {
-  /** Random. Secret ids refer to it, so that a role created again under the same name has none of the previous secret ids. */
+  /**
+   * Random. Secret ids refer to this key: a role that is created again under the same name gets another key and none of the old
+   * secret ids.
+   */
   readonly key: string;
   readonly roleId: string;
   readonly bindSecretId: boolean;
   readonly secretIdBoundCidrs: readonly string[];
-  /** Number of logins with one secret id; 0 for any number. */
+  /** Maximum number of logins with one secret id; 0 for no limit. */
   readonly secretIdNumUses: number;
   /** Lifetime of a secret id in seconds; 0 for no expiry. */
   readonly secretIdTtlS: number;

@@ -45,7 +45,7 @@ export class AppRoles {
   }
 
   /**
-   * Creates a role with a random role id, or changes the given members.
+   * Creates a role with a random role id, or changes the given fields.
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   write(mount: StoredMount, name: string, change: AppRoleChange): Promise<void> {
@@ -53,7 +53,7 @@ export class AppRoles {
   }
 
   /**
-   * Changes the given members of an existing role.
+   * Changes the given fields of an existing role.
    * @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError
    */
   update(mount: StoredMount, name: string, change: AppRoleChange): Promise<void> {
@@ -74,7 +74,7 @@ export class AppRoles {
       };
       checkRole(role);
       if (role.roleId === present?.roleId) return { value: role };
-      // If another role had this id, its holder could log in as this role.
+      // If two roles had the same id, a holder of it could log in as either.
       const at = roleIdPath(mount, key, role.roleId);
       if ((await this.#store.get(at)) !== undefined) throw invalidRequest('the role_id is already in use');
       const writes: Write[] = [{ path: at, value: encodeJson({ name: loginName(name) }) }];
@@ -83,7 +83,10 @@ export class AppRoles {
     });
   }
 
-  /** Deletes a role and so revokes its secret ids, which refer to its key. @throws AccessError `too_many_conflicts`; StoreError */
+  /**
+   * Deletes a role. This revokes its secret ids too, because they refer to the key of the role.
+   * @throws AccessError `too_many_conflicts`; StoreError
+   */
   async delete(mount: StoredMount, name: string): Promise<void> {
     const key = await this.#tokens.key();
     await this.roles.delete(mount.id, name, ({ roleId }) => [{ path: roleIdPath(mount, key, roleId), value: null }]);
@@ -206,7 +209,7 @@ export class AppRoles {
     });
   }
 
-  /** Finds the role with a role id. Takes the same work whether or not it exists. */
+  /** Finds the role with a role id. The work is the same whether or not the role exists. */
   async #nameOf(mount: StoredMount, key: Uint8Array, roleId: string): Promise<string | undefined> {
     const path = roleIdPath(mount, key, roleId);
     const pointer = await this.#store.get(path);
@@ -215,8 +218,8 @@ export class AppRoles {
   }
 
   /**
-   * Makes the reads of a wrong secret id for an existing role: one record that exists, the role, and one that does not, the secret
-   * id.
+   * Makes the same reads as a login with a wrong secret id for an existing role: an existing record (the role) and a missing record
+   * (the secret id).
    */
   async #equalizeReads(mount: StoredMount, key: Uint8Array, secretId: string): Promise<void> {
     const path = secretPath(mount, 'none', loginIdOf(key, 'secret-id', secretId));

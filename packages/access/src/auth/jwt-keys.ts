@@ -25,7 +25,10 @@ export interface JwtKeySource {
   readonly urlCa: string;
 }
 
-/** Fetches key sets from outside the store. Both functions return the text of a key set and bound its time and size. */
+/**
+ * Fetches key sets from outside the store. Both functions return a key set as a string, and limit the time of the fetch and the size
+ * of the key set.
+ */
 export interface KeySources {
   /** Returns undefined when the configuration has no file of that name. */
   file(name: string): Promise<string | undefined>;
@@ -45,7 +48,7 @@ const keySetCharsMax = 1024 * 1024;
 /** How long fetched keys are cached, and how soon they may be fetched again for an unknown key. */
 const [cacheMs, refetchMs] = [5 * 60_000, 30_000];
 const sourcesMax = 64;
-/** Most logins that wait for the keys of one source, so that a provider that hangs blocks only its own logins. */
+/** Maximum number of logins that wait for the keys of one source: a provider that hangs blocks only its own logins. */
 const waitingMax = 32;
 
 interface Fetched {
@@ -137,7 +140,7 @@ async function claimsOf(jwt: string, keys: JSONWebKeySet, options: JWTVerifyOpti
     return (await jwtVerify(jwt, getKey, options)).payload;
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-    // Several keys match, since they have no key id: try each.
+    // Several keys match because they have no key id. Try each of them.
     for await (const key of error) {
       try {
         return (await jwtVerify(jwt, key, options)).payload;

@@ -17,7 +17,7 @@ import { LoginRecords, type Stored } from './login-records.ts';
 export interface JwtConfig extends JwtKeySource {
   readonly issuer: string;
   readonly algorithms: readonly string[];
-  /** Role of a login that names none. */
+  /** Role of a login that does not name a role. */
   readonly defaultRole: string;
 }
 
@@ -29,14 +29,14 @@ export interface JwtRole {
   readonly audiences: readonly string[];
   /** Required subject; empty for any. */
   readonly subject: string;
-  /** The claim with the name of the user. */
+  /** Name of the claim that contains the user name. */
   readonly userClaim: string;
   readonly boundClaims: BoundClaims;
   /** With `glob`, allowed values may begin or end with `*`. */
   readonly boundClaimsType: 'string' | 'glob';
-  /** Claims to copy into the metadata of the token, each with its name there. */
+  /** Names of the claims to copy into the metadata of the token, each with its name in the metadata. */
   readonly claimMappings: Readonly<Record<string, string>>;
-  /** The claim with the groups of the user; empty for none. */
+  /** Name of the claim that contains the groups of the user; empty for none. */
   readonly groupsClaim: string;
   /** Policies by group. */
   readonly groupPolicies: Readonly<Record<string, readonly string[]>>;
@@ -94,7 +94,7 @@ export class JwtLogins {
   }
 
   /**
-   * Returns the configuration of a login method; undefined before it is written.
+   * Returns the configuration of an auth method; undefined before it is written.
    * @throws AccessError `record_unreadable`; StoreError
    */
   async config(mount: StoredMount): Promise<JwtConfig | undefined> {
@@ -108,7 +108,7 @@ export class JwtLogins {
     await this.#configs.change(mount, configName, () => ({ value: config }));
   }
 
-  /** Creates a role or changes the given members. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  /** Creates a role or changes the given fields. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
   async write(mount: StoredMount, name: string, { token, ...change }: JwtRoleChange): Promise<void> {
     await this.roles.change(mount, name, (present) => {
       const role: JwtRole = {
@@ -124,7 +124,7 @@ export class JwtLogins {
   /** Logs in. @throws AccessError `invalid_request`, `locked_out`, `keys_unavailable`, `too_many_conflicts`; StoreError */
   async login({ mount, path, address }: Login, roleName: string, jwt: string): Promise<Granted & { readonly token: string }> {
     const config = await this.#configs.find(mount.id, configName);
-    if (config === undefined) throw invalidRequest('the login method has no configuration yet');
+    if (config === undefined) throw invalidRequest('the auth method has no configuration yet');
     const name = loginName(roleName === '' ? config.value.defaultRole : roleName);
     const role = await this.roles.find(mount.id, name);
     await equalizeReads(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
@@ -147,12 +147,12 @@ export class JwtLogins {
     if (granted === undefined)
       throw new AccessError(
         'too_many_conflicts',
-        'the login method was changed by another request at the same time; no token was created, try again',
+        'the auth method was changed by another request at the same time; no token was created, try again',
       );
     return granted;
   }
 
-  /** Verifies a token by the configured keys and returns its claims. @param role - undefined when the role does not exist */
+  /** Verifies a token with the configured keys and returns its claims. @param role - undefined when the role does not exist */
   async #verified(config: JwtConfig, role: JwtRole | undefined, jwt: string): Promise<JWTPayload> {
     if (jwt === '' || jwt.length > jwtCharsMax)
       throw invalidRequest(`the token is missing or longer than ${jwtCharsMax} characters`);
@@ -215,7 +215,7 @@ function checkRole({ audiences, userClaim, boundClaimsType, groupPolicies, leewa
     if (policyNames(policies).includes('root')) throw invalidRequest('auth methods cannot create root tokens');
 }
 
-/** Returns a claim by its name, or by a JSON Pointer if it begins with a slash (RFC 6901). */
+/** Returns a claim by its name. A name that begins with a slash is a JSON Pointer (RFC 6901). */
 function claimAt(claims: JWTPayload, name: string): unknown {
   if (!name.startsWith('/')) return Object.hasOwn(claims, name) ? claims[name] : undefined;
   const steps = name
@@ -228,7 +228,10 @@ function claimAt(claims: JWTPayload, name: string): unknown {
   return place;
 }
 
-/** Returns whether the claim, or an item of it if it is a list, has an allowed value. A missing claim has none. */
+/**
+ * Returns whether the claim has an allowed value. If the claim is a list, one item with an allowed value is enough. A missing claim
+ * has no allowed value.
+ */
 function hasBoundValue(claim: unknown, values: readonly (string | number | boolean)[], type: 'string' | 'glob'): boolean {
   const claimed: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
   return claimed.some((one) =>
@@ -246,7 +249,7 @@ function userOf({ userClaim }: JwtRole, claims: JWTPayload): string {
   return user;
 }
 
-/** Returns the groups of the user that have policies in the role, and these policies. */
+/** Returns the user's groups to which the role assigns policies, and these policies. */
 function groupsOf({ groupsClaim, groupPolicies }: JwtRole, claims: JWTPayload): NonNullable<LoginGrant['groups']> {
   const claimed: unknown = groupsClaim === '' ? [] : claimAt(claims, groupsClaim);
   const listed: readonly unknown[] = Array.isArray(claimed) ? claimed : [claimed];

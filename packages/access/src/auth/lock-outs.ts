@@ -1,6 +1,6 @@
-/** Number of failures that locks a name, how long it is locked, and how long failures count. */
+/** Number of failures after which a name is locked, the duration of the lock, and the time for which a failure counts. */
 const [failuresMax, lockedMs, forgetAfterMs] = [5, 15 * 60_000, 15 * 60_000];
-/** Most names in memory. The name that failed longest ago is dropped first. */
+/** Maximum number of names in memory. The name whose last failure is the oldest is dropped first. */
 const namesMax = 65_536;
 
 interface Failures {

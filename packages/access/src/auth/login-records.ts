@@ -6,16 +6,16 @@ import { isRoleName, loginName } from '../values/names.ts';
 
 export const loginPrefix = 'access/login/';
 
-/** Returns the path prefix of the records of one login method. */
+/** Returns the path prefix of the records of one auth method. */
 export const loginRecordsPrefix = (mountId: string): string => `${loginPrefix}${mountId}/`;
 
-/** A record, with a condition that holds while it is unchanged. */
+/** A record, with a condition that holds while the record is unchanged. */
 export interface Stored<T> {
   readonly value: T;
   readonly condition: Condition;
 }
 
-/** A change of a record, with further conditions and writes of its transaction. */
+/** A change of a record, with additional conditions and writes for the same transaction. */
 export interface RecordChange<T> {
   readonly value: T;
   readonly conditions?: readonly Condition[];
@@ -25,7 +25,7 @@ export interface RecordChange<T> {
 const attemptsMax = 5;
 const recordBytesMax = 64 * 1024;
 
-/** Records of one kind, such as the users of a login method, by name. Names are case-insensitive. */
+/** Records of one kind, such as the users of an auth method, by name. Names are case-insensitive. */
 export class LoginRecords<T extends object> {
   readonly #store: Store;
   readonly #kind: string;
@@ -51,9 +51,9 @@ export class LoginRecords<T extends object> {
   }
 
   /**
-   * Creates or changes a record, on condition that the login method and the record are unchanged.
+   * Creates or changes a record, on condition that the auth method and the record are unchanged.
    * @param next - computes the change from the present record; called again after a conflict
-   * @throws AccessError `invalid_request`, `too_many_conflicts`, also when the login method has changed; StoreError; any error of
+   * @throws AccessError `invalid_request`, `too_many_conflicts`, also when the auth method has changed; StoreError; any error of
    * `next`
    */
   async change(
@@ -114,7 +114,7 @@ export class LoginRecords<T extends object> {
     if (record?.revision !== condition.revision)
       throw new AccessError(
         'too_many_conflicts',
-        'the login method was changed by another request at the same time; nothing was done, try again',
+        'the auth method was changed by another request at the same time; nothing was done, try again',
       );
   }
 }

@@ -15,7 +15,7 @@ interface SweepOptions {
 }
 
 /**
- * Deletes records of disabled login methods, secret ids of deleted roles, and expired secret ids. None of them can be used any
+ * Deletes records of disabled auth methods, secret ids of deleted roles, and expired secret ids. None of them can be used any
  * longer; this frees their space.
  */
 export async function sweepLogins(
@@ -23,7 +23,8 @@ export async function sweepLogins(
   { mounts, now, cursor, limit }: SweepOptions,
 ): Promise<{ readonly removed: number; readonly cursor: string }> {
   const { records } = await store.range({ prefix: loginPrefix, limit, ...(cursor !== '' && { after: cursor }) });
-  // Read after the records: if the method of a record is missing now, it was disabled, and its id never returns.
+  // The methods are read after the records. If the method of a record is missing now, the method was disabled, and its id is never
+  // used again.
   const present = new Set((await mounts.list()).map(({ id }) => id));
   const conditions: Condition[] = [];
   const writes: Write[] = [];
@@ -56,7 +57,7 @@ async function isSecretExpired(store: Store, { mountId, role, value, now }: Secr
     const stored = await store.get(`${loginRecordsPrefix(mountId)}role/${role}`);
     return stored === undefined || decodeAppRole(stored.value).key !== secret.roleKey;
   } catch (error) {
-    if (error instanceof AccessError) return false; // unknown format of a newer version: keep it
+    if (error instanceof AccessError) return false; // a newer version wrote the record in an unknown format: keep it
     throw error;
   }
 }

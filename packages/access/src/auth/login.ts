@@ -13,7 +13,7 @@ export interface Login {
 
 /**
  * Completes the read of a record so that existing and missing records take the same work. If the record was found, it reads a path
- * without a record; if not, it reads and decodes the record of the login method. Either way one record is found and one is not, so
+ * without a record; if not, it reads and decodes the record of the auth method. Either way one record is found and one is not, so
  * the time of a refused login does not reveal which names exist.
  * @param found - whether a record exists at `path`
  * @throws StoreError

@@ -20,7 +20,7 @@ export interface LoginsOptions {
   readonly passwordWork?: PasswordWork | undefined;
 }
 
-/** The login methods. */
+/** The auth methods. */
 export class Logins {
   readonly mounts: AuthMounts;
   readonly userpass: Userpass;

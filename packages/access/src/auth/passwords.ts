@@ -5,7 +5,7 @@ import { AccessError } from '../values/errors.ts';
 
 /** A stored password: scrypt (RFC 7914) of its UTF-8 bytes, with the parameters. */
 export interface PasswordHash {
-  /** Base64, as is the hash. */
+  /** Base64, like `hash`. */
   readonly salt: string;
   readonly hash: string;
   readonly cost: number;
@@ -21,7 +21,10 @@ export type PasswordWork = Pick<PasswordHash, 'cost' | 'blockSize' | 'paralleliz
 /** 32 MiB, three passes: as costly for an attacker as 128 MiB in one pass. */
 const defaultWork: PasswordWork = { cost: 2 ** 15, blockSize: 8, parallelization: 3 };
 const hashBytes = 32;
-/** Concurrent hashes, few because the thread pool also writes the log; and waiting hashes, beyond which logins are refused. */
+/**
+ * Maximum numbers of concurrent hashes and of waiting hashes. The first is small because the thread pool also writes the log; beyond
+ * the second, logins are refused.
+ */
 const [workMax, waitingMax] = [2, 128];
 
 interface Waiting {
@@ -75,7 +78,7 @@ export class Passwords {
     } finally {
       const next = this.#waiting.take();
       if (next === undefined) this.#working -= 1;
-      else next.begin(); // hands over the slot
+      else next.begin(); // the next caller takes over this slot
     }
   }
 
@@ -86,5 +89,5 @@ export class Passwords {
   }
 }
 
-/** Caller name of operators. It differs from every address, so operators have a turn of their own. */
+/** Operators wait under this name instead of an address. No address is equal to it, so operators have a turn of their own. */
 const operator = '';

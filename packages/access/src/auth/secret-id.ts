@@ -16,7 +16,7 @@ export interface SecretId {
   /** 0 when it does not expire. */
   readonly expiresMs: number;
   readonly numUses: number;
-  /** Remaining logins; 0 for any number. */
+  /** Remaining number of logins; 0 for no limit. */
   readonly usesLeft: number;
   readonly cidrs: readonly string[];
   readonly tokenBoundCidrs: readonly string[];
@@ -75,7 +75,7 @@ export function newSecret(role: AppRole, request: SecretIdRequest, now: number):
 }
 
 /**
- * Returns the requested value, or the limit of the role when absent. 0 means no limit.
+ * Returns the requested value; if the request has none, the limit of the role. 0 means no limit.
  * @throws AccessError `invalid_request` above the limit
  */
 function capped(requested: number | undefined, most: number, field: string): number {

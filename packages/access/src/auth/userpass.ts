@@ -25,7 +25,7 @@ export interface UserpassOptions {
 }
 
 const passwordCharsMax = 4096;
-/** Most logins in progress, including those that wait for another login of the same name. */
+/** Maximum number of logins in progress, including those that wait for another login of the same name. */
 const loginsMax = 512;
 
 /** Logins by user name and password. An unknown name takes the same work and gets the same response as a wrong password. */
@@ -53,7 +53,7 @@ export class Userpass {
   }
 
   /**
-   * Creates a user or changes the given members.
+   * Creates a user or changes the given fields.
    * @throws AccessError `invalid_request`, `too_many_conflicts`, `busy_logins`; StoreError
    */
   async write(

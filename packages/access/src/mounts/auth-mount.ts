@@ -1,22 +1,22 @@
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 
-/** Types of login methods. `token` always exists and is not enabled. */
+/** Types of auth methods. The method `token` always exists and cannot be enabled. */
 export type AuthType = 'approle' | 'jwt' | 'userpass';
 
 export const authTypes: readonly string[] = ['approle', 'jwt', 'userpass'] satisfies AuthType[];
 
 export const isAuthType = (text: string): text is AuthType => authTypes.includes(text);
 
-/** An enabled login method. */
+/** An enabled auth method. */
 export interface AuthMount {
   /** One path segment after `auth/`. */
   readonly path: string;
-  /** Random, so that a method enabled again at the same path has none of the tokens and records of the previous one. */
+  /** Random. A method that is enabled again at the same path gets another id and none of the previous method's tokens and records. */
   readonly id: string;
   readonly type: AuthType;
   readonly accessor: string;
   readonly description: string;
-  /** TTL of its tokens in seconds; 0 for the limit of the node, as for the next. */
+  /** Seconds; 0 for the limit of the node. This applies to `maxTtlS` too. */
   readonly defaultTtlS: number;
   readonly maxTtlS: number;
 }
@@ -34,7 +34,7 @@ export const encodeAuthMount = (mount: AuthMount): Buffer => encodeJson(mount);
 /** @throws AccessError `record_unreadable` */
 export const decodeAuthMount = (stored: Uint8Array): AuthMount => decodeJson(stored, example);
 
-/** Returns the reference to a login method in a token's record. */
+/** Returns the string by which a token's record refers to an auth method. */
 export const mountReference = ({ path, id }: Pick<AuthMount, 'path' | 'id'>): string => `${path}:${id}`;
 
 /** Parses a reference that `mountReference` made. */

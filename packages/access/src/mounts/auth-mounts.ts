@@ -12,15 +12,15 @@ import {
   isAuthType,
 } from './auth-mount.ts';
 
-/** A login method, with a condition that holds while it is unchanged. */
+/** An auth method, with a condition that holds while the method is unchanged. */
 export interface StoredMount extends AuthMount {
   readonly condition: Condition;
 }
 
-/** Settings of a login method that can be changed later. */
+/** Settings of an auth method that can be changed later. */
 export interface AuthTuning {
   readonly description?: string | undefined;
-  /** Seconds, as is the next. */
+  /** Seconds, like `maxTtlS`. */
   readonly defaultTtlS?: number | undefined;
   readonly maxTtlS?: number | undefined;
 }
@@ -28,7 +28,7 @@ export interface AuthTuning {
 const attemptsMax = 5;
 const descriptionCharsMax = 1024;
 
-/** The enabled login methods in the store. */
+/** The enabled auth methods in the store. */
 export class AuthMounts {
   readonly #store: Store;
 
@@ -36,7 +36,7 @@ export class AuthMounts {
     this.#store = store;
   }
 
-  /** Finds the login method at a path. @throws AccessError `record_unreadable`; StoreError */
+  /** Finds the auth method at a path. @throws AccessError `record_unreadable`; StoreError */
   async find(path: string): Promise<StoredMount | undefined> {
     const at = authMountPath(path);
     const record = isAuthPath(path) ? await this.#store.get(at) : undefined;
@@ -54,11 +54,11 @@ export class AuthMounts {
     return mounts;
   }
 
-  /** Enables a login method. @throws AccessError `invalid_request`; StoreError */
+  /** Enables an auth method. @throws AccessError `invalid_request`; StoreError */
   async enable(path: string, type: string, tuning: AuthTuning): Promise<void> {
-    if (!isAuthType(type)) throw invalidRequest(`the type of a login method is one of ${authTypes.join(', ')}`);
+    if (!isAuthType(type)) throw invalidRequest(`the type of an auth method is one of ${authTypes.join(', ')}`);
     if (path === 'token') throw inUse(path);
-    if (!isAuthPath(path)) throw invalidRequest('the path of a login method has 1 to 64 letters, digits, "_", "." or "-"');
+    if (!isAuthPath(path)) throw invalidRequest('the path of an auth method has 1 to 64 letters, digits, "_", "." or "-"');
     const accessor = `auth_${type}_${randomBytes(4).toString('hex')}`;
     const mount = { path, id: randomUUID(), type, accessor, description: '', defaultTtlS: 0, maxTtlS: 0 };
     const value = encodeAuthMount(tuned(mount, tuning));
@@ -68,7 +68,7 @@ export class AuthMounts {
   }
 
   /**
-   * Changes the settings of a login method. Returns whether it exists.
+   * Changes the settings of an auth method. Returns whether it exists.
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   async tune(path: string, tuning: AuthTuning): Promise<boolean> {
@@ -81,12 +81,12 @@ export class AuthMounts {
     }
     throw new AccessError(
       'too_many_conflicts',
-      'the login method was changed by other requests at the same time; nothing was done, try again',
+      'the auth method was changed by other requests at the same time; nothing was done, try again',
     );
   }
 
   /**
-   * Disables a login method in one small write, which revokes all its tokens and their descendants.
+   * Disables an auth method in one small write, which revokes all its tokens and their descendants.
    * @throws AccessError `invalid_request`; StoreError
    */
   async disable(path: string): Promise<void> {

@@ -30,9 +30,12 @@ interface SegmentsRule extends PatternRule {
   readonly segments: readonly string[];
 }
 
-/** Bounds on cached decisions: their number, and the length of a path. A caller may request any path, so both bound memory. */
+/**
+ * Maximum number of cached decisions, and maximum length of a cached path. Callers may request any path, so memory is bounded only by
+ * both together.
+ */
 const [decisionsMax, decisionCharsMax] = [256, 128];
-/** Most memory that the cached decisions of one Acl take, in bytes. */
+/** Maximum memory of the cached decisions of one Acl, in bytes. */
 export const decisionsBytesMax = decisionsMax * (2 * decisionCharsMax + 64);
 
 /** Rules of several policies. Rules for the same path are merged into one. */
@@ -95,8 +98,8 @@ export class Acl {
   /** Cached decisions by path; lists are cached under their path with a trailing slash. */
   readonly #decided = new Map<string, Rule | null>();
   /**
-   * This list with one segment of every path in lower case, by the number of the segment; undefined if no denial has capitals
-   * there.
+   * Copies of this list with one segment of every path in lower case, by the number of that segment; undefined if no denial has
+   * capitals in that segment.
    */
   readonly #caseFolded = new Map<number, Acl | undefined>();
 
@@ -128,8 +131,8 @@ export class Acl {
   }
 
   /**
-   * Returns whether a rule denies the path if one of its segments is compared without case, so that a rule written with capitals
-   * matches too.
+   * Returns whether a rule denies the path when one of its segments is compared case-insensitively, so that a rule written with
+   * capitals matches too.
    * @param path - with that segment in lower case
    * @param nameAt - number of the segment, from 0
    */
@@ -161,8 +164,9 @@ export class Acl {
   }
 
   /**
-   * Returns the rule that decides about a list of the names below `path`: an exact rule with a trailing slash, else one without,
-   * else the strongest pattern that matches either form. So a pattern without a trailing slash grants and denies lists too.
+   * Returns the rule that decides about listing the names below `path`: the exact rule for the path with a trailing slash, otherwise
+   * the exact rule for the path without it, otherwise the strongest pattern that matches either form. So a pattern without a trailing
+   * slash grants and denies lists too.
    */
   listRuleFor(path: string): Rule | undefined {
     const listed = `${path}/`;
@@ -235,8 +239,8 @@ function matches({ segments, prefix }: SegmentsRule, path: readonly string[]): b
 }
 
 /**
- * Ranks patterns as Vault and OpenBao do: later first wildcard, then not a prefix, then fewer `+`, then longer, then lexically
- * greater.
+ * Ranks patterns as Vault and OpenBao do. The stronger pattern is the one whose first wildcard comes later; if these are equal, the
+ * one that is not a prefix; then the one with fewer `+`; then the longer one; then the lexically greater one.
  */
 function isStronger(one: PatternRule, other: PatternRule): boolean {
   if (one.firstWildcard !== other.firstWildcard) return one.firstWildcard > other.firstWildcard;
@@ -274,9 +278,9 @@ const smallerBound = (one: number, other: number): number => (one === 0 || other
 /** A request to decide about. */
 export interface AccessRequest {
   readonly capability: Capability;
-  /** A trailing slash means a list of the names below the path; `list` is always one. */
+  /** With a trailing slash, or with the capability `list`, the request lists the names below the path. */
   readonly path: string;
-  /** Members of the request's body; absent when it has not been read, and then parameters are not checked. */
+  /** Fields of the request's body. Absent if the body has not been read; the parameters are then not checked. */
   readonly parameters?: Parameters | undefined;
   /** How the operation reads the parameters. */
   readonly reading?: ParameterReading | undefined;
@@ -284,7 +288,7 @@ export interface AccessRequest {
   readonly wrapTtlS?: number | undefined;
 }
 
-/** Decides about a request: whether its rule grants the capability and its parameters are allowed. */
+/** Returns whether the rule on the path grants the capability and allows the parameters. */
 export function permits(acl: Acl, { capability, path, parameters, reading, wrapTtlS }: AccessRequest): boolean {
   const rule = capability === 'list' ? acl.listRuleFor(path) : ruleOn(acl, path);
   if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0) return false;
@@ -294,7 +298,7 @@ export function permits(acl: Acl, { capability, path, parameters, reading, wrapT
   return withinParameters(rule.parameters, parameters, reading);
 }
 
-/** Decides about the items of the request's lists: whether each is within the rule's parameters. */
+/** Returns whether the rule on the path allows every item of the request's lists. */
 export async function permitsItems(acl: Acl, path: string, parameters: Parameters, reading: ParameterReading): Promise<boolean> {
   const rule = acl.ruleFor(path);
   return rule === undefined || itemsWithin(rule.parameters, parameters, reading);
@@ -321,7 +325,7 @@ const meetsWrappingBounds = ({ wrappingTtlS: { min, max } }: Rule, ttlS: number)
 const ruleOn = (acl: Acl, path: string): Rule | undefined =>
   path.endsWith('/') ? acl.listRuleFor(path.slice(0, -1)) : acl.ruleFor(path);
 
-/** Returns whether a rule denies the path explicitly. A path that no rule grants is not denied in this sense. */
+/** Returns whether a rule denies the path explicitly. A path without a rule is not denied explicitly. */
 export const denies = (acl: Acl, path: string): boolean => acl.hasDenials && acl.ruleFor(path)?.deny === true;
 
 /** Returns the capabilities of a rule in alphabetical order; `deny` alone when it grants nothing. */
@@ -330,7 +334,7 @@ export function capabilityNames({ deny, capabilities }: Rule): readonly (Capabil
   return names.length === 0 ? ['deny'] : names;
 }
 
-/** Returns the capabilities on a path in alphabetical order. A trailing slash means a list of the names below it. */
+/** Returns the capabilities on a path in alphabetical order. A path with a trailing slash stands for a list of the names below it. */
 export function capabilitiesOn(acl: Acl, path: string): readonly (Capability | 'deny')[] {
   const rule = ruleOn(acl, path);
   return rule === undefined ? ['deny'] : capabilityNames(rule);

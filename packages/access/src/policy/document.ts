@@ -17,7 +17,7 @@ export interface Member {
 /** The syntax tree of a policy's text. HCL and JSON give the same tree. */
 export type Document = Extract<Value, { kind: 'object' }>;
 
-/** Deepest nesting of lists and objects. The parameters of a path need four levels. */
+/** Maximum nesting depth of lists and objects. The parameters of a path need four levels. */
 export const documentDepthMax = 16;
 
 /** A mistake in a policy's text. The message names the mistake and its position, and never quotes the text. */

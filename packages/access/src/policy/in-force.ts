@@ -7,8 +7,8 @@ const disagreementMs = 1000;
  * Returns the rules of a policy that have not expired. A rule that has expired by only one of the two clocks still restricts but
  * grants nothing, so a wrong clock neither ends a denial early nor extends a right. Such a rule gets a short expiry, so that it is
  * checked again soon.
- * @param nowMs - by the later clock, in milliseconds since the epoch
- * @param dueNowMs - by the earlier clock
+ * @param nowMs - time of the later clock, in milliseconds since the epoch
+ * @param dueNowMs - time of the earlier clock
  */
 export function inForce(
   policy: Policy,

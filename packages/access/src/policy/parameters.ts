@@ -18,16 +18,16 @@ export interface ParameterRules {
   readonly denied: ParameterLists;
 }
 
-/** The members of a request's body; an object without a prototype. */
+/** The fields of a request's body; an object without a prototype. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
-/** How an operation reads its parameters, beyond the top-level members of the body. */
+/** How an operation reads parameters that are not top-level fields of the body. */
 export interface ParameterReading {
   /** Parameters in the path, by name. */
   readonly inPath?: Parameters | undefined;
-  /** For a parameter name, its other names for the same value. */
+  /** Other names of a parameter for the same value, by its name. */
   readonly otherNames?: ReadonlyMap<string, readonly string[]> | undefined;
-  /** For a member that is an object or a list of objects, the parameter names that its objects have. */
+  /** For each field that is an object or a list of objects: the parameter names in these objects. */
   readonly inner?: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 }
 
@@ -45,7 +45,7 @@ export function withinParameters(rules: ParameterRules, members: Parameters, rea
   const names = Object.keys(members);
   const listed = listsOf(members, reading);
   for (const name of rules.required) {
-    if (listed.some(({ inner }) => inner.has(name))) continue; // required in each item instead
+    if (listed.some(({ inner }) => inner.has(name))) continue; // each item must have it instead: checked in `itemsWithin`
     if (isMissing(members[name])) return false;
   }
   if (!isPathWithin(rules, reading)) return false;
@@ -61,9 +61,9 @@ export function withinParameters(rules: ParameterRules, members: Parameters, rea
 }
 
 /**
- * Returns whether each item of the request's lists is within the rules, checked like the body of a request for that item alone.
- * Names in items are checked against the allowed names only if one of those can occur in an item: allowing `batch_input` alone
- * allows any item.
+ * Returns whether each item of the request's lists is within the rules. An item is checked like the body of a request for that item
+ * alone. The names in items are checked against the allowed names only if an allowed name can occur in an item: a rule that allows
+ * only `batch_input` allows any item.
  */
 export async function itemsWithin(rules: ParameterRules, members: Parameters, reading: ParameterReading): Promise<boolean> {
   if (isUnrestricted(rules)) return true;
@@ -73,7 +73,7 @@ export async function itemsWithin(rules: ParameterRules, members: Parameters, re
     const required = rules.required.filter((name) => inner.has(name));
     for (const item of items) {
       if (slice.isOver) await slice.next();
-      if (!isMembers(item)) continue; // the operation rejects it
+      if (!isMembers(item)) continue; // the operation rejects such an item
       if (required.some((name) => isMissing(item[name])) || !areWithin(rules, item, reading, { checksNames, isItem: true }))
         return false;
     }
@@ -85,7 +85,7 @@ export async function itemsWithin(rules: ParameterRules, members: Parameters, re
 export const isValueDenied = ({ denied }: ParameterRules, names: readonly string[], value: ParameterValue): boolean =>
   names.some((name) => denied.get(name)?.some((listed) => mayEqual(listed, value)) === true);
 
-/** An item member that is only echoed to the caller. */
+/** A field of items that is only returned to the caller unchanged. */
 const echoed = 'reference';
 
 const checksInnerNames = ({ allowed }: ParameterRules, inner: ReadonlySet<string>): boolean =>
@@ -127,8 +127,8 @@ function areWithin(
 }
 
 /**
- * Checks parameters in the path: under their other names as if the body had them, under their own name only against listed denied
- * values.
+ * Checks the parameters in the path. Under its other names, a parameter is checked as if it were in the body. Under its own name, it
+ * is checked only against listed denied values.
  */
 function isPathWithin({ allowed, denied }: ParameterRules, { inPath = {}, otherNames }: ParameterReading): boolean {
   return Object.entries(inPath).every(([name, value]) => {
@@ -150,8 +150,8 @@ const isAllowedAs = (allowed: ParameterLists, others: readonly string[], value: 
   });
 
 /**
- * Compares narrowly, for allowed values: a text may have globs at either end, a boolean matches exactly, a number by its decimal
- * form.
+ * Compares narrowly, for allowed values. A listed string may have globs at either end, a boolean matches exactly, and a number is
+ * compared in its decimal form.
  */
 function surelyEquals(listed: ParameterValue, given: unknown): boolean {
   if (typeof listed === 'string') return typeof given === 'string' && globMatches(listed, given);
@@ -160,9 +160,9 @@ function surelyEquals(listed: ParameterValue, given: unknown): boolean {
 }
 
 /**
- * Compares widely, for denied values: whether an endpoint could read `given`, or a part of it, as the listed value. It may read a
- * list, or a text as a comma-separated list, and names without case. Members of an object have no known meaning here, so any
- * non-empty object matches.
+ * Compares widely, for denied values. Returns whether an endpoint could read `given`, or a part of it, as the listed value. An
+ * endpoint may read a list, may read a string as a comma-separated list, and may compare names case-insensitively. The meaning of an
+ * object's fields is unknown here, so any non-empty object matches.
  */
 function mayEqual(listed: ParameterValue, given: unknown): boolean {
   if (given === undefined || given === null) return false;
@@ -191,7 +191,7 @@ function mayEqualText(listed: ParameterValue, given: ParameterValue, written: st
   return numbersOf(listed).some((number) => numbers.includes(number));
 }
 
-/** Returns whether two texts are base64 of the same bytes. Decoders ignore the padding bits of the last character. */
+/** Returns whether two strings are base64 of the same bytes. Decoders ignore the padding bits of the last character. */
 function areSameBytes(one: string, other: string): boolean {
   if (one.length !== other.length || !one.endsWith('=') || !other.endsWith('=')) return false;
   const [first, second] = [one, other].map((text) => Buffer.from(text.slice(-4), 'base64'));
@@ -214,13 +214,13 @@ function asBool(value: ParameterValue): boolean | undefined {
   return falseWords.includes(value) ? false : undefined;
 }
 
-/** Returns each number that an endpoint could read here: an integer in any base, and a duration in seconds. */
+/** Returns the numbers that an endpoint could read from a string: as an integer in any base, and as a duration in seconds. */
 const numbersOf = (value: ParameterValue): number[] =>
   typeof value === 'string'
     ? [integerOf(value.trim()), secondsOf(value.trim())].filter((number) => !Number.isNaN(number))
     : [Number(value)];
 
-/** Merges the lists of several policies for one path. A parameter that one of them lists with any value has any value. */
+/** Merges the lists of several policies for one path. If one policy lists a parameter with any value, so does the result. */
 export function mergedLists(lists: readonly ParameterLists[]): ParameterLists {
   const merged = new Map<string, Set<ParameterValue>>();
   const any = new Set<string>();

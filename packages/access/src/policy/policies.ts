@@ -11,12 +11,12 @@ import { WeightedCache } from './weighted-cache.ts';
 const prefix = 'access/policy/';
 const format = 1;
 
-/** Longest name of a policy, in bytes of UTF-8. */
+/** Maximum length of a policy name, in bytes of UTF-8. */
 const nameBytesMax = 512;
 
 /**
- * Most rules in force over all policies of a token: each may be tried for every requested path. A token with more is refused, since
- * ignoring some rules could ignore a denial.
+ * Maximum number of rules in force in all policies of a token together: each rule may be tried for every requested path. A token with
+ * more rules is refused, because ignoring some rules could ignore a denial.
  */
 export const rulesPerTokenMax = 10_000;
 
@@ -49,8 +49,8 @@ export const isPolicyName = (name: string): boolean =>
   name !== '' && Buffer.byteLength(name) <= nameBytesMax && name.isWellFormed() && !/[/\p{Cc}]/u.test(name);
 
 /**
- * The policies: their texts in the store, and a cache of compiled sets that drops an entry when a change to it is applied. `root`
- * has no text; `default` has a built-in text until an operator writes another.
+ * The policies: their texts in the store, and a cache of compiled sets. A set leaves the cache when a change to one of its policies
+ * is applied. `root` has no text; `default` has a built-in text until an operator writes another.
  */
 export class Policies {
   readonly #store: Store;
@@ -64,8 +64,8 @@ export class Policies {
   #generation = 0;
 
   /**
-   * @param now - milliseconds since the epoch; by this clock the rights of a rule end
-   * @param dueNow - by this clock the restrictions of a rule end; `now` when absent
+   * @param now - the clock by which the rights of a rule expire, in milliseconds since the epoch
+   * @param dueNow - the clock by which the restrictions of a rule expire; `now` when absent
    */
   constructor({
     store,
@@ -91,7 +91,10 @@ export class Policies {
     return this.#generation;
   }
 
-  /** Total size of all compiled sets that were evicted, in bytes. Holders of such sets use it to release them. */
+  /**
+   * Total size of all compiled sets evicted so far, in bytes. Cached tokens still refer to evicted sets and release them by this
+   * number.
+   */
   get evictedBytes(): number {
     return this.#compiled.evictedWeight;
   }
@@ -104,7 +107,7 @@ export class Policies {
 
   /**
    * Compiles the named policies as they are now. A name without a policy grants nothing.
-   * @param names - sorted, without doubles
+   * @param names - sorted, without duplicates
    * @throws AccessError `record_unreadable`, `too_many_rules`; StoreError
    */
   compile(names: readonly string[]): Promise<Acl> {

@@ -9,7 +9,7 @@ import { parseJson } from './json.ts';
 import type { Parameters } from './parameters.ts';
 import { type ParsedPolicy, type Policy, readPolicy } from './policy.ts';
 
-/** Longest text of a policy, in bytes of UTF-8. */
+/** Maximum length of a policy's text, in bytes of UTF-8. */
 export const policyBytesMax = 1024 * 1024;
 
 /**
@@ -44,16 +44,16 @@ export function* policySteps(text: string, { strict }: { readonly strict: boolea
 }
 
 /**
- * Parses a policy without a pause, for short texts and command-line tools.
+ * Parses a policy without yielding to other work, for short texts and command-line tools.
  * @throws AccessError `invalid_policy` with line and column
  */
 export const parsePolicy = (text: string): Policy => runAtOnce(policySteps(text, { strict: true })).policy;
 
 /**
- * Returns whether a policy by itself permits a request, without a server.
+ * Returns whether a policy alone permits a request. No server is needed.
  * @param text - HCL or JSON, plain or base64
  * @param path - below `/v1/`, without a trailing slash
- * @param parameters - the request's members, without a prototype
+ * @param parameters - the fields of the request's body, an object without a prototype
  * @param nowMs - milliseconds since the epoch, for rules with an expiration
  * @throws AccessError `invalid_policy`, `policy_too_large`
  */

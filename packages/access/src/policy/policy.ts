@@ -12,13 +12,13 @@ export interface Rule {
   readonly parameters: ParameterRules;
   /** Bounds of the wrapping TTL that a response must have, in seconds; 0 for no bound. */
   readonly wrappingTtlS: { readonly min: number; readonly max: number };
-  /** Most names that a list may return; absent for no bound. */
+  /** Maximum number of names that a list may return; absent for no limit. */
   readonly pageMax?: number;
 }
 
 /** A rule and the paths to which it applies. */
 export interface PathRule {
-  /** Below `/v1/`. A trailing `*` matches any text, a segment `+` any one segment. */
+  /** Path below `/v1/`. A trailing `*` matches any string; a segment `+` matches any one segment. */
   readonly path: string;
   readonly rule: Rule;
   /** When the rule expires, in milliseconds since the epoch; absent when it does not. */
@@ -30,11 +30,11 @@ export type Policy = readonly PathRule[];
 /** A parsed policy. */
 export interface ParsedPolicy {
   readonly policy: Policy;
-  /** Warnings for the author about parts without effect here. */
+  /** Warnings for the author about parts of the policy that have no effect in transitd. */
   readonly notices: readonly string[];
 }
 
-/** Most path blocks in one policy: each may be tried for every requested path. */
+/** Maximum number of path blocks in one policy: each may be tried for every requested path. */
 const rulesMax = 5000;
 
 /** Reads the rules of a policy. @param strict - whether to refuse a malformed template @throws PolicyMistake */
@@ -78,8 +78,8 @@ function noticesOf({ templates, scans, pages, temporary }: NoticeCounts): string
 }
 
 /**
- * Returns whether a path has a template, which Vault and OpenBao fill with the caller's identity. Tokens have no identity here, so
- * its rule matches nothing, as it does there for a token without an identity.
+ * Returns whether a path has a template. Vault and OpenBao fill templates with the caller's identity, and such a rule matches nothing
+ * for a token without an identity. In transitd no token has an identity, so the rule never matches.
  * @throws PolicyMistake when strict, for a template that is unbalanced or empty
  */
 function isTemplate({ name, at }: Member, { strict }: { readonly strict: boolean }): boolean {
@@ -92,7 +92,7 @@ function isTemplate({ name, at }: Member, { strict }: { readonly strict: boolean
 
 const isGiven = ({ value }: Member): boolean => value.kind !== 'null';
 
-/** Returns the blocks of one object or of a list of objects, which generated JSON contains. */
+/** Returns the blocks of one object or of a list of objects. Generated JSON contains such lists. */
 function blocksOf(value: Value): readonly Document[] {
   if (value.kind === 'object') return [value];
   if (value.kind !== 'list') throw new PolicyMistake(value.at, 'expected a block');
@@ -175,7 +175,7 @@ function readRule({ at, members }: Document, found: NoticeCounts): Omit<PathRule
   for (const member of members) {
     if (!isGiven(member)) continue;
     const read = Object.hasOwn(attributes, member.name) ? attributes[member.name] : undefined;
-    // An unknown attribute may restrict rights elsewhere; ignoring it would grant them here.
+    // In Vault or OpenBao, an attribute unknown here may restrict rights; ignoring it would grant these rights.
     if (read === undefined) throw new PolicyMistake(member.at, 'a path block has no attribute of this name');
     if (seen.includes(member.name)) throw new PolicyMistake(member.at, 'this attribute is given twice');
     seen.push(member.name);
@@ -241,7 +241,7 @@ function seconds(value: Value): number {
   return given;
 }
 
-/** Parses RFC 3339 or whole seconds since the epoch. Returns milliseconds since the epoch. */
+/** Parses a time in RFC 3339 or in whole seconds since the epoch. Returns milliseconds since the epoch. */
 function time(value: Value): number {
   const given = value.kind === 'number' ? String(value.number) : text(value);
   const ms = /^\d{1,12}$/.test(given)

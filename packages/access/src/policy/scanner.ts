@@ -3,7 +3,7 @@ import { documentDepthMax, PolicyMistake, type Value } from './document.ts';
 
 /** Text that is skipped between two tokens. */
 export interface Space {
-  /** A sticky pattern that also matches the empty text. */
+  /** A sticky pattern that also matches the empty string. */
   readonly blank: RegExp;
   readonly comments: boolean;
 }
@@ -49,7 +49,7 @@ export class Scanner {
     for (;;) {
       this.#space.blank.lastIndex = this.#at;
       this.#space.blank.test(this.text);
-      this.#at = this.#space.blank.lastIndex; // the pattern always matches, possibly the empty text
+      this.#at = this.#space.blank.lastIndex; // the pattern always matches, possibly the empty string
       if (!this.#space.comments || !this.#skipComment()) return;
     }
   }

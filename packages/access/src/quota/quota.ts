@@ -6,12 +6,16 @@ import type { Rate } from './token-bucket.ts';
 export interface Quota extends Rate {
   readonly name: string;
   /**
-   * Paths to which it applies: empty for all, with a trailing `/` for those below, with a trailing `*` for a prefix, else one path.
+   * Paths to which the quota applies: empty for all paths; with a trailing `/`, all paths below it; with a trailing `*`, all paths
+   * with that prefix; otherwise this one path.
    */
   readonly path: string;
   /** Applies only to logins by this role; empty for all requests. */
   readonly role: string;
-  /** How requests are grouped. `token`: by valid token, whatever the address; requests without one by address. */
+  /**
+   * How requests are grouped. `token`: a request with a valid token by its token, whatever its address; any other request by its
+   * address.
+   */
   readonly groupBy: 'ip' | 'token';
 }
 
@@ -27,7 +31,7 @@ export interface QuotaConfig {
 export const newQuotaConfig: QuotaConfig = { responseHeaders: false, exemptPaths: [] };
 
 const example: Omit<Quota, 'groupBy'> = { name: '', path: '', role: '', rate: 0, intervalS: 1, blockIntervalS: 0 };
-/** Values of the members that older records lack. */
+/** Default values of the fields that older records lack. */
 const newMemberDefaults: Pick<Quota, 'groupBy'> = { groupBy: 'ip' };
 const secondsMax = 366 * 86_400;
 const pathsMax = 256;

@@ -19,7 +19,7 @@ import { admission, type Bucket } from './token-bucket.ts';
 const prefix = 'access/quota/';
 const configPath = 'access/quota-config';
 
-/** Most quotas: each may be checked for every request. */
+/** Maximum number of quotas: each may be checked for every request. */
 const quotasMax = 256;
 const attemptsMax = 5;
 
@@ -35,9 +35,12 @@ export interface QuotasOptions {
   readonly store: Store;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Most callers in memory, over all quotas. The least recent one is dropped and starts with a full limit. */
+  /**
+   * Maximum number of callers in memory, over all quotas. The least recent caller is dropped; its next request starts with a full
+   * limit.
+   */
   readonly callersMax?: number;
-  /** Returns the form of a path by which requests are counted; the path itself when absent. */
+  /** Returns the form of a path under which requests are counted. When absent, the path itself is used. */
   readonly canonicalPath?: (path: string) => string;
 }
 
@@ -71,7 +74,7 @@ export class Quotas {
     return this.#config;
   }
 
-  /** Reads the quotas. None is enforced before. @throws AccessError `record_unreadable`; StoreError */
+  /** Reads the quotas. No quota is enforced before this read. @throws AccessError `record_unreadable`; StoreError */
   async open(): Promise<void> {
     await this.#read();
   }
@@ -156,7 +159,10 @@ export class Quotas {
     this.#unwatch();
   }
 
-  /** Decodes a quota and canonicalizes its path: older records have the path as it was written, which no request would match. */
+  /**
+   * Decodes a quota and canonicalizes its path. Older records contain the path as the operator wrote it, and no request would match
+   * that form.
+   */
   #decoded(stored: Uint8Array): Quota {
     const quota = decodeQuota(stored);
     return { ...quota, path: this.#canonicalPath(quota.path) };

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { AccessError } from '../values/errors.ts';
 import { decodeTokenRecord, encodeTokenRecord, type TokenRecord } from './token-record.ts';
 
-/** Longest batch token, in characters. It leaves ample room for other headers in a request head. */
+/** Maximum length of a batch token, in characters. It leaves ample room for other headers in a request head. */
 export const batchTokenCharsMax = 4096;
 
 const prefix = 'b.';

@@ -11,13 +11,13 @@ import { loginLifetime, type TokenSettings } from './token-settings.ts';
 export interface LoginGrant {
   readonly mount: StoredMount;
   readonly settings: TokenSettings;
-  /** Groups of the user and the policies that they add to those of the settings. */
+  /** Groups of the user, and the policies that these groups add to the policies of the settings. */
   readonly groups?: { readonly names: readonly string[]; readonly policies: readonly string[] };
   readonly displayName: string;
   readonly meta: Readonly<Record<string, string>>;
   /** Path of the login request. */
   readonly path: string;
-  /** Path of the user's or role's record. The token can be renewed while it exists. */
+  /** Path of the user's or role's record. The token can be renewed while this record exists. */
   readonly source: string;
   /** Conditions on the records that the login read, and writes that commit with the token. */
   readonly conditions: readonly Condition[];

@@ -6,19 +6,19 @@ import { policyNames } from './token-policies.ts';
 import type { TokenRecord } from './token-record.ts';
 import { newTokenSettings, type TokenSettings } from './token-settings.ts';
 
-/** The user or role for which a login made a token, as it is now. */
+/** The present state of the user or role for which a login made a token. */
 export interface LoginSource {
   readonly settings: TokenSettings;
-  /** Limits of the login method; 0 means the limit of the node. */
+  /** Limits of the auth method; 0 means the limit of the node. */
   readonly mount: TokenLimits;
   /** Policies that a login would grant now, without `default`, sorted. */
   readonly policies: readonly string[];
-  /** Hold while the user or role and the login method are unchanged. */
+  /** Conditions that hold while the user or role and the auth method are unchanged. */
   readonly conditions: readonly Condition[];
 }
 
 /**
- * Reads the user or role of a login's token; undefined when it or the login method no longer exists.
+ * Reads the user or role of a login's token; undefined when it or the auth method no longer exists.
  * @throws AccessError `record_unreadable`; StoreError
  */
 export async function readLoginSource(
@@ -28,7 +28,7 @@ export async function readLoginSource(
   const mountPath = authMountPath(parseMountReference(reference).path);
   const [stored, mount] = [await store.get(source), await store.get(mountPath)];
   if (stored === undefined || mount === undefined) return undefined;
-  // Users and roles of every kind have these members.
+  // Users and roles of every kind have these fields.
   const { token: settings } = decodeJson(stored.value, { token: newTokenSettings });
   const granted = groups.length === 0 ? {} : decodeJson(stored.value, groupsExample).groupPolicies;
   return {

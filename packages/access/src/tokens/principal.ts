@@ -22,7 +22,7 @@ export interface Principal {
 /**
  * Returns whether the caller may use a capability on a path.
  * @param path - below `/v1/`, without a trailing slash, for a list too
- * @param parameters - members of the request's body; absent to skip the parameter rules
+ * @param parameters - fields of the request's body; absent to skip the parameter rules
  * @param reading - how the operation reads its parameters
  * @param wrapTtlS - requested wrapping TTL in seconds; absent to skip the wrapping bounds
  */
@@ -57,12 +57,12 @@ export const hasDenials = ({ root, acl }: Principal): boolean => !root && (acl.h
 export const isUseDenied = ({ root, acl }: Principal, path: string, names: readonly string[], value: ParameterValue): boolean =>
   !root && deniesValue(acl, path, names, value);
 
-/** Returns whether a policy denies the path explicitly. For paths that a request affects beyond its own (decision 29). */
+/** Returns whether a policy denies the path explicitly. Used for paths that a request affects besides its own path (decision 29). */
 export const isDenied = ({ root, acl }: Principal, path: string): boolean => !root && denies(acl, path);
 
 /**
- * Returns whether a policy denies the path explicitly when segment `nameAt`, given in lower case, is compared without case. So a
- * denial written with capitals matches every spelling of the name.
+ * Returns whether a policy denies the path explicitly when segment `nameAt`, given in lower case, is compared case-insensitively. So
+ * a denial written with capitals matches every spelling of the name.
  */
 export const isNameDenied = ({ root, acl }: Principal, path: string, nameAt: number): boolean =>
   !root && acl.deniesName(path, nameAt);

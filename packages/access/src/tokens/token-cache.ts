@@ -10,7 +10,7 @@ import type { Lineage } from './token-transactions.ts';
 /** A token in memory, with its principal while the policies are unchanged. */
 export interface LoadedToken extends Lineage {
   readonly parent: LoadedToken | undefined;
-  /** Whether its record changed, was deleted or was evicted. Then neither it nor its descendants may be used. */
+  /** Whether its record was changed, deleted or evicted. If so, neither this entry nor its descendants may be used. */
   dropped: boolean;
   /** SHA-256 of the token, after a caller presented it. */
   hashed: string | undefined;
@@ -18,7 +18,7 @@ export interface LoadedToken extends Lineage {
   resolved: { readonly principal: Principal; readonly generation: number } | undefined;
 }
 
-/** The token to load: its id, and its record if the token itself contains it. */
+/** The token to load: its id and, for a batch token, the record that it contains. */
 export interface TokenLookup {
   readonly id: string;
   readonly record?: TokenRecord;
@@ -26,15 +26,15 @@ export interface TokenLookup {
 
 /** A load in progress. */
 interface PendingLoad {
-  /** Ids of tokens and paths of login methods that it reads. */
+  /** Ids of the tokens and paths of the auth methods that this load reads. */
   readonly ids: Set<string>;
-  /** Whether one of them changed since it began. */
+  /** Whether one of these tokens or methods has changed since the load began. */
   changed: boolean;
 }
 
 /**
- * Returns whether a token is valid: neither it nor an ancestor was dropped, is used up or has expired. So revoking a token, one
- * write, revokes all its descendants.
+ * Returns whether a token is valid: neither it nor an ancestor was dropped, is used up or has expired. So one write that revokes a
+ * token also revokes all its descendants.
  */
 export function isValid(token: LoadedToken, now: number): boolean {
   for (let each: LoadedToken | undefined = token; each !== undefined; each = each.parent)
@@ -118,7 +118,7 @@ export class TokenCache {
     }
   }
 
-  /** Drops the tokens of login methods whose records below `access/auth/` changed. */
+  /** Drops the tokens of auth methods whose records below `access/auth/` changed. */
   dropTokensOfMounts(changes: readonly Change[]): void {
     const paths = new Set(changes.map(({ path }) => path));
     for (const pending of this.#pending) if ([...pending.ids].some((id) => paths.has(id))) this.#changed(pending);
@@ -164,7 +164,7 @@ export class TokenCache {
     });
   }
 
-  /** Returns the condition that the login method of a token is unchanged; undefined when the method no longer exists. */
+  /** Returns the condition that the auth method of a token is unchanged; undefined when the method no longer exists. */
   async #mount(reference: string, pending: PendingLoad): Promise<Condition | undefined> {
     const { path, id } = parseMountReference(reference);
     const at = authMountPath(path);
@@ -177,7 +177,7 @@ export class TokenCache {
     const before = this.#tokens.get(token.id);
     if (before !== undefined && isWhole(before)) return before;
     if (before !== undefined) this.#forget(before);
-    // Ancestors count as just loaded; evicting one would drop the new token too.
+    // Ancestors count as just loaded: evicting an ancestor would drop the new token too.
     const ancestors = new Set<LoadedToken>();
     for (let each = token.parent; each !== undefined; each = each.parent) {
       ancestors.add(each);
@@ -207,7 +207,7 @@ export class TokenCache {
   }
 }
 
-/** Estimates the memory of a token: its texts and its entries in two maps. */
+/** Estimates the memory of a token: its strings and its entries in two maps. */
 function bytesOf({ record }: LoadedToken): number {
   const { policies, boundCidrs, displayName, path, meta, source, groups } = record;
   const texts = [...policies, ...boundCidrs, ...groups, displayName, path, source, ...Object.keys(meta), ...Object.values(meta)];

@@ -3,9 +3,9 @@ import type { TokenRecord } from './token-record.ts';
 
 /** Token TTLs from the configuration, in seconds. */
 export interface TokenLimits {
-  /** TTL of a token that requests none. */
+  /** TTL of a token when the request for it names none. */
   readonly defaultTtlS: number;
-  /** Longest lifetime of a token that is not periodic. */
+  /** Maximum lifetime of a token that is not periodic. */
   readonly maxTtlS: number;
 }
 
@@ -33,14 +33,14 @@ export function lifetimeOf(requested: RequestedLifetime, { defaultTtlS, maxTtlS 
   const periodS = capped(requested.periodS, maxTtlS, 'the period', warnings);
   const wanted = periodS > 0 ? periodS : requested.ttlS > 0 ? requested.ttlS : Math.min(defaultTtlS, maxTtlS);
   const longest = explicitMaxTtlS > 0 ? explicitMaxTtlS : maxTtlS;
-  // Capping the default TTL is no reason for a warning.
+  // Capping the default TTL does not need a warning.
   const ttlS = capped(wanted, longest, 'the TTL', requested.ttlS > 0 || periodS > 0 ? warnings : []);
   return { ttlS, explicitMaxTtlS, periodS, warnings };
 }
 
 /**
- * Renews a token: a periodic one for its period, another for the requested increment or else for `ttlS`, but never beyond its
- * maximum TTL.
+ * Renews a token. A periodic token gets its period. Any other token gets the requested increment or, if the request has none, `ttlS`.
+ * No token is renewed beyond its maximum TTL.
  * @throws AccessError `invalid_request`, also when its maximum TTL is over; the token then keeps its present expiry
  */
 export function renewed(

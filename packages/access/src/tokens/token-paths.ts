@@ -27,7 +27,7 @@ export function parseChildPath(path: string): { readonly parentAccessorId: strin
   return { parentAccessorId, child };
 }
 
-/** Times have 16 digits, in milliseconds, so that byte order is time order. */
+/** Times are in milliseconds and have 16 digits, so that paths in byte order are in time order. */
 const timeDigits = 16;
 
 /** Path of the index entry of a token that expires. Entries are ordered by time. */

@@ -27,9 +27,10 @@ export function policyNames(policies: readonly string[]): string[] {
 }
 
 /**
- * Returns the policies of a new token. They must be among the policies of its creator, unless the creator is privileged, or among
- * those that the role allows, if it restricts them. A token inherits its creator's policies only if the request has no policies at
- * all: a list of blank names is a list and gives only `default`. `noDefaultPolicy` does not add `default`, and does not remove it.
+ * Returns the policies of a new token. If the role restricts policies, they must be among those that the role allows. Otherwise they
+ * must be among the policies of the creator, unless the creator is privileged. A token inherits its creator's policies only if the
+ * request has no list of policies: a list of blank names gives only `default`. With `noDefaultPolicy`, `default` is not added, but a
+ * `default` that was requested or inherited stays.
  * @throws AccessError `invalid_request`
  */
 export function policiesOf(
@@ -75,7 +76,7 @@ function refuseOutside(
   const allowed = (name: string): boolean =>
     role.allowedPolicies.includes(name) ||
     role.allowedPoliciesGlob.some((glob) => globMatches(glob, name)) ||
-    // A policy that is added anyway may also be requested.
+    // The request may also name `default` if it is added anyway.
     (name === 'default' && !withoutDefault);
   if (isAllowing(role) && !named.every(allowed))
     throw invalidRequest("token policies must be subset of the role's allowed policies");

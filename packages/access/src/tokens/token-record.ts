@@ -21,18 +21,18 @@ export interface TokenRecord {
   readonly expiresMs: number;
   /** 0 when none was requested. */
   readonly explicitMaxTtlS: number;
-  /** Maximum TTL of the login that made it, for renewals; 0 when only the maximum of the node applies. */
+  /** Maximum TTL from the login that made the token. It limits renewals; 0 when only the maximum of the node applies. */
   readonly maxTtlS: number;
   /** TTL after each renewal, without an overall maximum; 0 when it is not periodic. */
   readonly periodS: number;
   readonly renewable: boolean;
   /** Id of its parent, whose revocation revokes it too; empty for an orphan. */
   readonly parent: string;
-  /** Keyed hash of the accessor of its parent. It differs for a token made later with the same id. Empty for an orphan. */
+  /** Keyed hash of the accessor of its parent. A token made later with the parent's id has another accessor. Empty for an orphan. */
   readonly parentAccessorId: string;
   /** Number of its ancestors. */
   readonly generation: number;
-  /** Remaining uses; 0 for any number, negative after the last one. */
+  /** Remaining uses; 0 for no limit, negative after the last use. */
   readonly usesLeft: number;
   /** 0 until it is renewed. */
   readonly renewedMs: number;
@@ -40,11 +40,11 @@ export interface TokenRecord {
   readonly role: string;
   /** Addresses that may use it; empty for any. */
   readonly boundCidrs: readonly string[];
-  /** The login method that made it, as `<path>:<id>`; disabling the method revokes it. Empty for none. */
+  /** The auth method that made it, as `<path>:<id>`; disabling the method revokes it. Empty for none. */
   readonly mount: string;
-  /** Path of the record of its user or role. It can be renewed while that exists. Empty for none. */
+  /** Path of the record of its user or role. The token can be renewed while this record exists. Empty for none. */
   readonly source: string;
-  /** Groups of the user that added policies to those of the role; empty for none. */
+  /** Groups of the user whose policies were added to those of the role; empty for none. */
   readonly groups: readonly string[];
 }
 
@@ -53,7 +53,7 @@ const format = 1;
 /** Encodes a record as JSON with a format number. */
 export const encodeTokenRecord = (record: TokenRecord): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
 
-/** Values of the members that older records lack. */
+/** Default values of the fields that older records lack. */
 const newMemberDefaults: Pick<TokenRecord, 'type' | 'maxTtlS' | 'role' | 'boundCidrs' | 'mount' | 'source' | 'groups'> = {
   type: 'service',
   maxTtlS: 0,
@@ -98,7 +98,7 @@ export function decodeTokenRecord(stored: Uint8Array): TokenRecord {
     isObject(record['meta']) &&
     isTexts(Object.values(record['meta']));
   if (!whole) throw recordUnreadable();
-  // Every member was checked above. Frozen, because the cache shares it.
+  // Every field was checked above. The record is frozen because the cache shares it.
   return Object.freeze(record) as unknown as TokenRecord;
 }
 

@@ -48,9 +48,9 @@ export interface Granted {
   readonly warnings: readonly string[];
 }
 
-/** Attempts of a change. A conflict with another change starts a new attempt from fresh records. */
+/** Maximum number of attempts of a change. After a conflict with another change, a new attempt starts from fresh records. */
 const attemptsMax = 5;
-/** Most children that one transaction makes orphans. */
+/** Maximum number of children that one transaction makes orphans. */
 const childrenPerTransaction = 200;
 
 /**
@@ -106,7 +106,7 @@ export class TokenRegistry {
       const warnings = [...limitWarnings, ...(await this.#missingPolicyWarnings(record.policies))];
       if (record.type === 'batch') {
         const sealed = await this.#tokens.sealBatch(record);
-        // A batch token writes no record that could be conditional on its creator.
+        // A batch token has no record whose write could be conditional on the creator.
         const stillGood = (await this.#tokens.findById(principal.id)) !== undefined;
         return stillGood ? { token: sealed, record, ttlS: record.ttlS, warnings } : undefined;
       }
@@ -203,7 +203,7 @@ export class TokenRegistry {
    */
   async spend(principal: Principal): Promise<Principal | undefined> {
     const record = await this.#change({ id: principal.id }, 'used', async (found) => {
-      // Uses of a batch token cannot be counted, so one with limited uses has none.
+      // The uses of a batch token cannot be counted, so a batch token with limited uses has no uses at all.
       if (found === undefined || found.record.type === 'batch') return 'none';
       const record = withOneUseLess(found.record, this.#now());
       return (await this.#commit(spendTransaction(found, record))) ? record : undefined;
@@ -304,7 +304,7 @@ export class TokenRegistry {
     if ('accessor' in name) return this.#idOfAccessor(name.accessor);
     if (isBatchToken(name.token)) {
       if ((await this.#tokens.openBatch(name.token)) === undefined) return undefined;
-      // It expires by itself or with its parent: it has no record to change.
+      // A batch token has no record to change. It expires by itself or with its parent.
       throw invalidRequest(`batch tokens cannot be ${doing}`);
     }
     return isTokenShaped(name.token) ? tokenIdOf(await this.#tokens.key(), name.token) : undefined;
@@ -327,7 +327,7 @@ export class TokenRegistry {
   }
 
   /**
-   * Runs `step` with the valid token of that name, again while it returns undefined.
+   * Runs `step` with the valid token that the request names. Repeats `step` while it returns undefined.
    * @param doing - for the error about a batch token
    */
   async #change<T>(name: TokenName, doing: string, step: (found: LoadedToken | undefined) => Promise<T | undefined>): Promise<T> {

@@ -11,14 +11,14 @@ export interface Renewable {
   readonly record: TokenRecord;
   /** TTL in seconds of a renewal that requests none. */
   readonly ttlS: number;
-  /** Hold while the records that the renewal depends on are unchanged. */
+  /** Conditions that hold while the records that the renewal depends on are unchanged. */
   readonly conditions: readonly Condition[];
 }
 
 /**
- * Checks whether a token may be renewed: a token of a login only while its user or role exists and grants the same policies, a
- * token of a token role only while the role exists. Period and maximum TTL are those that the user or role has now, as in Vault and
- * OpenBao, so that a withdrawn period ends.
+ * Checks whether a token may be renewed. A token of a login may be renewed only while its user or role exists and grants the same
+ * policies; a token of a token role, only while the role exists. As in Vault and OpenBao, the renewal uses the present period and
+ * maximum TTL of the user or role, so that a withdrawn period ends.
  * @throws AccessError `invalid_request` when it may not be renewed, `record_unreadable`; StoreError
  */
 export async function renewable(

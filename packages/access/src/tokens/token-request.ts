@@ -14,13 +14,13 @@ export interface TokenRequest {
   readonly noParent?: boolean | undefined;
   /** True when absent. */
   readonly renewable?: boolean | undefined;
-  /** Seconds, as are the next two. */
+  /** Seconds, like `explicitMaxTtlS` and `periodS`. */
   readonly ttlS?: number | undefined;
   readonly explicitMaxTtlS?: number | undefined;
   readonly periodS?: number | undefined;
   readonly displayName?: string | undefined;
   readonly meta?: Readonly<Record<string, string>> | undefined;
-  /** Number of uses; 0 for any number. */
+  /** Maximum number of uses; 0 for no limit. */
   readonly numUses?: number | undefined;
   readonly type?: string | undefined;
   readonly entityAlias?: string | undefined;
@@ -47,7 +47,7 @@ export interface TokenCreation {
   readonly role: TokenRole | undefined;
 }
 
-/** Bounds on a token's record in bytes and on its ancestors, so that it can be looked up quickly. */
+/** Maximum size of a token's record, in bytes, and maximum number of its ancestors, so that lookups are fast. */
 const [recordBytesMax, generationsMax] = [8 * 1024, 100];
 
 /**

@@ -10,7 +10,7 @@ export type TokenRoleType = 'default-service' | 'default-batch' | 'service' | 'b
 export interface TokenRole {
   readonly name: string;
   readonly allowedPolicies: readonly string[];
-  /** Names with `*` at either end. */
+  /** Policy names with `*` at one or both ends. */
   readonly allowedPoliciesGlob: readonly string[];
   readonly disallowedPolicies: readonly string[];
   readonly disallowedPoliciesGlob: readonly string[];
@@ -18,7 +18,7 @@ export interface TokenRole {
   readonly renewable: boolean;
   /** Appended to the path in the records of its tokens. */
   readonly pathSuffix: string;
-  /** Seconds, as is the next. */
+  /** Seconds, like `explicitMaxTtlS`. */
   readonly periodS: number;
   readonly explicitMaxTtlS: number;
   readonly numUses: number;
@@ -27,7 +27,7 @@ export interface TokenRole {
   readonly noDefaultPolicy: boolean;
 }
 
-/** Members to change; absent ones keep their values. */
+/** Fields to change; absent fields keep their values. */
 export type TokenRoleChange = { readonly [Name in keyof Omit<TokenRole, 'name'>]?: TokenRole[Name] | undefined };
 
 const newRole = (name: string): TokenRole => ({

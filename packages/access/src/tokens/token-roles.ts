@@ -7,7 +7,7 @@ const prefix = 'access/role/';
 const attemptsMax = 5;
 const recordBytesMax = 64 * 1024;
 
-/** A role, with a condition that holds while it is unchanged. */
+/** A role, with a condition that holds while the role is unchanged. */
 export interface StoredRole {
   readonly role: TokenRole;
   readonly condition: Condition;
@@ -28,7 +28,7 @@ export class TokenRoles {
     return record && { role: decodeTokenRole(record.value), condition: { path, revision: record.revision } };
   }
 
-  /** Creates a role or changes the given members. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  /** Creates a role or changes the given fields. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
   async write(name: string, change: TokenRoleChange): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a role name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
     for (let attempt = 0; attempt < attemptsMax; attempt++) {

@@ -7,7 +7,7 @@ import { policyNames } from './token-policies.ts';
 /** `default` is a service token. */
 export type LoginTokenType = 'default' | 'service' | 'batch';
 
-/** Settings of a user or role for the tokens of its logins. Times are in seconds; 0 and empty set nothing. */
+/** Settings of a user or role for the tokens of its logins. Times are in seconds; 0 and empty values set nothing. */
 export interface TokenSettings {
   readonly policies: readonly string[];
   readonly ttlS: number;
@@ -20,7 +20,7 @@ export interface TokenSettings {
   readonly type: LoginTokenType;
 }
 
-/** Members to change; absent ones keep their values. */
+/** Fields to change; absent fields keep their values. */
 export type TokenSettingsChange = { readonly [Name in keyof TokenSettings]?: TokenSettings[Name] | undefined };
 
 export const newTokenSettings: TokenSettings = {
@@ -52,7 +52,7 @@ export function changedSettings(present: TokenSettings, change: TokenSettingsCha
   return { ...next, policies, boundCidrs: checkCidrs(next.boundCidrs) };
 }
 
-/** Returns the lifetime of a login's token, limited by its settings, the login method and the node. */
+/** Returns the lifetime of a login's token, limited by its settings, the auth method and the node. */
 export function loginLifetime(
   { ttlS, maxTtlS, explicitMaxTtlS, periodS }: TokenSettings,
   mount: TokenLimits,

@@ -51,7 +51,7 @@ export async function sweepOrphaned(
     const first = records[0];
     if (first === undefined) return { cursor: '', removed, unreadable };
     const { parentAccessorId } = parseChildPath(first.path);
-    // After every child of this parent, before those of the next one.
+    // A path after all children of this parent and before the children of the next parent.
     const afterChildren = `${childrenOf(parentAccessorId)}~`;
     if (await parentExists(store, parentAccessorId)) {
       at = afterChildren;
@@ -64,14 +64,14 @@ export async function sweepOrphaned(
     removed += deleted.removed;
     unreadable += deleted.unreadable;
     work += ids.length;
-    // Another write won, or no record is readable: leave these to the next round.
+    // Another write won, or no record is readable: leave these tokens to the next round.
     if (deleted.removed === 0) at = children.records.at(-1)?.path ?? at;
   }
   return { cursor: at, removed, unreadable };
 }
 
 /**
- * Returns whether a parent exists: a token or, for tokens of logins, a login method. Only references to methods contain a colon.
+ * Returns whether a parent exists: a token or, for tokens of logins, an auth method. Only references to methods contain a colon.
  */
 async function parentExists(store: Store, parent: string): Promise<boolean> {
   if (!parent.includes(':')) return (await store.get(accessorPath(parent))) !== undefined;

@@ -18,7 +18,7 @@ export interface StoredToken {
 export interface Lineage extends StoredToken {
   /** Undefined for an orphan. */
   readonly parent: Lineage | undefined;
-  /** Holds while the login method that made it is unchanged; undefined for a token that no login made. */
+  /** Condition that holds while the auth method that made the token is unchanged; undefined for a token that no login made. */
   readonly mount: Condition | undefined;
 }
 
@@ -34,8 +34,8 @@ export function tokenWrites({ id, record, accessorId }: NewToken): Write[] {
 }
 
 /**
- * Creates a token if its id is unused and its creator and the ancestors of that are unchanged, so that a revoked token cannot
- * create one.
+ * Creates a token if its id is unused and neither its creator nor an ancestor of the creator has changed, so that a revoked token
+ * cannot create tokens.
  */
 export const createTransaction = (token: NewToken, creator: Lineage): Transaction => ({
   conditions: [{ path: tokenPath(token.id), revision: 0 }, ...unchangedLineage(creator)],
@@ -96,7 +96,7 @@ function unchangedLineage(token: Lineage): Condition[] {
   return conditions;
 }
 
-/** Returns the paths of a token's index entries: under its parent or login method, and by expiry. */
+/** Returns the paths of a token's index entries: under its parent or auth method, and by expiry. */
 const indexPaths = (id: string, { parentAccessorId, mount, expiresMs }: TokenRecord): string[] => [
   ...(parentAccessorId === '' ? [] : [childPath(parentAccessorId, id)]),
   ...(mount === '' ? [] : [childPath(mount, id)]),

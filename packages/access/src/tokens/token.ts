@@ -1,6 +1,6 @@
 import { createHmac, randomInt } from 'node:crypto';
 
-/** Longest service token; longer texts are refused without a lookup. */
+/** Maximum length of a service token; longer strings are refused without a lookup. */
 export const tokenLengthMax = 1024;
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -14,7 +14,7 @@ export const newToken = (): string => `s.${randomText()}`;
 
 export const newAccessor = randomText;
 
-/** Returns whether a text can be a token or an accessor: 1 to 1,024 characters without control characters. */
+/** Returns whether a string can be a token or an accessor: 1 to 1,024 characters without control characters. */
 export const isTokenShaped = (token: string): boolean => token !== '' && token.length <= tokenLengthMax && !/\p{Cc}/u.test(token);
 
 /**

@@ -11,7 +11,7 @@ import { batchKeyPath, tokenKeyPath } from './token-paths.ts';
 import type { TokenRecord } from './token-record.ts';
 
 export interface TokensOptions {
-  /** Holds the records as plaintext. */
+  /** The store of the records, in plaintext. */
   readonly store: Store;
   readonly policies: Policies;
   /** Milliseconds since the epoch. */
@@ -20,7 +20,7 @@ export interface TokensOptions {
   readonly cachedBytesMax?: number;
 }
 
-/** Most memory of evicted policies that cached tokens may still hold. Beyond it, all tokens release their principals. */
+/** Maximum memory of evicted policies that cached tokens still refer to. Beyond it, all tokens release their principals. */
 const evictedBytesMax = 32 * 1024 * 1024;
 
 /**
@@ -63,19 +63,19 @@ export class Tokens {
     return this.#key.read();
   }
 
-  /** The time by which tokens expire, in milliseconds since the epoch. */
+  /** The present time for the expiry of tokens, in milliseconds since the epoch. */
   get nowMs(): number {
     return this.#now();
   }
 
-  /** While it is unchanged, every returned principal is valid until it expires. */
+  /** While this number is unchanged, every principal returned so far is valid until it expires. */
   get epoch(): number {
     return this.#cache.changes + this.#policies.generation;
   }
 
   /**
-   * Returns the token's principal; undefined for an unknown token. Synchronous when the token is cached.
-   * The caller calls it only while the barrier is unsealed and calls `clear` when it seals.
+   * Returns the token's principal; undefined for an unknown token. Synchronous when the token is cached. Call it only while the
+   * barrier is unsealed, and call `clear` when the barrier seals.
    * @throws AccessError `not_initialized`, `record_unreadable`; StoreError
    */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined> {

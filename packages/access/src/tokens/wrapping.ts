@@ -96,7 +96,8 @@ export class Wrapping {
   }
 
   /**
-   * Deletes the response together with the writes of `next`. Returns its result once that commits; a conflict starts a new attempt.
+   * Deletes the response in one transaction with the writes of `next`, and returns the result of `next` after the commit. A conflict
+   * starts a new attempt.
    */
   async #consume<T>(
     token: string,
@@ -136,7 +137,7 @@ export class Wrapping {
   }
 }
 
-/** Returns the record of a single-use token that grants nothing. Any use other than unwrapping is its last too. */
+/** Returns the record of a single-use token that grants nothing. Any use other than unwrapping is also its last use. */
 const wrappingRecord = ({ path, createdMs, ttlS }: Wrapped, accessor: string): TokenRecord => ({
   type: 'service',
   accessor,

@@ -11,7 +11,7 @@ interface Block extends Address {
   readonly prefix: number;
 }
 
-/** Longest list of blocks in one record. */
+/** Maximum number of blocks in one record. */
 const cidrsMax = 64;
 
 /**

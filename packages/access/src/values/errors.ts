@@ -2,11 +2,11 @@
  * - `not_initialized`: there is no token key yet
  * - `record_unreadable`: a newer version wrote the record
  * - `bad_token`: the token that the request names does not exist
- * - `busy_logins`: too many logins wait; this one was not checked
- * - `locked_out`: the login is refused whatever its credentials: too many failures, or an address outside its blocks
+ * - `busy_logins`: too many logins are waiting, so this login was not checked
+ * - `locked_out`: the login is refused whatever its credentials, because of too many failures or an address outside the bound CIDRs
  * - `too_many_rules`: the policies of a token have too many rules together
  * - `keys_unavailable`: the keys that verify signed tokens cannot be fetched or used
- * - `too_many_conflicts`: other writers won every attempt; nothing was changed
+ * - `too_many_conflicts`: every attempt conflicted with another write; nothing was changed
  */
 export type AccessErrorCode =
   | 'bad_token'

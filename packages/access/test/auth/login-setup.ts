@@ -6,7 +6,7 @@ import { gatedStore } from '../gated-store.ts';
 /** Cheap hashing, since tests make many guesses. */
 const light = { cost: 16, blockSize: 8, parallelization: 1 };
 
-/** Opens access with one login method enabled at `m`, and a clock that the test sets. */
+/** Opens access with one auth method enabled at `m`, and a clock that the test sets. */
 export async function withMethod(type: string, sources?: KeySources) {
   const store = gatedStore(memoryStore());
   const clock = { now: 1_700_000_000_000 };

@@ -183,7 +183,7 @@ describe('a user', () => {
       );
     });
 
-  it('is not written after its login method was disabled', async () => {
+  it('is not written after its auth method was disabled', async () => {
     const { logins, mount, records } = await withMethod('userpass');
     const before = await mount();
     await logins.mounts.disable('m');

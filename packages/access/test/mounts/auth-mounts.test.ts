@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { withMethod } from '../auth/login-setup.ts';
 import { refusal } from '../fixtures.ts';
 
-describe('a login method', () => {
+describe('an auth method', () => {
   it('is listed, found and tuned', async () => {
     const { logins } = await withMethod('userpass');
     await logins.mounts.enable('other', 'approle', { description: 'machines', maxTtlS: 60 });
@@ -19,12 +19,12 @@ describe('a login method', () => {
   for (const [path, type, text] of [
     ['m', 'userpass', 'path is already in use at m/'],
     ['token', 'userpass', 'path is already in use at token/'],
-    ['x', 'token', 'the type of a login method'],
-    ['x', '', 'the type of a login method'],
-    ['', 'userpass', 'the path of a login method has'],
-    ['a/b', 'userpass', 'the path of a login method has'],
-    ['a:b', 'userpass', 'the path of a login method has'],
-    ['..', 'userpass', 'the path of a login method has'],
+    ['x', 'token', 'the type of an auth method'],
+    ['x', '', 'the type of an auth method'],
+    ['', 'userpass', 'the path of an auth method has'],
+    ['a/b', 'userpass', 'the path of an auth method has'],
+    ['a:b', 'userpass', 'the path of an auth method has'],
+    ['..', 'userpass', 'the path of an auth method has'],
   ] as const)
     it(`is not enabled at ${JSON.stringify(path)} as ${JSON.stringify(type)}`, async () => {
       const { logins } = await withMethod('userpass');

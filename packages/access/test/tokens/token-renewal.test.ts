@@ -6,7 +6,7 @@ import { hour, refusal, setup } from '../fixtures.ts';
 const changed = /^invalid_request: lease is not renewable: the policies of the user or role of its login have changed$/;
 const gone = /^invalid_request: lease is not renewable: the user or role of its login no longer exists$/;
 
-/** A token of each login method that needs no other service, and functions that change its user or role. */
+/** A token of each auth method that needs no other service, and functions that change its user or role. */
 const methods = {
   userpass: async (settings: TokenSettingsChange) => {
     const all = await withMethod('userpass');
@@ -41,13 +41,13 @@ for (const [kind, make] of Object.entries(methods))
       expect(await refusal(registry.renew({ token }, 0))).to.equal('none');
     });
 
-    it('is refused after the user or role is deleted or its login method disabled', async () => {
+    it('is refused after the user or role is deleted or its auth method disabled', async () => {
       const { token, registry, remove } = await make({ policies: ['a'], periodS: hour });
       await remove();
       expect(await refusal(registry.renew({ token }, 0))).to.match(gone);
     });
 
-    it('does not find a token whose login method was disabled', async () => {
+    it('does not find a token whose auth method was disabled', async () => {
       const { token, registry, logins } = await make({ policies: ['a'], periodS: hour });
       await logins.mounts.disable('m');
       expect(await registry.renew({ token }, 0)).to.equal(undefined);
