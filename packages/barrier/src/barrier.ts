@@ -32,7 +32,7 @@ export interface BarrierOptions {
   readonly valuesWritten: () => number;
   /** Returns the time in whole milliseconds since the epoch. */
   readonly now: () => number;
-  /** The rotation configuration until one is stored. */
+  /** The rotation configuration that applies until one is stored. */
   readonly rotation?: RotationConfig;
 }
 
@@ -63,7 +63,10 @@ export interface InitialShares {
   readonly shares: readonly Buffer[];
 }
 
-/** Encrypts all records of a store at rest. Sealed until it gets the root key; then `store` gives access to the plaintext. */
+/**
+ * Encrypts all records of a store at rest. The barrier is sealed until it gets the root key; then `store` gives access to the
+ * plaintext.
+ */
 export class Barrier {
   /** The records in plaintext; throws StoreError `sealed` while sealed. */
   readonly store: Store;
@@ -146,7 +149,7 @@ export class Barrier {
   }
 
   /**
-   * Calls `listener` after each change of the state, when the keys are already wiped or loaded.
+   * Calls `listener` after each change of the state. By then the keys have been wiped or loaded.
    * @returns a function that removes the listener
    */
   onStateChange(listener: (state: BarrierState) => void): () => void {
@@ -202,8 +205,8 @@ export class Barrier {
   }
 
   /**
-   * Adds one share; the last one needed unseals the barrier. A wrong share changes nothing, and neither does any share on an
-   * unsealed barrier.
+   * Adds one share; the last one needed unseals the barrier. A wrong share changes nothing. On an unsealed barrier, no share changes
+   * anything.
    * @throws BarrierError `not_initialized`, `invalid_share`, `seal_mismatch`, `barrier_corrupt`; StoreError
    */
   unseal(share: Uint8Array): Promise<SealStatus> {
@@ -286,7 +289,8 @@ export class Barrier {
 
   /**
    * Returns a fresh secret for one join, wrapped by the seal's key; the caller wipes the secret.
-   * @param exchanged - all messages that the two nodes have exchanged, except the seal's terms; the other node must have seen the same
+   * @param exchanged - all messages that the two nodes have exchanged, except the seal's terms; the other node must have seen the
+   * same messages
    * @throws BarrierError `unseal_key_not_kept`, `seal_mismatch`, `barrier_corrupt`; StoreError
    */
   async wrapForJoin(exchanged: Uint8Array): Promise<WrappedJoinSecret> {
@@ -314,7 +318,7 @@ export class Barrier {
     requireOpenable(this.#options.seal, records);
   }
 
-  /** Loads the keys, or wipes the root key on failure. `sealCount` is the count from before the keyring was read. */
+  /** Loads the keys, or wipes the root key on failure. `sealCount` is the number of `seal` calls before the keyring was read. */
   async #unlock(
     rootKey: Buffer,
     stored: { readonly value: Uint8Array; readonly revision: number },
@@ -328,7 +332,7 @@ export class Barrier {
     }
     this.#keys.install({ rootKey, keyring, keyringRevision: stored.revision });
     this.#announce();
-    await this.#reload(); // the watch could not reload a change that came after the record was read: no keys were loaded yet
+    await this.#reload(); // if the record changed after it was read, the watch could not reload it, because no keys were loaded yet
   }
 
   /** Reloads the keyring. Seals the node if its keys do not open the keyring: they are no longer the cluster's keys. */
@@ -347,7 +351,10 @@ export class Barrier {
     }
   }
 
-  /** Handles a change in the store. A failing store is no reason to seal: the next read of a value with a new term loads the keyring. */
+  /**
+   * Handles a change in the store. A failing store does not seal the barrier: the next read of a value with a new term loads the
+   * keyring.
+   */
   async #follow(task: () => Promise<void>): Promise<void> {
     try {
       await task();

@@ -3,7 +3,7 @@ export function oneAtATime(): <T>(task: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (task) => {
     const result = last.then(task);
-    last = result.catch(() => undefined); // the task's caller gets the error, the next task does not
+    last = result.catch(() => undefined); // the caller of this task gets the error; the next task runs regardless
     return result;
   };
 }

@@ -33,7 +33,7 @@ export interface RequestOptions {
   readonly query?: Readonly<Record<string, string>>;
   /** Wraps the response in a token with this TTL, such as `5m`. */
   readonly wrapTtl?: string;
-  /** Whether the request is safe to repeat; by default reads are. */
+  /** Whether the request is safe to repeat; by default, only reads are. */
   readonly repeatable?: boolean;
   /** Sends no token, since the path needs none. */
   readonly open?: boolean;
@@ -231,8 +231,8 @@ const secondsIn = (header: string | null): number | undefined =>
   header !== null && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 
 /**
- * Returns the codes of an error, of its cause, or of each of several errors. Codes of read and write calls are prefixed with the
- * call, since a network that fails under a connection has the same codes as a connection that was never established.
+ * Returns the codes of an error, of its cause, or of each of several errors. The code of a failed read or write call gets the name of
+ * the call as a prefix, because a connection that fails later has the same codes as one that was never established.
  */
 function codesOf(error: unknown): readonly string[] {
   if (typeof error !== 'object' || error === null) return [];

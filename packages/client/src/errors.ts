@@ -1,7 +1,7 @@
-/** Outcome of a failed request: it certainly had no effect, or that is unknown. */
+/** Outcome of a failed request: it certainly had no effect (`not_done`), or it may have had one (`unknown`). */
 export type Outcome = 'not_done' | 'unknown';
 
-/** The server refused the request. The message is that of the server, which contains no secrets. */
+/** The server refused the request. The message is the server's text, which contains no secrets. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
   readonly status: number;

@@ -1,4 +1,4 @@
-/** A path below `/v1/`: unencoded segments, or a text with slashes between them. */
+/** A path below `/v1/`: a list of unencoded segments, or a string with slashes between the segments. */
 export type Path = string | readonly string[];
 
 /** A name is not valid in a path. The message does not contain the name. */
@@ -6,7 +6,7 @@ export class PathError extends TypeError {
   override readonly name = 'PathError';
 }
 
-/** Segments that URL normalization removes, `..` with the segment before it. */
+/** Segments that URL normalization removes. For `..` it also removes the segment before. */
 const dotSegments = new Set(['.', '..']);
 
 /**

@@ -1,6 +1,9 @@
 export const indexHeader = 'X-Service-Index';
 
-/** Returns the minimum index that a client wants to read: the newer of two indexes of one cluster, else the received one. */
+/**
+ * Returns the minimum index that the client's next reads require: the newer one if both indexes are from the same cluster, otherwise
+ * the received one.
+ */
 export function newerIndex(known: string | undefined, received: string): string {
   const [before, after] = [partsOf(known ?? ''), partsOf(received)];
   return before !== undefined && after !== undefined && before.cluster === after.cluster && before.index > after.index

@@ -46,7 +46,7 @@ export interface AuthorityRotation {
   readonly phase: 'none' | 'announced' | 'switched';
   /** SHA-256 of the certificate of the signing authority, in hex. */
   readonly authority: string;
-  /** Names of the members for which it waits. */
+  /** Names of the members for which the rotation waits. */
   readonly waits_for: readonly string[];
 }
 
@@ -117,7 +117,7 @@ export class RaftCalls {
     return this.#download('sys/storage/raft/snapshot', { slow: true });
   }
 
-  /** Restores a snapshot. @param force - also one that was made under other keys */
+  /** Restores a snapshot. @param force - also restores a snapshot that was made under other keys */
   restoreSnapshot(snapshot: Streamed, { force = false }: { readonly force?: boolean } = {}): Promise<Written> {
     return this.#send('POST', `sys/storage/raft/snapshot${force ? '-force' : ''}`, snapshot, { slow: true });
   }

@@ -16,7 +16,10 @@ export interface FailedAnswer {
   readonly retryAfterS: number | undefined;
 }
 
-/** The second form: the request took effect but could not be audited, so its response was withheld. */
+/**
+ * Texts of errors with an unknown outcome. The second: the request took effect but could not be audited, so its response was
+ * withheld.
+ */
 const outcomeUnknown = /^outcome unknown|^audit: .*\b(?:took|taken) effect\b/;
 const doesNotServe = /^transitd is (?:sealed|not initialized)$/;
 const otherCluster = /^X-Service-Index belongs to another cluster$/;

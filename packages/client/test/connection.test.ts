@@ -27,7 +27,7 @@ const fails =
   () =>
     Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code, syscall }) }));
 
-/** Returns a client whose requests meet these reactions, in order. */
+/** Returns a client whose `fetch` reacts to its requests in these ways, in order. */
 function clientOf(reactions: readonly Reaction[], options: Partial<ClientOptions> = {}) {
   const seen: Seen[] = [];
   const waits: number[] = [];
@@ -80,7 +80,7 @@ describe('a client', () => {
   });
 
   for (const token of ['s.secret2\nrest', 's.secret2\u2013'])
-    it(`sends and quotes nothing with ${JSON.stringify(token)} for a token`, async () => {
+    it(`sends nothing and quotes nothing if the token is ${JSON.stringify(token)}`, async () => {
       const { client, seen } = clientOf([], { token });
       const error = await refusalOf(client.auth.token.look(), UnansweredError);
       expect(error).to.include({ outcome: 'not_done' });
@@ -116,7 +116,7 @@ describe('a client', () => {
     ['a page of something else', 'text/html', '<p>s.secret2</p>'],
     ['truncated JSON', 'application/json', '{"auth":{"client_token":"s.secret2'],
   ] as const)
-    it(`accepts ${what} as no response, and quotes nothing of it`, async () => {
+    it(`does not accept ${what} as a response, and quotes nothing of it`, async () => {
       const { client } = clientOf([() => new Response(text, { headers: { 'Content-Type': type } })]);
       const error = await refusalOf(client.auth.token.create(), UnansweredError);
       expect(error.message).to.match(/the server at this address is not transitd; the request may have taken effect$/);
@@ -226,7 +226,7 @@ describe('a client with several addresses', () => {
     expect(all.waits).to.deep.equal([]);
   });
 
-  it('reports the refusal of one server over the silence of another', async () => {
+  it('reports the refusal of one server rather than the missing response of another', async () => {
     const { client } = clientOf([sealed, fails('ENOTFOUND')], two);
     await refusalOf(client.transit().rotateKey('k'), RefusedError);
   });

@@ -36,7 +36,7 @@ export interface HealthAnswer {
   readonly body: HealthReport;
 }
 
-/** The state of the node at a moment. A status that its heartbeats no longer support is downgraded. */
+/** The state of the node at a given time. It is lower than the node's status if the heartbeats are no longer fresh. */
 type Condition =
   | 'uninitialized'
   | 'removed'

@@ -20,8 +20,8 @@ interface Identity {
 }
 
 /**
- * The heartbeats from an unsealed standby to the active node. Times are readings of one monotonic clock, in milliseconds.
- * Only answered echoes count, by the time when they were sent, so that an answer that waited in a buffer does not look fresh.
+ * The heartbeats from an unsealed standby to the active node. Times are readings of one monotonic clock, in milliseconds. Only
+ * answered echoes count, and their age is measured from when they were sent: an answer that waited in a buffer must not look fresh.
  */
 export interface Echoes {
   readonly intervalMs: number;
@@ -33,7 +33,7 @@ export interface Echoes {
   readonly durationMs: number;
   /** The active node's clock minus this node's clock, with an uncertainty of `durationMs`; 0 after a failed echo. */
   readonly clockSkewMs: number;
-  /** From the newest answered echo. */
+  /** The replication modes in the answer to the newest answered echo. */
   readonly replication?: ReplicationModes;
 }
 
@@ -47,7 +47,7 @@ interface Active extends Identity {
   /** The commit index. */
   readonly lastWal: number;
   readonly replication?: ReplicationModes;
-  /** Present if the operator configured one. */
+  /** Present if the operator configured a license. */
   readonly license?: { readonly expiryUtcMs: number };
 }
 
@@ -56,8 +56,8 @@ interface Active extends Identity {
  * performance standby without heartbeats.
  *
  * - `standby`: unsealed and not active; forwards every request
- * - `performance_standby`: may serve reads while `appliedSentMs` is fresh; that is when it sent the newest answered echo whose
- * commit index   it has applied
+ * - `performance_standby`: may serve reads while `appliedSentMs` is fresh: the time when this node sent the newest answered echo
+ *   whose commit index it has applied
  * - `dr_standby`, `dr_active`: members of a cluster that follows another cluster for disaster recovery
  */
 export type NodeStatus =

@@ -67,7 +67,7 @@ export function finalize({ cryptoki }: Binding): void {
   try {
     cryptoki.C_Finalize();
   } catch {
-    // It was not initialized or is broken; initializing it shows which.
+    // The library was not initialized, or it is broken; the next `initialize` shows which.
   }
 }
 

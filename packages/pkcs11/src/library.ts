@@ -4,7 +4,7 @@ import { Pkcs11Failure } from './failure.ts';
 
 export interface LibraryOptions {
   readonly path: string;
-  /** Most waiting calls, without the one in progress; 256 when absent. */
+  /** Maximum number of waiting calls, not counting the call in progress; 256 when absent. */
   readonly waitingMax?: number;
   /** How long a caller waits for the result of its call, including the time in the queue; 10 s when absent. */
   readonly deadlineMs?: number;
@@ -36,7 +36,7 @@ const [waitingMaxDefault, deadlineMsDefault, reinitializeEveryMsDefault] = [256,
  */
 export class Library {
   readonly #options: Required<Omit<LibraryOptions, 'thread'>> & { readonly thread: URL };
-  /** Waiting calls in order of arrival. The first is in progress, unless the caller of that one has given up. */
+  /** Waiting calls in order of arrival. The first call is in progress, unless its caller has given up. */
   readonly #waiting = new Map<number, Waiting>();
   #thread: Thread | undefined;
   #lastId = 0;
@@ -117,7 +117,7 @@ export class Library {
     this.#next();
   }
 
-  /** Fails all waiting calls: one of them may have ended the thread and would end a new one too. */
+  /** Fails all waiting calls: one of them may have ended this thread and would end the next one too. */
   #died(thread: Thread): void {
     if (thread !== this.#thread) return;
     this.#thread = undefined;

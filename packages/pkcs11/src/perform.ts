@@ -185,7 +185,7 @@ function signing(constants: Constants, { mechanism }: TokenKey, { digest, hash, 
       return { mechanism: { mechanism: constants.CKM_RSA_PKCS_PSS, parameter }, data: digest };
     }
     case 'CKM_AES_GCM':
-      throw new Pkcs11Failure('not_possible', 'an AES key does not sign');
+      throw new Pkcs11Failure('not_possible', 'an AES key cannot sign');
   }
 }
 
@@ -227,7 +227,7 @@ const tagFailures: ReadonlySet<string> = new Set([
 const notAuthentic = (): Pkcs11Failure => new Pkcs11Failure('not_authentic', 'the token does not authenticate the ciphertext');
 
 function gcmMechanism(constants: Constants, { mechanism }: TokenKey, { iv, associatedData }: GcmInput) {
-  if (mechanism !== 'CKM_AES_GCM') throw new Pkcs11Failure('not_possible', 'only an AES key encrypts');
+  if (mechanism !== 'CKM_AES_GCM') throw new Pkcs11Failure('not_possible', 'only an AES key can encrypt');
   const parameter = {
     type: constants.CK_PARAMS_AES_GCM_v240,
     iv: Buffer.from(iv),
@@ -268,7 +268,8 @@ function find({ cryptoki, constants }: Binding, session: Session, key: TokenKey,
   const [found, ...more] = cryptoki.C_FindObjects(session.handle, 2);
   cryptoki.C_FindObjectsFinal(session.handle);
   if (found === undefined) {
-    // Not `key_not_found`, which may cause a generation: a second key of that name would make both ambiguous.
+    // Do not report `key_not_found`: the caller might then generate a key, and with two keys of one name each call would be
+    // ambiguous.
     if (objectClass === constants.CKO_PUBLIC_KEY) {
       throw new Pkcs11Failure('key_unsuitable', 'the public half of the key is not in the token');
     }

@@ -43,7 +43,7 @@ export class Pkcs11Tokens {
     return found === undefined || found instanceof Uint8Array ? undefined : publicKeyOf(found);
   }
 
-  /** Generates a key that cannot leave the token, even if one of that name exists. Never repeated. */
+  /** Generates a key that cannot leave the token, even if a key of that name exists. The call is never repeated. */
   async generate(key: TokenKey, as: NewTokenKey): Promise<void> {
     await this.#call({ operation: 'generate', key, as });
   }

@@ -25,7 +25,7 @@ export class Sessions {
   readonly #refusedPins: Set<string>;
   readonly #slots = new Map<string, Buffer>();
 
-  /** @param refusedPins - digests of refused PINs; kept beyond these sessions, since the tokens keep counting */
+  /** @param refusedPins - digests of refused PINs; they outlive these sessions, since a token continues to count wrong PINs */
   constructor(binding: Binding, refusedPins: Set<string>) {
     this.#binding = binding;
     this.#refusedPins = refusedPins;
@@ -58,7 +58,7 @@ export class Sessions {
       try {
         end();
       } catch {
-        // It was closed already.
+        // The session was closed already.
       }
     }
   }

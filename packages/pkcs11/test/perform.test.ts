@@ -5,7 +5,7 @@ import { Pkcs11Failure } from '../src/failure.ts';
 import { perform } from '../src/perform.ts';
 import { Sessions } from '../src/sessions.ts';
 
-/** Stands for all constants: each is a number, and the fake token does not check which. */
+/** Stands for all constants. Each constant is a number, and the fake token does not check the number. */
 const constants = new Proxy({}, { get: (_, name) => String(name).length }) as Constants;
 const key = { library: 'l', slot: 0, pin: '1234', keyLabel: 'k', mechanism: 'CKM_ECDSA' } as const;
 const signing: TokenCall = { operation: 'sign', key, input: { digest: Buffer.alloc(32), hash: 'sha256' } };

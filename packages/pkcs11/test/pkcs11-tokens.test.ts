@@ -301,7 +301,7 @@ describe('keys in a SoftHSM token', function () {
       );
     });
 
-    it('is in no failure', async () => {
+    it('is not contained in any failure', async () => {
       const secret = 'pin-of-great-value';
       const failure = await failureOf(tokens.describe(keyOf('CKM_ECDSA', { pin: secret })));
       expect(JSON.stringify(failure)).not.to.include(secret);

@@ -14,7 +14,7 @@ const candidates = [
 /** The library of SoftHSM 2, if it is installed. */
 export const softhsmLibrary = candidates.find((path) => existsSync(path));
 
-/** Returns what tests with a token are missing; undefined if nothing. */
+/** Returns why tests with a token cannot run; undefined if they can. */
 export function missing(): string | undefined {
   if (softhsmLibrary === undefined) return 'SoftHSM 2 is not installed (apt-get install softhsm2)';
   try {
@@ -25,7 +25,7 @@ export function missing(): string | undefined {
   return undefined;
 }
 
-/** Skips tests that need a token if there is none, with a message; with CI set, fails instead. */
+/** Skips the tests that need a token, with a message, if there is no token; with CI set, fails them instead. */
 export function needsToken(context: Mocha.Context): void {
   const reason = missing();
   if (reason === undefined) return;
@@ -49,7 +49,7 @@ export class TokenFolder {
     process.env['SOFTHSM2_CONF'] = file;
   }
 
-  /** Call it before the first use of the library. */
+  /** Call this function before the first use of the library. */
   addToken({ label, pin }: { readonly label: string; readonly pin: string }): void {
     execFileSync('softhsm2-util', ['--init-token', '--free', '--label', label, '--so-pin', '87654321', '--pin', pin], {
       stdio: 'pipe',

@@ -39,7 +39,7 @@ describe('a token that was temporarily unavailable', function () {
   const away = (): void => renameSync(join(folder.path, 'tokens'), join(folder.path, 'away'));
   const back = (): void => renameSync(join(folder.path, 'away'), join(folder.path, 'tokens'));
 
-  it('works again after its return, after a few failed calls and after many', async () => {
+  it('works again as soon as it is available again, after a few failed calls and after many', async () => {
     await tokens.generate(key, {});
     expect(await outcome()).to.equal('signed');
     for (const calls of [1, 2, 3, 20]) {
@@ -52,7 +52,7 @@ describe('a token that was temporarily unavailable', function () {
     }
   });
 
-  it('never gets a PIN again that it has refused, since tokens lock after a few', async () => {
+  it('never gets a refused PIN again, since tokens lock after a few wrong PINs', async () => {
     const wrong = { ...key, pin: 'wrong' };
     expect(await outcome(wrong)).to.equal('pin_refused');
     for (let time = 0; time < 5; time++) {

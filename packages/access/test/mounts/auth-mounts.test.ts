@@ -56,7 +56,7 @@ describe('an auth method', () => {
     expect(await good()).to.deep.equal([false, false, false]);
   });
 
-  it('that is enabled again at the same path has nothing of the previous one, and the sweep deletes that', async () => {
+  it('that is enabled again at the same path has no tokens or records of the previous method; the sweep deletes these', async () => {
     const { logins, login, mount, who, records, swept } = await withMethod('userpass');
     await logins.userpass.write(await mount(), 'amy', { password: 'p', token: {} });
     const { token } = await logins.userpass.login(await login(), 'amy', 'p');

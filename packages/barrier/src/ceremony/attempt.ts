@@ -9,7 +9,7 @@ export interface GivenShare {
   readonly share: Uint8Array;
 }
 
-/** An attempt in progress: its purpose, and the shares collected of the seal that was current when it began. */
+/** An attempt in progress: its purpose, and the collected shares of the seal that was current when the attempt began. */
 export type OngoingAttempt<Purpose extends object> = Purpose & {
   readonly record: SealRecord;
   readonly revision: number;
@@ -29,13 +29,13 @@ export interface AttemptParts<Purpose extends object> {
   readonly seal: SealKeeper;
   readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>;
   readonly labels: AttemptLabels;
-  /** Overwrites the secrets in the purpose. */
+  /** Wipes the secrets that an attempt's `purpose` contains, such as new keys or a pad. */
   readonly wipe: (purpose: Purpose) => void;
 }
 
 /**
- * An operation that enough holders of the seal's shares must authorize. There is at most one attempt at a time, in this node's memory only.
- * It ends by success, a cancel, sealing, the loss of leadership or the end of the process.
+ * An operation that enough holders of the seal's shares must authorize. There is at most one attempt at a time, in this node's memory
+ * only. It ends when it succeeds, when it is canceled, when the node is sealed or loses leadership, and when the process ends.
  */
 export class Attempt<Purpose extends object> {
   readonly #parts: AttemptParts<Purpose>;
@@ -96,13 +96,16 @@ export class Attempt<Purpose extends object> {
     return true;
   }
 
-  /** Checks a step's nonce. All participants know it, so a plain comparison suffices. @throws BarrierError `…_nonce` */
+  /**
+   * Checks a step's nonce. All participants know the nonce, so the comparison need not take constant time.
+   * @throws BarrierError `…_nonce`
+   */
   requireNonce({ shares }: OngoingAttempt<Purpose>, nonce: string): void {
     const { code, step } = this.#parts.labels;
     if (shares.nonce !== nonce) throw new BarrierError(`${code}_nonce`, `incorrect nonce for this ${step}`);
   }
 
-  /** Checks that the attempt was not dropped during a step, by sealing or by a loss of leadership. @throws StoreError `sealed` */
+  /** Checks that the attempt was not dropped during a step because the node was sealed or lost leadership. @throws StoreError `sealed` */
   requireRunning(ongoing: OngoingAttempt<Purpose>): void {
     const { name } = this.#parts.labels;
     if (this.#ongoing !== ongoing)

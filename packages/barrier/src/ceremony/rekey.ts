@@ -126,9 +126,13 @@ export class Rekey {
     this.#attempt.drop();
   }
 
-  /** Commits the new shares. After a refusal that certainly changed nothing the attempt stays; submitting the last share again retries. */
+  /**
+   * Commits the new shares. If the commit certainly changed nothing, the attempt continues, and submitting the last share again
+   * retries the commit.
+   */
   async #replace({ request, revision }: OngoingAttempt<RekeyPurpose>, { key, shares }: SharedKey): Promise<true | 'unknown'> {
-    const shared = { key: Buffer.from(key), shares }; // a copy: a drop meanwhile wipes the original, and zeros must never wrap the root key
+    // A copy: dropping the attempt meanwhile wipes the original, and a key of zeros must never wrap the root key.
+    const shared = { key: Buffer.from(key), shares };
     try {
       const outcome = await this.#seal.replace({ counts: request, shared, revision });
       if (outcome === 'conflict') throw this.#attempt.sealChanged();

@@ -51,7 +51,7 @@ export class RootGeneration {
   }
 
   /**
-   * Begins an attempt. It replaces one that has no share and is old enough.
+   * Begins an attempt. The new attempt replaces one in progress that has no share and is old enough.
    * @param pad - known only to the caller and as long as the token will be; it is copied
    * @param from - the caller's address
    * @throws BarrierError `root_generation_in_progress`
@@ -75,7 +75,7 @@ export class RootGeneration {
       const status = statusOf(ongoing);
       const token = Buffer.from(await this.#create(createToken));
       try {
-        this.#attempt.requireRunning(ongoing); // a dropped attempt's pad is wiped and would mask nothing
+        this.#attempt.requireRunning(ongoing); // the pad of a dropped attempt is wiped: a pad of zeros would not mask the token
         return { complete: true, status, masked: masked(token, ongoing.pad) };
       } finally {
         token.fill(0);

@@ -27,7 +27,7 @@ export interface KeyRotationParts {
   readonly valuesWritten: () => number;
   /** Returns the time in whole milliseconds since the epoch. */
   readonly now: () => number;
-  /** The rotation configuration until one is stored. */
+  /** The rotation configuration that applies until one is stored. */
   readonly rotation?: RotationConfig;
 }
 
@@ -39,7 +39,7 @@ export class KeyRotation {
     this.#parts = parts;
   }
 
-  /** Adds a key to the keyring, which encrypts all values from now on. @throws BarrierError `conflict`; StoreError */
+  /** Adds a key to the keyring. All later values are encrypted under the new key. @throws BarrierError `conflict`; StoreError */
   rotate(): Promise<void> {
     const { store, exclusive, keys, reload, now, valuesWritten } = this.#parts;
     return exclusive(async () => {

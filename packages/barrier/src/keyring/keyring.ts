@@ -8,7 +8,7 @@ import type { TermKey } from './value.ts';
 export interface Installation {
   /** Milliseconds since the epoch. */
   readonly installedMs: number;
-  /** The replicated count of values written at that moment: later values are encrypted under this key. */
+  /** The replicated count of written values at that moment. All later values are encrypted under this key. */
   readonly valuesAtInstall: number;
 }
 
@@ -22,7 +22,7 @@ export interface Keyring {
   readonly newest: Term;
 }
 
-/** How many times a commit that depends on the keyring's revision is tried, each time from a fresh read. */
+/** Maximum number of attempts of a commit that depends on the keyring's revision. Each attempt starts from a fresh read. */
 export const keyringCommitAttempts = 5;
 
 const format = 1;

@@ -15,8 +15,9 @@ export interface ViewKeys {
 }
 
 /**
- * Returns the store as all other packages see it: values in plaintext, the barrier's own records hidden. Reads and commits throw StoreError
- * `sealed` while there is no keyring. `watch` works even then: it reports paths only, and caches must never miss a change.
+ * Returns the store as all other packages see it: values in plaintext, the barrier's own records hidden. Reads and commits throw
+ * StoreError `sealed` while no keyring is loaded. `watch` works even then: it reports paths only, and caches must never miss a
+ * change.
  */
 export function plaintextView(store: Store, keys: ViewKeys): Store {
   async function decrypt(path: string, stored: Uint8Array): Promise<Buffer> {
@@ -68,7 +69,7 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
           writes: writes.map(({ path, value }) => ({ path, value: value && encryptValue(newest, path, value) })),
         });
         if (result.outcome === 'committed' || tries === keyringCommitAttempts) return result;
-        // The condition failed because a restore replaced the keyring: encrypt again, or nobody could read the value.
+        // The condition failed because a restore replaced the keyring: encrypt again, otherwise nobody could read the value.
         if ((await store.get(keyringPath))?.revision === revision) return result;
         await keys.reload();
       }

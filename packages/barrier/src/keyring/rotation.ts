@@ -14,7 +14,7 @@ export interface RotationConfig {
 export interface KeyStatus {
   readonly term: number;
   readonly installTime: Date;
-  /** Number of values written since then, the same on all nodes. */
+  /** Number of values written since `installTime`, the same on all nodes. */
   readonly encryptions: number;
 }
 

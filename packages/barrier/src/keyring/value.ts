@@ -19,7 +19,7 @@ export function encryptValue({ term, key }: TermKey, path: string, plaintext: Ui
   return Buffer.concat([header, closeBox(key, associatedData(header, path), plaintext)]);
 }
 
-/** Returns the term that a stored value names, not yet authenticated. @throws BarrierError `barrier_corrupt` */
+/** Returns the term that a stored value names. The value has not been authenticated yet. @throws BarrierError `barrier_corrupt` */
 export function termOf(path: string, stored: Uint8Array): number {
   if (stored.length < headerBytes || stored[0] !== format) throw corruptValue(path);
   return Buffer.from(stored.buffer, stored.byteOffset, headerBytes).readUInt32BE(1);
@@ -41,5 +41,5 @@ export function decryptValue({ term, key }: TermKey, path: string, stored: Uint8
 export const corruptValue = (path: string): BarrierError =>
   new BarrierError('barrier_corrupt', `the record ${path} was damaged, moved or written under a key that is not in the keyring`);
 
-/** The header has a fixed length and the path comes last, so different pairs give different bytes. */
+/** The header has a fixed length and the path comes last, so different pairs of header and path give different bytes. */
 const associatedData = (header: Uint8Array, path: string): Buffer => Buffer.concat([header, Buffer.from(path, 'utf8')]);

@@ -16,7 +16,8 @@ export async function readSeal(store: Store): Promise<StoredSeal | undefined> {
 }
 
 /**
- * Reads the seal and the keyring as of one moment: a rekey, which changes both, would change the revision of the seal between the reads.
+ * Reads the seal and the keyring as they were at one moment. A rekey changes both; if one happens between the reads, the seal has
+ * another revision, and both are read again.
  * @throws BarrierError `not_initialized`, `barrier_corrupt`; StoreError
  */
 export async function readCore(store: Store): Promise<{ readonly seal: StoredSeal; readonly keyring: StoredRecord }> {

@@ -9,7 +9,10 @@ export interface StaticKey {
   readonly key: Uint8Array;
 }
 
-/** How this node unseals. `previous` opens a root key that it wrapped earlier, until `current` rewraps it. */
+/**
+ * How this node unseals. `previous` opens a root key that is still wrapped by the previous key, until the root key is rewrapped by
+ * `current`.
+ */
 export type SealConfig =
   | { readonly type: 'shamir' }
   | { readonly type: 'static'; readonly current: StaticKey; readonly previous?: StaticKey };

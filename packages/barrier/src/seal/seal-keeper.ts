@@ -27,7 +27,7 @@ export interface SealKeeperOptions {
   readonly keys: () => Keys;
   /** Updates `keys` to the keyring in the store. */
   readonly reload: () => Promise<void>;
-  /** Loads a committed change. Must not fail when the store fails, or the only copy of the new shares would be lost. */
+  /** Loads a committed change. Must not fail when the store fails, otherwise the only copy of the new shares would be lost. */
   readonly loadCommitted: () => Promise<void>;
 }
 

@@ -60,7 +60,7 @@ export class ShareCollection {
     return this.#shares.size;
   }
 
-  /** The different shares added so far: not copies, so `wipe` wipes them. */
+  /** The different shares added so far. They are not copies, so `wipe` wipes them. */
   get given(): readonly Uint8Array[] {
     return [...this.#shares.values()];
   }

@@ -7,8 +7,8 @@ import { openSeal, type SealRecord } from './seal-record.ts';
 import type { SharedKey } from './shares.ts';
 
 /**
- * Returns the writes that store the key of new shares for the leader, for the transaction that puts the shares in force. There are none for
- * a static seal, whose shares carry no key.
+ * Returns the writes that store the key of new shares, which the leader needs for joins. They belong in the transaction that puts the
+ * shares in force. A static seal has no such writes, because its shares carry no key.
  */
 export const unsealKeyWrites = (seal: SealConfig, term: TermKey, { key }: SharedKey): readonly Write[] =>
   seal.type === 'shamir' ? [{ path: unsealKeyPath, value: encryptValue(term, unsealKeyPath, key) }] : [];

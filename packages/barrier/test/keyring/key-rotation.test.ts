@@ -67,7 +67,7 @@ describe('rotate', () => {
     expect(barrier.rotation.keyStatus().term).to.equal(2);
   });
 
-  it('by another node is followed when watchers are only notified of everything', async () => {
+  it('by another node is followed when the watch reports only that everything may have changed', async () => {
     const { barrier, store, shares } = await unsealedBarrier({ store: memoryStore({ reportsEverything: true }) });
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));

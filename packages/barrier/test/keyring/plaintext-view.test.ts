@@ -102,7 +102,7 @@ describe('the plaintext view', () => {
     expect(await failureOf(barrier.store.commit({ conditions: [], writes: [], restore }))).to.be.instanceOf(TypeError);
   });
 
-  it('passes on the change everything', async () => {
+  it('passes on the notice that everything may have changed', async () => {
     const store = memoryStore({ reportsEverything: true });
     const { barrier } = await unsealedBarrier({ store });
     const seen: Changes[] = [];
