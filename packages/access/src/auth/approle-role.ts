@@ -42,7 +42,8 @@ export const decodeAppRole = (stored: Uint8Array): AppRole => decodeJson(stored,
 /** @throws AccessError `invalid_request` */
 export function checkRole(role: AppRole): void {
   checkCidrs(role.secretIdBoundCidrs);
-  if (role.roleId === '' || role.roleId.length > idCharsMax) throw invalidRequest(`a role id has 1 to ${idCharsMax} characters`);
+  if (role.roleId === '' || role.roleId.length > idCharsMax)
+    throw invalidRequest(`a role id must have 1 to ${idCharsMax} characters`);
   if (role.secretIdNumUses < 0) throw invalidRequest("'secret_id_num_uses' cannot be negative");
   if (!role.bindSecretId && role.secretIdBoundCidrs.length === 0 && role.token.boundCidrs.length === 0)
     throw invalidRequest('at least one constraint should be enabled on the role: a secret id, or bound CIDRs');

@@ -103,7 +103,8 @@ export class AppRoles {
   ): Promise<{ readonly secretId: string; readonly secret: SecretId }> {
     const role = await this.#requireRole(mount, name);
     const secretId = request.secretId ?? randomUUID();
-    if (secretId === '' || secretId.length > idCharsMax) throw invalidRequest(`a secret id has 1 to ${idCharsMax} characters`);
+    if (secretId === '' || secretId.length > idCharsMax)
+      throw invalidRequest(`a secret id must have 1 to ${idCharsMax} characters`);
     const secret = newSecret(role.value, request, this.#now());
     const key = await this.#tokens.key();
     const id = loginIdOf(key, 'secret-id', secretId);

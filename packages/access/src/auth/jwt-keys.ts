@@ -162,7 +162,7 @@ function refusalOf(error: unknown): AccessError {
 
 /** Parses a JSON Web Key Set of public keys. @throws AccessError `invalid_request` */
 export function parseKeySet(text: string): JSONWebKeySet {
-  if (text.length > keySetCharsMax) throw invalidRequest(`a key set has at most ${keySetCharsMax} characters`);
+  if (text.length > keySetCharsMax) throw invalidRequest(`a key set must have at most ${keySetCharsMax} characters`);
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -171,7 +171,7 @@ export function parseKeySet(text: string): JSONWebKeySet {
   }
   const keys: unknown = Reflect.get(Object(parsed), 'keys');
   if (!Array.isArray(keys) || keys.length === 0 || keys.length > keysMax)
-    throw invalidRequest(`a key set has 1 to ${keysMax} keys`);
+    throw invalidRequest(`a key set must have 1 to ${keysMax} keys`);
   for (const key of keys) checkJwk(key);
   return { keys: keys as JWK[] };
 }

@@ -61,12 +61,13 @@ export class LoginRecords<T extends object> {
     name: string,
     next: (present: T | undefined) => RecordChange<T> | Promise<RecordChange<T>>,
   ): Promise<void> {
-    if (!isRoleName(name)) throw invalidRequest('a name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
+    if (!isRoleName(name)) throw invalidRequest('a name must have 1 to 128 letters, digits, "_", ".", "@" or "-"');
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const present = await this.find(mount.id, name);
       const { value, conditions: more = [], writes = [] } = await next(present?.value);
       const encoded = encodeJson(value);
-      if (encoded.length > recordBytesMax) throw invalidRequest(`the settings of one name take at most ${recordBytesMax} bytes`);
+      if (encoded.length > recordBytesMax)
+        throw invalidRequest(`the settings of one name must have at most ${recordBytesMax} bytes`);
       const path = this.pathOf(mount.id, name);
       const conditions = [mount.condition, present?.condition ?? { path, revision: 0 }, ...more];
       if ((await this.#store.commit({ conditions, writes: [{ path, value: encoded }, ...writes] })).outcome === 'committed')

@@ -59,7 +59,7 @@ export function newSecret(role: AppRole, request: SecretIdRequest, now: number):
   const ttlS = capped(request.ttlS, role.secretIdTtlS, 'ttl');
   const meta = request.meta ?? {};
   if (Buffer.byteLength(JSON.stringify(meta)) > metaBytesMax)
-    throw invalidRequest(`metadata takes at most ${metaBytesMax} bytes`);
+    throw invalidRequest(`metadata must have at most ${metaBytesMax} bytes`);
   return {
     accessor: randomUUID(),
     roleKey: role.key,

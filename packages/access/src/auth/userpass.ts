@@ -62,7 +62,7 @@ export class Userpass {
     { password, token }: { readonly password?: string | undefined; readonly token: TokenSettingsChange },
   ): Promise<void> {
     if (password !== undefined && (password === '' || password.length > passwordCharsMax))
-      throw invalidRequest(`a password has 1 to ${passwordCharsMax} characters`);
+      throw invalidRequest(`a password must have 1 to ${passwordCharsMax} characters`);
     const hash = password === undefined ? undefined : await this.#passwords.hash(password);
     await this.users.change(mount, name, (present) => {
       const written = hash ?? present?.password;

@@ -56,9 +56,9 @@ export class AuthMounts {
 
   /** Enables an auth method. @throws AccessError `invalid_request`; StoreError */
   async enable(path: string, type: string, tuning: AuthTuning): Promise<void> {
-    if (!isAuthType(type)) throw invalidRequest(`the type of an auth method is one of ${authTypes.join(', ')}`);
+    if (!isAuthType(type)) throw invalidRequest(`the type of an auth method must be one of ${authTypes.join(', ')}`);
     if (path === 'token') throw inUse(path);
-    if (!isAuthPath(path)) throw invalidRequest('the path of an auth method has 1 to 64 letters, digits, "_", "." or "-"');
+    if (!isAuthPath(path)) throw invalidRequest('the path of an auth method must have 1 to 64 letters, digits, "_", "." or "-"');
     const accessor = `auth_${type}_${randomBytes(4).toString('hex')}`;
     const mount = { path, id: randomUUID(), type, accessor, description: '', defaultTtlS: 0, maxTtlS: 0 };
     const value = encodeAuthMount(tuned(mount, tuning));
@@ -103,7 +103,7 @@ function tuned(mount: AuthMount, { description, defaultTtlS, maxTtlS }: AuthTuni
     maxTtlS: maxTtlS ?? mount.maxTtlS,
   };
   if (next.description.length > descriptionCharsMax)
-    throw invalidRequest(`a description has at most ${descriptionCharsMax} characters`);
+    throw invalidRequest(`a description must have at most ${descriptionCharsMax} characters`);
   if (next.maxTtlS !== 0 && next.defaultTtlS > next.maxTtlS)
     throw invalidRequest('default_lease_ttl must be at most max_lease_ttl');
   return next;

@@ -41,7 +41,7 @@ export const canonicalPolicyName = (name: string): string => name.trim().toLower
 /** Returns the canonical form of a valid policy name, in lower case. @throws AccessError `invalid_request` */
 export function policyName(name: string): string {
   const lower = canonicalPolicyName(name);
-  if (!isPolicyName(lower)) throw invalidRequest('a policy name has 1 to 512 bytes, no slashes and no control characters');
+  if (!isPolicyName(lower)) throw invalidRequest('a policy name must have 1 to 512 bytes, no slashes and no control characters');
   return lower;
 }
 

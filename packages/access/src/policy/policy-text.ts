@@ -27,7 +27,7 @@ export function plainText(given: string): string {
   return bytes.toString('utf8');
 }
 
-const tooLarge = (): AccessError => new AccessError('policy_too_large', `a policy has at most ${policyBytesMax} bytes`);
+const tooLarge = (): AccessError => new AccessError('policy_too_large', `a policy must have at most ${policyBytesMax} bytes`);
 
 /**
  * Parses a policy: JSON if the text begins with a brace, else HCL.

@@ -49,7 +49,7 @@ export function* readPolicy(document: Document, { strict }: { readonly strict: b
       for (const block of blocksOf(path.value)) {
         yield;
         blocks += 1;
-        if (blocks > rulesMax) throw new PolicyMistake(path.at, `a policy has at most ${rulesMax} path blocks`);
+        if (blocks > rulesMax) throw new PolicyMistake(path.at, `a policy must have at most ${rulesMax} path blocks`);
         const rule = { path: pathOf(path), ...readRule(block, found) };
         if (isTemplate(path, { strict })) found.templates += 1;
         else rules.push(rule);

@@ -48,14 +48,14 @@ export function changedQuota(name: string, present: Quota | undefined, change: Q
   if (quota.role !== '' && quota.groupBy !== 'ip')
     throw invalidRequest('a quota for a role must count by ip, since logins have no token yet');
   if (quota.path.length > 1024 || quota.role.length > 128)
-    throw invalidRequest('a path has at most 1024 characters, a role at most 128');
+    throw invalidRequest('a path must have at most 1024 characters, a role at most 128');
   return quota;
 }
 
 /** @throws AccessError `invalid_request` */
 export function checkQuotaConfig(config: QuotaConfig): QuotaConfig {
   if (config.exemptPaths.length > pathsMax || config.exemptPaths.some(({ length }) => length > 1024))
-    throw invalidRequest(`there are at most ${pathsMax} exempt paths, of at most 1024 characters each`);
+    throw invalidRequest(`at most ${pathsMax} exempt paths are allowed, of at most 1024 characters each`);
   return config;
 }
 

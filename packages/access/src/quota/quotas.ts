@@ -120,12 +120,12 @@ export class Quotas {
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   async write(name: string, change: QuotaChange): Promise<void> {
-    if (!isRoleName(name)) throw invalidRequest('a quota name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
+    if (!isRoleName(name)) throw invalidRequest('a quota name must have 1 to 128 letters, digits, "_", ".", "@" or "-"');
     const path = prefix + name;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const present = await this.#store.get(path);
       if (present === undefined && (await this.#all()).length >= quotasMax)
-        throw invalidRequest(`there are at most ${quotasMax} quotas`);
+        throw invalidRequest(`at most ${quotasMax} quotas are allowed`);
       const quota = changedQuota(name, present && this.#decoded(present.value), change);
       const conditions = [{ path, revision: present?.revision ?? 0 }];
       const { outcome } = await this.#store.commit({ conditions, writes: [{ path, value: encodeQuota(quota) }] });

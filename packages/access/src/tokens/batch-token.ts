@@ -31,7 +31,7 @@ export function sealBatchToken(key: Uint8Array, record: TokenRecord): string {
   if (token.length > batchTokenCharsMax)
     throw new AccessError(
       'invalid_request',
-      `policies, meta and display_name are too long: a batch token has at most ${batchTokenCharsMax} characters`,
+      `policies, meta and display_name are too long: a batch token can have at most ${batchTokenCharsMax} characters`,
     );
   return token;
 }

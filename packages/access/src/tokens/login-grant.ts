@@ -58,6 +58,6 @@ export function loginRecord(
     groups: type === 'batch' ? [] : (groups?.names ?? []),
   };
   if (encodeTokenRecord(record).length > recordBytesMax)
-    throw invalidRequest(`policies and meta of a token take at most ${recordBytesMax} bytes`);
+    throw invalidRequest(`policies and meta of a token must have at most ${recordBytesMax} bytes`);
   return { record, warnings };
 }

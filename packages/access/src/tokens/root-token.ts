@@ -28,7 +28,7 @@ export function initialAccess({
   readonly rootToken?: string;
 }): InitialAccess {
   if (!isTokenShaped(rootToken))
-    throw new AccessError('invalid_token', 'a root token has 1 to 1024 characters and no control characters');
+    throw new AccessError('invalid_token', 'a root token must have 1 to 1024 characters and no control characters');
   const key = randomBytes(tokenKeyBytes);
   const record = rootRecord(now);
   const writes = [

@@ -20,7 +20,7 @@ interface Creator {
 export function policyNames(policies: readonly string[]): string[] {
   const given = policies.map((name) => name.trim()).filter((name) => name !== '');
   const named = [...new Set(given.map(policyName))].sort();
-  if (named.length > policiesMax) throw invalidRequest(`a token has at most ${policiesMax} policies`);
+  if (named.length > policiesMax) throw invalidRequest(`a token can have at most ${policiesMax} policies`);
   const forbidden = named.find((name) => unassignable.includes(name));
   if (forbidden !== undefined) throw invalidRequest(`the policy ${forbidden} cannot be assigned to a token`);
   return named;

@@ -74,7 +74,7 @@ export function newTokenRecord(
     throw invalidRequest('expiring root tokens cannot create non-expiring root tokens');
   const { warnings, ...lifetime } = endless ? { ...requested, warnings: [] } : lifetimeOf(requested, limits);
   const generation = orphan ? 0 : creator.record.generation + 1;
-  if (generation > generationsMax) throw invalidRequest(`a token has at most ${generationsMax} ancestors`);
+  if (generation > generationsMax) throw invalidRequest(`a token can have at most ${generationsMax} ancestors`);
   const record: TokenRecord = {
     type,
     accessor: type === 'batch' ? '' : accessor,
@@ -99,7 +99,7 @@ export function newTokenRecord(
     groups: [],
   };
   if (encodeTokenRecord(record).length > recordBytesMax)
-    throw invalidRequest(`policies, meta and display_name of a token take at most ${recordBytesMax} bytes`);
+    throw invalidRequest(`policies, meta and display_name of a token must have at most ${recordBytesMax} bytes`);
   return { record, warnings };
 }
 
@@ -161,7 +161,7 @@ function refuseUnprivileged(
     if (/^[sbr]\./.test(id) || id.startsWith('hvs.')) throw invalidRequest("custom token ID cannot have the 's.' prefix");
     // Other characters cannot be sent in a header or would be decoded differently.
     if (!isTokenShaped(id) || !/^[\x21-\x7e]+$/.test(id))
-      throw invalidRequest('a token has 1 to 1024 printable ASCII characters');
+      throw invalidRequest('a token must have 1 to 1024 printable ASCII characters');
   }
   if (noParent === true && !makesOrphans && role?.orphan !== true && !privileged)
     throw invalidRequest(`${need} create orphan token`);

@@ -56,7 +56,7 @@ export function changedRole(name: string, present: TokenRole | undefined, change
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   const role: TokenRole = { ...(present ?? newRole(name)), ...given };
   if (!/^(?:|\w[\w-]+\w)$/.test(role.pathSuffix))
-    throw invalidRequest('path_suffix has at least three letters, digits, "_" or "-", and does not begin or end with "-"');
+    throw invalidRequest('path_suffix must have at least three letters, digits, "_" or "-", and must not begin or end with "-"');
   if (role.numUses < 0) throw invalidRequest("'token_num_uses' cannot be negative");
   if (role.type === 'batch' && (role.periodS > 0 || role.explicitMaxTtlS > 0 || role.numUses > 0))
     throw invalidRequest("'token_type' cannot be 'batch' for a role with a period, an explicit max TTL or a number of uses");

@@ -30,11 +30,11 @@ export class TokenRoles {
 
   /** Creates a role or changes the given fields. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
   async write(name: string, change: TokenRoleChange): Promise<void> {
-    if (!isRoleName(name)) throw invalidRequest('a role name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
+    if (!isRoleName(name)) throw invalidRequest('a role name must have 1 to 128 letters, digits, "_", ".", "@" or "-"');
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const present = await this.find(name);
       const value = encodeTokenRole(changedRole(name, present?.role, change));
-      if (value.length > recordBytesMax) throw invalidRequest(`a role takes at most ${recordBytesMax} bytes`);
+      if (value.length > recordBytesMax) throw invalidRequest(`a role must have at most ${recordBytesMax} bytes`);
       const conditions = [present?.condition ?? { path: prefix + name, revision: 0 }];
       const { outcome } = await this.#store.commit({ conditions, writes: [{ path: prefix + name, value }] });
       if (outcome === 'committed') return;

@@ -160,8 +160,8 @@ describe('a secret id', () => {
     [{ secretIdTtlS: 2 }, { ttlS: 3 }, "'ttl' cannot exceed"],
     [{}, { numUses: -1 }, "'num_uses' cannot be negative"],
     [{}, { cidrs: ['x'] }, 'an address block'],
-    [{}, { meta: { a: 'x'.repeat(4100) } }, 'metadata takes at most'],
-    [{}, { secretId: 'x'.repeat(4097) }, 'a secret id has'],
+    [{}, { meta: { a: 'x'.repeat(4100) } }, 'metadata must have at most'],
+    [{}, { secretId: 'x'.repeat(4097) }, 'a secret id must have'],
   ] as const)
     it(`is refused with ${JSON.stringify(request).slice(0, 40)} of ${JSON.stringify(role)}`, async () => {
       const { secret } = await withRole(role);

@@ -168,8 +168,8 @@ describe('a password', () => {
 describe('a user', () => {
   for (const [change, text] of [
     [{ token: {} }, 'missing password'],
-    [{ password: '', token: {} }, 'a password has 1 to 4096'],
-    [{ password: 'x'.repeat(4097), token: {} }, 'a password has 1 to 4096'],
+    [{ password: '', token: {} }, 'a password must have 1 to 4096'],
+    [{ password: 'x'.repeat(4097), token: {} }, 'a password must have 1 to 4096'],
     [{ password: 'p', token: { policies: ['ROOT'] } }, 'auth methods cannot create root tokens'],
     [{ password: 'p', token: { ttlS: 2, maxTtlS: 1 } }, "'token_ttl' cannot be greater"],
     [{ password: 'p', token: { type: 'batch', periodS: 1 } }, "'token_type' cannot be 'batch'"],

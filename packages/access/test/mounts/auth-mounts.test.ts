@@ -21,10 +21,10 @@ describe('an auth method', () => {
     ['token', 'userpass', 'path is already in use at token/'],
     ['x', 'token', 'the type of an auth method'],
     ['x', '', 'the type of an auth method'],
-    ['', 'userpass', 'the path of an auth method has'],
-    ['a/b', 'userpass', 'the path of an auth method has'],
-    ['a:b', 'userpass', 'the path of an auth method has'],
-    ['..', 'userpass', 'the path of an auth method has'],
+    ['', 'userpass', 'the path of an auth method must have'],
+    ['a/b', 'userpass', 'the path of an auth method must have'],
+    ['a:b', 'userpass', 'the path of an auth method must have'],
+    ['..', 'userpass', 'the path of an auth method must have'],
   ] as const)
     it(`is not enabled at ${JSON.stringify(path)} as ${JSON.stringify(type)}`, async () => {
       const { logins } = await withMethod('userpass');

@@ -218,7 +218,7 @@ describe('Policies', () => {
     const { policies } = setup();
     await policies.write('p', 'path "a" {}\n'.repeat(5000));
     expect(await refusal(policies.write('p', 'path "a" {}\n'.repeat(5001)))).to.equal(
-      'invalid_policy: failed to parse policy: 5001:6: a policy has at most 5000 path blocks',
+      'invalid_policy: failed to parse policy: 5001:6: a policy must have at most 5000 path blocks',
     );
   });
 

@@ -180,7 +180,7 @@ describe('quotas', () => {
     [{}, "'rate' must be greater than 0"],
     [{ rate: 1, intervalS: 0 }, "'interval' must be between"],
     [{ rate: 1, blockIntervalS: -1 }, "'block_interval' is at most"],
-    [{ rate: 1, path: 'x'.repeat(2000) }, 'a path has at most'],
+    [{ rate: 1, path: 'x'.repeat(2000) }, 'a path must have at most'],
   ] as const)
     it(`are refused with ${JSON.stringify(change).slice(0, 40)}`, async () => {
       const { quotas } = await withQuotas();

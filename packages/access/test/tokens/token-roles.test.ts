@@ -30,12 +30,12 @@ describe('a token role', () => {
   });
 
   for (const [change, text] of [
-    [{ pathSuffix: 'ab' }, 'path_suffix has'],
-    [{ pathSuffix: '../x' }, 'path_suffix has'],
+    [{ pathSuffix: 'ab' }, 'path_suffix must have'],
+    [{ pathSuffix: '../x' }, 'path_suffix must have'],
     [{ numUses: -1 }, 'cannot be negative'],
     [{ type: 'batch', periodS: 60 }, "'token_type' cannot be 'batch'"],
     [{ boundCidrs: ['10.0.0.0/33'] }, 'an address block'],
-    [{ allowedPolicies: ['a/b'] }, 'a policy name has'],
+    [{ allowedPolicies: ['a/b'] }, 'a policy name must have'],
     [{ allowedPolicies: Array.from({ length: 9000 }, (_, n) => `policy-${n}`) }, 'at most 65536 bytes'],
   ] as const)
     it(`is refused with ${JSON.stringify(change).slice(0, 40)}`, async () => {
@@ -45,7 +45,7 @@ describe('a token role', () => {
   it('is refused under an invalid name', async () => {
     const { registry } = await setup();
     for (const name of ['', 'a b', 'a/b', '-a', 'x'.repeat(129)])
-      expect(await refusal(registry.roles.write(name, {})), name).to.match(/a role name has/);
+      expect(await refusal(registry.roles.write(name, {})), name).to.match(/a role name must have/);
     expect(await registry.roles.find('a/b')).to.equal(undefined);
   });
 
