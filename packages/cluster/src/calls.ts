@@ -22,18 +22,18 @@ export interface CallParts {
   /** Returns the members by the newest committed configuration; undefined if this node was removed. */
   readonly committed: () => CommittedMembers | undefined;
   readonly lists: Pick<MembershipListSync, 'newest' | 'receive'>;
-  /** Whether this node hears no leader, so that it accepts signed membership lists from nodes that its log does not name. */
+  /** Whether this node hears no leader. If so, it accepts signed membership lists from nodes that its log does not name. */
   readonly isLeaderless: () => boolean;
   readonly renewal: RenewalOptions;
   readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
-  /** A node reported a state digest mismatch with this one. */
+  /** Called when another node reports that its state digest differs from this node's. */
   readonly onDifference: () => void;
 }
 
 /** How long a node waits for an entry that it is asked to confirm. */
 export const confirmWithinMs = 1000;
 
-/** Call with which a node sends its signed membership list to a node that does not admit it. */
+/** Path of the call that sends a signed membership list to a node that does not admit the caller. */
 export const listPath = '/cluster/members';
 
 export const authorityCall = '/cluster/authority';
@@ -62,9 +62,10 @@ export function clusterCalls({
   };
   return {
     /**
-     * Answers with 200 only under a lease, or after a quorum has confirmed leadership: a deposed leader must not keep a standby serving.
-     * After a failed leadership transfer there is no lease for the rest of the term. A node that is not active reports the members, since
-     * the caller may not know the leader. 409: a node with another interval would serve old state for longer than this node waits.
+     * Status 200 requires a leader lease or a quorum that has just confirmed leadership, because a deposed leader must not keep a standby
+     * serving. The quorum matters after a failed leadership transfer: the leader has no lease for the rest of its term then. A node that is
+     * not active answers with the members, since the caller may not know the leader. Status 409 refuses a caller with another interval: it
+     * would serve old state for longer than this node waits.
      */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
       const read = echoRequestSchema.safeParse(jsonIn(body));
@@ -95,7 +96,7 @@ export function clusterCalls({
 
     [`POST ${renewPath}`]: renewalHandler(renewal),
 
-    /** Sent by a node that this one does not admit, perhaps because this one was away while the members were replaced. */
+    /** Sent by a node that this node does not admit, perhaps because this node was away while the members were replaced. */
     [`POST ${listPath}`]: async ({ from, certificate, body }) => {
       if (!isLeaderless()) return { status: 409, json: {} };
       try {
@@ -123,7 +124,7 @@ export function clusterCalls({
   };
 }
 
-/** Parses a JSON object; an empty one for anything else. */
+/** Returns the JSON object in a body; an empty object if the body is anything else. */
 function jsonIn(body: Buffer): object {
   try {
     const json: unknown = JSON.parse(body.toString('utf8'));

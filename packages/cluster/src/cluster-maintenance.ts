@@ -36,14 +36,15 @@ export interface ClusterMaintenanceParts {
   /** Members that this node has no Raft connection to. */
   readonly unconnected: () => readonly NodeId[];
   readonly isRemoved: () => boolean;
-  /** Returns the active node as far as this node knows; never this node. */
+  /** Returns the other node that this node believes to be active; undefined if none is known or this node itself is active. */
   readonly activeMember: () => Member | undefined;
 }
 
 const sendListWithinMs = 2_500;
 
 /**
- * The periodic work of a member: on the active node for the cluster, on others for themselves. A failed task is retried in the next round.
+ * The periodic work of a member. The active node works for the whole cluster, every other node for itself. A failed task is retried in the
+ * next round.
  */
 export class ClusterMaintenance {
   readonly #parts: ClusterMaintenanceParts;
@@ -76,7 +77,7 @@ export class ClusterMaintenance {
     }
   }
 
-  /** Updates this node's membership entry and certificate. One run at a time: two runs would each make a certificate. */
+  /** Updates this node's membership entry and certificate. Only one update runs at a time: two would each make a certificate. */
   updateOwnEntry(): Promise<void> {
     this.#ownEntryUpdate ??= this.#runOwnEntryUpdate().finally(() => {
       this.#ownEntryUpdate = undefined;
@@ -85,7 +86,7 @@ export class ClusterMaintenance {
   }
 
   /**
-   * Signs the members of the newest committed configuration, if this node is active. Others get the list with the answers to their
+   * Signs the membership list of the newest committed configuration, if this node is active. Standbys get the list in the answers to their
    * heartbeats. A failure is logged, and the next round retries.
    */
   async signList(): Promise<void> {
@@ -109,7 +110,10 @@ export class ClusterMaintenance {
     return authorityOf(local.barrier.store, local.clusterId, committedAuthority);
   }
 
-  /** Sends the membership list to members that this node is not connected to: a member that was away may not admit it without the list. */
+  /**
+   * Sends the membership list to members that this node is not connected to. A member that was away may admit this node only after it has
+   * the list.
+   */
   async #sendList(): Promise<void> {
     const { lists, membershipList, unconnected, isRemoved, client, host } = this.#parts;
     const { newest } = lists;
@@ -122,7 +126,7 @@ export class ClusterMaintenance {
         if (answer?.status === 200 && isAccepted(answer.json))
           host.log.info(
             { peer: id, name: membershipList.member(id)?.name, index: newest.index },
-            'a member that did not admit this node has accepted its membership list',
+            'a member that did not admit this node has accepted the membership list that this node sent',
           );
       }),
     );
@@ -135,7 +139,7 @@ export class ClusterMaintenance {
     await keepAuthority(local.barrier.store, known, authority);
   }
 
-  /** Has the active node, this one or another, write the authority's record again. @throws ClusterCallError, StoreError */
+  /** Makes the active node, which may be this node, write the authority's record again. @throws ClusterCallError, StoreError */
   async restoreAuthority(authority: ClusterAuthority): Promise<void> {
     if (this.#parts.host.isActive()) return this.keepAuthority(authority);
     const active = this.#parts.activeMember();
@@ -175,6 +179,6 @@ export class ClusterMaintenance {
   }
 }
 
-/** Whether the member accepted the list as new: one that already has it answers so at each attempt. */
+/** Whether the member accepted the list as new. A member that already has the list answers `known` at each attempt. */
 const isAccepted = (json: unknown): boolean =>
   typeof json === 'object' && json !== null && 'verdict' in json && json.verdict === 'take';

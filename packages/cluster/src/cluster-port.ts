@@ -9,7 +9,7 @@ import { localAddressFor } from './transport/peer-connection.ts';
 
 export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>, Pick<ClusterListenerOptions, 'raft' | 'judge'> {
   readonly membershipList: MembershipList;
-  /** This node hears no leader: unlisted nodes may send a signed membership list. */
+  /** Whether this node hears no leader, so that unlisted nodes may send it a signed membership list. */
   readonly isLeaderless: () => boolean;
 }
 
@@ -51,7 +51,10 @@ export class ClusterPort {
     await this.#open();
   }
 
-  /** Opens the port if it is closed. A founder gets its identity while it already serves, when the port may be in use for a while. */
+  /**
+   * Opens the port if it is still closed. A founder gets its identity only while it already serves, and another process may use the port
+   * for a while then.
+   */
   async retryOpen(): Promise<void> {
     await this.#open().catch((error: unknown) =>
       this.#options.log.warn({ reason: reasonOf(error) }, 'could not open the cluster port; retrying'),
@@ -75,7 +78,8 @@ export class ClusterPort {
   }
 
   /**
-   * Runs one attempt at a time. Does nothing until handlers and identity are set: the call that sets the last of them must open the port.
+   * Opens the port, one attempt at a time. Does nothing until both the handlers and the identity are set, so the call that sets the second
+   * of them opens the port.
    */
   async #open(): Promise<void> {
     const calls = this.#calls;

@@ -37,7 +37,7 @@ export interface ClusterServicesParts {
   readonly port: ClusterPort;
   readonly pause: (ms: number) => Promise<void>;
   readonly isRemoved: () => boolean;
-  /** This node was removed. @param confIndex - index of the configuration in force that it knows */
+  /** This node was removed. @param confIndex - index of the configuration in force that this node knows */
   readonly onRemoved: (confIndex: LogIndex) => void;
   /** The members known to this node may have changed. */
   readonly onMembers: () => void;
@@ -49,7 +49,7 @@ const maintenanceIntervalMs = 5000;
 
 /** The cluster services of a node whose log is open: heartbeats, forwarding, joins, membership changes and maintenance. */
 export class ClusterServices {
-  /** Succeed only on the leader. */
+  /** Changes of the Raft configuration; they succeed only on the leader. */
   readonly changes: ConfigurationChanges;
   readonly operator: MemberOperations;
   readonly autopilot: Autopilot;
@@ -154,7 +154,7 @@ export class ClusterServices {
     });
   }
 
-  /** The active node as far as this node knows; never this node. */
+  /** Returns the other node that this node believes to be active; undefined if none is known or this node itself is active. */
   get activeMember(): Member | undefined {
     const leader = this.#leader();
     return leader && this.#parts.membershipList.member(leader.id);

@@ -26,9 +26,9 @@ import { ClusterClient } from './transport/cluster-client.ts';
 import type { ClusterListenerOptions } from './transport/cluster-listener.ts';
 import type { Forwarder } from './transport/forwarder.ts';
 
-/** Deadline for the head of a snapshot: the leader opens its state for it. */
+/** Deadline for the head of the response with a snapshot. The leader opens its state before it sends the head. */
 const snapshotHeadMs = 10_000;
-/** How long recording an exclusion may take before the process ends without it. */
+/** How long recording an exclusion may take. After that the process ends without the record. */
 const exclusionMsMax = 2_000;
 
 /**
@@ -46,7 +46,7 @@ export class Cluster {
   #isStopping = false;
   /** Undefined until this node's log is open. */
   #services: ClusterServices | undefined;
-  /** Ends all pauses. */
+  /** Aborted when this object closes; ends all pauses. */
   readonly #closing = new AbortController();
 
   private constructor(host: ClusterHost, identity: NodeIdentity | undefined, removed: boolean) {
@@ -85,7 +85,10 @@ export class Cluster {
     });
   }
 
-  /** Reads this node's identity. @throws StartError; StorageDamaged when an earlier start recorded that this disk was copied or set back */
+  /**
+   * Reads this node's identity.
+   * @throws StartError; StorageDamaged when an earlier start recorded that this disk was copied or rolled back
+   */
   static async open(host: ClusterHost): Promise<Cluster> {
     if (existsSync(join(host.directory, overtakenFile))) throw new StorageDamaged(`data_dir is ${staleDataDirectory}`);
     const identity = await readIdentity(host.directory);
@@ -97,7 +100,7 @@ export class Cluster {
     return this.#removed;
   }
 
-  /** The active node as far as this node knows; never this node. */
+  /** Returns the other node that this node believes to be active; undefined if none is known or this node itself is active. */
   get activeMember(): Member | undefined {
     return this.#services?.activeMember;
   }
@@ -128,7 +131,10 @@ export class Cluster {
     return this.#services?.stateComparison.verdict === 'same';
   }
 
-  /** State digest mismatch: this node serves nothing from its records until its next start, even if it becomes the active node. */
+  /**
+   * Whether a state digest mismatch was found. If so, this node serves nothing from its records until its next start, even if it becomes
+   * the active node.
+   */
   get differs(): boolean {
     return this.#services?.stateComparison.verdict === 'different';
   }
@@ -190,7 +196,9 @@ export class Cluster {
     this.#services?.sealChanged();
   }
 
-  /** Handles a storage failure. Damage of the log is recorded: a later start may not notice that acknowledged entries are missing. */
+  /**
+   * Handles a storage failure. Damage of the log is recorded, because a later start may not notice that acknowledged entries are missing.
+   */
   storageFailed(error: Error): void {
     if (error instanceof LogDamage) void this.#stopExcluded(error);
     else if (!this.#isStopping) this.#host.onFatal(error); // otherwise the process ends once the exclusion is recorded
@@ -228,7 +236,7 @@ export class Cluster {
     return this.#services?.maintenance.signingAuthority();
   }
 
-  /** Has the active node, this one or another, write the authority's record again. @throws ClusterCallError, StoreError */
+  /** Makes the active node, which may be this node, write the authority's record again. @throws ClusterCallError, StoreError */
   async restoreAuthority(authority: ClusterAuthority): Promise<void> {
     if (this.#services === undefined) throw new StoreError('not_leader', 'no active node is known');
     return this.#services.maintenance.restoreAuthority(authority);
@@ -261,8 +269,8 @@ export class Cluster {
   }
 
   /**
-   * Excludes this node at all later starts too, and ends the process: each start raises the number of the incarnation, which would finally
-   * pass the one that the peers know.
+   * Ends the process, and records that later starts on this data directory must fail. Without the record, each restart would raise the
+   * incarnation's number, until the number passed the one that the peers know.
    */
   async #stopExcluded(error: Error): Promise<void> {
     if (this.#isStopping) return;

@@ -27,7 +27,7 @@ export interface HeartbeatExchangeParts {
   readonly onMembers: () => void;
 }
 
-/** This node's heartbeats to the active node: the receiver, the content of an echo, and the effects of an answer. */
+/** Sends the heartbeats of this node to the active node: chooses the receiver, builds the echo and applies the answer. */
 export class HeartbeatExchange {
   readonly #parts: HeartbeatExchangeParts;
   readonly #sender: EchoSender;
@@ -68,7 +68,7 @@ export class HeartbeatExchange {
     this.#sender.sendNow();
   }
 
-  /** The leader. While none is known, the members in turn: one of them may know that this node was removed. */
+  /** Returns the leader. While no leader is known, returns the members in turn: one of them may know that this node was removed. */
   #target(): NodeId | undefined {
     const { host, local, membershipList, isRemoved } = this.#parts;
     if (isRemoved() || membershipList.identity === undefined) return undefined;

@@ -14,14 +14,17 @@ export interface RaftPeersOptions extends Pick<ClusterHost, 'config' | 'log'> {
   readonly localAddress: string | undefined;
   /** A member reported that this node was removed. */
   readonly onRemoved: () => void;
-  /** A peer has found that this node's disk was copied or set back: the process must end. */
+  /** A peer has found that this node's disk was copied or rolled back: the process must end. */
   readonly onOvertaken: (error: StorageDamaged) => void;
 }
 
 export const staleDataDirectory =
-  'a copy of what another process runs on, or was set back to an earlier state. Remove this node from the cluster and let it join again with an empty data_dir.';
+  'a copy of what another process runs on, or was rolled back to an earlier state. Remove this node from the cluster and let it join again with an empty data_dir.';
 
-/** The connections to the other members that carry Raft messages, and the log lines about them. They begin when this node's log is open. */
+/**
+ * The connections to the other members that carry Raft messages, and the log lines about them. This node connects as soon as its log is
+ * open.
+ */
 export class RaftPeers {
   readonly #options: RaftPeersOptions;
   readonly #logLimit: LogLimit;
@@ -33,7 +36,7 @@ export class RaftPeers {
     this.#logLimit = new LogLimit({ log: options.log, nowMs: () => performance.now() });
   }
 
-  /** @param number - of this incarnation, as stored at this start */
+  /** @param number - the number of this incarnation, as stored at this start */
   open(self: NodeId, number: number): WebSocketTransport {
     const { log, membershipList, localAddress, onRemoved, onOvertaken } = this.#options;
     const incarnation = { number, nonce: randomBytes(16).toString('hex') };
@@ -61,7 +64,7 @@ export class RaftPeers {
       onRefusedIncarnation: (peer, verdict) =>
         log.warn(
           { ...this.#named(peer), verdict },
-          'refused a process that runs as a peer: another process runs as that node too, or its disk was set back to an earlier state',
+          'refused a process that runs as a peer: another process runs as that node too, or its disk was rolled back to an earlier state',
         ),
     });
     return this.#transport;
@@ -76,7 +79,7 @@ export class RaftPeers {
   /** Connects to the present members. */
   followMembers(): void {
     const { membershipList, config } = this.#options;
-    // A node that reads the log from its beginning may find a former member with the address that is its own now.
+    // A node that reads the log from its beginning may find a former member whose address is now this node's own.
     const peers: readonly Member[] = membershipList.knownMembers.filter(
       ({ clusterAddress }) => clusterAddress !== config.cluster_addr,
     );
@@ -88,11 +91,11 @@ export class RaftPeers {
     return this.#transport?.unconnected ?? [];
   }
 
-  /** Compares an incarnation of a peer with those that connected before; accepts any before this node's log is open. */
+  /** Compares an incarnation of a peer with those that connected before. Accepts every incarnation until the log of this node is open. */
   readonly judge = (from: NodeId, incarnation: Incarnation): IncarnationVerdict =>
     this.#transport?.judge(from, incarnation) ?? 'in order';
 
-  /** Takes a connection that a peer opened. */
+  /** Accepts a connection that a peer opened. */
   readonly accept: ClusterListenerOptions['raft'] = (socket, from, incarnation) => {
     if (this.#transport === undefined) socket.terminate();
     else this.#transport.accept(socket, from, incarnation);

@@ -10,22 +10,22 @@ import { JoinError } from '../refusals/join-error.ts';
 import type { Admission, Joiner } from './join-messages.ts';
 
 export interface AdmissionParts {
-  /** The records in clear. */
+  /** Store of the decrypted records. */
   readonly store: Store;
   readonly changes: ConfigurationChanges;
   readonly clusterId: string;
-  /** The signing authority, PEM; undefined before the first rotation. */
+  /** Certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation. */
   readonly current?: string | undefined;
   readonly self: NodeId;
   /** Returns the leader's status of its peers. */
   readonly peers: () => readonly PeerStatus[];
 }
 
-/** How long a member must be silent before another node may take its name; a restarting member is heard sooner. */
+/** Minimum silence of a member before another node may take its name. A member that restarts is heard again sooner. */
 const silentMsMin = 10_000;
 
 /**
- * Makes a node that has proved to hold the seal's key a member: a learner first, a voter as soon as it has caught up.
+ * Admits a node that has proved that it holds the seal's key: first as a learner, and as a voter once it has caught up.
  * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
  */
 export async function admit(
@@ -48,7 +48,7 @@ export async function admit(
   await changes.make((_conf, before) => {
     requireSigner(before, authority);
     // A node that lost its disk returns under a new id: it may replace a member with its name that has been silent for a while. If the
-    // answer to an earlier attempt was lost, the same id may try again as long as the member was never heard. A member that was just
+    // answer to an earlier attempt was lost, the same id may try again until this member is first heard. A member that was just
     // admitted counts as heard, so only one of several joiners with the same name is admitted.
     const namesake = before.members.find((one) => one.name === name);
     const peer = peers().find((one) => one.id === namesake?.id);
@@ -77,11 +77,11 @@ function refuseUsedId({ members, removed }: Membership, { id }: Joiner): void {
   if (members.some((one) => one.id === id)) throw new JoinError('node_id_used', 'this node id belongs to a member');
 }
 
-/** A node that lost its disk gets this refusal until the leader can assume that the member with its name is gone. */
+/** Returns the refusal that a node with a lost disk gets until the leader may assume that the member with the same name is gone. */
 function takenText(name: string, { silentMs }: PeerStatus): string {
   const [heardS, replaceS] = [Math.round(silentMs / 100) / 10, silentMsMin / 1000];
   return (
-    `the name ${name} belongs to a member that was admitted or heard ${heardS} s ago; ` +
-    `a node with an empty data directory can replace it once it has been silent for ${replaceS} s`
+    `the name ${name} belongs to a member that the leader admitted or last heard ${heardS} s ago; ` +
+    `a node with an empty data directory can replace that member once it has been silent for ${replaceS} s`
   );
 }

@@ -53,7 +53,7 @@ export const answerPath = '/v1/sys/storage/raft/bootstrap/answer';
 
 const leadersMax = 16;
 
-/** The joiner's side of a join. It may be repeated after a failure, with the same node id and key. */
+/** The joiner's side of a join. A failed join may be repeated with the same node id and key. */
 export class JoinClient {
   readonly #options: JoinClientOptions;
 
@@ -81,7 +81,7 @@ export class JoinClient {
   }
 
   /**
-   * Runs the whole exchange, with a challenge of its own: more than its minute may pass between `prepare` and the last share.
+   * Runs the whole exchange with a new challenge: that of `prepare` is valid for a minute, and the last share may come later.
    * @param prepared - the terms for which the shares were collected
    * @throws as `prepare`; JoinError `seal_changed`: shares must be collected again; BarrierError `share_missing`: the shares were wiped
    */
@@ -97,7 +97,7 @@ export class JoinClient {
     });
   }
 
-  /** Returns the result of the first leader that succeeds; fails with the reasons of all. */
+  /** Returns the result of the first leader that succeeds. If none does, the error has the reasons of all. */
   async #firstOf<T>(attempt: (leader: string) => Promise<T>): Promise<T> {
     const failures: JoinError[] = [];
     for (const leader of this.#options.leaders) {
@@ -118,7 +118,10 @@ export class JoinClient {
     const request = { ...joiner, nonce: randomBytes(32) };
     const offer = decodeOffer(await send(leader, challengePath, encodeRequest(request)));
     if (clusterId !== undefined && offer.clusterId !== clusterId)
-      throw new JoinError('foreign_cluster', `it belongs to the cluster ${offer.clusterId}, this node to ${clusterId}`);
+      throw new JoinError(
+        'foreign_cluster',
+        `it belongs to the cluster ${offer.clusterId}, but this node belongs to the cluster ${clusterId}`,
+      );
     return { request, offer };
   }
 

@@ -13,11 +13,11 @@ export interface JoinDeskOptions {
     readonly authority: string;
   }>;
   /**
-   * Signs the request, adds the node by a change of the configuration and waits for its commit.
+   * Signs the request, adds the node to the configuration, and waits until this change is committed.
    * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
    */
   readonly admit: (joiner: Joiner) => Promise<Admission>;
-  /** Monotonic. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
   readonly randomBytes: (count: number) => Buffer;
 }
@@ -34,20 +34,21 @@ type Ending = 'challenge_used' | 'challenge_expired' | 'challenge_displaced';
 const openMax = 16;
 /** Validity of a challenge. */
 const lifeMs = 60_000;
-/** Limit of remembered endings: a late answer is told how its challenge ended. */
+/** Limit of ended challenges that are remembered, so that a late answer is refused with the reason why its challenge ended. */
 const endingsMax = 64;
 
 /**
  * The leader's side of joins. Any node may request a challenge, so strangers must not be able to use up the limit: a new challenge
- * displaces the oldest one of the address with the most open ones. A stranger thus displaces its own challenges, not those of a joiner at
- * another address. With as many addresses as the limit it must still open all of them between a joiner's challenge and its answer.
+ * displaces the oldest challenge of the address with the most open ones. A stranger thus displaces its own challenges, not those of a
+ * joiner at another address. A stranger with as many addresses as the limit still has to open a challenge from each of them between a
+ * joiner's challenge and the joiner's answer.
  */
 export class JoinDesk {
   readonly #options: JoinDeskOptions;
   /** By id, oldest first. */
   readonly #open = new Map<string, OpenChallenge>();
   readonly #endings = new Map<string, Ending>();
-  /** Counts the calls of `clear`: a challenge that is being made during one is not opened. */
+  /** Counts the calls of `clear`. A challenge is not opened if the count changes while the challenge is being made. */
   #clears = 0;
 
   constructor(options: JoinDeskOptions) {
@@ -149,7 +150,10 @@ const endings: Readonly<Record<Ending | 'challenge_unknown', string>> = {
   challenge_displaced: 'this challenge was displaced by newer ones: too many nodes join at the same time',
 };
 
-/** Returns the oldest challenge of the source with the most; among equals, of the source with the oldest challenge. */
+/**
+ * Returns the oldest challenge of the source with the most open challenges. If several sources have equally many, returns the oldest
+ * challenge of them all.
+ */
 function oldestOfBusiestSource(open: ReadonlyMap<string, OpenChallenge>): string {
   const bySource = Map.groupBy(open, ([, { source }]) => callerGroup(source));
   const [[id] = ['']] = [...bySource.values()].reduce((most, one) => (one.length > most.length ? one : most), []);

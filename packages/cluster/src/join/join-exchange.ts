@@ -12,13 +12,13 @@ import {
   type JoinRequest,
 } from './join-messages.ts';
 
-/** The first two messages: the whole exchange so far when the joiner computes its proof. */
+/** The first two messages of a join: the exchange up to the moment when the joiner computes its proof. */
 export interface JoinOpening {
   readonly request: JoinRequest;
   readonly offer: JoinOffer;
 }
 
-/** Returns the digest of the messages before the secret is wrapped, without the seal's terms, which the barrier binds itself. */
+/** Returns the digest of the messages before the secret is wrapped. The seal's terms are left out: the barrier binds the secret to them. */
 export const exchangedBefore = (request: JoinRequest, announcement: Announcement): Buffer =>
   digestOf([encodeRequest(request), encodeAnnouncement(announcement)]);
 
@@ -42,8 +42,8 @@ const proofBy = (secret: Uint8Array, role: 'joiner' | 'leader', messages: readon
   createHmac('sha256', secret).update(role).update(digestOf(messages)).digest();
 
 /**
- * Returns the SHA-256 of the messages: the JSON of one array of them as encoded here, with properties in a fixed order, so no two different
- * exchanges give the same bytes.
+ * Returns the SHA-256 of the messages, encoded as the JSON of one array. The order of properties is fixed, so two different exchanges never
+ * give the same bytes.
  */
 const digestOf = (messages: readonly object[]): Buffer =>
   createHash('sha256')

@@ -4,16 +4,19 @@ import { JoinError } from '../refusals/join-error.ts';
 import type { Send } from './join-client.ts';
 
 export interface JoinHttpOptions {
-  /** PEM of the authority for https addresses, instead of the system's. The join is safe without it. */
+  /**
+   * Certificate (PEM) of the authority to trust for https addresses, instead of the system's authorities. A join is safe whether or not it
+   * is given.
+   */
   readonly ca?: string;
-  /** Ends requests in flight, as when the node stops. */
+  /** Aborts requests in flight, for example when the node stops. */
   readonly signal?: AbortSignal;
   /** Deadline for one message and its answer; the leader has 10 s for a forwarded one. */
   readonly deadlineMs?: number;
 }
 
 const deadlineDefaultMs = 15_000;
-/** The longest membership is 40 KiB. */
+/** Maximum size of an answer. The longest membership has 40 KiB. */
 const answerBytesMax = 128 * 1024;
 /** Limit for the reason of a leader's refusal. */
 const reasonCharactersMax = 300;
@@ -108,7 +111,7 @@ function jsonIn(body: Buffer): unknown {
   }
 }
 
-/** Returns the first of `errors` as one line of printable characters: it comes from an unverified node and goes into a log. */
+/** Returns the first of `errors` as one line of printable characters, because the text comes from an unverified node and is logged. */
 function refusalIn(json: unknown): string | undefined {
   const errors = typeof json === 'object' && json !== null && 'errors' in json ? json.errors : undefined;
   const [first] = Array.isArray(errors) ? errors : [];
@@ -117,7 +120,10 @@ function refusalIn(json: unknown): string | undefined {
     : undefined;
 }
 
-/** Returns the reason of a failed connection; its code when there is no message, as with errors of several addresses. */
+/**
+ * Returns the reason of a failed connection: the error's message, or its code if the message is empty, as after attempts at several
+ * addresses.
+ */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'it cannot be reached';
   const { code } = error as NodeJS.ErrnoException;

@@ -20,11 +20,11 @@ export interface Joiner {
 
 /** 1, joiner → leader. */
 export interface JoinRequest extends Joiner {
-  /** 32 random bytes: the leader's messages cannot be older than this. */
+  /** 32 random bytes. They show that the messages of the leader were made after this request. */
   readonly nonce: Buffer;
 }
 
-/** The part of an offer without the seal. */
+/** The part of an offer that does not describe the seal. */
 export interface Announcement {
   readonly clusterId: string;
   /** The certificate of the cluster's authority, PEM. */
@@ -59,11 +59,11 @@ export interface JoinWelcome extends Admission {
   readonly proof: Buffer;
 }
 
-// Every field is bounded and has one spelling, so that decoding and encoding again gives the bytes that were sent.
+// Every field has a limited size and exactly one encoding. A message that is decoded and encoded again has the bytes that were sent.
 
 const matching = (pattern: RegExp, error: string) => z.string(error).regex(pattern, error);
 
-/** Strict base64 of exactly this many bytes, without unused bits set. */
+/** Strict base64 of exactly this many bytes. Its unused bits must be 0. */
 const bytes = (count: number) => {
   const error = `is not the base64 of ${count} bytes`;
   return matching(new RegExp(`^[A-Za-z0-9+/=]{${4 * Math.ceil(count / 3)}}$`), error)
@@ -90,7 +90,7 @@ const apiAddress = matching(/^https?:\/\/[\x21-\x7e]{1,248}$/, apiAddressProblem
   return url !== null && url.username === '' && url.password === '';
 }, apiAddressProblem);
 
-/** Whether a text is the API address of a member: scheme, host and port, nothing else. */
+/** Whether a string is the API address of a member: scheme, host and port, nothing else. */
 export const isLeaderAddress = (text: string): boolean =>
   apiAddress.safeParse(text).success && /^https?:\/\/[^/?#\\]+\/?$/.test(text);
 
@@ -120,7 +120,7 @@ const seal = z.strictObject({
   threshold: whole(1, 255),
   shares: whole(1, 255),
   share_hashes: z.array(fingerprint, 'is not a list').max(255, 'has more than 255 entries'),
-  key_id: z.string('is not a text').max(128, 'is longer than 128 characters'),
+  key_id: z.string('is not a string').max(128, 'is longer than 128 characters'),
 });
 
 const offerMessage = z.strictObject({
@@ -196,9 +196,10 @@ function termsOf({ type, threshold, shares, share_hashes, key_id }: z.output<typ
   try {
     checkCounts({ shares, threshold });
   } catch (error) {
-    throw new JoinError('join_malformed', 'seal: no seal has these shares', { cause: error });
+    throw new JoinError('join_malformed', 'seal: threshold does not fit the number of shares', { cause: error });
   }
-  if (share_hashes.length !== shares) throw new JoinError('join_malformed', 'seal.share_hashes are not as many as the shares');
+  if (share_hashes.length !== shares)
+    throw new JoinError('join_malformed', 'seal.share_hashes does not have one hash for each share');
   if ((key_id === '') !== (type === 'shamir'))
     throw new JoinError('join_malformed', 'seal.key_id does not fit the type of the seal');
   return { type, shares, threshold, shareHashes: share_hashes.map((hash) => Buffer.from(hash, 'hex')), keyId: key_id };
@@ -253,12 +254,12 @@ function membersOf(members: z.output<typeof welcomeMessage>['members']): readonl
   }
 }
 
-/** Throws the first problem with its path; the error repeats nothing of the message. */
+/** Parses a message. @throws JoinError with the first problem and its path, and without any content of the message */
 function parse<S extends z.ZodType>(schema: S, message: unknown): z.output<S> {
   const result = schema.safeParse(message);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const place = issue?.path.join('.') || 'the message';
-  const problem = issue?.code === 'unrecognized_keys' ? 'has a member that is not known' : (issue?.message ?? 'is malformed');
+  const problem = issue?.code === 'unrecognized_keys' ? 'has an unknown field' : (issue?.message ?? 'is malformed');
   throw new JoinError('join_malformed', `${place} ${problem}`);
 }

@@ -2,7 +2,7 @@ import { type SealStatus, type SealTerms, ShareCollection } from '@transitd/barr
 
 /**
  * A node with a shamir seal that has asked to join and collects shares, by the terms that the leader reported. Whether the terms are true
- * shows later, when the key from the shares opens the wrapped secret or does not; the shares never leave this node.
+ * shows only later: the key from the shares then either opens the wrapped secret or does not. The shares never leave this node.
  */
 export class PendingJoin {
   readonly terms: SealTerms;
@@ -21,7 +21,7 @@ export class PendingJoin {
   }
 
   /**
-   * Adds a share; a repeated one counts once. Returns whether there are enough.
+   * Adds a share; a share that is given twice counts once. Returns whether there are enough shares.
    * @throws BarrierError `invalid_share`, and nothing changes
    */
   addShare(share: Uint8Array): boolean {

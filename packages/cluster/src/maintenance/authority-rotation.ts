@@ -20,7 +20,7 @@ import { authorityOf } from './member-entries.ts';
 export interface AuthorityRotationParts {
   readonly driver: Pick<Driver<CommitResult>, 'status' | 'consensus' | 'peers'>;
   readonly changes: Pick<ConfigurationChanges, 'make'>;
-  /** Through the barrier. */
+  /** Store that encrypts through the barrier. */
   readonly store: Store;
   readonly clusterId: string;
   /** Returns a member's newest report in this term of the active node. */
@@ -31,7 +31,7 @@ export interface AuthorityRotationParts {
 /** The progress of a rotation. */
 export interface RotationStatus {
   readonly phase: RotationPhase;
-  /** The signing authority, PEM; undefined before the first rotation. */
+  /** Certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation. */
   readonly current: string | undefined;
   /** Names of the members that the rotation waits for. */
   readonly waitsFor: readonly string[];
@@ -60,7 +60,7 @@ export class AuthorityRotation {
 
   /**
    * Announces a new authority; resolves when the announcement is committed. `advance` does the rest.
-   * @throws RequestError `invalid_request` while a rotation is in progress, or a member is away or of an older release; StoreError
+   * @throws RequestError `invalid_request` while a rotation is in progress, or when a member is away or runs an older release; StoreError
    */
   begin(): Promise<void> {
     return this.#oneAtATime(() => this.#begin());
@@ -117,7 +117,10 @@ export class AuthorityRotation {
     else log.warn("the rotation of the cluster's authority is finished: the old authority is no longer trusted");
   }
 
-  /** Overwrites the old authority's key with the new one's, once it is committed that the new one signs. */
+  /**
+   * Replaces the stored key of the old authority by the key of the new one, once the configuration with the new signing authority is
+   * committed.
+   */
   async #keepSigningKey(): Promise<void> {
     const { store } = this.#parts;
     const current = this.#committed.authorities?.current;
@@ -151,7 +154,7 @@ export class AuthorityRotation {
       return next !== undefined && isSameAuthority(next.certificate, certificate);
     } catch (error) {
       if (error instanceof StoreError) throw error;
-      return false; // a restore made it unreadable
+      return false; // a restore made the record unreadable
     }
   }
 

@@ -78,7 +78,7 @@ export function deadServer({ servers }: ClusterState, settings: AutopilotSetting
 export class Stability {
   readonly #observed = new Map<NodeId, { readonly healthy: boolean; readonly sinceUtcMs: number }>();
 
-  /** Forgets everything when a term begins: an earlier term says nothing about the time between. */
+  /** Forgets everything at the beginning of a term: this node observed nothing between its terms as leader. */
   clear(): void {
     this.#observed.clear();
   }

@@ -9,7 +9,7 @@ import type { MemberOperations } from './member-operations.ts';
 export interface AutopilotParts {
   readonly storage: Storage;
   readonly membershipList: MembershipList;
-  /** The records in clear. */
+  /** Store of the decrypted records. */
   readonly store: Store;
   readonly operator: MemberOperations;
   readonly log: Logger;
@@ -26,7 +26,7 @@ export class Autopilot {
     this.#parts = parts;
   }
 
-  /** This node becomes the leader. */
+  /** To be called when this node becomes the leader. */
   leadershipBegins(): void {
     this.#stability.clear();
     this.#latest = undefined;
@@ -57,7 +57,7 @@ export class Autopilot {
     return utcMs === undefined ? undefined : new Date(utcMs);
   }
 
-  /** Evaluates the members and removes at most one dead server, so that each removal is decided with the members left. */
+  /** Evaluates the members and removes at most one dead server, so that the next removal is decided with the members that are left. */
   async maintenance(): Promise<void> {
     const settings = await this.settings();
     const id = deadServer(this.#evaluate(settings), settings);

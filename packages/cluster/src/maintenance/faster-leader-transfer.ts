@@ -12,7 +12,7 @@ export interface FasterLeaderTransferParts {
   readonly log: Logger;
 }
 
-/** Transfers leadership away from a node whose disk is much slower than that of another voter, for long enough. */
+/** Transfers leadership to another voter when the disk of this node has been much slower for long enough. */
 export class FasterLeaderTransfer {
   readonly #parts: FasterLeaderTransferParts;
   readonly #decision = new FasterLeader();
@@ -21,7 +21,7 @@ export class FasterLeaderTransfer {
     this.#parts = parts;
   }
 
-  /** This node becomes the leader. */
+  /** To be called when this node becomes the leader. */
   leadershipBegins(): void {
     const byTransfer = this.#parts.driver.consensus().byTransfer ?? false;
     this.#decision.leadershipBegins({ nowMs: performance.now(), byTransfer });
@@ -42,10 +42,10 @@ export class FasterLeaderTransfer {
     const theirWriteMs = candidates.find(({ id }) => id === successor)?.writeMs;
     log.warn(
       { to, writeMs, theirWriteMs },
-      'leadership is transferred: writes to the disk of this node take much longer than there',
+      'leadership is transferred: writes to the disk of this node take much longer than on the new leader',
     );
     driver.transfer(successor, ({ kind }) => {
-      if (kind !== 'resigned') log.warn({ to }, 'leadership was not transferred: that node did not take it over');
+      if (kind !== 'resigned') log.warn({ to }, 'leadership was not transferred: that node did not become the leader');
     });
   }
 }

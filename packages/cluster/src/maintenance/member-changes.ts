@@ -11,13 +11,14 @@ export interface VoterContact {
   readonly isActive: (id: NodeId) => boolean;
 }
 
-/** Returns the member with this name, or else with this id in decimal. */
+/** Returns the member with this name. If no member has it, returns the member with this id in decimal. */
 export const findMember = ({ members }: Membership, serverId: string): Member | undefined =>
   members.find(({ name }) => name === serverId) ?? members.find(({ id }) => String(id) === serverId);
 
 /**
- * Removes a member; undefined when there is no such member.
- * @param certificate - fingerprint of the certificate that the member used last: a removed node that shows it is told that it was removed
+ * Returns the change that removes a member; undefined when there is no such member.
+ * @param certificate - fingerprint of the certificate that the member used last, which identifies the removed node when it is told of its
+ * removal
  * @throws RequestError `invalid_request` when too few voters would be left
  */
 export function removal(
@@ -33,7 +34,7 @@ export function removal(
 }
 
 /**
- * Demotes a member: it does not vote until it is promoted.
+ * Returns the change that demotes a member, so that it does not vote until it is promoted.
  * @throws RequestError `invalid_request` when too few voters would be left
  */
 export function demotion(
@@ -48,7 +49,7 @@ export function demotion(
   return { members: votes ? [{ id, to: 'learner' }] : [], membership: after };
 }
 
-/** Promotes a member: it votes as soon as it has caught up. */
+/** Returns the change that promotes a member, so that it votes as soon as it has caught up. */
 export function promotion(membership: Membership, id: NodeId): MemberChange | undefined {
   const after = withVote(membership, id, true);
   return after === membership ? undefined : { membership: after };

@@ -21,12 +21,12 @@ import { isSameAuthority, maySign } from '../membership/rotation-phase.ts';
 import { isOfFormerAuthority } from './renewal.ts';
 
 export interface OwnEntryParts {
-  /** The records in clear. */
+  /** Store of the decrypted records. */
   readonly store: Store;
   readonly changes: ConfigurationChanges;
   readonly clusterId: string;
   readonly nodeId: NodeId;
-  /** Returns the signing authority, PEM; undefined before the first rotation. */
+  /** Returns the certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation. */
   readonly current: () => string | undefined;
   /** Returns the present name, addresses and role of this node. */
   readonly self: () => Pick<Member, 'name' | 'apiAddress' | 'clusterAddress' | 'nonVoter'>;
@@ -36,9 +36,9 @@ export interface OwnEntryParts {
 }
 
 /**
- * Returns the cluster's signing authority; makes it on the first call in a cluster without one. Only on the active node.
- * @param current - PEM of the signing authority in the configuration; undefined before the first rotation
- * @throws StoreError; Error when its key is missing
+ * Returns the cluster's signing authority; creates it if the cluster has none yet. Call it only on the active node.
+ * @param current - certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation
+ * @throws StoreError; Error when the key of the authority is missing
  */
 export async function authorityOf(store: Store, clusterId: string, current?: string): Promise<ClusterAuthority> {
   for (;;) {
@@ -57,7 +57,7 @@ async function signingAuthority(store: Store, present: ClusterAuthority | undefi
   throw new Error("the key of the cluster's authority is missing");
 }
 
-/** Lists a certificate that was signed for a member, before the member gets it. @throws StoreError */
+/** Adds a newly signed certificate to a member's entry, before the member gets the certificate. @throws StoreError */
 export const listCertificate = (
   changes: ConfigurationChanges,
   nodeId: NodeId,
@@ -68,7 +68,7 @@ export const listCertificate = (
     return changed(membership, certificateSigned(membership, nodeId, fingerprint));
   });
 
-/** Refuses a certificate signed by an authority that no longer signs; it must be signed again. @throws StoreError `busy` */
+/** Refuses a certificate whose authority no longer signs: the present authority must sign it. @throws StoreError `busy` */
 export function requireSigner(membership: Membership, { certificate }: ClusterAuthority): void {
   if (!maySign(membership, certificate))
     throw new StoreError('busy', "the cluster's authority was rotated in the meantime: try again");
@@ -101,7 +101,7 @@ function isAuthority(authority: ClusterAuthority, known: string): boolean {
 }
 
 /**
- * Keeps the active node's own membership entry up to date: a certificate of the signing authority, and its present name and addresses.
+ * Keeps the active node's own membership entry up to date: its certificate from the signing authority, its name and its addresses.
  * @throws StoreError
  */
 export async function updateOwnEntry(parts: OwnEntryParts): Promise<void> {
@@ -155,7 +155,7 @@ export function updateMemberEntries(
   });
 }
 
-/** Adds a member, or replaces the one with its id. Returns the same membership when there is nothing to change. */
+/** Adds a member, or replaces the member with the same id. Returns the same membership when there is nothing to change. */
 export function withMember(membership: Membership, member: Member): Membership {
   const others = membership.members.filter(({ id }) => id !== member.id);
   const present = membership.members.find(({ id }) => id === member.id);

@@ -14,7 +14,7 @@ export interface MemberOperationsParts {
   readonly standbys: Pick<Standbys, 'report' | 'servingEnded'>;
   /** Members that this node is not connected to. Needed because a new leader counts silent members as active for an election timeout. */
   readonly unconnected?: () => readonly NodeId[];
-  /** A removal left voters that are unreachable and whose logs may name only removed nodes. */
+  /** Called when a removal leaves voters that are unreachable and whose logs may name only removed nodes. */
   readonly onIsolated?: (voters: readonly string[]) => void;
 }
 
@@ -28,9 +28,9 @@ export class MemberOperations {
   }
 
   /**
-   * Removes a member; resolves when it can no longer serve. Does nothing for an unknown one.
-   * @param serverId - its name, or its id in decimal
-   * @throws RequestError; LeadershipTransferred when it is this node; StoreError
+   * Removes a member; resolves when that member can no longer serve. Does nothing for an unknown member.
+   * @param serverId - name of the member, or its id in decimal
+   * @throws RequestError; LeadershipTransferred when the member is this node; StoreError
    */
   async remove(serverId: string): Promise<void> {
     const id = this.#member(serverId)?.id;
@@ -59,7 +59,7 @@ export class MemberOperations {
     return removed;
   }
 
-  /** Records which members each connected member knows; on every node, so that the next leader knows it too. */
+  /** Records which members each connected member knows. Every node does so, because each may become the leader. */
   observe(): void {
     this.#knownNodes.observe(
       this.#membership.members.map(({ id }) => id),
@@ -96,7 +96,10 @@ export class MemberOperations {
     await this.#parts.changes.make((_conf, membership) => promotion(membership, id));
   }
 
-  /** Demotes a member: it does not vote until promoted. @throws RequestError; LeadershipTransferred when it is this node; StoreError */
+  /**
+   * Demotes a member, which then does not vote until it is promoted.
+   * @throws RequestError; LeadershipTransferred when the member is this node; StoreError
+   */
   async demote(serverId: string): Promise<void> {
     const { id } = this.#requireMember(serverId);
     await this.#transferLeadershipIfSelf(id);

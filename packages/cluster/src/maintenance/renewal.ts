@@ -20,8 +20,8 @@ export interface RenewalOptions {
 }
 
 /**
- * Answers `POST /cluster/renew {request}` with `{certificate}`, both PEM. The certificate is for the caller and is listed before it is
- * sent.
+ * Answers `POST /cluster/renew {request}` with `{certificate}`, both PEM. The certificate is for the caller, and the membership lists it
+ * before it is sent.
  */
 export function renewalHandler({ clusterId, authority, list, now }: RenewalOptions): ClusterHandler {
   return async ({ from, body }) => {
@@ -101,26 +101,26 @@ export interface RenewalParts {
   readonly client: Pick<ClusterClient, 'post'>;
   readonly identity: () => NodeIdentity | undefined;
   readonly authorities: () => readonly X509Certificate[];
-  /** Returns the signing authority, PEM; undefined before the first rotation. */
+  /** Returns the certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation. */
   readonly authority: () => string | undefined;
   /** Returns the leader; undefined while none is known, and on the leader, which certifies itself. */
   readonly leader: () => NodeId | undefined;
   /** Stores an identity and puts it in force. */
   readonly setIdentity: (identity: NodeIdentity) => Promise<void>;
-  /** UTC. */
+  /** UTC, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
 const answerWithinMs = 10_000;
 /**
- * A node sends each authority at most one request a minute, because the leader lists each certificate that it signs. A request that was not
+ * Minimum time between two requests to the same authority, because the leader lists each certificate that it signs. A request that was not
  * sent does not count.
  */
 const retryMs = 60_000;
 
 /**
  * Renews this node's certificate, for a new key, in the second half of its validity and after a rotation of the authority. A lost answer
- * does no harm: the present certificate stays valid until the new one is used, and the next request replaces the unused one.
+ * does no harm: the present certificate stays valid until the new one is used, and the next renewal replaces the unused certificate.
  */
 export class Renewal {
   readonly #parts: RenewalParts;

@@ -30,7 +30,7 @@ export class RequestRefused extends Error {
 }
 
 export const authorityPath = 'core/cluster-authority';
-/** Record of the authority made for a rotation. It has the other path as its prefix, so that a restore keeps both. */
+/** Path of the record of an announced authority. The path begins with `authorityPath`, so that a restore keeps both records. */
 export const nextAuthorityPath = `${authorityPath}-next`;
 const format = 1;
 
@@ -122,7 +122,7 @@ export function authorityRecord({ key, certificate }: ClusterAuthority, path: st
 
 /**
  * Returns the cluster's authority; undefined while it has none.
- * @param path - of its record; the authority made for a rotation has another path until it signs
+ * @param path - path of the record; an announced authority has another path until it signs
  * @throws Error for an unknown format; StoreError
  */
 export async function readAuthority(
@@ -138,7 +138,7 @@ function authorityIn({ value }: StoredRecord, path: string): ClusterAuthority {
     const fields: unknown = JSON.parse(Buffer.from(value).toString('utf8'));
     if (typeof fields === 'object' && fields !== null && 'format' in fields && fields.format === format) {
       const { key, certificate } = fields as Partial<ClusterAuthority>;
-      // Errors of JSON.parse and node:crypto could repeat the key: their text is not passed on.
+      // Errors of JSON.parse and node:crypto could contain the key, so their text is dropped.
       if (typeof key === 'string' && typeof certificate === 'string' && isPair({ key, certificate })) return { key, certificate };
     }
   } catch {

@@ -14,9 +14,9 @@ export const fingerprintOf = ({ raw }: X509Certificate): string => createHash('s
 export const uriOf = ({ clusterId, nodeId }: NodeName): string => `transitd:${clusterId}/${nodeId}`;
 
 /**
- * Returns the node that a certificate names; undefined unless `authority` issued and signed it for a node: one common name and one URI that
- * agree, and nothing else. Validity dates are ignored: the membership list decides, and a listed member with an expired certificate is
- * admitted.
+ * Returns the node that a certificate names. Returns undefined unless `authority` issued and signed the certificate, and it has one common
+ * name and one URI that agree, and no other names. Validity dates are ignored: the membership list decides, so a listed member with an
+ * expired certificate is admitted.
  */
 export function nameIn(certificate: X509Certificate, authority: X509Certificate): NodeName | undefined {
   if (certificate.ca || !certificate.checkIssued(authority) || !certificate.verify(authority.publicKey)) return undefined;
@@ -27,7 +27,7 @@ export function nameIn(certificate: X509Certificate, authority: X509Certificate)
   return certificate.subjectAltName === `URI:${uriOf(name)}` && name.nodeId < 2 ** 48 ? name : undefined;
 }
 
-/** {@link nameIn} with the first of these authorities that signed the certificate. */
+/** Returns {@link nameIn} for the first of these authorities that signed the certificate. */
 export function nameByAny(certificate: X509Certificate, authorities: readonly X509Certificate[]): NodeName | undefined {
   for (const authority of authorities) {
     const name = nameIn(certificate, authority);

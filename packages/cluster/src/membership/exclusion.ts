@@ -2,12 +2,15 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectory } from '@transitd/storage-fsm';
 
-/** The node was removed from the cluster. */
+/** Name of the file that records that this node was removed from the cluster. */
 export const removalFile = 'removed';
-/** A peer knows a later incarnation of the node: entries that it acknowledged may be missing here. */
+/**
+ * Name of the file that records that a peer knows a later incarnation of this node. This disk may then lack entries that the node
+ * acknowledged.
+ */
 export const overtakenFile = 'overtaken';
 
-/** Records in the data directory, for all later starts, why the node may not take part. @throws errors of the file system */
+/** Records in the data directory why this node may not take part, for all later starts. @throws errors of the file system */
 export async function recordExclusion(directory: string, name: string, facts: object): Promise<void> {
   const file = await open(join(directory, name), 'w', 0o600);
   try {

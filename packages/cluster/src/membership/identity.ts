@@ -15,7 +15,7 @@ export interface NodeIdentity {
   readonly certificate: string;
   /** PEM of the cluster's own authority. */
   readonly authority: string;
-  /** The members as of the join, used until the log names this node; empty on the founder. */
+  /** The members at the time of the join, used until the log names this node; empty on the founder. */
   readonly membersAtJoin: readonly Member[];
 }
 
@@ -41,7 +41,7 @@ export async function readIdentity(directory: string): Promise<NodeIdentity | un
   return identity;
 }
 
-/** Errors repeat nothing of the text: it holds the node's key. */
+/** Parses an identity. No error repeats the text, because it contains the key of the node. */
 function identityIn(text: string): NodeIdentity | undefined {
   try {
     const fields: unknown = JSON.parse(text);

@@ -1,8 +1,8 @@
 import type { NodeId } from '@transitd/raft-core';
 
 /**
- * Tracks which members each other member's log certainly names: the members at the time of this process's last connection to it. A voter
- * that is away while all of those are replaced reaches no member when it returns, unless a member sends it a signed membership list.
+ * Tracks, for each other member, which members its log certainly names: the members at the time of this process's last connection to it. If
+ * all of them are replaced while a voter is away, the returning voter reaches no member, unless a member sends it a signed membership list.
  */
 export class KnownNodes {
   readonly #known = new Map<NodeId, ReadonlySet<NodeId>>();
@@ -15,7 +15,7 @@ export class KnownNodes {
   }
 
   /**
-   * Returns the voters that are not connected and may know none of the other members; also those that this process never connected to.
+   * Returns the unconnected voters that may know none of the other members, including voters that this process never connected to.
    * @param members - the members after the change
    */
   isolated(voters: readonly NodeId[], members: readonly NodeId[], connected: ReadonlySet<NodeId>): readonly NodeId[] {

@@ -14,7 +14,7 @@ export interface MembershipListSyncParts {
   readonly log: Logger;
   /** The members known to this node may have changed. */
   readonly onMembers: () => void;
-  /** A list was refused because it names other members at an index that this node knows. */
+  /** Called when a list is refused because this node knows other members at the same index. */
   readonly onConflict: () => void;
 }
 
@@ -27,8 +27,9 @@ export interface Caller {
 }
 
 /**
- * Stores the newest signed membership list that this node has accepted: to send it to members that were away, and to admit its members
- * while this node's log has not reached its index. A list never grants a vote, a quorum or read eligibility.
+ * Keeps the newest signed membership list that this node has accepted. This node sends the list to members that were away. It also admits
+ * the members that the list names, until its own log reaches the index of the list. A list never grants a vote, a quorum or read
+ * eligibility.
  */
 export class MembershipListSync {
   readonly #parts: MembershipListSyncParts;
@@ -42,12 +43,12 @@ export class MembershipListSync {
     this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
   }
 
-  /** The newest list that this node has accepted. */
+  /** The newest signed membership list that this node has accepted; undefined before the first. */
   get newest(): VerifiedList | undefined {
     return this.#newest;
   }
 
-  /** Reads the stored list. An unreadable one is logged, and the next list replaces it. */
+  /** Reads the stored list. A list that cannot be read is logged; the next accepted list replaces it. */
   async open(): Promise<void> {
     const { directory, clusterId, membershipList, log } = this.#parts;
     try {
@@ -66,8 +67,8 @@ export class MembershipListSync {
   }
 
   /**
-   * Accepts a list from another node if it is newer than every list accepted before; stores it before using it.
-   * @throws ListRefused when it is malformed or not signed by this cluster's authority; errors of the file system
+   * Accepts a list from another node if it is newer than every list accepted before. Stores the list before using it.
+   * @throws ListRefused when the list is malformed or not signed by this cluster's authority; errors of the file system
    */
   receive(list: unknown, caller: Caller): Promise<ListVerdict> {
     return this.#oneAtATime(() => this.#judge(openList(list, this.#parts.membershipList.authorities), caller));
@@ -111,7 +112,7 @@ export class MembershipListSync {
       'error',
       `conflict ${id}`,
       { from: id, index },
-      'refused the membership list of a node: it names other members at an index that this node knows, so two histories exist under this cluster id, for example because disks were set back. Find out which nodes hold the right one and stop the others',
+      'refused the membership list of a node: it names other members at an index that this node knows, so two histories exist under this cluster id, for example because disks were rolled back. Find out which nodes hold the right one and stop the others',
     );
     onConflict();
   }

@@ -6,7 +6,7 @@ import { type NodeIdentity, writeIdentity } from './identity.ts';
 import { decodeMembership, type ListedNode, listedNode, type Member, type Membership, noMembers } from './membership.ts';
 import { namedAuthorities } from './rotation-phase.ts';
 
-/** Members by a committed configuration, and the index of its log entry. */
+/** The members that a committed configuration names, and the index of its log entry. */
 export interface CommittedMembers {
   readonly index: LogIndex;
   readonly members: readonly Member[];
@@ -22,7 +22,7 @@ export class MembershipList {
   #reported: (CommittedMembers & { readonly from: NodeId }) | undefined;
   /** The newest membership list signed by the cluster's authority. */
   #signedList: CommittedMembers | undefined;
-  /** In order of precedence. */
+  /** The lists of members that are in use, in order of precedence. */
   #lists: readonly (readonly Member[])[] = [];
   #storage: Storage | undefined;
   /** The trusted authorities, by PEM. */
@@ -78,8 +78,8 @@ export class MembershipList {
   }
 
   /**
-   * Also admits and calls the members of a signed list, until this node's log has reached its index.
-   * @returns whether it names a member that was not known
+   * From now on also admits and calls the members of a signed list, until the log of this node reaches the index of the list.
+   * @returns whether the list names a member that was not known
    */
   useSignedList({ index, members }: CommittedMembers): boolean {
     const before = new Set(this.knownMembers.map(({ id }) => id));
@@ -89,9 +89,9 @@ export class MembershipList {
   }
 
   /**
-   * Takes the committed members as reported by a member while this node has no leader: it may have been away while all other members were
-   * replaced. Also admits the members named there, in memory only, until this node's log catches up or no longer names the reporting
-   * member.
+   * Uses the committed members that another member reports while this node has no leader: this node may have been away while all other
+   * members were replaced. Admits the reported members too, in memory only, until this node's log catches up or no longer names the
+   * reporting member.
    * @returns whether the report was used
    */
   useReport(from: NodeId, { index, members }: CommittedMembers): boolean {
@@ -108,19 +108,19 @@ export class MembershipList {
     return { index, members };
   }
 
-  /** By the configuration in force, committed or not. */
+  /** The membership by the configuration in force, committed or not. */
   get membership(): Membership {
     return this.#membership;
   }
 
-  /** The signing authority by the newest committed configuration, PEM; undefined before the first rotation. */
+  /** Certificate (PEM) of the signing authority by the newest committed configuration; undefined before the first rotation. */
   get committedAuthority(): string | undefined {
     return this.#committed.authorities?.current;
   }
 
   /**
-   * The trusted authorities: those of the configuration in force, which may be rolled back, and of the committed one. Until this node's log
-   * names the node itself, and before the first rotation, also the authority of the node's identity.
+   * The trusted authorities: those of the configuration in force, which may be rolled back, and those of the committed configuration. Until
+   * the log names this node, and before the first rotation, also the authority of the node's identity.
    */
   get authorities(): readonly X509Certificate[] {
     const named = [this.#membership, this.#committed].flatMap(namedAuthorities);
@@ -131,7 +131,7 @@ export class MembershipList {
     return [...this.#authorities.values()];
   }
 
-  /** The members by the configuration in force; before the log names any, those as of the join. */
+  /** The members by the configuration in force. Before the log names any, the members at the time of the join. */
   get members(): readonly Member[] {
     return this.#membership.members.length > 0 ? this.#membership.members : (this.#identity?.membersAtJoin ?? []);
   }
@@ -142,8 +142,8 @@ export class MembershipList {
   }
 
   /**
-   * All members that this node calls and admits. An uncommitted configuration may be rolled back, so the members of the committed one
-   * belong here too: an election may need them. A member that several lists name is taken from the newest.
+   * All members that this node calls and admits. The members of the committed configuration are included, because an uncommitted one may be
+   * rolled back and an election may need them. If several lists name a member, its entry in the newest list counts.
    */
   get knownMembers(): readonly Member[] {
     const known = new Map<NodeId, Member>();
@@ -165,7 +165,10 @@ export class MembershipList {
     return this.#committed.removed.some((one) => one.id === id) ? this.#committed.index : undefined;
   }
 
-  /** A new node reads the log from its beginning: until the log names the node itself, it names former members. */
+  /**
+   * The members at the time of the join, until the log names this node: a new node reads the log from its beginning, which names former
+   * members.
+   */
   get #membersAtJoin(): readonly Member[] {
     return this.#isBeforeOwnJoin ? (this.#identity?.membersAtJoin ?? []) : [];
   }

@@ -12,9 +12,12 @@ export interface Member {
   readonly clusterAddress: string;
   /** SHA-256 of the DER of its certificate, in lower-case hex. */
   readonly certificate: string;
-  /** Signed at a renewal, and not used by the node so far. Both are valid until then, so a lost answer locks no node out. */
+  /**
+   * Fingerprint of a renewed certificate that the node has not used yet. Both certificates are valid until then, so a lost answer locks no
+   * node out.
+   */
   readonly nextCertificate?: string;
-  /** Whether it never becomes a voter. */
+  /** Whether this member never becomes a voter. */
   readonly nonVoter: boolean;
 }
 
@@ -28,9 +31,9 @@ export interface RemovedMember {
 export interface Authorities {
   /** The signing authority. */
   readonly current: string;
-  /** Announced: trusted already, and signs as soon as every member has stored the configuration that names it. */
+  /** The announced authority, which is trusted already. It signs as soon as every member has stored the configuration that names it. */
   readonly next?: string;
-  /** The one before `current`, trusted until no member has one of `fingerprints`, which are all certificates that it signed. */
+  /** The authority before `current`. `fingerprints` are all certificates that it signed; it is trusted until no member has any of them. */
   readonly former?: { readonly certificate: string; readonly fingerprints: readonly string[] };
 }
 
@@ -48,7 +51,7 @@ const removedMax = 256;
 /** The membership is stored as base64 in both slots of `node.state`, 64 KiB each. */
 const bytesMax = 40 * 1024;
 const format = 1;
-/** Of a membership that names authorities. */
+/** Format number of a membership that names authorities. */
 const formatWithAuthorities = 2;
 
 const id = z
@@ -105,7 +108,10 @@ export function encodeMembership({ members, removed, authorities }: Membership):
   }
 }
 
-/** Decodes the output of `encodeMembership`; no members for no bytes. @throws Error for an unknown format or any other bytes */
+/**
+ * Decodes the output of `encodeMembership`. Zero bytes stand for a membership without members. @throws Error for an unknown format or any
+ * other bytes
+ */
 export function decodeMembership(bytes: Uint8Array): Membership {
   if (bytes.length === 0) return noMembers;
   if (bytes.length > bytesMax) throw new Error(`the member list has more than ${bytesMax} bytes`);
@@ -144,11 +150,11 @@ export function listedNode({ members, removed }: Membership, fingerprint: string
   return past === undefined ? undefined : { id: past.id, memberState: 'removed' };
 }
 
-/** Lists a certificate that was signed for a member, before the member gets it. Replaces an earlier one that the member never used. */
+/** Adds a newly signed certificate to a member's entry, before the member gets it. Replaces an earlier one that the member never used. */
 export const certificateSigned = (membership: Membership, node: NodeId, fingerprint: string): Membership =>
   withMember(membership, node, (one) => (one.certificate === fingerprint ? one : { ...one, nextCertificate: fingerprint }));
 
-/** Drops the former certificate of a member that used its renewed one. Returns the same membership when there is nothing to change. */
+/** Drops the former certificate of a member that has used its renewed one. Returns the same membership when there is nothing to change. */
 export const certificateShown = (membership: Membership, node: NodeId, fingerprint: string): Membership =>
   withMember(membership, node, (one) => {
     if (one.nextCertificate !== fingerprint) return one;
@@ -156,7 +162,7 @@ export const certificateShown = (membership: Membership, node: NodeId, fingerpri
     return { ...rest, certificate: fingerprint };
   });
 
-/** Moves a member to the removed ones. Returns the same membership when there is no such member. */
+/** Moves a member to the list of removed members. Returns the same membership when there is no such member. */
 export function memberRemoved(membership: Membership, node: NodeId): Membership {
   const leaving = membership.members.find((one) => one.id === node);
   if (leaving === undefined) return membership;
@@ -173,7 +179,7 @@ function withMember(membership: Membership, node: NodeId, change: (one: Member) 
   return members.every((one, i) => one === membership.members[i]) ? membership : { ...membership, members };
 }
 
-/** Parses `host:port` or `[v6]:port`, as in `Member.clusterAddress`; undefined for any other text. */
+/** Parses `host:port` or `[v6]:port`, as in `Member.clusterAddress`; returns undefined for any other string. */
 export function parseHostAndPort(text: string): { readonly host: string; readonly port: number } | undefined {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/@]+)):(\d{1,5})$/.exec(text);
   const [host, port] = [match?.[1] ?? match?.[2], Number(match?.[3])];

@@ -26,7 +26,10 @@ export function blockingMembers({ members, authorities }: Membership, hasAnnounc
   return phase === 'none' ? [] : members.filter((member) => certificatesOf(member).some((one) => old.has(one)));
 }
 
-/** Announces `next`: it is trusted beside `current`. Returns the same membership during another rotation, or if `current` does not sign. */
+/**
+ * Announces the authority `next`, which is then trusted in addition to `current`. Returns the same membership during another rotation, or
+ * if `current` is not the signing authority.
+ */
 export function announced(membership: Membership, current: string, next: string): Membership {
   const { authorities } = membership;
   const isCurrent = authorities === undefined || isSameAuthority(authorities.current, current);
@@ -39,7 +42,9 @@ export function withdrawn(membership: Membership): Membership {
   return authorities?.next === undefined ? membership : { ...membership, authorities: { current: authorities.current } };
 }
 
-/** Returns the next phase of a rotation; the same membership while members are waited for, or no rotation is in progress. */
+/**
+ * Returns the membership in the next phase of a rotation; the same membership while the rotation waits for members, or none is in progress.
+ */
 export function advanced(membership: Membership, hasAnnouncement: HasAnnouncement): Membership {
   const { authorities, members } = membership;
   if (authorities === undefined || blockingMembers(membership, hasAnnouncement).length > 0) return membership;

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { ClusterAuthority } from './authority.ts';
 import { certificatesOf, type Member, parseMembers } from './membership.ts';
 
-/** The members by one committed configuration of one cluster. */
+/** The members that one committed configuration of a cluster names. */
 export interface ListContent {
   readonly clusterId: string;
   /** Index of the configuration's log entry. */
@@ -13,7 +13,7 @@ export interface ListContent {
   readonly members: readonly Member[];
 }
 
-/** A membership list as sent and stored: the exact text, and the signature of the cluster's authority over it in base64. */
+/** A membership list as it is sent and stored: the exact text, and its signature by the cluster's authority in base64. */
 export interface SignedList {
   readonly text: string;
   readonly signature: string;
@@ -29,7 +29,9 @@ export class ListRefused extends Error {
   override readonly name = 'ListRefused';
 }
 
-/** Separates lists from certificates, which the same key signs: their bytes never begin like this. */
+/**
+ * Separates lists from certificates, which are signed with the same key: the signed bytes of a certificate never begin with this heading.
+ */
 const heading = 'transitd membership list 1\n';
 const charactersMax = 56 * 1024;
 
@@ -78,7 +80,8 @@ export interface ListContext {
 
 /**
  * The decision about a signed list. `take`: its index is higher than that of every list accepted before. `known`: nothing new. `conflict`:
- * this node knows other members at the same index, so two histories exist under one cluster id. The others are reasons to refuse it.
+ * this node knows other members at the same index, so two histories exist under one cluster id. The other verdicts are reasons to refuse
+ * the list.
  */
 export type ListVerdict = 'take' | 'known' | 'conflict' | 'foreign cluster' | 'caller not listed';
 
@@ -94,6 +97,6 @@ export function judgeList(list: ListContent, { clusterId, newest, committed, cal
   return newest === undefined || list.index > newest.index ? 'take' : 'known';
 }
 
-/** Compares in any order: a configuration change may reorder the members. */
+/** Compares two lists of members without regard to order: a configuration change may reorder the members. */
 const sameMembers = (some: readonly Member[], others: readonly Member[]): boolean => isDeepStrictEqual(byId(some), byId(others));
 const byId = (members: readonly Member[]): readonly Member[] => [...members].sort((a, b) => a.id - b.id);

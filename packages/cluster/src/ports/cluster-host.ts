@@ -25,7 +25,7 @@ export interface ClusterHost {
   readonly observer: NodeObserver;
 }
 
-/** This node's storage and barrier, open, and its ids. */
+/** The opened storage and barrier of this node, and its ids. */
 export interface LocalNode {
   readonly storage: Storage;
   readonly barrier: Barrier;

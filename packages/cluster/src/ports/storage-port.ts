@@ -7,7 +7,7 @@ export interface Storage {
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
   readonly snapshots: NodeSnapshots;
-  /** Whether consensus ran recently and, after a pause of the process, has confirmed since then that this node leads. */
+  /** Whether consensus ran recently. After a pause of the process it must also have confirmed since then that this node leads. */
   isAwake(): boolean;
   /** Whether a read in this event-loop turn is linearizable: the leader lease holds, and no clock shows a pause since it was granted. */
   holdsLease(): boolean;
@@ -16,8 +16,8 @@ export interface Storage {
   /** Whether less than the reserve is free on the data disk. */
   readonly diskLow: () => boolean;
   /**
-   * Resolves when this node first leads and has applied every acknowledged entry; rejects on a stop. Await it only in a cluster of one:
-   * another member may never lead.
+   * Resolves when this node first leads and has applied every acknowledged entry; rejects when the node stops. Await this only in a cluster
+   * of one: in a larger cluster this node may never lead.
    */
   readonly leads: Promise<void>;
   /** Finishes accepted writes, flushes and closes. @throws StorageFailed */

@@ -53,7 +53,7 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
   root_generation_not_started: refused(400),
   seal_changed: refused(400),
   seal_mismatch: refused(400),
-  sealed: refused(503), // until an operator unseals it: no time to retry after
+  sealed: refused(503), // lasts until an operator unseals the node, so the reply names no time for a retry
   share_encoding: refused(400),
   share_missing: refused(400),
   stopped: refusedForNow(503),

@@ -31,7 +31,7 @@ export class Canary {
     this.#unwatch();
   }
 
-  /** Ignores a record that cannot be read, as while the node is sealed. */
+  /** Ignores a record that cannot be read, for example while the node is sealed. */
   async #read(): Promise<void> {
     try {
       const record = await this.#store.get(path);

@@ -13,11 +13,14 @@ export interface EchoSenderOptions {
   /** Returns the node to send to; undefined when this node leads, or knows no other member. */
   readonly target: () => NodeId | undefined;
   readonly request: () => EchoRequest;
-  /** An echo ended. @param ms - round-trip time; undefined without an answer, or if the answering node is not active */
+  /** Called when an echo has ended. @param ms - round-trip time; undefined without an answer, or if the answering node is not active */
   readonly onEcho?: (to: NodeId, ms: number | undefined) => void;
   /** The active node reported its state digest. */
   readonly onState: (state: StateDigest) => void;
-  /** The active node refuses the echo because its `cluster_heartbeat_interval` differs; undefined when it does not report its own. */
+  /**
+   * The active node refuses the echo because its `cluster_heartbeat_interval` differs from this node's.
+   * @param theirsMs - the interval of the active node; undefined if the answer does not report it
+   */
   readonly onInterval: (theirsMs: number | undefined) => void;
   /** A node that is not active reported the committed members that it knows. */
   readonly onMembers: (from: NodeId, members: CommittedMembers) => void;
@@ -27,7 +30,10 @@ export interface EchoSenderOptions {
   readonly onRemoved: (from: NodeId, atIndex: number) => void;
 }
 
-/** Sends the heartbeats (echoes) of a node that does not lead: one at a time, one in each interval, and one at once after a change. */
+/**
+ * Sends the heartbeats (echoes) of a node that does not lead: one in each interval, and one at once after a change. Never sends two at a
+ * time.
+ */
 export class EchoSender {
   readonly #options: EchoSenderOptions;
   #timer: NodeJS.Timeout | undefined;

@@ -25,7 +25,7 @@ export const echoRequestSchema = z.object({
   hostname: z.string().max(255).default(''),
   /** Whether it can read memberships that name authorities; absent from older releases. */
   readsAuthorities: z.boolean().default(false),
-  /** Index of the newest signed membership list that it has; an answer contains a newer one. */
+  /** Index of the newest signed membership list that the sender has. If the active node has a newer list, its answer contains that list. */
   listIndex: z.int().min(0).default(0),
 });
 export type EchoRequest = z.output<typeof echoRequestSchema>;
@@ -47,13 +47,13 @@ export type EchoReply = z.output<typeof echoReplySchema>;
 
 const otherInterval = z.object({ intervalMs: z.int().min(1) });
 
-/** Returns the active node's interval from its refusal of another one; undefined when the answer has none. */
+/** Returns the active node's interval from its refusal of an echo with another interval; undefined when the answer has none. */
 export const intervalIn = (json: unknown): number | undefined => otherInterval.safeParse(json).data?.intervalMs;
 
 const refusal = z.object({ committed: z.object({ index: z.int().min(0), members: z.array(z.unknown()) }) });
 
 /**
- * Returns the committed members that a node which is not active reports; undefined when the answer has none.
+ * Returns the committed members in the answer of a node that is not active; undefined when the answer has none.
  * @throws Error when malformed
  */
 export function committedMembersIn(json: unknown): CommittedMembers | undefined {

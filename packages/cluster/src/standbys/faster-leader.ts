@@ -1,6 +1,6 @@
 import type { NodeId } from '@transitd/raft-core';
 
-/** How many times faster the other disk must be. */
+/** How many times faster than the disk of the leader the other disk must be. */
 const timesFaster = 3;
 /** How long it must be that much faster, without interruption. */
 const fasterForMs = 30_000;
@@ -17,15 +17,15 @@ export interface Candidate {
 }
 
 /**
- * Decides when a leader with a slow disk gives the leadership to a voter with a faster one. Every write waits for the leader's event loop
- * and, where only one other voter answers, for its disk. All times are readings of one monotonic clock, in ms.
+ * Decides when a leader with a slow disk transfers leadership to a voter with a faster one. Every write waits for the leader's event loop.
+ * It also waits for the leader's disk where only one other voter answers. All times are readings of one monotonic clock, in ms.
  */
 export class FasterLeader {
   /** Since when each voter has been that much faster than this node. */
   #fasterSinceMs = new Map<NodeId, number>();
   #transferredMs = Number.NEGATIVE_INFINITY;
 
-  /** This node becomes the leader. @param byTransfer - whether the former leader transferred leadership to it */
+  /** To be called when this node becomes the leader. @param byTransfer - whether the former leader transferred leadership to it */
   leadershipBegins({ nowMs, byTransfer }: { readonly nowMs: number; readonly byTransfer: boolean }): void {
     this.#fasterSinceMs.clear();
     if (byTransfer) this.#transferredMs = nowMs;
@@ -51,7 +51,7 @@ export class FasterLeader {
     return lasting.sort((a, b) => (a.writeMs ?? 0) - (b.writeMs ?? 0) || a.id - b.id)[0]?.id;
   }
 
-  /** A transfer was started, whether or not it succeeds. */
+  /** Records that a transfer was started, whether or not it succeeds. */
   transferStarted(nowMs: number): void {
     this.#transferredMs = nowMs;
     this.#fasterSinceMs.clear();

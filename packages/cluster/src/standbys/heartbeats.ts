@@ -2,7 +2,7 @@ import type { Echoes, ReplicationModes } from '@transitd/health';
 import type { LogIndex } from '@transitd/raft-core';
 import type { EchoReply } from './echo-wire.ts';
 
-/** The fields of the active node's answer to an echo that decide about serving. */
+/** The fields of an answer to an echo that decide whether this node may serve. */
 export type EchoTiming = Pick<EchoReply, 'commitIndex' | 'utcMs' | 'replication'>;
 
 interface Answered {
@@ -59,7 +59,7 @@ export class Heartbeats {
     this.#clockSkewMs = 0;
   }
 
-  /** Returns when the newest echo was sent whose answered commit index is at or below `appliedIndex`; never decreases. */
+  /** Returns the send time of the newest echo whose answer has a commit index at or below `appliedIndex`. The result never decreases. */
   appliedSentMs(appliedIndex: LogIndex): number | undefined {
     const applied = this.#awaiting.filter(({ commitIndex }) => commitIndex <= appliedIndex);
     for (const { sentMs } of applied) this.#appliedSentMs = Math.max(sentMs, this.#appliedSentMs ?? sentMs);

@@ -35,8 +35,8 @@ interface Standby extends StandbyReport {
 }
 
 /**
- * Clock rates are off by less than a tenth, as the leader lease assumes: a standby whose clock runs at 0.9 serves 1/0.9 times as long, and
- * this node's clock at 1.1 counts 1.1 times that: 1.23 in all.
+ * Clock rates are assumed to be off by less than a tenth, as for the leader lease. A standby whose clock runs at 0.9 serves 1/0.9 times as
+ * long. The clock of this node at 1.1 counts 1.1 times that, so the factor is 1.23 in all.
  */
 const clockRateMargin = 1.25;
 const confirmRetryMs = 50;
@@ -53,7 +53,7 @@ export class Standbys {
   readonly #confirming = new Map<NodeId, Promise<void>>();
   /** Highest index that a caller waits for. */
   #waitedForIndex: LogIndex = 0;
-  /** When this term began. Any node may have received permission to serve from the former leader just before. */
+  /** When this term began. Any node may have received permission to serve from the former leader just before this time. */
   #termStartMs = Number.NEGATIVE_INFINITY;
   #others: () => readonly NodeId[] = () => [];
   /** The leader that this node follows or followed last. */
@@ -68,16 +68,16 @@ export class Standbys {
     this.#options = options;
   }
 
-  /** Another node leads. Its permission to serve as a standby starts to expire now at the latest. */
+  /** Records that `leader` leads. Any permission to serve that `leader` got as a standby was granted before now. */
   leaderFound(leader: NodeId, term: Term): void {
     if (this.#followed?.term === term) return;
     this.#followed = { id: leader, term, sinceMs: this.#options.nowMs() };
   }
 
   /**
-   * This node's term as leader begins. The former leader got no permission to serve after it was elected, so a leader that died is not
-   * waited for, no matter how many elections failed since: only a leader that committed an entry of its term answers echoes, and this
-   * node's log would contain that entry.
+   * Begins this node's term as leader. The former leader got no permission to serve after it was elected, so this node does not wait for a
+   * leader that died. That holds no matter how many elections failed since: only a leader that committed an entry of its term answers
+   * echoes, and this node's log would contain that entry.
    * @param others - the other members, and recently removed ones
    * @param termBefore - the term of the last entry before this node's term
    */
@@ -93,7 +93,7 @@ export class Standbys {
     this.#others = others;
   }
 
-  /** Records an echo; call it before answering. */
+  /** Records an echo of a standby. Call this before the echo is answered, because the answer permits the standby to serve. */
   echoReceived(id: NodeId, report: StandbyReport): void {
     const heardMs = this.#options.nowMs();
     const servingMs = report.serves ? heardMs : this.#known.get(id)?.servingMs;
@@ -114,12 +114,12 @@ export class Standbys {
     await Promise.all([...ids].map((id) => this.#confirmedBy(id, index)));
   }
 
-  /** Resolves when the permission to serve of a node has expired; call it after its echoes are no longer answered. */
+  /** Resolves when a node's permission to serve has expired. Call this only after the node's echoes are no longer answered. */
   async servingEnded(id: NodeId): Promise<void> {
     while (this.#mayServe(id)) await this.#options.pause(this.#servesUntilMs(id) - this.#options.nowMs() + 1);
   }
 
-  /** Waits for permissions to serve granted before this call only: later answers to echoes include the entry. */
+  /** Waits only for permissions to serve that were granted before this call: later answers to echoes include the entry. */
   async #confirmedBy(id: NodeId, index: LogIndex): Promise<void> {
     const { nowMs, pause } = this.#options;
     const untilMs = this.#servesUntilMs(id);

@@ -31,7 +31,7 @@ export class StateComparison {
     this.#options = options;
   }
 
-  /** Takes a digest of the active node and compares it as soon as its index is applied here. */
+  /** Compares a digest of the active node as soon as its index is applied here. */
   compareWith(digest: StateDigest): void {
     // A pending digest is compared first: under load a newer one would always be ahead of the applied index.
     if (this.#pending === undefined || this.#options.appliedIndex() >= this.#pending.index) {

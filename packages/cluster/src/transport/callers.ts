@@ -9,9 +9,9 @@ import type { ListedNode } from '../membership/membership.ts';
 
 /** The rules by which connections to the cluster port are admitted. */
 export interface CallerChecks {
-  /** Returns the authorities that this node trusts, for every connection; by default, the one of the identity. */
+  /** Returns the authorities that this node trusts; called for every connection. By default, the authority of the identity is trusted. */
   readonly authorities?: () => readonly X509Certificate[];
-  /** Returns the node that a certificate belongs to, by the newest membership list; used for every call. */
+  /** Returns the node that a certificate belongs to, by the newest membership list; called for every request. */
   readonly memberState: (fingerprint: string) => ListedNode | undefined;
   /**
    * Returns the calls, named as in `calls`, that are open to an unlisted node: one with a certificate of the cluster's authority that no
@@ -33,14 +33,14 @@ export interface Caller {
   readonly streams: Set<{ end(): void }>;
 }
 
-/** Concurrent TLS handshakes: a further one displaces the oldest, so that silent strangers keep no member out. */
+/** Maximum number of concurrent TLS handshakes. A further one displaces the oldest, so silent strangers cannot keep members out. */
 const handshakesMax = 512;
-/** Connections of all unlisted nodes together. */
+/** Maximum number of connections of all unlisted nodes together. */
 const unlistedMax = 8;
-/** Connections of one node; its client opens fewer. */
+/** Maximum number of connections of one node, whose client opens fewer. */
 const connectionsPerNodeMax = 256;
 
-/** The connections to the cluster port, and who made them: decides which are admitted, and for how long. */
+/** Decides which connections to the cluster port are admitted, and for how long; knows the caller on each of them. */
 export class Callers {
   readonly #checks: CallerChecks;
   /** By remote address and port. */
@@ -49,7 +49,7 @@ export class Callers {
   readonly #clusterId: string | undefined;
   #ownAuthority: X509Certificate;
 
-  /** @param identity - of this node: it names the cluster */
+  /** @param identity - the identity of this node, which names the cluster */
   constructor(checks: CallerChecks, identity: NodeIdentity) {
     this.#checks = checks;
     this.#ownAuthority = new X509Certificate(identity.authority);
@@ -106,7 +106,10 @@ export class Callers {
     socket.once('close', () => this.#admitted.delete(socket));
   }
 
-  /** Returns the caller, if the cluster's authority signed its certificate and a list names it. A resumed session shows no certificate. */
+  /**
+   * Returns the caller, if the cluster's authority signed its certificate and a list names that certificate. A resumed session shows no
+   * certificate.
+   */
   #callerOn(socket: TLSSocket): Caller | undefined {
     const certificate = socket.getPeerX509Certificate();
     const address = endpointOf(socket).replace(' ', ':');

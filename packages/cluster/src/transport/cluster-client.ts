@@ -23,13 +23,13 @@ export class ClusterCallError extends Error {
 
 export interface ClusterRequest {
   readonly method: string;
-  /** With its query. */
+  /** Path and query. */
   readonly path: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: Uint8Array | Readable;
-  /** Ends the call, and the answer's body while it is on its way. */
+  /** Aborts the call, or the body of the answer while it arrives. */
   readonly signal?: AbortSignal;
-  /** Until the head of the answer, connecting included. */
+  /** Limit for the time until the head of the answer, connecting included. */
   readonly timeoutMs: number;
 }
 
@@ -57,8 +57,8 @@ export interface ClusterClientOptions {
 }
 
 /**
- * Concurrent requests to one peer: forwarded ones, and the cluster's own calls, which have their own connections and never queue after
- * clients' requests.
+ * Maximum numbers of concurrent requests to one peer: forwarded requests, and the cluster's own calls. These calls use separate
+ * connections, so they never wait for clients' requests.
  */
 const forwardedMax = 128;
 const clusterCallsMax = 16;
@@ -150,7 +150,10 @@ export class ClusterClient {
   }
 }
 
-/** The connections to one peer, all with the same address, certificates of the peer and certificate of this node: `connectionKey`. */
+/**
+ * The connections to one peer. All have the same address, the same certificates of the peer and the same certificate of this node:
+ * `connectionKey`.
+ */
 class Peer {
   readonly connectionKey: string;
   readonly member: Member;
@@ -201,7 +204,7 @@ class PeerAgent extends Agent {
     this.#to = to;
   }
 
-  /** Returns the connection by the callback only, so that no request is sent before the peer is verified. */
+  /** Passes the connection to the callback only, so that no request is sent before the peer is verified. */
   override createConnection(_options: unknown, callback?: (error: Error | null, socket: Duplex) => void): undefined {
     connectToPeer(this.#to.member, this.#to, (error, connection) => {
       const done = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;

@@ -18,7 +18,7 @@ export interface ClusterCall {
   readonly from: NodeId;
   /** Fingerprint of the certificate that the caller showed: it confirms that a renewed certificate has arrived. */
   readonly certificate: string;
-  /** At most 64 KiB. */
+  /** The body of the request, at most 64 KiB. */
   readonly body: Buffer;
   readonly query: URLSearchParams;
 }
@@ -33,7 +33,7 @@ export type ClusterHandler = (call: ClusterCall) => Promise<ClusterAnswer>;
 
 export interface ClusterListenerOptions extends CallerChecks {
   readonly identity: () => NodeIdentity;
-  /** By method and path: `POST /cluster/echo`. */
+  /** Handlers by method and path, such as `POST /cluster/echo`. */
   readonly calls: Readonly<Record<string, ClusterHandler>>;
   /** Serves a client's request under `/v1/` that a member forwarded. Its body is unread, and `Expect: 100-continue` is not answered yet. */
   readonly forwarded: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
@@ -42,7 +42,7 @@ export interface ClusterListenerOptions extends CallerChecks {
   readonly judge: (from: NodeId, incarnation: Incarnation) => IncarnationVerdict;
   /** A handler failed with an error that is not a refusal. */
   readonly onFault: (error: unknown) => void;
-  /** Interval of the check whether connected nodes are still members. */
+  /** Interval at which the port checks whether connected nodes are still members. */
   readonly checkMs?: number;
   /** Frame formats of Raft messages; those of this release by default. */
   readonly versions?: WireVersions;
@@ -56,7 +56,7 @@ const checkMs = 1_000;
 
 const removedReply: Reply = { status: 410, body: '{"removed":true}\n' };
 const foreignVersion: Reply = { status: 426, body: '{"errors":["no frame format in common"]}\n' };
-/** Refusals of a connection for Raft messages; every call of such an incarnation is refused as misdirected (421). */
+/** Replies to an incarnation that asks for a connection for Raft messages. Its other calls are refused as misdirected (421). */
 const incarnationRefusals: Readonly<Record<Exclude<IncarnationVerdict, 'in order'>, Reply>> = {
   overtaken: { status: 409, body: '{"errors":["a later incarnation of this node has connected before"]}\n' },
   early: { status: 503, body: '{"errors":["an earlier incarnation of this node is still connected"]}\n' },
@@ -248,7 +248,7 @@ function targetOf({ url = '' }: IncomingMessage): { readonly path: string; reado
   return { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) };
 }
 
-/** Names a call as in `calls`. */
+/** Returns the name of a call, as in `calls`. */
 const callOf = (req: IncomingMessage): string => `${req.method} ${targetOf(req).path}`;
 
 const incarnationOf = ({ headers }: IncomingMessage): Incarnation | undefined =>

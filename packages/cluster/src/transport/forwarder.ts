@@ -15,7 +15,7 @@ export interface Leader {
 export interface ForwarderOptions {
   readonly client: Pick<ClusterClient, 'request'>;
   readonly clusterId: string;
-  /** Never this node; undefined while no leader is known. */
+  /** Returns the leader if another node leads; undefined while no leader is known. */
   readonly leader: () => Leader | undefined;
   readonly reached: (index: LogIndex, withinMs: number) => Promise<boolean>;
   /** The name of this node. */
@@ -34,11 +34,11 @@ export interface ForwardOptions {
 
 /** Deadline for the head of the answer. */
 const deadlineMs = 10_000;
-/** The same for a request with a body: the active node may queue it, and cuts a body that arrives too slowly. */
+/** Deadline for a request with a body: the active node may queue the request, and cuts a body that arrives too slowly. */
 const bodyDeadlineMs = 120_000;
-/** The same for a request that may take minutes, such as a restore, including its body. */
+/** Deadline for a request that may take minutes, such as a restore; includes its body. */
 const slowDeadlineMs = 30 * 60_000;
-/** How long a forwarded write waits until this node has applied it (decision 25). */
+/** Maximum time for which a forwarded write waits until this node has applied it (decision 25). */
 const ownApplyMs = 1000;
 
 /** Headers that are not forwarded: hop-by-hop (RFC 9110 §7.6.1), or set again by the connection to the active node. */
@@ -86,7 +86,7 @@ export class Forwarder {
    * @param caller - the client's address, as this node trusts it
    * @param body - the body of the request, when it has been read already
    * @param changes - whether the request may change anything
-   * @param endsLeadership - whether the request itself may end the leader's term: a new leader does not cut it then
+   * @param endsLeadership - whether the request itself may end the leader's term: if so, a change of leader does not cut the request
    * @param isSlow - whether the request may take minutes
    * @returns the status of the answer
    * @throws StoreError `not_leader` while there is no leader; `outcome_unknown`; LeadershipTransferred

@@ -20,7 +20,7 @@ export function readIncarnation(text: string): Incarnation | undefined {
 
 /**
  * How an incarnation of a peer relates to those that connected before. `overtaken`: a later one connected before, or another one with the
- * same number. Its disk was set back to an earlier state or copied, so entries that it acknowledged may be missing. `early`: the
+ * same number. Then the disk of the peer was rolled back or copied, so entries that the peer acknowledged may be missing. `early`: the
  * incarnation before it is still connected.
  */
 export type IncarnationVerdict = 'in order' | 'overtaken' | 'early';

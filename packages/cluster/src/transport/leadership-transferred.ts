@@ -11,5 +11,5 @@ export class LeadershipTransferred extends Error {
   }
 }
 
-/** Header that reports it on the cluster port. */
+/** Header that reports a leadership transfer on the cluster port. */
 export const leadershipTransferredHeader = 'x-transitd-handed-over';

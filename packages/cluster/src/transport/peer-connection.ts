@@ -25,7 +25,7 @@ export interface PeerConnection {
 
 /**
  * Connects to a member by TLS 1.3 with certificates on both sides. `done` gets the connection only when the membership list names the
- * peer's certificate for this member, so nothing is ever sent to another node. Whether the peer admits this node shows later.
+ * peer's certificate for this member, so nothing is ever sent to another node. The peer may still refuse this node afterwards.
  * @param done - called once, never before this function returns; `PeerUnreachable` for every failure
  */
 export function connectToPeer(
@@ -40,7 +40,7 @@ export function connectToPeer(
     cert: identity.certificate,
     ca: identity.authority,
     minVersion: 'TLSv1.3',
-    rejectUnauthorized: false, // replaced by our own check: exactly the listed certificate, also after its end date
+    rejectUnauthorized: false, // replaced by our own check: exactly the listed certificate, even if it has expired
   });
   socket.setNoDelay(true).on('error', () => undefined); // `close` follows, also while no request uses the socket
   const finish = (reason?: string, cause?: Error): void => {

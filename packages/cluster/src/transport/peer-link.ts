@@ -10,7 +10,7 @@ import { connectToPeer } from './peer-connection.ts';
 import { raftProtocols } from './raft-protocol.ts';
 
 export interface TransportLimits {
-  /** Interval of the check of all connections; every second check sends a ping. */
+  /** Interval at which all connections are checked; every second check sends a ping. */
   readonly tickMs: number;
   /** A connection whose pings stay unanswered for this many checks is closed. */
   readonly silentTicksMax: number;
@@ -18,14 +18,14 @@ export interface TransportLimits {
   readonly idleTicksMax: number;
   /** Messages to a peer are dropped while more than this is buffered, as on any slow network. */
   readonly unsentBytesMax: number;
-  /** Assumed throughput of a slow network between two checks: a pong queues after the bytes sent before it. */
+  /** Bytes that a slow network is assumed to carry between two checks: a pong is delayed by the bytes that were sent before its ping. */
   readonly slowBytesPerTick: number;
   readonly reconnectMsMin: number;
   readonly reconnectMsMax: number;
   readonly connectMsMax: number;
   /**
-   * After this many refusals in a row because an earlier incarnation is still connected, another process runs as this node: a lost
-   * connection would have ended sooner.
+   * Number of refusals in a row, each because an earlier incarnation is still connected, that shows that another process runs as this node:
+   * a lost connection would have ended sooner.
    */
   readonly earlyMax: number;
 }
@@ -66,7 +66,7 @@ export class PeerLink {
   /** Fingerprint of the certificate that the peer showed on the present connection. */
   #certificate: string | undefined;
   #retry: NodeJS.Timeout | undefined;
-  /** Attempts since a connection lasted. */
+  /** Attempts to connect since the last connection that was stable. */
   #attempts = 0;
   #ticks = 0;
   /** Checks since a ping was answered, and the most bytes that were buffered since then. */

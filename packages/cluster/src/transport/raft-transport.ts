@@ -21,11 +21,11 @@ export interface WebSocketTransportOptions {
   readonly localAddress?: string | undefined;
   /** A member reported that this node was removed. */
   readonly onRemoved?: () => void;
-  /** A member and this node have no frame format in common; reported once until they have. */
+  /** A member and this node have no frame format in common. Reported once, and again only after they had one. */
   readonly onForeignVersion?: (peer: NodeId) => void;
   /**
-   * `later`: a member knows a later incarnation of this node, or another with the same number. `other`: it stays connected to another
-   * process.
+   * `later`: a member knows a later incarnation of this node, or another one with the same number. `other`: the member stays connected to
+   * another process that runs as this node.
    */
   readonly onOvertaken?: (peer: NodeId, by: 'later' | 'other') => void;
   /** A member is still connected to an earlier incarnation of this node; reported once until it admits this one. */
@@ -43,7 +43,7 @@ export interface WebSocketTransportOptions {
 
 /**
  * Carries Raft messages as frames on WebSockets: one connection for each ordered pair of members, opened by the sender. Messages sent while
- * there is no connection are lost, as the port allows.
+ * there is no connection are lost, which the `Transport` port allows.
  */
 export class WebSocketTransport implements Transport {
   readonly #options: WebSocketTransportOptions;
@@ -102,7 +102,7 @@ export class WebSocketTransport implements Transport {
     return verdict;
   }
 
-  /** Accepts a connection that `from` opened, and closes the one it had before. */
+  /** Accepts a connection that `from` opened, and closes the earlier connection from `from`. */
   accept(socket: WebSocket, from: NodeId, incarnation: Incarnation): void {
     if (this.#closed) {
       socket.terminate();

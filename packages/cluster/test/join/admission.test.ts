@@ -79,7 +79,7 @@ describe('the admission of a node', () => {
     expect(await joins(2)).to.match(/^name_taken/);
   });
 
-  it('replaces a member with the same name after ten seconds of silence, and the refusal before says so', async () => {
+  it('replaces a member with the same name after ten seconds of silence; an earlier refusal names that time', async () => {
     const { joins, peers, members } = await desk();
     await joins(2);
     peers.set(2, { learner: false, match: 9, silentMs: 2_120 });

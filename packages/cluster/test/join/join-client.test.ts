@@ -118,7 +118,9 @@ describe('a join', () => {
     const client = clientOf(node, sendTo(leader), { clusterId: 'another' });
     for (const attempt of [() => client.prepare(), () => client.complete(seal)]) {
       expect(await codeOf(attempt())).to.equal('foreign_cluster');
-      expect(await messageOf(attempt())).to.match(/it belongs to the cluster 6b7c6f0e-.*, this node to another$/);
+      expect(await messageOf(attempt())).to.match(
+        /it belongs to the cluster 6b7c6f0e-.*, but this node belongs to the cluster another$/,
+      );
     }
     expect(leader.admitted).to.deep.equal([]);
     await clientOf(node, sendTo(leader), { clusterId }).complete(seal);
@@ -222,7 +224,7 @@ describe('an attacker between the two nodes of a join', () => {
         const code = await codeOf(clientOf(node, relay(sendTo(leader), { [direction]: changed })).complete(seal));
         expect(changes).to.equal(1);
         expect(code).to.not.equal('leader_unavailable');
-        // The last message follows the admission of the joiner's real request; every other change ends the exchange before it.
+        // The last message is sent after the joiner's real request was admitted. Any other change ends the exchange before that.
         const admitted = leader.admitted.slice(before);
         expect(admitted).to.deep.equal(path === answerPath && direction === 'down' ? [node.joiner] : []);
       }),

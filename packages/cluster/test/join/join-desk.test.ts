@@ -45,7 +45,7 @@ describe('the desk for joins', () => {
     expect(decodeOffer(await leader.desk.challenge(bare(request), '')).terms.keyId).to.equal('k1');
   });
 
-  it('accepts one answer to a challenge, also of two concurrent ones', async () => {
+  it('accepts only one answer to a challenge, even if two are concurrent', async () => {
     const answer = await ask();
     const both = await Promise.allSettled([leader.desk.answer(answer), leader.desk.answer(answer)]);
     expect(both.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected']);
@@ -60,7 +60,7 @@ describe('the desk for joins', () => {
     expect(leader.admitted).to.deep.equal([]);
   });
 
-  it('keeps a challenge open after a malformed answer, and after one to another challenge', async () => {
+  it('keeps a challenge open after a malformed answer, and after an answer to another challenge', async () => {
     const answer = await ask();
     expect(await codeOf(leader.desk.answer({ ...answer, more: 1 }))).to.equal('join_malformed');
     expect(await codeOf(leader.desk.answer({ ...answer, challenge_id: '0'.repeat(32) }))).to.equal('challenge_unknown');
@@ -136,7 +136,7 @@ describe('the desk for joins', () => {
     expect(await codeOf(waiting)).to.equal('leader_changed');
   });
 
-  it('reports the outcome of an answer that was in flight then', async () => {
+  it('reports the outcome of an answer that was in flight when the node stopped being active', async () => {
     const admission = Promise.withResolvers<void>();
     const at = await startLeader(seal, {
       admit: async () => {
@@ -187,7 +187,7 @@ describe('the desk for joins', () => {
     expect(secrets.every(isWiped), 'the expired ones').to.equal(true);
     await ask('', at);
     at.desk.clear();
-    expect(secrets.every(isWiped), 'those of a node that is not active any more').to.equal(true);
+    expect(secrets.every(isWiped), 'those of a node that is no longer active').to.equal(true);
   });
 
   it('reports how a challenge ended, and nothing of its secret', async () => {

@@ -37,7 +37,7 @@ describe('a join that waits for shares', () => {
     expect(pending.sealStatus).to.include({ progress: 1, nonce });
     expect(pending.addShare(second)).to.equal(true);
     expect(pending.sealStatus).to.include({ progress: 2, nonce });
-    expect(pending.addShare(second), 'the last share again, to try again').to.equal(true);
+    expect(pending.addShare(second), 'the last share again, for another attempt').to.equal(true);
   });
 
   it('refuses a wrong share at once and keeps the progress', () => {

@@ -127,7 +127,7 @@ describe('a dead server', () => {
 });
 
 describe('the settings of autopilot', () => {
-  it('are the defaults until some are stored, and the others keep their values', async () => {
+  it('are the defaults until they are changed; a change of one keeps the values of the others', async () => {
     const store = memoryStore();
     expect(await readSettings(store)).to.deep.equal(defaultSettings);
     await changeSettings(store, { minQuorum: 5 });
@@ -135,7 +135,7 @@ describe('the settings of autopilot', () => {
     expect(await readSettings(store)).to.deep.equal({ ...defaultSettings, minQuorum: 5, cleanupDeadServers: true });
   });
 
-  it('are not stored when together they could cost the quorum', async () => {
+  it('are not stored when they could together cost the quorum', async () => {
     const store = memoryStore();
     await changeSettings(store, { minQuorum: 3, cleanupDeadServers: true });
     for (const change of [

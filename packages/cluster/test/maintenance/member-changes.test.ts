@@ -65,14 +65,14 @@ describe('a membership change', () => {
     });
   }
 
-  it('demotes permanently: the membership says so, and a second demotion changes nothing', () => {
+  it('demotes permanently: the membership records it, and a second demotion changes nothing', () => {
     const once = demotion(conf([1, 2, 3]), three, { id: 3, ...contact(2, 3) });
     expect(once?.members).to.deep.equal([{ id: 3, to: 'learner' }]);
     expect(once?.membership.members.find(({ id }) => id === 3)?.nonVoter).to.equal(true);
     expect(demotion(conf([1, 2], [3]), once?.membership ?? three, { id: 3, ...contact(2, 3) })).to.equal(undefined);
   });
 
-  it('demotes a voter that is marked as non-voter, and a learner that was to vote', () => {
+  it('demotes a voter that is marked as non-voter, and a learner that would become a voter', () => {
     const listed = list(member(1), member(2, { nonVoter: true }));
     expect(demotion(conf([1, 2]), listed, { id: 2, ...contact(2) })?.members).to.deep.equal([{ id: 2, to: 'learner' }]);
     const learner = demotion(conf([1], [2]), list(member(1), member(2)), { id: 2, ...contact(2) });

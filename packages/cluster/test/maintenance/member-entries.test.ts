@@ -31,7 +31,7 @@ describe('the authority of a cluster after a restore', () => {
       expect(await failureOf(keepAuthority(store, local.certificate, wrong))).to.have.property('code', 'invalid_request');
     await keepAuthority(store, local.certificate, local);
     expect(await readAuthority(store)).to.deep.equal(local);
-    expect(await store.get(nextAuthorityPath), 'one that was announced').to.equal(undefined);
+    expect(await store.get(nextAuthorityPath), 'the announced authority').to.equal(undefined);
   });
 
   it('stays as it is when it can be read', async () => {

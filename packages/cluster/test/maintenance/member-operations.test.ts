@@ -99,7 +99,7 @@ describe('an operator', () => {
     });
   }
 
-  it('must name a server, and an existing one for a promotion or demotion', async () => {
+  it('must name a server, which must exist for a promotion or demotion', async () => {
     const { operator } = setup();
     for (const attempt of [
       operator.remove(''),

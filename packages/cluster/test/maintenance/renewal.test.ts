@@ -21,7 +21,7 @@ import { clusterId } from '../join/join-fixtures.ts';
 const dayMs = 24 * 3_600_000;
 const shown = ({ certificate }: Pick<NodeIdentity, 'certificate'>): string => fingerprintOf(new X509Certificate(certificate));
 
-/** Makes a certificate that was signed `daysAgo`; certificates are valid for a year. */
+/** Makes an identity whose certificate was signed `daysAgo`; certificates are valid for a year. */
 async function identityOf(authority: ClusterAuthority, nodeId: number, daysAgo: number): Promise<NodeIdentity> {
   const { key, request } = await makeRequest(nodeId);
   const now = new Date(Date.now() - daysAgo * dayMs);
@@ -113,7 +113,7 @@ async function pair(daysAgo: number) {
   });
   /** Returns the certificate of node 2 that the leader sees on a call. */
   const seen = async (): Promise<unknown> => (await toLeader.post(1, '/cluster/whoami', { json: {}, timeoutMs: 60_000 })).json;
-  /** The leader calls node 2, which it accepts only with a certificate that the membership names. */
+  /** Calls node 2 from the leader, which accepts only a certificate that the membership names for node 2. */
   const answers = async (): Promise<number> =>
     (await toStandby.post(2, '/cluster/whoami', { json: {}, timeoutMs: 60_000 })).status;
   return { state, renewal, clock, losing, folder, seen, answers };

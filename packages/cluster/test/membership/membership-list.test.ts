@@ -170,7 +170,7 @@ describe('the authorities that a node trusts', () => {
     return membershipListOf(1, [5, committed], inForce === committed ? undefined : [6, inForce]).membershipList;
   }
 
-  it('are the one of its identity until the log names others', async () => {
+  it('are only the authority of its identity until the log names others', async () => {
     const [local = ''] = pems;
     expect(trustedBy(new MembershipList('', identityOf(local)))).to.deep.equal([0]);
   });

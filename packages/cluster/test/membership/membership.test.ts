@@ -51,7 +51,7 @@ describe('the membership', () => {
     expect(decodeMembership(encodeMembership(list)).removed).to.deep.equal(list.removed.slice(-256));
   });
 
-  it('drops the oldest removed members before it outgrows node.state', () => {
+  it('drops the oldest removed members when the membership would outgrow node.state', () => {
     const long = Array.from({ length: 256 }, (_, i) => ({ ...removed(2 ** 47 + i), name: 'n'.repeat(64) }));
     const bytes = encodeMembership({ members: [], removed: long });
     const kept = decodeMembership(bytes).removed;
@@ -60,7 +60,7 @@ describe('the membership', () => {
     expect(kept).to.deep.equal(long.slice(-kept.length));
   });
 
-  it('refuses to write members that alone are too long', () => {
+  it('refuses to write members that are too long even without removed ones', () => {
     const members = Array.from({ length: 300 }, (_, i) => member(i + 1));
     expect(() => encodeMembership({ members, removed: [] })).to.throw('more than 40960 bytes');
   });
@@ -75,7 +75,7 @@ describe('the membership', () => {
     ['an id twice', text({ ...good, removed: [{ ...removed(1), certificate: fingerprint(2) }] })],
     ['a certificate twice', text({ ...good, members: [member(1), { ...member(2), certificate: fingerprint(1) }] })],
     [
-      'a next certificate that is another’s',
+      'a next certificate that belongs to another member',
       text({ ...good, members: [member(1), { ...member(2), nextCertificate: fingerprint(1) }] }),
     ],
     ['the id 0', text({ ...good, members: [member(0)] })],

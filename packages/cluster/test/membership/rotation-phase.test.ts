@@ -54,7 +54,7 @@ describe("the rotation of the cluster's authority", () => {
     expect([maySign(after, a), maySign(after, b)]).to.deep.equal([true, false]);
   });
 
-  it('does not begin twice, and not from an authority that does not sign', () => {
+  it('begins neither twice nor from an authority that does not sign', () => {
     const before = announced(listOf(1), a, b);
     expect(announced(before, a, b)).to.equal(before);
     const done: Membership = { ...listOf(1), authorities: { current: b } };
@@ -80,7 +80,7 @@ describe("the rotation of the cluster's authority", () => {
     expect(names(signed), 'signed, and not shown yet').to.deep.equal([1, 2, 3]);
     expect(names(renewed(switched, 1))).to.deep.equal([2, 3]);
     const late = certificateShown(renewed(renewed(switched, 1), 2), 3, fingerprint(3, 5));
-    expect(names(late), 'one that the old authority signed shortly before').to.deep.equal([3]);
+    expect(names(late), 'a certificate that the old authority signed shortly before').to.deep.equal([3]);
     expect(advanced(late, allMembers)).to.equal(late);
     for (const ready of [renewed(late, 3), memberRemoved(late, 3)]) {
       const done = advanced(ready, allMembers);
@@ -106,7 +106,7 @@ describe("the rotation of the cluster's authority", () => {
     expect(() => decodeMembership(wrong)).to.throw('unknown format');
   });
 
-  it('never trusts fewer authorities than the members have certificates of, in any order of events', () => {
+  it('always trusts each authority whose certificates members still use, in any order of events', () => {
     const event = fc.oneof(
       fc.record({ kind: fc.constant('renews' as const), id: fc.integer({ min: 1, max: 3 }) }),
       fc.record({ kind: fc.constant('holds' as const), id: fc.integer({ min: 1, max: 3 }) }),

@@ -59,16 +59,24 @@ describe('a signed membership list', () => {
     const committed = { index: 10, members: membersOf([1, 2]) };
     const context = { clusterId, newest, committed, caller: { id: 2, certificate: certificateOf(2) } };
     for (const { what, list, caller = context.caller, verdict } of [
-      { what: 'a higher one', list: { index: 21, members: membersOf([2, 4]) }, verdict: 'take' },
-      { what: 'the same one', list: newest, verdict: 'known' },
-      { what: 'the same one in another order', list: { index: 20, members: membersOf([3, 1, 2]) }, verdict: 'known' },
-      { what: 'a lower one', list: { index: 19, members: membersOf([2, 4]) }, verdict: 'known' },
-      { what: 'the same index with other members', list: { index: 20, members: membersOf([2, 4]) }, verdict: 'conflict' },
-      { what: 'the committed index with other members', list: { index: 10, members: membersOf([2, 4]) }, verdict: 'conflict' },
-      { what: 'one of another cluster', list: { ...newest, index: 21, clusterId: 'other' }, verdict: 'foreign cluster' },
-      { what: 'one without the caller', list: { index: 21, members: membersOf([1, 4]) }, verdict: 'caller not listed' },
+      { what: 'a list with a higher index', list: { index: 21, members: membersOf([2, 4]) }, verdict: 'take' },
+      { what: 'the same list', list: newest, verdict: 'known' },
+      { what: 'the same list in another order', list: { index: 20, members: membersOf([3, 1, 2]) }, verdict: 'known' },
+      { what: 'a list with a lower index', list: { index: 19, members: membersOf([2, 4]) }, verdict: 'known' },
       {
-        what: 'one that names the caller with another certificate',
+        what: 'a list with the same index and other members',
+        list: { index: 20, members: membersOf([2, 4]) },
+        verdict: 'conflict',
+      },
+      {
+        what: 'a list with the committed index and other members',
+        list: { index: 10, members: membersOf([2, 4]) },
+        verdict: 'conflict',
+      },
+      { what: 'a list of another cluster', list: { ...newest, index: 21, clusterId: 'other' }, verdict: 'foreign cluster' },
+      { what: 'a list without the caller', list: { index: 21, members: membersOf([1, 4]) }, verdict: 'caller not listed' },
+      {
+        what: 'a list that names the caller with another certificate',
         list: { index: 21, members: membersOf([2, 4]) },
         caller: { id: 2, certificate: certificateOf(9) },
         verdict: 'caller not listed',

@@ -15,7 +15,7 @@ interface Peer {
 }
 
 /**
- * Plays a node that restarts again and again, on a disk that is sometimes set back to an earlier state; returns the first wrong verdict.
+ * Plays a node that restarts again and again, on a disk that is sometimes rolled back to an earlier state; returns the first wrong verdict.
  */
 function play(
   seed: number,
@@ -66,7 +66,8 @@ function play(
 }
 
 /**
- * An incarnation that is not later than all that connected runs on a disk that was set back; a later one waits until the earlier is gone.
+ * Returns the right verdict. An incarnation that is not later than all that connected runs on a disk that was rolled back. A later one
+ * waits until the earlier one is gone.
  */
 function expectedOf({ met, connected }: Peer, incarnation: Incarnation): IncarnationVerdict {
   const others = met.filter(({ nonce }) => nonce !== incarnation.nonce);
@@ -106,11 +107,11 @@ const faults: Readonly<Record<string, typeof Incarnations>> = {
 };
 
 describe('a simulated node that starts again and again', () => {
-  it('is in order at all peers, as long as its disk keeps what it stored', () => {
+  it('is accepted by all peers as long as its disk keeps what it stored', () => {
     expect(play200({ setsBack: false, Judge: Incarnations })).to.equal(undefined);
   });
 
-  it('is overtaken at every peer that knows a later incarnation, once its disk was set back', () => {
+  it('is overtaken at every peer that knows a later incarnation, once its disk was rolled back', () => {
     expect(play200({ setsBack: true, Judge: Incarnations })).to.equal(undefined);
   });
 

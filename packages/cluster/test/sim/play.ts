@@ -33,15 +33,16 @@ export interface PlayOptions {
   readonly intervalMs?: number;
 }
 
-/** Resolves after all pending promises: they wait for nothing outside the simulation. */
+/** Resolves after all pending promises, none of which waits for anything outside the simulation. */
 const flushPromises = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A key that no simulated client uses. */
 const revocationKey = 200;
 
 /**
- * Simulates a cluster whose nodes serve reads from their own state while rights are revoked: after a revocation is answered, no node serves
- * a state from before it. The fault schedule is the consensus simulator's, without stopped clocks, which nothing here could detect.
+ * Simulates a cluster whose nodes serve reads from their own state while rights are revoked. After a revocation is answered, no node may
+ * serve a state from before it. The fault schedule is that of the consensus simulator, without stopped clocks, which nothing here could
+ * detect.
  */
 export async function playStandbys(
   seed: number,

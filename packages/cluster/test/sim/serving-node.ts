@@ -29,14 +29,17 @@ const checkMs = 50;
 const confirmPollMs = 20;
 const replication = { performance: 'disabled', disasterRecovery: 'disabled' } as const;
 
-/** One incarnation of a node as peers see it on the cluster port: the real decisions on simulated clock, consensus and network. */
+/**
+ * One incarnation of a node as its peers see it on the cluster port. Its decisions are the real ones; clock, consensus and network are
+ * simulated.
+ */
 export class ServingNode {
   readonly member: Member;
   readonly run: Incarnation;
   readonly standbys: Standbys;
   readonly #world: ServingWorld;
   readonly #heartbeats: Heartbeats;
-  /** The term that this node leads, ready to serve. */
+  /** The term in which this node leads and is ready to serve. */
   #leadsTerm: number | undefined;
   #observed = '';
   #serves = false;

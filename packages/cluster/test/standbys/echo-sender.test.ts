@@ -55,12 +55,12 @@ async function echoed(answer: { readonly status: number; readonly json: unknown 
 const reply = { commitIndex: 3, utcMs: 1, replication: { performance: 'disabled', disasterRecovery: 'disabled' } };
 
 describe('an echo', () => {
-  it('reports the members that a node which is not active answers with', async () => {
+  it('reports the members in the answer of a node that is not active', async () => {
     const { reports } = await echoed({ status: 503, json: { active: false, committed } });
     expect(reports).to.deep.equal([{ from: 2, ...committed }]);
   });
 
-  it('reports the active node’s interval when refused for its own', async () => {
+  it('reports the active node’s interval when refused because its own differs', async () => {
     expect(await echoed({ status: 409, json: { intervalMs: 250 } })).to.deep.include({ reports: [], intervals: [250] });
     expect(await echoed({ status: 409, json: {} })).to.deep.include({ reports: [], intervals: [undefined] });
   });

@@ -39,7 +39,7 @@ describe('FasterLeader', () => {
   for (const { who, writeMs, candidateMs } of [
     { who: 'one that is only twice as fast', writeMs: 600, candidateMs: 300 },
     { who: 'one that has not reported a time', writeMs: 600, candidateMs: undefined },
-    { who: 'one that is faster than a disk that is fast enough', writeMs: 20, candidateMs: 0.1 },
+    { who: 'a faster one while the leader’s disk is fast enough', writeMs: 20, candidateMs: 0.1 },
     { who: 'any voter while nothing is written here', writeMs: undefined, candidateMs: 1 },
   ])
     it(`does not name ${who}`, () => {
@@ -64,7 +64,7 @@ describe('FasterLeader', () => {
     expect(namedAt(elected(true), { writeMs: 600, candidates })?.atMs).to.equal(10 * minuteMs);
   });
 
-  it('starts to compare again with each new leadership', () => {
+  it('starts a new comparison with each new leadership', () => {
     const decision = elected();
     const candidates = [{ id: 2, writeMs: 1 }];
     for (let nowMs = 0; nowMs < 30_000; nowMs += 5_000) decision.successor({ nowMs, writeMs: 600, candidates });

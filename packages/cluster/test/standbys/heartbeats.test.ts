@@ -15,7 +15,7 @@ describe('the heartbeats of a standby', () => {
     expect(of.appliedSentMs(10)).to.equal(100);
   });
 
-  it('keep counting an applied one while a newer one waits for its commit index', () => {
+  it('still count an applied heartbeat while a newer one waits for its commit index', () => {
     const of = heartbeats();
     answered(of, 100, 10);
     expect(of.appliedSentMs(10)).to.equal(100);
@@ -24,7 +24,7 @@ describe('the heartbeats of a standby', () => {
     expect(of.appliedSentMs(20)).to.equal(1100);
   });
 
-  it('count an older one as applied while newer ones are far ahead', () => {
+  it('count an older heartbeat as applied while newer ones are far ahead', () => {
     const of = heartbeats();
     for (const [sentMs, index] of [
       [100, 10],
@@ -50,7 +50,7 @@ describe('the heartbeats of a standby', () => {
     expect(of.echoes).to.deep.include({ durationMs: 2000, clockSkewMs: 0, answeredSentMs: 100 });
   });
 
-  it('do not let the node serve when sent before a restart', () => {
+  it('do not permit the node to serve when they were sent before a restart', () => {
     const of = heartbeats();
     of.restart(500);
     answered(of, 400, 10, 600);

@@ -41,7 +41,7 @@ describe('Standbys: a node that may still serve an older state', () => {
     expect(confirmed).to.deep.equal([]);
   });
 
-  it('is every node at the beginning of a term, until it has confirmed', async () => {
+  it('is every node at the beginning of a term, until the node has confirmed', async () => {
     const { standbys, clock, confirmed } = setup((_id, index) => index);
     standbys.termBegins(() => [2, 3], 7);
     await standbys.confirmed(5);
@@ -72,7 +72,7 @@ describe('Standbys: a node that may still serve an older state', () => {
     expect(clock.nowMs - began).to.be.at.least(2500);
   });
 
-  it('is waited for as long as it may serve, with either clock a tenth fast or slow', async () => {
+  it('is waited for as long as it may serve, even if each clock is a tenth fast or slow', async () => {
     const { standbys, clock } = setup(() => undefined);
     standbys.termBegins(() => [2], 7);
     clock.nowMs += 10_000;

@@ -17,14 +17,14 @@ describe('the comparison of state digests with the active node', () => {
     expect(setup({ 100: 1n }).stateComparison.verdict).to.equal('unknown');
   });
 
-  it('finds equal digests at one index the same', () => {
+  it('agrees when the digests at one index are equal', () => {
     const { stateComparison, differences } = setup({ 100: 0xabn });
     stateComparison.compareWith({ index: 100, digest: hexOf(0xabn) });
     expect(stateComparison.verdict).to.equal('same');
     expect(differences).to.deep.equal([]);
   });
 
-  it('waits until the index is applied here, even when newer digests arrive', () => {
+  it('waits until the index is applied on this node, even when newer digests arrive', () => {
     const { stateComparison, state } = setup({ 120: 5n }, 100);
     stateComparison.compareWith({ index: 120, digest: hexOf(5n) });
     stateComparison.compareWith({ index: 150, digest: hexOf(6n) });

@@ -217,7 +217,7 @@ describe('calls to a peer', () => {
       silent.close();
     });
 
-    it('when aborted before', async () => {
+    it('when aborted before they start', async () => {
       expect(await failure(get({ signal: AbortSignal.abort() }))).to.equal('not_sent');
     });
 
@@ -234,10 +234,10 @@ describe('calls to a peer', () => {
     });
 
     it('when the answer takes too long', async () => {
-      await read(); // so that the time is not needed to connect
+      await read(); // opens a connection, so that the time limit applies to the answer alone
       onForwarded = () => undefined;
       expect(await failure(get({ timeoutMs: 50 }))).to.equal('outcome_unknown');
-      await until(() => seen.length === 2); // the peer may be slower than that, and has it all the same
+      await until(() => seen.length === 2); // the peer may be slower than the limit, but has received the request
     });
 
     it('when aborted in flight', async () => {
@@ -301,7 +301,7 @@ describe('calls to a peer', () => {
     });
   });
 
-  it('use a new connection after one without an answer, since the idle ones may be dead as well', async () => {
+  it('use a new connection after a call without an answer, since idle connections may be dead as well', async () => {
     const held: ServerResponse[] = [];
     onForwarded = (_req, res) => void held.push(res);
     const both = [read(), read()];
@@ -317,7 +317,7 @@ describe('calls to a peer', () => {
     expect(ports.slice(0, 3)).to.not.include(ports[3]);
   });
 
-  it('find a peer that moved', async () => {
+  it('reach a peer that has moved to another address', async () => {
     await read();
     await listener.close();
     const port = await start();
@@ -330,7 +330,9 @@ describe('calls to a peer', () => {
       await client.post(1, '/cluster/echo', echo);
       const renewed = await renewIdentity(client, { identity, authorities: trusted(identity), leader: 1, timeoutMs });
       expect(renewed.key).to.not.equal(identity.key);
-      expect(await client.post(1, '/cluster/echo', echo), 'the old one until the new one is shown').to.include({ status: 200 });
+      expect(await client.post(1, '/cluster/echo', echo), 'the old certificate until the new one is shown').to.include({
+        status: 200,
+      });
       identity = renewed;
       expect(await client.post(1, '/cluster/echo', echo)).to.include({ status: 200 });
       const shown = seen.map(({ certificate }) => certificate);
@@ -338,7 +340,7 @@ describe('calls to a peer', () => {
       expect(shown[2]).to.equal(membership.members.find(({ id }) => id === 2)?.nextCertificate);
       membership = certificateShown(membership, 2, shown[2] ?? '');
       identity = local.identity;
-      expect(await failure(client.post(1, '/cluster/echo', echo)), 'the old one afterwards').to.not.equal('answered');
+      expect(await failure(client.post(1, '/cluster/echo', echo)), 'the old certificate afterwards').to.not.equal('answered');
     });
 
     it('is refused for another node’s request, and without a request', async () => {

@@ -157,7 +157,7 @@ describe('the cluster port', () => {
     expect(faults).to.deep.equal([]);
   });
 
-  describe('admits no other node', () => {
+  describe('admission', () => {
     /** Signed by our own authority, but with a common name that is not the URI's. */
     async function disagreeing(subject: number, uri: number): Promise<TestNode> {
       const { authority } = cluster;
@@ -203,7 +203,7 @@ describe('the cluster port', () => {
       { who: 'a node with another’s URI', make: () => disagreeing(2, 3), memberState: 'member', outcome: 'cut' },
       { who: 'a removed node', make: () => cluster.node(2), memberState: 'removed', outcome: 'told' },
       {
-        who: 'a listed node whose certificate has run out',
+        who: 'a listed node whose certificate has expired',
         make: () => cluster.node(2, { now: yearAgo }),
         memberState: 'member',
         outcome: 'served',
@@ -226,10 +226,10 @@ describe('the cluster port', () => {
         });
 
     for (const { what, open } of [
-      { what: 'for no call', open: [] },
-      { what: 'only for the calls that are open to it', open: ['POST /cluster/echo'] },
+      { what: 'no call', open: [] },
+      { what: 'only the calls that are open to it', open: ['POST /cluster/echo'] },
     ])
-      it(`an unlisted node of this cluster ${what}`, async () => {
+      it(`allows an unlisted node of this cluster ${what}`, async () => {
         const refused: (number | undefined)[] = [];
         await start({ openToUnlisted: () => open, onRefused: ({ from }) => refused.push(from) });
         const stranger = await cluster.node(2);
@@ -244,7 +244,7 @@ describe('the cluster port', () => {
         expect(await call(port, foreign.identity, 'POST /cluster/echo')).to.equal('cut');
       });
 
-    it('listed nodes of each trusted authority only', async () => {
+    it('accepts listed nodes of each trusted authority, and of no other', async () => {
       const [former, next] = [cluster, await testCluster()];
       const [ofFormer, ofNext] = [await former.node(2), await next.node(3)];
       let trusted = [former, next];
@@ -264,7 +264,7 @@ describe('the cluster port', () => {
       expect(kept).to.include({ status: 200 });
     });
 
-    it('more than eight connections of unlisted nodes', async () => {
+    it('accepts at most eight connections of unlisted nodes', async () => {
       await start({ openToUnlisted: () => ['POST /cluster/echo'], checkMs: 60_000 });
       const stranger = await cluster.node(2);
       const sockets: TLSSocket[] = [];
@@ -276,7 +276,7 @@ describe('the cluster port', () => {
       for (const socket of sockets) socket.destroy();
     });
 
-    it('not with a resumed session, which shows no certificate', async () => {
+    it('refuses a resumed session, which shows no certificate', async () => {
       await start();
       const first = await connected(port, member.identity);
       const [session] = (await once(first, 'session')) as [Buffer];
@@ -288,7 +288,7 @@ describe('the cluster port', () => {
       first.destroy();
     });
 
-    it('not with TLS 1.2', async () => {
+    it('refuses TLS 1.2', async () => {
       await start();
       const { key, certificate: cert } = member.identity;
       const ended = new Promise((resolve) => {
@@ -379,7 +379,7 @@ describe('the cluster port', () => {
       });
     }
 
-    it('finishes an answer in flight, which may be the one to the removal', async () => {
+    it('finishes an answer in flight, which may be the answer to the removal request', async () => {
       let answer: (() => void) | undefined;
       await start({
         forwarded: (_req, res) => {

@@ -47,7 +47,7 @@ interface End {
   /** Peers without a frame format in common. */
   readonly foreign: NodeId[];
   readonly removed: () => number;
-  /** Peers that know a later incarnation of it, and those still connected to an earlier one. */
+  /** Peers that know a later incarnation of this node, and peers that are still connected to an earlier one. */
   readonly overtaken: NodeId[];
   readonly early: NodeId[];
   /** Incarnations that it refused. */
@@ -169,7 +169,7 @@ describe('Raft’s messages', () => {
     await until(() => a.foreign.length === 2);
   });
 
-  describe('of a node whose disk was set back or copied', () => {
+  describe('of a node whose disk was rolled back or copied', () => {
     const quick: Partial<TransportLimits> = { reconnectMsMin: 1, reconnectMsMax: 2 };
 
     for (const [what, later] of [
@@ -319,12 +319,15 @@ describe('Raft’s messages', () => {
   describe('are rejected', () => {
     for (const { what, frame, binary = true } of [
       { what: 'with a false sender', frame: encodeMessage(heartbeat(3, 2)) },
-      { what: 'when one of a frame is forged', frame: encodeBatch([heartbeat(1, 2), heartbeat(3, 2)]) },
+      { what: 'when one message of a frame is forged', frame: encodeBatch([heartbeat(1, 2), heartbeat(3, 2)]) },
       { what: 'for another node', frame: encodeMessage(heartbeat(1, 3)) },
       { what: 'when the frame is garbage', frame: Buffer.from('garbage') },
       { what: 'when the frame is empty', frame: Buffer.alloc(0) },
       { what: 'when the frame is cut short', frame: encodeMessage(heartbeat(1, 2)).subarray(0, 20) },
-      { what: 'when one of a frame is cut short', frame: encodeBatch([heartbeat(1, 2), heartbeat(1, 2)]).subarray(0, 80) },
+      {
+        what: 'when one message of a frame is cut short',
+        frame: encodeBatch([heartbeat(1, 2), heartbeat(1, 2)]).subarray(0, 80),
+      },
       { what: 'when the frame is text', frame: encodeMessage(heartbeat(1, 2)), binary: false },
       { what: 'when the frame is too long', frame: Buffer.alloc(frameBytesMax + 1) },
     ])
