@@ -7,7 +7,7 @@ import type { Services } from './services.ts';
 
 /** Roughly how many records one step of a sweep reads or deletes. */
 const sweepLimit = 500;
-/** Most keys that one round rotates. */
+/** Maximum number of keys that one round rotates. */
 const rotationLimit = 1000;
 
 export interface ActiveTasksParts {
@@ -19,7 +19,7 @@ export interface ActiveTasksParts {
 
 /**
  * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens and the records of
- * deleted keys and removed mounts. A task that fails is logged and left for the next round; the others run all the same.
+ * deleted keys and removed mounts. A task that fails is logged and retried in the next round; the other tasks still run.
  */
 export async function runActiveTasks({ services, barrier, log, isActive }: ActiveTasksParts): Promise<void> {
   const attempt = async (name: string, task: () => Promise<unknown>): Promise<void> => {
@@ -36,7 +36,7 @@ export async function runActiveTasks({ services, barrier, log, isActive }: Activ
     if (unreadable > 0)
       log.warn({ unreadable }, 'some invalid tokens have a format that this version does not know and were not deleted');
   });
-  await attempt('delete what removed and expired logins left', () => services.logins.sweep(sweepLimit));
+  await attempt('delete the records of removed and expired logins', () => services.logins.sweep(sweepLimit));
   await attempt('rotate the barrier key', async () => {
     const { rotated, rewrapped } = await barrier.maintain();
     if (rotated) log.info('rotated the barrier key');
@@ -59,7 +59,7 @@ export async function runActiveTasks({ services, barrier, log, isActive }: Activ
   }
 }
 
-/** Deletes in steps until one is not full, with an event-loop turn between them for other work. */
+/** Deletes invalid tokens in steps, until a step deletes fewer than its limit. Other work runs between the steps. */
 async function sweepTokens({ registry }: Services, isActive: () => boolean): Promise<{ removed: number; unreadable: number }> {
   let [removed, unreadable, stepRemoved] = [0, 0, sweepLimit];
   for (; stepRemoved >= sweepLimit && isActive(); await setImmediate()) {

@@ -59,7 +59,7 @@ export class ClusterMember {
     });
   }
 
-  /** Defined once the log is open, which is before `store`. */
+  /** Undefined until the log is open. It is defined earlier than `store`. */
   get storage(): Storage | undefined {
     return this.#storage;
   }
@@ -183,8 +183,8 @@ export class ClusterMember {
     this.#refuseWhenStopping();
     this.#storage = storage;
     this.#removed = cluster?.removed ?? false;
-    // The only member may have acknowledged entries that are in its log and not applied, so it must lead first. Any other member must not
-    // wait for a leader.
+    // The only member may have acknowledged entries that are in its log but not applied, so it must lead first. In a larger cluster,
+    // a member must not wait for a leader.
     const alone = isAlone(storage.driver.consensus().conf, storage.driver.status().nodeId);
     if (alone) {
       storage.driver.start();
@@ -224,7 +224,10 @@ export class ClusterMember {
     return barrier;
   }
 
-  /** Unseals after a join. The node is a member even if its shares no longer open the cluster's seal; then it waits for other shares. */
+  /**
+   * Unseals after a join. The node is a member even if the shares of its join no longer open the cluster's seal; then it waits for other
+   * shares.
+   */
   async #unsealJoined(joining: Joining, barrier: Barrier): Promise<void> {
     const { serviceLoader, log } = this.#parts;
     try {

@@ -13,14 +13,14 @@ type Status = Pick<DriverStatus, 'nodeId' | 'role' | 'term' | 'leader' | 'ready'
 
 /**
  * Logs each change of leadership that this node sees: elected, ready, lost, another leader, no leader, elections. Each line has the term,
- * so the logs of all nodes together show which node wasLeader when.
+ * so the logs of all nodes together show which node led in each term.
  */
 export class LeadershipLog {
   readonly #parts: LeadershipLogParts;
   readonly #limit: LogLimit;
   #before: Status | undefined;
   #ledSinceMs = 0;
-  /** The last known leader and its term. */
+  /** The leader that was known last, and its term. Kept while no leader is known. */
   #lastLeader: { readonly leader: NodeId; readonly term: Term } | undefined;
 
   constructor(parts: LeadershipLogParts) {

@@ -46,7 +46,8 @@ export class NodeSeal {
   }
 
   /**
-   * Discards the shares given so far, unless the newest of them is too recent: the caller needs no token.
+   * Discards the shares given so far, unless the newest of them is too recent. Recent shares are protected because the caller needs no
+   * token.
    * @param from - address of the caller
    * @returns the status, and in `ignored` why the shares were kept
    * @throws BarrierError `unsealed`; RateLimited
@@ -65,7 +66,7 @@ export class NodeSeal {
     if (this.status.progress > 0) this.#retention.admitDiscard(from);
   }
 
-  /** Drops every key, until an operator unseals the node or it restarts. */
+  /** Drops every key. The node stays sealed until an operator unseals it or it restarts. */
   seal(): void {
     this.#parts.clusterMember.store?.barrier.seal();
   }

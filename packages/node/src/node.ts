@@ -36,8 +36,8 @@ export interface NodeOptions {
 }
 
 /**
- * One node of a cluster: uninitialized, joining, sealed, standby or active. The packages above it ask here what the node can do now, and
- * keep no copy of the answer.
+ * One node of a cluster: uninitialized, joining, sealed, standby or active. The packages above it ask this class what the node can do now,
+ * and keep no copy of the answer.
  */
 export class Node {
   readonly config: Config;
@@ -257,8 +257,8 @@ export class Node {
   }
 
   /**
-   * Joins the cluster of the first of these addresses that admits this node. A node that is a member calls none of them: the caller needs
-   * no token, and could make this node send requests to any address.
+   * Joins the cluster of the first of these addresses that admits this node. A node that is already a member calls none of them: the caller
+   * needs no token, and could otherwise make this node send requests to any address.
    * @param from - address of the caller
    * @returns whether the node is a member now. With a Shamir seal the join is completed by the last share; with `retry` it is repeated in
    * the background until it succeeds.

@@ -7,13 +7,16 @@ import type { NodeObserver } from '@transitd/process';
 import type { LogIndex, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 
-/** How this node may respond from its own state: as the active node, or as a reader, a performance standby whose state is fresh enough. */
+/**
+ * How this node may respond from its own state: as the active node, or as a reader, which is a performance standby with a fresh enough
+ * state.
+ */
 export type ReadRole = 'active' | 'reader';
 
-/** How often a wait for a leader looks again. */
+/** Interval at which a wait for a leader looks again. */
 const pollMs = 10;
 
-/** Longest wait of a request for the state that its caller has seen on another node (decision 25). */
+/** Maximum time for which a request waits until this node has the state that its caller has seen on another node (decision 25). */
 const reachedWithinMs = 1000;
 
 export interface ReadEligibilityParts {
@@ -43,7 +46,10 @@ export class ReadEligibility {
     return this.#mayServe && (this.#parts.storage()?.driver.status().ready ?? false);
   }
 
-  /** Whether this node is active although the process may have been paused: after a pause it may not know yet that another node leads. */
+  /**
+   * Whether this node is certainly active. False after a pause of the process, until leadership is confirmed: another node may lead by
+   * then.
+   */
   get activeForCertain(): boolean {
     return this.active && (this.#parts.storage()?.isAwake() ?? false);
   }
@@ -60,7 +66,7 @@ export class ReadEligibility {
     return appliedSentMs !== undefined && isFresh(appliedSentMs, intervalMs, performance.now()) ? 'reader' : undefined;
   }
 
-  /** When the newest heartbeat was sent whose answer shows that this node's state is fresh; undefined if no read may use the state. */
+  /** Send time of the newest heartbeat whose answer shows that the state of this node is fresh; undefined if no read may use the state. */
   get appliedSentMs(): number | undefined {
     const [cluster, storage] = [this.#parts.cluster(), this.#parts.storage()];
     if (!this.#parts.config.performance_standby || storage === undefined || cluster?.agrees !== true) return undefined;
@@ -74,7 +80,7 @@ export class ReadEligibility {
 
   /**
    * Asks a quorum whether this node still leads. If so, its state includes everything that was acknowledged before the call.
-   * @throws StoreError `busy` while the state store hangs: committed entries that may revoke rights are not applied
+   * @throws StoreError `busy` while the state store hangs: committed entries are not applied then, and they may revoke rights
    */
   async confirmLeadership(): Promise<boolean> {
     try {
@@ -87,8 +93,8 @@ export class ReadEligibility {
   }
 
   /**
-   * Whether this node leads as far as it knows, ready or not, or is being elected: a quorum would vote for it, or the former leader has
-   * transferred the leadership to it. There is no other node to forward requests to.
+   * Whether this node believes that it leads, ready or not, or is being elected. A node is being elected when a quorum would vote for it,
+   * or the former leader has transferred leadership to it. In all these cases there is no other node to forward requests to.
    */
   get mayLead(): boolean {
     const role = this.#parts.storage()?.driver.status().role;
@@ -96,8 +102,8 @@ export class ReadEligibility {
   }
 
   /**
-   * Waits up to a second until this node, which is being or has just been elected, is ready; returns whether it is the active node, by its
-   * lease or confirmed by a quorum.
+   * Waits up to a second for the end of an election of this node, or until it is ready after one. Returns whether it is the active node, by
+   * its lease or confirmed by a quorum.
    */
   async becomesActive(): Promise<boolean> {
     for (const endMs = performance.now() + reachedWithinMs; this.mayLead && performance.now() < endMs; await pause(pollMs))
@@ -145,8 +151,8 @@ export class ReadEligibility {
   }
 
   /**
-   * Waits until the change that a request made is in force: unless it only `adds`, no node serves a state from before it.
-   * @returns the value of the response header that identifies this state
+   * Waits until no node serves a state from before the change that a request made. Does not wait for a change that only `adds`.
+   * @returns the value of the response header that identifies the state with the change
    */
   async waitUntilInForce({ adds }: { readonly adds: boolean }): Promise<string | undefined> {
     const storage = this.#parts.storage();

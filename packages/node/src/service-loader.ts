@@ -25,7 +25,7 @@ export class ServiceLoader {
   #services: Services | undefined;
   /** The load that the last unseal started; never rejects. */
   #loading: Promise<void> = Promise.resolve();
-  /** Counts seals and unseals, so that a load during which one happened ends without effect. */
+  /** Counts seals and unseals. A load ends without effect if the count has changed in the meantime. */
   #sealChanges = 0;
 
   /** @param onChange - called when the services were loaded or closed */

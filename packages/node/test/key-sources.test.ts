@@ -30,7 +30,7 @@ describe('key sets', () => {
 
   const outcome = (ca = cert): Promise<string> => fetchText(url, ca).catch((error: Error) => `refused: ${error.message}`);
 
-  it('are the text of the response', async () => {
+  it('are the body of the response', async () => {
     answer = (_req, res) => res.end('{"keys":[]}');
     expect(await outcome()).to.equal('{"keys":[]}');
   });

@@ -90,7 +90,7 @@ describe('a node', () => {
     }
     await node.maintenance.runActiveTasks();
     expect(sweeps).to.deep.equal([500, 1]);
-    expect(done, 'in spite of earlier failures').to.deep.equal(['sweep of 500', 'wrapping key']);
+    expect(done, 'although earlier tasks failed').to.deep.equal(['sweep of 500', 'wrapping key']);
   });
 
   it('has the same mounts after a restart, and deletes the records of removed ones', async () => {
@@ -223,7 +223,7 @@ describe('a node', () => {
     expect(node.status.state).to.equal('active');
   });
 
-  it('is not sealed when a load fails that a later seal and unseal made obsolete', async () => {
+  it('stays unsealed when an obsolete load fails, after a later seal and unseal', async () => {
     const node = await open();
     await node.initialize(one);
     const barrier = node.store?.barrier;

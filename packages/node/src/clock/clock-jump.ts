@@ -13,8 +13,8 @@ export interface ClockReading {
 /** Smaller differences are attributed to the resolution of the clocks. The leader lease has a margin for them. */
 export const toleranceMs = 20;
 /**
- * Steps to which the time since boot may be rounded down: `/proc/uptime` counts hundredths of a second, but whole seconds in some
- * containers, as does the source that replaces an unreadable file.
+ * The time since boot may be rounded down to one of these steps. `/proc/uptime` counts hundredths of a second, but in some containers only
+ * whole seconds. The source that replaces an unreadable file also counts whole seconds.
  */
 const bootStepsMs = [1000, 100] as const;
 const bootStepMsLeast = 10;
@@ -26,10 +26,10 @@ interface OffsetBounds {
 }
 
 /**
- * Detects that the monotonic clock stopped while the wall clock or the time since boot went on, as on a suspended virtual machine, and that
- * the wall clock was set. Leases and heartbeats are timed by the monotonic clock, so earlier ones may not be relied on after that. Each
- * clock is compared with its offset at the start or after the last jump, so that many short pauses add up. A pause that no clock of the
- * machine shows cannot be detected.
+ * Detects that the monotonic clock stopped while the wall clock or the time since boot went on, as on a suspended virtual machine. Also
+ * detects that the wall clock was set. Leases and heartbeats are timed by the monotonic clock, so after a jump none from before it may be
+ * relied on. Each clock is compared with its offset at the start or after the last jump, so that many short pauses add up. A pause that no
+ * clock of the machine shows cannot be detected.
  */
 export class ClockJump {
   #wall: OffsetBounds;
@@ -46,7 +46,10 @@ export class ClockJump {
     return this.#jumpedMs;
   }
 
-  /** Compares a reading; returns by how many milliseconds a clock jumped against the monotonic one since the last look, 0 if none did. */
+  /**
+   * Compares a reading with the last one. Returns how many milliseconds a clock jumped against the monotonic clock since then; 0 if none
+   * did.
+   */
   look(reading: ClockReading): number {
     const [wall, boot] = [wallOffset(reading), bootOffset(reading)];
     const wallMs = distance(this.#wall, wall);

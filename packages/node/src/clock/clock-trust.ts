@@ -7,7 +7,7 @@ export interface ClockSample {
 }
 
 export interface ClockTrustOptions {
-  /** Time over which the wall clock is compared: slewing is slow, but adds up. */
+  /** Window over which the wall clock is compared with the monotonic clock: slewing is slow, but adds up. */
   readonly windowMs: number;
   /** Largest deviation from the monotonic clock within the window. */
   readonly toleranceMs: number;
@@ -15,10 +15,13 @@ export interface ClockTrustOptions {
   readonly holdMsMax: number;
 }
 
-/** Deletions are an hour late at most: the records can bear that, and it leaves time to correct the clock. */
+/** Deletions are at most an hour late. This does no harm to the records, and it leaves time to correct the clock. */
 export const defaultClockTrust: ClockTrustOptions = { windowMs: 3_600_000, toleranceMs: 10_000, holdMsMax: 3_600_000 };
 
-/** `lost`: the wall clock deviates. `returned`: it no longer does. `accepted`: it deviated for as long as it may be distrusted. */
+/**
+ * `lost`: the wall clock deviates. `returned`: it no longer does. `accepted`: it deviated for `holdMsMax`, so its time is trusted from then
+ * on.
+ */
 export type ClockChange = 'lost' | 'returned' | 'accepted';
 
 interface Offset {
@@ -27,13 +30,13 @@ interface Offset {
   readonly offsetMs: number;
 }
 
-/** Samples that are kept for one window. */
+/** Maximum number of samples that are kept for one window. */
 const samplesMax = 64;
 
 /**
  * Decides whether the wall clock is trusted: not while it deviates from the monotonic clock by more than the tolerance, counted from the
- * oldest trusted sample of the window. Samples taken without trust are discarded, so a clock that is set and set back has no later effect.
- * Pure: it sees only the samples, and reads no clock.
+ * oldest trusted sample of the window. Samples taken without trust are discarded, so a clock that is set wrong and then corrected has no
+ * later effect. Pure: it gets the samples, and reads no clock.
  */
 export class ClockTrust {
   readonly #options: ClockTrustOptions;

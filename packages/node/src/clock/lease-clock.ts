@@ -25,8 +25,8 @@ export interface LeaseClockOptions {
 type Leadership = Pick<Driver<unknown>, 'leaseRead' | 'readIndex'>;
 
 /**
- * Decides how long a lease may be relied on: no longer than the process and the machine's clocks ran without a pause. A lease from before a
- * pause counts for nothing.
+ * Decides whether a leader lease may be relied on. It may not if the process or a clock of the machine has paused since the lease was
+ * granted.
  */
 export class LeaseClock {
   readonly #leaseMs: number;
@@ -58,14 +58,17 @@ export class LeaseClock {
   }
 
   /**
-   * Returns whether a leader lease holds. After a jump none does for the length of a lease: older rounds have expired by then, by any
-   * clock.
+   * Returns whether a leader lease holds. After a clock jump, returns false for the length of a lease: by then, rounds of heartbeats from
+   * before the jump have expired by any clock.
    */
   holdsLease(driver: Leadership): boolean {
     return performance.now() - this.jumpedMs() >= this.#leaseMs && driver.leaseRead();
   }
 
-  /** Returns whether the process has run without a pause, or leads for certain since; if not, asks a quorum so that a later call knows. */
+  /**
+   * Returns whether the process has run without a pause, or has confirmed since the pause that it leads. If neither is true, asks a quorum,
+   * so that a later call can return true.
+   */
   isAwake(driver: Leadership): boolean {
     const holdsLease = this.holdsLease(driver); // looks at the clocks too
     const isAwake = this.#wakefulness.isAwake(performance.now(), () => holdsLease);

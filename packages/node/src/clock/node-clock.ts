@@ -10,8 +10,8 @@ export interface NodeClockParts {
 }
 
 /**
- * The node's time of day, by two sources: the wall clock, and the monotonic clock from when the wall clock was last trusted. A token that
- * is expired by either is refused. An irreversible step, such as a deletion, waits until it is due by both.
+ * The node's time of day, from two sources: the wall clock, and the monotonic clock counted from when the wall clock was last trusted. A
+ * token that is expired by either is refused. An irreversible step, such as a deletion, waits until it is due by both.
  */
 export class NodeClock {
   readonly #log: Logger;
@@ -24,13 +24,13 @@ export class NodeClock {
     this.#trust = new ClockTrust(read());
   }
 
-  /** Returns the later of the two times, in milliseconds since 1970: to refuse what has expired. */
+  /** Returns the later of the two times, in milliseconds since 1970. Use it to refuse expired tokens. */
   readonly now = (): number => {
     const { wallMs, monotonicMs } = this.#read();
     return Math.max(wallMs, this.#trust.steadyMs(monotonicMs));
   };
 
-  /** Returns the earlier of the two times: to delete, rotate and date. */
+  /** Returns the earlier of the two times. Use it to delete, to rotate and to date records. */
   readonly dueNow = (): number => {
     const { wallMs, monotonicMs } = this.#read();
     return Math.min(wallMs, this.#trust.steadyMs(monotonicMs));

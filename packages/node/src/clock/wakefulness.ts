@@ -30,7 +30,7 @@ export class Wakefulness {
     this.#ranMs = nowMs;
   }
 
-  /** @param holdsLease - whether a lease holds now, which it always does for a node that is a majority by itself */
+  /** @param holdsLease - returns whether a lease holds now; a node that is a majority by itself always holds one */
   isAwake(nowMs: number, holdsLease: () => boolean): boolean {
     this.#look(nowMs);
     if (this.#wasPaused && holdsLease()) this.#wake(nowMs);
@@ -38,8 +38,8 @@ export class Wakefulness {
   }
 
   /**
-   * Records that a quorum confirmed this node's leadership. That counts for the length of a lease from `requestedMs`, when it was
-   * requested.
+   * Records that a quorum confirmed the leadership of this node. The confirmation counts for the length of a lease from `requestedMs`, the
+   * time when it was requested.
    */
   confirmed(nowMs: number, requestedMs: number): void {
     this.#look(nowMs);

@@ -1,6 +1,6 @@
 import { admission, type Bucket, callerGroup, type Rate, RateLimited } from '@transitd/access';
 
-/** Most callers that are remembered; the one with the oldest request is forgotten first. */
+/** Maximum number of callers that are remembered. The caller with the oldest request is forgotten first. */
 const callersMax = 4096;
 
 /** Limits how often each address may make one kind of request. All addresses of an IPv6 /64 count as one caller. */

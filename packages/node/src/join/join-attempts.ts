@@ -18,18 +18,18 @@ export interface JoinAttemptsParts {
   readonly start: (joining?: Joining) => Promise<void>;
 }
 
-/** Between two attempts to prefer the configured cluster to the one that a request named. */
+/** Pause between two attempts to join the configured cluster instead of the one that a request named. */
 const preferMs = 5_000;
 
 /**
- * The attempts of a node to become a member of a cluster, one at a time: to bootstrap one, join one, or start a node that was created
- * before.
+ * Runs the attempts of this node to become a member of a cluster, one at a time: to bootstrap a cluster, to join one, or to start a node
+ * that was created before.
  */
 export class JoinAttempts {
   readonly #parts: JoinAttemptsParts;
   /** The join in progress, or waiting for the shares of the seal. */
   #joining: Joining | undefined;
-  /** Its target is the configured one, which a caller without a token cannot replace. */
+  /** Whether the target of the join is the configured one, which a caller without a token cannot replace. */
   #isConfigured = false;
   #preferredMs = Number.NEGATIVE_INFINITY;
   /** Id and key of the attempts so far, unless one of them was refused. */
@@ -49,7 +49,7 @@ export class JoinAttempts {
   }
 
   /**
-   * Runs one attempt at a time: two would both create a node in one directory.
+   * Runs one attempt at a time: two concurrent attempts would both create a node in one directory.
    * @param what - past participle for the refusal of a second attempt, e.g. `initialized`
    * @throws StoreError `busy`, `stopped`
    */
@@ -76,10 +76,10 @@ export class JoinAttempts {
   }
 
   /**
-   * Joins the cluster of the first of these addresses that admits this node, for a caller without a token: the log has the reason of a
-   * failure, the caller gets the same error for all.
+   * Joins the cluster of the first of these addresses that admits this node. The caller has no token: the log has the reason of a failure,
+   * the caller gets the same error for all. The request is ignored while a join of the configured cluster waits for shares.
    * @returns whether the node is a member now. With a Shamir seal the last share completes the join; with `retry` it is repeated in the
-   * background. A join of the configured cluster that waits for shares stays, and the request is ignored.
+   * background.
    * @throws JoinError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
@@ -94,7 +94,7 @@ export class JoinAttempts {
     }
   }
 
-  /** @param retry - true makes this the target of retries, false ends retries; they stay as they are when absent */
+  /** @param retry - true makes this the target of retries, false ends retries; when absent, the retries stay as they are */
   #join(
     request: JoinTarget,
     { retry, isConfigured = false }: { readonly retry?: boolean; readonly isConfigured?: boolean } = {},
@@ -130,7 +130,7 @@ export class JoinAttempts {
   }
 
   /**
-   * Accepts a share of the cluster that this node is joining; false when it is not joining one.
+   * Accepts a share of the cluster that this node is joining; returns false when the node is not joining a cluster.
    * @throws BarrierError, JoinError, StoreError
    */
   async addShare(share: Uint8Array): Promise<boolean> {
@@ -140,7 +140,7 @@ export class JoinAttempts {
       try {
         if (joining.addShare(share)) await this.#complete(joining);
       } catch (error) {
-        // These shares do not open the seal. They have to be given again, for the seal of that time.
+        // These shares do not open the seal. The operators have to give the shares of the seal that the cluster has then.
         if (error instanceof JoinError && isFinal(error)) this.#forget();
         throw this.#callerError(error);
       }
@@ -160,7 +160,7 @@ export class JoinAttempts {
     try {
       if (this.#joining !== undefined) return await this.#preferConfigured();
       await this.resume();
-      // The configured target first: the other may come from a caller without a token. The second is needed only if the first one failed.
+      // The configured target comes first, because a caller without a token may have named the other. That one is tried second.
       const configured = await configuredTarget(config);
       for (const target of [configured, this.#retryTarget])
         if (target !== undefined && !isMember() && this.#joining === undefined)
@@ -171,8 +171,9 @@ export class JoinAttempts {
   }
 
   /**
-   * Replaces the join that a request has named once the configured cluster responds: the request may come from a caller without a token,
-   * who could otherwise keep this node waiting for the shares of another cluster. Until it responds, that join stays.
+   * Replaces a requested join by a join of the configured cluster, as soon as that cluster responds. The request may come from a caller
+   * without a token, who could otherwise keep this node waiting for the shares of another cluster. Until the configured cluster responds,
+   * the requested join stays.
    */
   async #preferConfigured(): Promise<void> {
     const target = await configuredTarget(this.#parts.config);

@@ -11,7 +11,7 @@ import { newNodeId } from '../storage/data-directory.ts';
 export interface JoinTarget {
   /** API addresses of members. */
   readonly leaders: readonly string[];
-  /** PEM: the authorities that sign the certificates of https addresses; those of the system when absent. */
+  /** Certificates (PEM) of the authorities to trust for https addresses; those of the system when absent. */
   readonly ca?: string;
   readonly nonVoter?: boolean;
   /** Repeat a failed join until the node is a member. */
@@ -25,7 +25,7 @@ export interface JoinedNode {
   readonly identity: NodeIdentity;
 }
 
-/** Id and key of a node that asks to join. They stay the same until it is known whether a leader has admitted the node. */
+/** Id and key of a node that asks to join. They stay the same until the node knows whether a leader has admitted it. */
 export interface Candidate {
   readonly nodeId: NodeId;
   /** PEM. */
@@ -53,7 +53,7 @@ export async function configuredTarget({ retry_join, retry_join_ca_file }: Confi
   }
 }
 
-/** One join of one cluster. With a static seal it can be completed at once; with a Shamir seal it needs the shares first. */
+/** One attempt to join one cluster. With a static seal it can be completed at once. With a Shamir seal it needs the shares first. */
 export class Joining {
   readonly #client: JoinClient;
   readonly #nodeId: NodeId;
@@ -75,7 +75,7 @@ export class Joining {
     this.#abort = parts.abort;
   }
 
-  /** Prepares a join; with a Shamir seal it asks a leader for the terms under which shares are given. @throws JoinError */
+  /** Prepares a join. With a Shamir seal, asks a leader for the terms of the seal, which the shares must fit. @throws JoinError */
   static async prepare({
     config,
     seal,
@@ -124,7 +124,7 @@ export class Joining {
     this.#pending?.reset();
   }
 
-  /** Joins. The shares are kept for another attempt if it fails. @throws JoinError */
+  /** Joins. If this fails, the shares are kept for another attempt. @throws JoinError */
   async complete(): Promise<JoinedNode> {
     const joined =
       this.#seal.type === 'shamir' && this.#pending !== undefined
@@ -143,7 +143,7 @@ export class Joining {
         for (const share of barrier.state.initialized ? shares : []) await barrier.unseal(share);
         if (!barrier.state.sealed || performance.now() > endMs) return;
       } catch (error) {
-        // A node that replays the log from its beginning may have an older seal, of other shares, before the present one.
+        // While the node replays the log from its beginning, it may first find an older seal, which other shares open.
         if (!(error instanceof BarrierError) || performance.now() > endMs) throw error;
       }
     }

@@ -1,7 +1,7 @@
 import { RateLimited } from '@transitd/access';
 import { AddressRate } from './address-rate.ts';
 
-/** How long shares are kept after the newest valid one, whoever asks to discard them. */
+/** How long shares are kept after the newest valid one, even if a caller asks to discard them. */
 const retentionMs = 60_000;
 
 /** The reason for which the shares were not discarded. */

@@ -133,7 +133,7 @@ function tokenKey({ library, slot, tokenLabel, pin, keyLabel, keyId, mechanism }
   };
 }
 
-/** The error that a caller gets for a failure of a token. If only an operator can correct it, it is a refusal: a retry is useless. */
+/** The error code for each failure of a token. A failure that only an operator can correct is a refusal, because a retry is useless. */
 const codes: Readonly<Record<Pkcs11FailureCode, TransitErrorCode>> = {
   ambiguous: 'invalid_request',
   binding_missing: 'invalid_request',

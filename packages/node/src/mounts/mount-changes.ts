@@ -11,7 +11,7 @@ export type MountTuning = {
     | undefined;
 };
 
-/** Settings of a mount when it is enabled; those that are not in {@link MountTuning} never change. */
+/** All settings of a new mount. Those that are not in {@link MountTuning} never change. */
 export interface MountRequest extends MountTuning {
   readonly path: string;
   readonly type: string;
@@ -19,9 +19,9 @@ export interface MountRequest extends MountTuning {
   readonly sealWrap?: boolean | undefined;
 }
 
-/** Most mounts of a cluster: each has an engine with caches on every node. */
+/** Maximum number of mounts in a cluster. Each mount has an engine with caches on every node. */
 export const mountsMax = 256;
-/** Most moves that are remembered. */
+/** Maximum number of moves that are remembered. */
 export const movesMax = 32;
 const pathCharsMax = 256;
 const descriptionCharsMax = 1024;
@@ -29,7 +29,7 @@ const optionsCharsMax = 4096;
 const allowedKeysMax = 128;
 const keyNameCharsMax = 128;
 
-/** Paths where no engine can be mounted: the parts of the API that are not engines, and those that clients expect there. */
+/** Paths where no engine can be mounted: other parts of this API, and paths where clients expect something else than an engine. */
 const reserved: ReadonlySet<string> = new Set(['audit', 'auth', 'cubbyhole', 'identity', 'sys']);
 const isReserved = (path: string): boolean => reserved.has(path.split('/', 1)[0] ?? '');
 
@@ -41,7 +41,7 @@ export function enableMount({ mounts, moves }: MountTable, request: MountRequest
   checkPath(path);
   checkFree(mounts, path);
   if (type !== 'transit') throw refusal(`plugin not found in the catalog: ${shownName(type)}`);
-  if (mounts.length >= mountsMax) throw refusal(`there are at most ${mountsMax} mounts`);
+  if (mounts.length >= mountsMax) throw refusal(`cannot mount: the cluster already has the maximum of ${mountsMax} mounts`);
   const mount = withTuning({ ...newMount(path, ciphertextPrefix), local, sealWrap }, request);
   return { mounts: [...mounts, mount], moves };
 }
@@ -93,12 +93,12 @@ function checkPath(path: string): void {
   const isNamed = path.length <= pathCharsMax && path.split('/').every((segment) => /^\w(?:[\w.-]*\w)?$/.test(segment));
   if (!isNamed)
     throw refusal(
-      `a mount path has segments of letters, digits, "_", and inside also "-" and ".", at most ${pathCharsMax} characters in all`,
+      `invalid mount path: use segments of letters, digits and "_", with "-" and "." only inside a segment, at most ${pathCharsMax} characters in all`,
     );
-  if (path.endsWith('/tune')) throw refusal('a mount path does not end with "/tune": that is where a mount is tuned');
+  if (path.endsWith('/tune')) throw refusal('invalid mount path: it ends with "/tune", which is the path for tuning a mount');
 }
 
-/** Refuses a path that is a prefix of another or has one as a prefix: requests would belong to both mounts. */
+/** Refuses a path that is a prefix of another mount's path, or that has such a path as its prefix: requests would belong to both mounts. */
 function checkFree(mounts: readonly Mount[], path: string): void {
   const conflicting = mounts.find((mount) => `${mount.path}/`.startsWith(`${path}/`) || `${path}/`.startsWith(`${mount.path}/`));
   if (conflicting !== undefined) throw refusal(`path is already in use at ${conflicting.path}/`);
@@ -109,7 +109,7 @@ function withTuning(mount: Mount, tuning: MountTuning): Mount {
   const next: Mount = { ...mount, ...changes };
   if (next.description.length > descriptionCharsMax) throw refusal(`a description has at most ${descriptionCharsMax} characters`);
   if (JSON.stringify(next.options).length > optionsCharsMax)
-    throw refusal(`options have at most ${optionsCharsMax} characters in all`);
+    throw refusal(`options are too long: at most ${optionsCharsMax} characters in all`);
   if (!ciphertextPrefixPattern.test(next.ciphertextPrefix))
     throw refusal('ciphertext_prefix has 1 to 32 lower-case letters and digits, the first a letter');
   const { allowedManagedKeys: names } = next;

@@ -3,8 +3,8 @@ import type { Store } from '@transitd/storage-fsm';
 import { type Mount, removedPath } from './mounts.ts';
 
 /**
- * Returns the store for the engine of a mount: nothing is written for a removed mount. Each commit has the condition that the mount is not
- * removed, for commits that were proposed before this node knew of the removal. So the log has no record of the mount after its removal.
+ * Returns the store for the engine of a mount; it writes nothing for a removed mount. Each commit has the condition that the mount is not
+ * removed, because a commit may be proposed before this node knows of the removal. So the log has no record of the mount after its removal.
  * @param isRemoved - returns whether this node knows of the removal
  * @throws RequestError `no_handler` from commits for a removed mount
  */

@@ -2,9 +2,9 @@ import type { Store } from '@transitd/storage-fsm';
 import { allRemoved, recordsOf, removedIn } from './mounts.ts';
 
 /**
- * Deletes records of a removed mount, and together with the last of them the record of its removal. The records alone show what is left to
- * do, so a crash or a change of leader does not interrupt the task. Only the active node calls it.
- * @param limit - most records that are deleted
+ * Deletes records of a removed mount. The record of the removal is deleted together with the last of them. The records alone show what is
+ * left to do, so the task continues after a crash or a change of leader. Only the active node calls this function.
+ * @param limit - maximum number of records to delete
  * @returns how many were deleted, and whether there are no removed mounts left
  */
 export async function sweepRemovedMounts(

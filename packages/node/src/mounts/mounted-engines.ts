@@ -17,9 +17,9 @@ import {
 export interface MountedEnginesOptions {
   /** The decrypted records. */
   readonly store: Store;
-  /** For new mounts without a prefix of their own. */
+  /** Ciphertext prefix of new mounts that do not name one. */
   readonly ciphertextPrefix: string;
-  /** Returns the managed keys of a mount. @param allowed - returns the names that are allowed to it at the time */
+  /** Returns the managed keys of a mount. @param allowed - returns the names that the mount may use at that moment */
   readonly managedKeysFor: (allowed: () => readonly string[]) => ManagedKeys;
   /** The time by which keys are dated and rotated, in milliseconds since 1970. */
   readonly now: () => number;
@@ -30,7 +30,7 @@ export interface MountedEnginesOptions {
 interface Mounted {
   readonly engine: TransitEngine;
   mount: Mount;
-  /** Nothing is written for a removed mount. */
+  /** Whether the mount was removed. Nothing is written for a removed mount. */
   isRemoved: boolean;
 }
 
@@ -63,7 +63,7 @@ export class MountedEngines {
   static async open(options: MountedEnginesOptions): Promise<MountedEngines> {
     const mounts = new MountedEngines(options);
     const first = mounts.#read();
-    // Changes that arrive meanwhile are read after it.
+    // Changes that arrive during this first read are read after it.
     const firstEnd = first.catch(() => undefined);
     mounts.#changing = firstEnd;
     try {
@@ -86,14 +86,14 @@ export class MountedEngines {
     return this.#engines;
   }
 
-  /** Pending while an applied change is not in force yet: later requests wait for it. Never rejects. */
+  /** Pending while an applied change is not in force yet, so that later requests can wait for it. Never rejects. */
   get changing(): Promise<void> | undefined {
     return this.#changing;
   }
 
   /**
-   * Returns the mount of a request's path, and how many of the segments are the mount's path.
-   * @throws StoreError `sealed` when the engines are closed, rather than undefined as if nothing were mounted
+   * Returns the path of the mount that a request's path belongs to, and its number of segments.
+   * @throws StoreError `sealed` when the engines are closed; undefined would mean that nothing is mounted there
    */
   under(segments: readonly string[]): { readonly path: string; readonly depth: number } | undefined {
     if (this.#closed) throw new StoreError('sealed', 'transitd is sealed');
@@ -106,7 +106,7 @@ export class MountedEngines {
     return undefined;
   }
 
-  /** Returns a move, if it is one of the last. */
+  /** Returns the move with this id; undefined unless it is one of the remembered ones. */
   move(id: string): Move | undefined {
     return this.#table.moves.find((each) => each.id === id);
   }
@@ -141,7 +141,7 @@ export class MountedEngines {
     this.#show({ mounts: [], moves: [] });
   }
 
-  /** Commits a change. If another one is committed first, the revision does not match and the change is decided again. */
+  /** Commits a change. If another change is committed first, the revision does not match and this change is decided again. */
   async #change<D extends Decision>(decide: (table: MountTable) => D): Promise<D> {
     const { store } = this.#options;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -239,5 +239,5 @@ export class MountedEngines {
   }
 }
 
-/** The record only has to exist. */
+/** Content of the record of a removal. The record only has to exist. */
 const removalMark = Uint8Array.of(1);

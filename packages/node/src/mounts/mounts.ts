@@ -19,13 +19,13 @@ export interface MountTable {
   readonly moves: readonly Move[];
 }
 
-/** The record of the mount table, and the prefix of all records about mounts. */
+/** Path of the record of the mount table, and prefix of the paths of all records about mounts. */
 export const mountsPath = 'core/mounts';
 const removedPrefix = 'core/mounts-removed/';
-/** The record of a removal, written with it and deleted with the last record of the mount. */
+/** Path of the record of a removal. The record is written with the removal and deleted with the last record of the mount. */
 export const removedPath = (mountId: string): string => removedPrefix + mountId;
 export const allRemoved = removedPrefix;
-/** Returns the id of the mount whose removal the record at `path` is; undefined for any other record. */
+/** Returns the id of the removed mount if `path` belongs to the record of a removal; undefined for any other record. */
 export const removedIn = (path: string): string | undefined =>
   path.startsWith(removedPrefix) ? path.slice(removedPrefix.length) : undefined;
 
@@ -45,7 +45,7 @@ const mountShape = z.object({
   /** In seconds, as is `maxTtlS`; 0 for the node's default. */
   defaultTtlS: z.number().default(0),
   maxTtlS: z.number().default(0),
-  /** Names of the managed keys that it may use, besides those for any mount. */
+  /** Names of the managed keys that this mount may use, besides those for any mount. */
   allowedManagedKeys: z.array(z.string()).readonly().default([]),
 });
 
@@ -73,7 +73,7 @@ export const writtenMounts = ({ mounts, moves }: MountTable): Write => ({
 /** @throws Error when the record is missing or has an unknown format: the services cannot be loaded then */
 export async function readMounts(store: Store): Promise<{ readonly table: MountTable; readonly revision: number }> {
   const record = await store.get(mountsPath);
-  if (record === undefined) throw new Error(`the record ${mountsPath} is missing`);
+  if (record === undefined) throw new Error(`cannot read the mounts: the record ${mountsPath} is missing`);
   const parsed = tableShape.safeParse(JSON.parse(Buffer.from(record.value).toString('utf8')));
   if (!parsed.success) throw new Error(`the record ${mountsPath} has an unknown format`);
   return { table: parsed.data, revision: record.revision };

@@ -96,7 +96,7 @@ function nameOf(node: NodeId, { context }: ConfState): string | undefined {
   try {
     return decodeMembership(context).members.find(({ id }) => id === node)?.name;
   } catch {
-    return undefined; // of another version: the recovery does not depend on it
+    return undefined; // a membership list of another version; the recovery does not depend on the list
   }
 }
 

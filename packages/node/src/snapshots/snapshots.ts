@@ -39,12 +39,12 @@ export interface RestoreResult {
   readonly sealed: boolean;
 }
 
-/** Limit of the state in one archive. */
+/** Maximum size of the state in one archive. */
 const stateBytesMax = 64 * 2 ** 30;
-/** Longest wait for applied entries to be flushed to disk. */
+/** Maximum wait until applied entries are flushed to disk. */
 const flushWithinMs = 10_000;
 const pollMs = 20;
-/** Most archives at a time: each is a copy of the state on disk until its caller has read it. */
+/** Maximum number of archives at a time. Each is a copy of the state on disk until its caller has read it. */
 const openArchivesMax = 4;
 /**
  * Records that a restore keeps: the authority belongs to the cluster, not to its state, and no node could join without it. Paths below it,
@@ -105,7 +105,7 @@ export class Snapshots {
 
   /**
    * Replaces the state by that of an archive, on every node at the same log entry. Nothing changes before the whole archive was checked.
-   * @param proved - require the proof that it was made under the present root key
+   * @param proved - whether the archive must have the proof that it was made under the present root key
    * @throws RequestError `invalid_request`, StoreError; what `source` throws
    */
   async restore(source: AsyncIterable<Uint8Array>, { proved }: { readonly proved: boolean }): Promise<RestoreResult> {
@@ -124,7 +124,8 @@ export class Snapshots {
   }
 
   /**
-   * Completes a restore whose snapshot sealed this node: once unsealed, writes the authority, whichever node is active then.
+   * Completes a restore whose snapshot sealed this node: once this node is unsealed, writes the authority through the node that is active
+   * then.
    * @throws StoreError, ClusterCallError
    */
   async finish(): Promise<void> {

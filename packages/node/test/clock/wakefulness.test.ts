@@ -19,7 +19,7 @@ describe('Wakefulness', () => {
     expect(new Wakefulness(limitMs, 0).isAwake(limitMs, withLease)).to.equal(true);
   });
 
-  it('is not awake after a pause, in spite of ticks, until a lease holds; then also without one', () => {
+  it('is not awake after a pause, despite ticks, until a lease holds; stays awake when that lease has ended', () => {
     const process = new Wakefulness(limitMs, 0);
     for (const nowMs of [limitMs, limitMs + 50, limitMs + 100]) {
       process.ticked(nowMs);

@@ -161,7 +161,7 @@ describe('a node that joins a cluster', () => {
     expect(second.cluster).not.to.equal(undefined);
   });
 
-  it('no longer waits for shares after another join of it failed', async () => {
+  it('no longer waits for shares after a later join failed', async () => {
     const { leader } = await firstNode('shamir');
     const second = await open('n2', 'shamir');
     expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: false });

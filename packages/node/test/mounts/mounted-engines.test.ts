@@ -174,7 +174,7 @@ describe('mounted engines', () => {
     expect(mounts.list).to.deep.equal([{ ...newMount('transit', 'svc'), id: 'i' }]);
   });
 
-  it('let a mount use the managed keys that are allowed to it at the time', async () => {
+  it('let a mount use only the managed keys that it may use at the moment', async () => {
     const store = memoryStore();
     await mounted(store, 'a');
     const allowedOf: (() => readonly string[])[] = [];
@@ -225,7 +225,7 @@ describe('the mount of a path', () => {
 });
 
 describe('sweeping removed mounts', () => {
-  it('deletes every record of theirs and nothing else, in steps of the limit', async () => {
+  it('deletes all records of these mounts and nothing else, in steps of the limit', async () => {
     const store = memoryStore();
     const { mounts } = await mounted(store, 'gone', 'also', 'stays');
     for (const engine of mounts.engines.values()) for (const name of ['k', 'l', 'm']) await engine.createKey(name, {});

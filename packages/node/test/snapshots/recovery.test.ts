@@ -21,7 +21,7 @@ const member = {
   nonVoter: false,
 };
 
-/** The entry that a replica proposes for one put. */
+/** Returns the log entry that a replica proposes when one record is written. */
 async function putOf(path: string): Promise<Uint8Array> {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   const replica = new LocalReplica({
@@ -91,7 +91,7 @@ describe('a recovery', () => {
     expect(await seen(excluded)).to.include({ isMember: false });
   });
 
-  it('reports that the disk of the node was set back to an older state', async () => {
+  it('reports that the disk of the node was rolled back to an older state', async () => {
     const directory = await stoppedNode([await put()]);
     const isOvertaken = () => withRecovery(directory, {}, async (recovery) => recovery.isOvertaken);
     expect(await isOvertaken()).to.equal(false);
@@ -99,7 +99,7 @@ describe('a recovery', () => {
     expect(await isOvertaken()).to.equal(true);
   });
 
-  it('works with a membership list of an unknown format', async () => {
+  it('succeeds with a membership list of an unknown format', async () => {
     const found = await seen(await stoppedNode([await put(), conf({ context: Buffer.from('{"format":9}') })]));
     expect(found).to.include({ name: undefined, isMember: true, records: 1 });
   });
