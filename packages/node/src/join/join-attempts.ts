@@ -160,7 +160,7 @@ export class JoinAttempts {
     try {
       if (this.#joining !== undefined) return await this.#preferConfigured();
       await this.resume();
-      // The configured target comes first, because a caller without a token may have named the other. That one is tried second.
+      // The configured target comes first: a caller without a token may have named the other, which is tried only after a failure.
       const configured = await configuredTarget(config);
       for (const target of [configured, this.#retryTarget])
         if (target !== undefined && !isMember() && this.#joining === undefined)

@@ -33,7 +33,7 @@ describe('changes of the mount table', () => {
     { path: 'a//b', says: /invalid mount path/ },
     { path: '../a', says: /invalid mount path/ },
     { path: 'x'.repeat(257), says: /at most 256 characters/ },
-    { path: 'a/tune', says: /does not end with "\/tune"/ },
+    { path: 'a/tune', says: /it ends with "\/tune"/ },
   ]) {
     it(`does not enable ${type || 'nothing'} at ${path.slice(0, 20)}: ${says}`, () => {
       expect(() => enableMount(tableOf('transit', 'team/transit'), { path, type }, 'svc')).to.throw(says);
@@ -75,7 +75,7 @@ describe('changes of the mount table', () => {
     { from: 'sys', to: 'x', says: 'cannot remount "sys/"' },
     { from: 'a', to: 'auth/x', says: 'cannot remount "auth/x/"' },
     { from: 'a', to: 'x y', says: /invalid mount path/ },
-    { from: 'a', to: 'x/tune', says: /does not end with/ },
+    { from: 'a', to: 'x/tune', says: /it ends with "\/tune"/ },
   ]) {
     it(`does not move ${from} to ${to}: ${says}`, () => {
       expect(() => moveMount(tableOf('a', 'b'), { from, to })).to.throw(says);
