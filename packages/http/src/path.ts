@@ -3,18 +3,18 @@ import { RequestError } from './reply/request-error.ts';
 /** The query of a request; the first value of a repeated parameter counts. */
 export type Query = Pick<URLSearchParams, 'get' | 'getAll' | 'has' | 'entries' | 'size'>;
 
-/** The parsed target of a request. Router, policies, audit and forwarding use the same path. */
+/** The parsed target of a request. Router, policies, audit and forwarding all use this path. */
 export interface RequestPath {
   /** Decoded, below `/v1/`, without a slash at either end, as policies name it: `transit/keys/orders`. */
   readonly path: string;
   /** Segments of `path`: at least one; none empty, `.` or `..`; none with a slash, backslash or control character. */
   readonly segments: readonly string[];
-  /** The path ended with a slash, which only lists may have. */
+  /** The path ended with a slash; only the paths of lists may. */
   readonly trailingSlash: boolean;
   readonly query: Query;
 }
 
-/** Longer request targets are refused with 414; paths with the longest allowed names are far below it. */
+/** Longer request targets are refused with 414. Paths with the longest allowed names are far below this limit. */
 export const targetCharsMax = 8_192;
 
 const prefix = '/v1/';
@@ -36,9 +36,9 @@ const charKinds = Uint8Array.from({ length: 128 }, (_, code) => {
 });
 
 /**
- * Parses a request target in origin form (RFC 9112 §3.2.1) strictly: it refuses, and never repairs, anything that another parser could
- * fold, decode twice or resolve to another path. Percent-encoding is decoded once.
- * @param target - as in the request line (`req.url`)
+ * Parses a request target in origin form (RFC 9112 §3.2.1) strictly: it refuses, and never repairs, any target that another parser could
+ * normalize, decode twice or resolve to a different path. Percent-encoding is decoded once.
+ * @param target - the target in the request line (`req.url`)
  * @throws RequestError `not_found` outside `/v1/`, `path_too_long`, `invalid_path`
  */
 export function parsePath(target: string): RequestPath {
@@ -59,8 +59,7 @@ export function parsePath(target: string): RequestPath {
     if (kind === question) break;
     if (kind === percent) encoded = true;
     else if (kind === dot) dotted = true;
-    else if (kind === refused)
-      throw new RequestError('invalid_path', 'the path has a character that must not stand there unencoded');
+    else if (kind === refused) throw new RequestError('invalid_path', 'the path has a character that must be percent-encoded');
     else {
       segments.push(segment(target.slice(start, end), encoded, dotted));
       start = end + 1;
@@ -79,11 +78,11 @@ export function parsePath(target: string): RequestPath {
   };
 }
 
-/** Returns 404, or `invalid_path` for a path that another parser might resolve below `/v1/`. */
+/** Returns the error for a path outside `/v1/`: 404, or `invalid_path` if another parser might resolve the path below `/v1/`. */
 function outsidePrefix(target: string): RequestError {
   const path = target.split('?', 1)[0] ?? '';
   return /\\|\/\/|%|(?:^|\/)\.\.?(?:\/|$)/.test(path)
-    ? new RequestError('invalid_path', 'the path must begin with /v1/, spelled out')
+    ? new RequestError('invalid_path', 'the path must begin with /v1/ without percent-encoding')
     : new RequestError('not_found', '');
 }
 
@@ -98,7 +97,7 @@ function segment(raw: string, encoded: boolean, dotted: boolean): string {
 function decodeSegment(raw: string): string {
   const text = decode(raw, 'path');
   if (/[/\\]/.test(text)) throw new RequestError('invalid_path', 'the path has an encoded slash or backslash');
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern has to match control characters
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text))
     throw new RequestError('invalid_path', 'the path has a control character');
   return text;

@@ -1,22 +1,25 @@
 import { RequestError } from './reply/request-error.ts';
 
-/** Header with the log index of a response; a request that sends it back reads no older state. Opaque to callers. */
+/**
+ * Header of a response with the log index of the state that it was read from. A request that sends the header back does not read an older
+ * state. Callers treat the value as opaque.
+ */
 export const indexHeader = 'X-Service-Index';
 
-/** Returns the header under our name and under the peers', which existing clients read. */
+/** Returns the header under our name and under the peers' name, which existing clients read. */
 export const indexHeaders = (value: string): Readonly<Record<string, string>> => ({
   [indexHeader]: value,
   'X-Vault-Index': value,
 });
 
 /**
- * Returns the header value in the peers' form, of which existing clients keep the newest: base64 of `v1:<cluster>:<index>:<index of another
- * cluster>:<HMAC>`. There is no other cluster here, and nothing that an HMAC has to protect.
+ * Returns the header value in the peers' form: base64 of `v1:<cluster>:<index>:<index of another cluster>:<HMAC>`. Existing clients compare
+ * such values and keep the newest. There is no other cluster here, and the value needs no protection by an HMAC.
  */
 export const indexValue = (clusterId: string, index: number): string =>
   Buffer.from(`v1:${clusterId}:${index}:0:`).toString('base64');
 
-/** Returns the index in a header of this cluster; undefined for any other text. */
+/** Returns the index in a header value of this cluster; undefined for any other value. */
 export function indexIn(header: string | string[] | undefined, clusterId: string): number | undefined {
   const [, digits] = /:(\d{1,15}):0:$/.exec(Buffer.from(String(header ?? ''), 'base64').toString('latin1')) ?? [];
   if (digits === undefined) return undefined;
@@ -24,7 +27,7 @@ export function indexIn(header: string | string[] | undefined, clusterId: string
   return indexValue(clusterId, index) === header ? index : undefined; // base64 decoding accepts more than encoding produces
 }
 
-/** Returns the index that the request requires. @throws RequestError if it is not from this cluster */
+/** Returns the index that the request requires. @throws RequestError if the header is not from this cluster */
 export function indexWanted(headers: NodeJS.Dict<string | string[]>, clusterId: string): number | undefined {
   const header = headers['x-service-index'] || headers['x-vault-index'];
   if (header === undefined || header === '') return undefined;

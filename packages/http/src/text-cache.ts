@@ -1,17 +1,17 @@
-/** A least-recently-used cache of texts that take long to make. */
+/** A least-recently-used cache of strings that take long to compute. */
 export class TextCache {
   readonly #charactersMax: number;
-  /** In order of use, the latest last. */
+  /** In order of use; the most recently used is last. */
   readonly #texts = new Map<string, string>();
   readonly #pending = new Map<string, Promise<string>>();
   #characters = 0;
 
-  /** @param charactersMax - of all texts together; a longer text is not cached */
+  /** @param charactersMax - maximum length of all cached strings together; a longer string is not cached */
   constructor({ charactersMax }: { readonly charactersMax: number }) {
     this.#charactersMax = charactersMax;
   }
 
-  /** Returns the text of `key`. Makes a missing one, once for all concurrent callers. @throws the errors of `make` */
+  /** Returns the string for `key`. If it is missing, calls `make` once for all concurrent callers. @throws the errors of `make` */
   async get(key: string, make: () => Promise<string>): Promise<string> {
     const kept = this.#texts.get(key);
     if (kept !== undefined) {

@@ -4,7 +4,10 @@ import { RequestError } from './reply/request-error.ts';
 
 type Header = IncomingHttpHeaders[string];
 
-/** Returns a header under our name, else under the peers'; empty counts as missing. Node joins repeated headers. */
+/**
+ * Returns the value of a header under our name or, if that is missing or empty, under the peers' name. Node joins repeated headers into one
+ * string.
+ */
 const either = (ours: Header, theirs: Header): string => String(ours || theirs || '');
 
 /** Returns the caller's token: `X-Service-Token`, else `X-Vault-Token`, else `Authorization: Bearer`. */
@@ -15,7 +18,7 @@ export function tokenOf(headers: IncomingHttpHeaders): string | undefined {
   return bearer?.[1];
 }
 
-/** Returns whether the request names a namespace other than the root, the only one there is. */
+/** Returns whether the request names a namespace other than the root namespace, which is the only one. */
 export const namesNamespace = (headers: IncomingHttpHeaders): boolean =>
   !/^\/*(?:root\/*)?$/.test(either(headers['x-service-namespace'], headers['x-vault-namespace']));
 
@@ -27,8 +30,8 @@ export function wrapTtlOf(headers: IncomingHttpHeaders): number {
   const asked = either(headers['x-service-wrap-ttl'], headers['x-vault-wrap-ttl']);
   if (asked === '') return 0;
   const seconds = secondsOf(asked);
-  // An unreadable TTL must not count as none: the response would be sent unwrapped.
+  // An invalid TTL must not be treated as absent: the response would be sent unwrapped.
   if (!Number.isSafeInteger(seconds) || seconds < 0)
-    throw new RequestError('invalid_request', 'response wrapping: the TTL is no duration such as 60 or 5m');
+    throw new RequestError('invalid_request', 'response wrapping: the TTL is not a duration such as 60 or 5m');
   return seconds;
 }

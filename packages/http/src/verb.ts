@@ -1,2 +1,2 @@
-/** PUT is POST, and GET with a true `list` is LIST, before an operation is looked for. */
+/** Verb of a request, by which its operation is looked up. PUT counts as POST, and GET with `list=true` as LIST. */
 export type Verb = 'GET' | 'POST' | 'DELETE' | 'LIST';

@@ -4,9 +4,9 @@ import { overloaded, RequestError } from './reply/request-error.ts';
 
 export interface WorkLimitOptions {
   readonly atOnceMax: number;
-  /** Concurrent requests of one caller; `atOnceMax` by default. */
+  /** Maximum number of concurrent requests of one caller; `atOnceMax` by default. */
   readonly perCallerMax?: number;
-  /** Queued requests; more are refused. */
+  /** Maximum number of queued requests; further ones are refused. */
   readonly waitingMax: number;
   /** Maximum time in the queue, in milliseconds. */
   readonly waitMsMax?: number;
@@ -18,15 +18,15 @@ interface Waiting {
 }
 
 /**
- * Limits concurrent requests and queues the rest, fairly between callers. A request enters once it is complete and leaves before its
- * response is sent, so a slow caller holds no place.
+ * Limits concurrent requests and queues the rest, fairly between callers. A request enters once its body is complete and leaves before its
+ * response is sent, so a slow caller occupies no place.
  */
 export class WorkLimit {
   readonly #atOnceMax: number;
   readonly #perCallerMax: number;
   readonly #waitMsMax: number;
   readonly #queue: FairQueue<Waiting>;
-  /** Concurrent requests by caller; only counted if `perCallerMax` is below `atOnceMax`. */
+  /** Number of concurrent requests by caller; counted only if `perCallerMax` is below `atOnceMax`. */
   readonly #of = new Map<string, number>();
   #atWork = 0;
   #refused = 0;
@@ -52,9 +52,10 @@ export class WorkLimit {
   }
 
   /**
-   * Takes a place, which `leave` returns: at once if there is one, else when the promise resolves.
-   * @param caller - key by which requests count together; one key for all by default
-   * @throws RequestError `overloaded`, `request_aborted`, by the promise
+   * Takes a place until `leave` is called. Returns undefined if a place was free; otherwise a promise that resolves once the request has a
+   * place.
+   * @param caller - key of the caller whose requests are counted together; by default all requests have the same key
+   * @throws RequestError `overloaded`, `request_aborted`; only the promise rejects with them
    */
   enter(res: ServerResponse, caller = ''): Promise<void> | undefined {
     if (this.#atWork >= this.#atOnceMax || !this.#mayBegin(caller)) return this.#enqueue(res, caller);

@@ -72,8 +72,8 @@ describe('parsePath', () => {
     { target: '/v1/a//b', because: 'an empty segment' },
     { target: '/v1/a//', because: 'an empty segment before the trailing slash' },
     { target: '/v1//', because: 'nothing but empty segments' },
-    { target: '//v1/a', because: 'a slash too many in front' },
-    { target: '//host/v1/a', because: 'a path that some take for a host' },
+    { target: '//v1/a', because: 'one leading slash too many' },
+    { target: '//host/v1/a', because: 'a path that some parsers take for a host' },
     { target: '/%761/a', because: 'an encoded prefix' },
     { target: '/v1%2Fa', because: 'an encoded slash within the prefix' },
     { target: '/./v1/a', because: 'a . segment before the prefix' },
@@ -123,11 +123,11 @@ describe('parsePath', () => {
     });
   }
 
-  it('takes a target of exactly the limit', () => {
+  it('accepts a target of exactly the maximum length', () => {
     expect(codeOf(`/v1/${'a'.repeat(targetCharsMax - 4)}`)).to.equal('accepted');
   });
 
-  it('decodes the query once and takes the first value', () => {
+  it('decodes the query once and returns the first value', () => {
     const { query } = parsePath('/v1/a?x=%252F&x=2&y=a+b&z');
     expect([query.get('x'), query.get('y'), query.get('z'), query.get('none')]).to.deep.equal(['%2F', 'a b', '', null]);
   });
@@ -155,7 +155,7 @@ describe('parsePath', () => {
     ';',
   );
 
-  it('never throws anything but a RequestError', () => {
+  it('throws only RequestErrors', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -170,16 +170,16 @@ describe('parsePath', () => {
     );
   });
 
-  it('accepts only paths that every parser reads alike', () => {
+  it('accepts only paths that every parser reads in the same way', () => {
     fc.assert(
       fc.property(fc.array(odd, { minLength: 1 }), (parts) => {
         const target = `/v1/${parts.join('')}`;
         if (codeOf(target) !== 'accepted') return;
         const { path, segments, trailingSlash } = parsePath(target);
         expect(segments).to.not.include.members(['.']).and.not.include.members(['..']).and.not.include.members(['']);
-        // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must be gone
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: the test checks that none is left
         expect(path).to.not.match(/\\|[\u0000-\u001f\u007f]/);
-        // The platform's own URL reader, which folds and resolves, finds nothing to change.
+        // The platform's URL parser, which normalizes and resolves paths, finds nothing to change.
         const { pathname } = new URL(target, 'http://node');
         expect(decodeURIComponent(pathname)).to.equal(`/v1/${path}${trailingSlash ? '/' : ''}`);
       }),

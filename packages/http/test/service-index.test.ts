@@ -6,7 +6,7 @@ import { indexHeaders, indexIn, indexValue, indexWanted } from '../src/service-i
 const here = '0b7c9f52-6d0e-4b2f-9a55-0f6f6f7f1c11';
 const elsewhere = '1b7c9f52-6d0e-4b2f-9a55-0f6f6f7f1c11';
 
-describe('the header that names a state', () => {
+describe('the index header', () => {
   it('is sent under our name and under the peers’', () => {
     expect(indexHeaders('x')).to.deep.equal({ 'X-Service-Index': 'x', 'X-Vault-Index': 'x' });
   });
@@ -15,7 +15,7 @@ describe('the header that names a state', () => {
     expect(Buffer.from(indexValue(here, 17), 'base64').toString()).to.equal(`v1:${here}:17:0:`);
   });
 
-  it('is read only by the cluster that sent it', () => {
+  it('is accepted only by the cluster that sent it', () => {
     fc.assert(
       fc.property(fc.nat(), (index) => {
         expect(indexIn(indexValue(here, index), here)).to.equal(index);
@@ -41,7 +41,7 @@ describe('the header that names a state', () => {
     indexValue(here, 1e300),
     `${indexValue(here, 5)}, ${indexValue(here, 6)}`,
   ])
-    it(`is refused as ${value}, which this cluster did not send`, () => {
+    it(`is refused with the value ${value}, which this cluster did not send`, () => {
       expect(() => indexWanted({ 'x-vault-index': value }, here)).to.throw(RequestError);
     });
 

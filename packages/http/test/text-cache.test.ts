@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { TextCache } from '../src/text-cache.ts';
 
-describe('kept texts', () => {
+describe('cached strings', () => {
   const made: string[] = [];
   const get = (texts: TextCache, key: string, length = 10): Promise<string> =>
     texts.get(key, async () => {
@@ -10,7 +10,7 @@ describe('kept texts', () => {
     });
   beforeEach(() => made.splice(0));
 
-  it('are made once, also for those who ask while they are made', async () => {
+  it('are made once, also for concurrent callers', async () => {
     const texts = new TextCache({ charactersMax: 100 });
     expect(await Promise.all([get(texts, 'a'), get(texts, 'a'), get(texts, 'b')])).to.deep.equal([
       'a'.repeat(10),
@@ -21,7 +21,7 @@ describe('kept texts', () => {
     expect(made).to.deep.equal(['a', 'b']);
   });
 
-  it('make room for others: the one that was asked for longest ago goes first', async () => {
+  it('are evicted to make room for others, the least recently used first', async () => {
     const texts = new TextCache({ charactersMax: 30 });
     for (const key of 'abcada') await get(texts, key);
     expect(made.join('')).to.equal('abcd');
@@ -29,7 +29,7 @@ describe('kept texts', () => {
     expect(made.join('')).to.equal('abcdb');
   });
 
-  it('that are too long are made each time, and drive out nothing', async () => {
+  it('do not include strings that are too long: they are made each time and evict nothing', async () => {
     const texts = new TextCache({ charactersMax: 30 });
     for (const [key, length] of [
       ['a', 10],
@@ -41,7 +41,7 @@ describe('kept texts', () => {
     expect(made.join('')).to.equal('azz');
   });
 
-  it('that could not be made are made for the next who asks', async () => {
+  it('are made again for the next caller if making them failed', async () => {
     const texts = new TextCache({ charactersMax: 30 });
     const failed = texts.get('a', () => Promise.reject(new Error('broken')));
     expect(await failed.catch(({ message }: Error) => message)).to.equal('broken');

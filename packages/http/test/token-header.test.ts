@@ -31,7 +31,7 @@ describe('the headers of a request', () => {
     ['root/a', true],
     ['roots', true],
   ] as const)
-    it(`takes the namespace ${JSON.stringify(value)} for ${expected ? 'another one' : 'the root'}`, () => {
+    it(`treats the namespace ${JSON.stringify(value)} as ${expected ? 'another namespace' : 'the root'}`, () => {
       expect(namesNamespace({ 'x-service-namespace': value })).to.equal(expected);
       expect(namesNamespace({ 'x-service-namespace': '', 'x-vault-namespace': value })).to.equal(expected);
     });
@@ -54,13 +54,13 @@ describe('the headers of a request', () => {
     ['1e9', 'refused'],
     ['60, 60', 'refused'],
   ] as const)
-    it(`wraps an answer for ${JSON.stringify(ttl)}: ${expected}`, () => {
+    it(`reads the wrap TTL ${JSON.stringify(ttl)} as ${expected}`, () => {
       for (const headers of [{ 'x-service-wrap-ttl': ttl }, { 'x-service-wrap-ttl': '', 'x-vault-wrap-ttl': ttl }])
-        if (expected === 'refused') expect(() => wrapTtlOf(headers)).to.throw(RequestError, /the TTL is no duration/);
+        if (expected === 'refused') expect(() => wrapTtlOf(headers)).to.throw(RequestError, /the TTL is not a duration/);
         else expect(wrapTtlOf(headers)).to.equal(expected);
     });
 
-  it('reads headers of nothing but slashes and zeros in linear time', () => {
+  it('parses headers that consist of slashes and zeros in linear time', () => {
     const long = 16_000;
     expect(namesNamespace({ 'x-service-namespace': `${'/'.repeat(long)}x` })).to.equal(true);
     expect(() => wrapTtlOf({ 'x-service-wrap-ttl': `${'0'.repeat(long)}x` })).to.throw(RequestError);

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { RequestError } from '../src/reply/request-error.ts';
 import { WorkLimit } from '../src/work-limit.ts';
 
-/** As much of a response as a place is taken for. */
+/** The part of a response that the limit needs. */
 const caller = () => new EventEmitter() as ServerResponse;
 const codeOf = async (asked: () => Promise<void> | undefined): Promise<string> => {
   try {
@@ -17,8 +17,8 @@ const codeOf = async (asked: () => Promise<void> | undefined): Promise<string> =
   return 'entered';
 };
 
-describe('a limit of work', () => {
-  it('lets in as many as it may at once, without a promise, and the others in the order in which they came', async () => {
+describe('a work limit', () => {
+  it('admits up to its limit at once, without a promise, and the others in order of arrival', async () => {
     const limit = new WorkLimit({ atOnceMax: 2, waitingMax: 2 });
     expect([limit.enter(caller()), limit.enter(caller())]).to.deep.equal([undefined, undefined]);
     const order: string[] = [];

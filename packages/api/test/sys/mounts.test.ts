@@ -19,7 +19,7 @@ describe('the endpoints of mounts', () => {
     return answer.body.auth.client_token;
   };
 
-  it('serve a mount of several segments on the data plane and on every other path, by keys of its own', async () => {
+  it('serve a mount whose path has several segments on every route, with its own keys', async () => {
     expect((await enable('team/transit')).status).to.equal(204);
     expect((await server.ask('POST team/transit/keys/k', { body: {} })).status).to.equal(200);
     const { body } = await server.ask('POST team/transit/encrypt/k', { body: { plaintext } });
@@ -36,7 +36,7 @@ describe('the endpoints of mounts', () => {
       expect((await server.ask(`GET ${path}`)).status, path).to.equal(path.includes('%') ? 400 : 404);
   });
 
-  it('ask policies about the whole path', async () => {
+  it('check policies on the whole path', async () => {
     await enable('team/transit');
     await server.ask('POST team/transit/keys/k', { body: {} });
     const token = await tokenWith(
@@ -62,7 +62,7 @@ describe('the endpoints of mounts', () => {
     }
   });
 
-  it('unmount at once, and restore none of its keys with a new mount at the same path', async () => {
+  it('unmount at once; a new mount at the same path has none of the old keys', async () => {
     await enable('x');
     await server.ask('POST x/keys/k', { body: {} });
     const [, { id = '' } = {}] = server.services.mounts.list;
@@ -102,7 +102,12 @@ describe('the endpoints of mounts', () => {
     { line: 'POST sys/mounts/transit', body: { type: 'transit' }, status: 400, says: 'path is already in use at transit/' },
     { line: 'POST sys/mounts/transit/x', body: { type: 'transit' }, status: 400, says: 'path is already in use at transit/' },
     { line: 'POST sys/mounts/x', body: { type: 'transit', config: [] }, status: 400, says: 'expected an object' },
-    { line: 'POST sys/mounts/x', body: { type: 'transit', options: [] }, status: 400, says: 'expected texts by name' },
+    {
+      line: 'POST sys/mounts/x',
+      body: { type: 'transit', options: [] },
+      status: 400,
+      says: 'expected an object with string values',
+    },
     { line: 'DELETE sys/mounts/sys', body: undefined, status: 400, says: 'cannot unmount \\"sys/\\"' },
     { line: 'GET sys/mounts/x', body: undefined, status: 400, says: 'No secret engine mount at x/' },
     { line: 'GET sys/mounts/x/y/tune', body: undefined, status: 400, says: 'No secret engine mount at x/y/' },
@@ -121,7 +126,7 @@ describe('the endpoints of mounts', () => {
     });
   }
 
-  it('show the settings of a mount, and accept the fields that command lines send', async () => {
+  it('show the settings of a mount, and accept the fields that command-line clients send', async () => {
     const config = {
       default_lease_ttl: '0s',
       max_lease_ttl: '1h',
@@ -172,7 +177,7 @@ describe('the endpoints of mounts', () => {
     expect(await tuned()).to.deep.equal(before);
   });
 
-  it('write with the tuned prefix, and warn if another one is no longer accepted', async () => {
+  it('write with the tuned prefix, and warn if the previous prefix is no longer accepted', async () => {
     const tune = (ciphertext_prefix: string) => server.ask('POST sys/mounts/transit/tune', { body: { ciphertext_prefix } });
     await server.ask('POST transit/keys/k', { body: {} });
     const encrypt = async () => (await server.ask('POST transit/encrypt/k', { body: { plaintext } })).body.data.ciphertext;
@@ -208,7 +213,7 @@ describe('the endpoints of mounts', () => {
       if (path === 'core/mounts') await held.promise;
       return get.call(server.store, path);
     };
-    // Another node of the cluster makes the change; this one has applied it, and has yet to read it.
+    // Another node of the cluster makes the change. This node has applied the change but has not read it yet.
     const other = await follow({ ...server.store, get });
     await other.remount({ from: 'x', to: 'y' });
     const { mounts } = server.services;
@@ -218,13 +223,13 @@ describe('the endpoints of mounts', () => {
         return Reflect.get(Object.getPrototypeOf(mounts), 'changing', mounts);
       },
     });
-    // A look-up in the mounts before the change would find nothing there.
+    // A lookup before the change is read would find no mount there.
     expect((await server.ask('GET y/keys/k')).status).to.equal(200);
     expect((await server.ask('GET x/keys/k')).status).to.equal(404);
     other.close();
   });
 
-  it('apply a cache size on every node by a reload, by type or by path', async () => {
+  it('apply a cache size on every node with a reload, selected by type or by path', async () => {
     await enable('team/transit');
     const other = await follow(server.store);
     const resized: string[] = [];

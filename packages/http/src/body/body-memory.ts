@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { type BodyCaller, BodyRoom } from './body-room.ts';
 
-/** Bytes of each body that are not counted; most requests have fewer. */
+/** Bytes at the start of each body that need no reservation. Most bodies are shorter. */
 export const uncountedBytes = 64 * 1024;
-/** How long the caller may take to read the response to a counted body. */
+/** How long the caller may take to read the response after sending a body with reserved memory. */
 const answerMsMax = 120_000;
 /** How long a body waits for memory. */
 const waitMsMax = 60_000;
-/** First reservation of a body of unknown length; the second is for its maximum. */
+/** First reservation of a body of unknown length. The second reserves its maximum length. */
 const growingBytes = 1024 * 1024;
 
 /** Memory reservation of one body. */
@@ -15,32 +15,34 @@ export interface BodyReservation {
   /**
    * Reserves memory for a body of which more than 64 KiB has arrived.
    * @param arrived - bytes so far
-   * @param length - as announced; undefined for a chunked body, which reserves 1 MiB first and its maximum later
-   * @returns a promise if the body has to wait; it may reject. @throws RequestError `overloaded`, `request_aborted`
+   * @param length - announced length; undefined for a chunked body, which reserves 1 MiB first and its maximum later
+   * @returns a promise if the body has to wait; it may reject.
+   * @throws RequestError `overloaded`, `request_aborted`
    */
   grow(arrived: number, length: number | undefined, bytesMax: number): Promise<void> | undefined;
-  /** Releases all but these bytes: the body is complete. */
+  /** Called when the body is complete: releases the reservation except for these bytes. */
   complete(bytes: number): void;
 }
 
 interface Held {
   readonly room: BodyRoom;
   readonly caller: BodyCaller;
-  /** Bytes of the body, including the uncounted ones. */
+  /** Bytes of the body, including those that need no reservation. */
   readonly bytes: number;
 }
 
 /**
  * Memory for large bodies. The body of an authenticated request reserves its length once its first 64 KiB have arrived, and waits if
- * necessary: a caller that announces much and sends nothing holds nothing. Memory is released once the response is read. Chunked bodies of
- * up to 1 MiB have memory of their own, so one that waits to grow holds nothing that others wait for.
+ * necessary. So a caller that announces a large body and sends nothing reserves nothing. Memory is released once the response is read. The
+ * first 1 MiB of chunked bodies is reserved in a separate room, so a chunked body that waits to grow holds no memory that other bodies wait
+ * for.
  */
 export class BodyMemory {
   readonly #room: BodyRoom;
   readonly #growing: BodyRoom;
   readonly #of = new Map<ServerResponse, Held>();
 
-  /** @param waitingMax - queued bodies, in each of the two rooms */
+  /** @param waitingMax - maximum number of queued bodies in each of the two rooms */
   constructor(bytesMax: number, waitingMax: number) {
     const roomOf = (bytes: number): BodyRoom =>
       new BodyRoom({ bytesMax: bytes, shareBytesMax: Math.floor(bytes / 4), waitingMax, waitMsMax });
@@ -93,11 +95,11 @@ export class BodyMemory {
   }
 
   #hold(res: ServerResponse, held: Held): void {
-    const before = this.#of.get(res); // read now: part of it may have been released while this body waited
+    const before = this.#of.get(res); // read only now: part of the reservation may have been released while this body waited
     if (before === undefined) res.once('close', () => this.#release(res));
     else before.room.release(before.caller, counted(before.bytes));
     this.#of.set(res, held);
-    if (res.closed || res.destroyed) this.#release(res); // the caller left just as its turn came
+    if (res.closed || res.destroyed) this.#release(res); // the caller disconnected just as the body was admitted
   }
 
   #complete(res: ServerResponse, bytes: number): void {

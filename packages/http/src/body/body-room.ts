@@ -2,18 +2,18 @@ import type { ServerResponse } from 'node:http';
 import { FairQueue } from '@transitd/event-loop';
 import { overloaded, RequestError } from '../reply/request-error.ts';
 
-/** The authenticated caller that a body counts for. */
+/** The authenticated caller to whose share a body counts. */
 export interface BodyCaller {
   readonly tokenId: string;
-  /** An IPv4 address or the /64 of an IPv6 one. */
+  /** An IPv4 address, or the /64 network of an IPv6 address. */
   readonly address: string;
 }
 
 export interface BodyRoomOptions {
   readonly bytesMax: number;
-  /** Limit for one token and for one address; a single body may be larger. */
+  /** Maximum bytes for one token and for one address. A single body may exceed it. */
   readonly shareBytesMax: number;
-  /** Queued bodies; more are refused. */
+  /** Maximum number of queued bodies; further ones are refused. */
   readonly waitingMax: number;
   /** Maximum time in the queue, in milliseconds. */
   readonly waitMsMax: number;
@@ -27,13 +27,13 @@ interface Waiting {
 }
 
 /**
- * Reserves bytes for bodies and queues those that do not fit, fairly between addresses. A smaller body does not overtake a large one that
+ * Reserves bytes for bodies and queues those that do not fit, fairly between addresses. A small body does not overtake a large body that
  * waits.
  */
 export class BodyRoom {
   readonly #options: BodyRoomOptions;
   readonly #queue: FairQueue<Waiting>;
-  /** Bytes held, by `token …` and by `address …`. */
+  /** Reserved bytes by caller; the keys are `token …` and `address …`. */
   readonly #of = new Map<string, number>();
   #held = 0;
   #refused = 0;
@@ -60,7 +60,10 @@ export class BodyRoom {
     return this.#refused;
   }
 
-  /** Reserves bytes, at once or when the promise resolves; it may reject. @throws RequestError `overloaded`, `request_aborted` */
+  /**
+   * Reserves bytes, either at once or when the returned promise resolves; the promise may reject.
+   * @throws RequestError `overloaded`, `request_aborted`
+   */
   reserve(res: ServerResponse, caller: BodyCaller, bytes: number): Promise<void> | undefined {
     if (this.#queue.size > 0 || !this.#fits(bytes) || !this.#isWithinShare(caller, bytes))
       return this.#enqueue(res, caller, bytes);
@@ -93,7 +96,7 @@ export class BodyRoom {
     }
   }
 
-  /** Admits queued bodies that fit now, in turn. */
+  /** Admits the queued bodies that fit now, address by address. */
   #admitQueued(): void {
     let isFull = false;
     const may = (_address: string, { caller, bytes }: Waiting): boolean => {
@@ -129,7 +132,7 @@ export class BodyRoom {
       const onGone = (): void => finish(() => reject(gone()));
       const deadline = setTimeout(waiting.refuse, this.#options.waitMsMax);
       res.once('close', onGone);
-      if (bytes > this.#options.bytesMax) return waiting.refuse(); // it can never fit
+      if (bytes > this.#options.bytesMax) return waiting.refuse(); // too large for the room even when it is empty
       this.#queue.add(caller.address, waiting)?.refuse();
       this.#admitQueued();
     });

@@ -6,15 +6,16 @@ import { RequestError } from '../reply/request-error.ts';
 const stallMsMax = 30_000;
 
 /**
- * Returns the body as a stream, for bodies too large for memory; undefined if there is none. If the consumer stops early, `sendReply`
- * handles the rest.
- * @throws RequestError `invalid_request` for a transfer coding other than chunked; the stream `body_timeout`, `request_aborted`
+ * Returns the body as a stream, for bodies too large for memory; undefined if the request has no body. If the consumer stops early,
+ * `sendReply` handles the rest of the body.
+ * @throws RequestError `invalid_request` for a transfer coding other than chunked; reading the stream throws `body_timeout` or
+ * `request_aborted`
  */
 export function bodyStream(req: IncomingMessage, res: ServerResponse): AsyncIterable<Uint8Array> | undefined {
   if (!announcesBody(req)) return undefined;
   const coding = req.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked')
-    throw new RequestError('invalid_request', 'the only transfer coding that is supported is chunked');
+    throw new RequestError('invalid_request', 'unsupported transfer coding: only chunked is supported');
   return pieces(req, res);
 }
 
@@ -35,11 +36,11 @@ async function* pieces(req: IncomingMessage, res: ServerResponse): AsyncGenerato
 
 async function orStalled<T>(next: Promise<T>): Promise<T> {
   const { promise: stalled, reject } = Promise.withResolvers<never>();
-  const deadline = setTimeout(() => reject(new RequestError('body_timeout', 'the request body stands still')), stallMsMax);
+  const deadline = setTimeout(() => reject(new RequestError('body_timeout', 'the request body stalled')), stallMsMax);
   try {
     return await Promise.race([
       next.catch(() => {
-        throw new RequestError('request_aborted', 'the request ended before its body did');
+        throw new RequestError('request_aborted', 'the request ended before its body was complete');
       }),
       stalled,
     ]);

@@ -6,15 +6,15 @@ import { type BodyReservation, uncountedBytes } from './body-memory.ts';
 /** Limits for reading one body. */
 export interface BodyLimits {
   readonly bytesMax: number;
-  /** Milliseconds for the body to arrive, without the time it waits for memory. */
+  /** Milliseconds within which the body must arrive, not counting the time it waits for memory. */
   readonly deadlineMs: number;
-  /** Memory reservation for bodies above 64 KiB; absent if bodies need none. */
+  /** Memory reservation for bodies above 64 KiB; absent if bodies need no reservation. */
   readonly room?: BodyReservation | undefined;
   /** Minimum rate of a body with reserved memory. */
   readonly rate?: ArrivalRate;
 }
 
-/** `bytesMin` in each window of `windowMs` milliseconds. */
+/** A minimum rate: at least `bytesMin` bytes in each window of `windowMs` milliseconds. */
 export interface ArrivalRate {
   readonly bytesMin: number;
   readonly windowMs: number;
@@ -57,7 +57,7 @@ function collect(req: IncomingMessage, { bytesMax, deadlineMs, room, rate = usua
       room?.complete(error === undefined ? pieces.bytes : 0);
       if (error === undefined) return resolve(pieces.join());
       req.pause();
-      req.on('error', ignore); // a caller may leave after a refusal
+      req.on('error', ignore); // a caller may disconnect after a refusal
       reject(error);
     };
     const onData = (chunk: Buffer) => {
@@ -128,15 +128,15 @@ class Arrival {
 const ignore = (): void => undefined;
 
 /**
- * Collects the pieces of a body. The caller decides how small they are, and each Buffer costs hundreds of bytes: after the first few,
- * small pieces are copied into blocks. Large pieces are kept as they are and copied once.
+ * Collects the pieces of a body. The caller chooses their size, and each Buffer costs hundreds of bytes. So after the first few, small
+ * pieces are copied into blocks. Large pieces are kept and copied only once, at the end.
  */
 class Pieces {
   static readonly #asTheyCame = 16;
   static readonly #smallBytesMax = 4096;
   static readonly #blockBytes = 65_536;
   readonly #pieces: Buffer[] = [];
-  /** Block for small pieces; its first `#used` bytes are filled and not yet in `#pieces`. */
+  /** Block for small pieces. Its first `#used` bytes are filled and not yet in `#pieces`. */
   #block = nothing;
   #used = 0;
   #bytes = 0;
@@ -166,7 +166,7 @@ class Pieces {
     return this.#pieces.length <= 1 ? first : Buffer.concat(this.#pieces, this.#bytes);
   }
 
-  /** Moves the filled part of the block to the pieces and keeps the rest for filling. */
+  /** Moves the filled part of the block to the pieces; later pieces use the remaining part. */
   #flush(): void {
     if (this.#used === 0) return;
     this.#pieces.push(this.#block.subarray(0, this.#used));
@@ -178,5 +178,5 @@ class Pieces {
 const tooSlow = (reason: string): RequestError => new RequestError('body_timeout', `the request body ${reason}`);
 const tooLarge = (): RequestError => new RequestError('body_too_large', 'http: request body too large');
 const unknownCoding = (): RequestError =>
-  new RequestError('invalid_request', 'the only transfer coding that is supported is chunked');
-const aborted = (): RequestError => new RequestError('request_aborted', 'the request ended before its body did');
+  new RequestError('invalid_request', 'unsupported transfer coding: only chunked is supported');
+const aborted = (): RequestError => new RequestError('request_aborted', 'the request ended before its body was complete');

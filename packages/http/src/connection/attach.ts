@@ -7,7 +7,10 @@ import { installListVerb } from './list-verb.ts';
 import { OpenResponses } from './open-responses.ts';
 import { reading } from './reading.ts';
 
-/** How long a connection may be idle while a response is due or being sent, in milliseconds; a slow reader makes progress. */
+/**
+ * How long a connection may make no progress while a response is due or being sent, in milliseconds. A caller that reads slowly makes
+ * progress.
+ */
 const stillMsMax = 120_000;
 
 /**
@@ -26,7 +29,7 @@ export function attachFront(server: Server, front: RequestListener): void {
   );
   server.on('checkExpectation', refuseExpectation);
   server.timeout = stillMsMax;
-  // After a failed handshake no response can be sent: it would wait forever.
+  // After a failed handshake no response can be sent; a graceful close would wait forever.
   server.on('tlsClientError', (_error, socket: Duplex) => socket.destroy());
   installListVerb(server, front, { open });
 }

@@ -1,20 +1,20 @@
 import type { Socket } from 'node:net';
 import { callerGroup } from '@transitd/access';
 
-/** Identifies a connection on all its layers, including TLS. */
+/** Returns a key for a connection that is the same for the TCP socket and the TLS socket on top of it. */
 export const endpointOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
   `${remoteAddress} ${remotePort}`;
 
 /**
- * Limits client connections over all listeners. Above the limit it closes the oldest connection without a complete request, of the address
- * with the most connections. So a client that opens connections and stays silent, or sends slowly, only displaces its own, and a probe or
- * an operator can still connect.
+ * Limits client connections over all listeners. Above the limit it finds the address with the most connections and closes the oldest
+ * connection of that address without a complete request. So a client that opens many connections and sends nothing, or sends slowly, only
+ * displaces its own connections, and a probe or an operator can still connect.
  */
 export class Connections {
   readonly #max: number;
-  /** By address or IPv6 network, oldest first. */
+  /** Connections by IPv4 address or IPv6 network, oldest first. */
   readonly #of = new Map<string, Set<Socket>>();
-  /** Over all listeners. */
+  /** For each listener, the function that was passed to `add`. */
   readonly #atWork = new Set<() => ReadonlySet<string>>();
   #open = 0;
   #cut = 0;
@@ -32,7 +32,10 @@ export class Connections {
     return this.#cut;
   }
 
-  /** @param atWork - returns the endpoints of this listener with a complete request in progress; called only above the limit */
+  /**
+   * @param atWork - returns the endpoints of the connections of this listener that have a complete request in progress; called only above
+   * the limit
+   */
   add(socket: Socket, atWork: () => ReadonlySet<string>): void {
     const address = callerGroup(socket.remoteAddress ?? '');
     this.#atWork.add(atWork);

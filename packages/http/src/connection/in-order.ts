@@ -4,16 +4,19 @@ import { turns } from '@transitd/event-loop';
 import type { OpenResponses } from './open-responses.ts';
 import { type Reading, reading } from './reading.ts';
 
-/** Pipelined requests of one connection, the current one included, above which reading pauses; low enough to notice a disconnect. */
+/**
+ * Reading pauses when a connection has more pipelined requests than this, including the current one. Low, because a disconnect is noticed
+ * only once reading resumes.
+ */
 const readMax = 32;
-/** Pipelined requests that one connection may have while too many wait over all connections; one with more is cut. */
+/** Pipelined requests that one connection may have while too many wait over all connections; a connection with more is closed. */
 const keptMax = 4;
 
 /**
- * Serves the pipelined requests of a connection one after the other: the next one begins in its own event-loop turn after the previous
- * response was written (HTTP/1.1 sends responses in order anyway). While many wait, the connection is not read; when too many wait over all
- * connections, a connection that sends another one is cut. Requests after a response that ends the connection are not served
- * (RFC 9112 §9.6).
+ * Serves the pipelined requests of a connection one after the other. The next request begins in its own event-loop turn after the previous
+ * response was written (HTTP/1.1 sends responses in order anyway). While many requests of a connection wait, the connection is not read.
+ * When too many wait over all connections, a connection that sends another request is closed. Requests after a response that ends the
+ * connection are not served (RFC 9112 §9.6).
  */
 export function inOrder(open: OpenResponses, serve: RequestListener, reads: Reading = reading): RequestListener {
   const held = new WeakSet<Duplex>();
@@ -21,7 +24,7 @@ export function inOrder(open: OpenResponses, serve: RequestListener, reads: Read
     socket.pause();
     if (held.has(socket)) return;
     held.add(socket);
-    // Node resumes the socket for reasons of its own, such as the end of a body.
+    // Node may resume the socket itself, for example at the end of a body.
     socket.on('resume', () => {
       if (open.count(socket) > readMax) socket.pause();
     });

@@ -6,15 +6,15 @@ import { type Reply, sendReply, strictTransportSecurity } from '../reply/reply.t
 import { expectationFailed, RequestError, requestErrorReply } from '../reply/request-error.ts';
 import { OpenResponses } from './open-responses.ts';
 
-// Vault's API has the verb LIST, which Node's parser does not know. It reports such a request as a parse error (`clientError`,
-// HPE_INVALID_METHOD) with the packet. The same bytes then go through a second Node parser, with a known verb instead of LIST: the
-// head of a LIST request is subject to the same limits and strictness as any other, and its listener sees an ordinary request whose
-// method is LIST. The connection closes after the response.
+// Vault's API has the verb LIST, which Node's parser does not know. The parser reports such a request as a parse error (`clientError`,
+// HPE_INVALID_METHOD) with the packet. The same bytes then go through a second Node parser, with GET in place of LIST. So the head of a
+// LIST request is subject to the same limits and strict parsing as any other, and the listener gets an ordinary request whose method is
+// LIST. The connection closes after the response.
 //
-// The parser fails at the S of LIST. If the first packet ends before it, its one or two letters are lost: they were the start of some
-// method, and `bytesParsed` shows whether the S was the first or the second letter of the current packet. More cannot be known without
-// reading every packet of every connection in JavaScript, which costs 15 % of a minimal request. So "GE" followed by "ST /v1/…" is
-// treated as LIST too; its sender could have sent LIST.
+// The parser fails at the S of LIST. If the first packet ends before the S, its one or two letters are lost. They were the start of some
+// method, and `bytesParsed` shows whether the S was the first or the second letter of the current packet. To know the lost letters, every
+// packet of every connection would have to be read in JavaScript, which costs 15 % of the time of a minimal request. So "GE" followed by
+// "ST /v1/…" is treated as LIST too. This is harmless: the sender could have sent LIST.
 
 export interface ListVerbOptions {
   /** Milliseconds from the first packet of a LIST request to the end of its head. */
@@ -24,7 +24,7 @@ export interface ListVerbOptions {
   /** Request line and headers together, in bytes. */
   readonly headBytesMax?: number;
   readonly headersMax?: number;
-  /** Open responses of `server`; starts to watch `server` here. */
+  /** Open responses of `server`; `installListVerb` starts to watch `server` for them. */
   readonly open?: OpenResponses;
 }
 
@@ -36,14 +36,15 @@ interface ParseError extends Error {
 }
 
 const verb = 'LIST ';
-/** Like LIST, GET has no body unless a length is announced. */
+/** The verb that the second parser gets. Like LIST, GET has no body unless a length is announced. */
 const substituteVerb = Buffer.from('GET ', 'latin1');
 
 /**
- * Serves LIST requests of `server` (HTTP/1.x, plain or TLS) with `handle`. Answers everything else that the parser refuses or, as with
- * CONNECT, does not handle: 400, 405, 408, 413 or 431 with an `errors` body, then close. A malformed request after one that is still open
- * is refused after the response of the open one, which reports whether it took effect. Call it after the other listeners of the server are
- * installed; it takes over `clientError` and `connect`.
+ * Serves LIST requests of `server` (HTTP/1.x, plain or TLS) with `handle`. Also answers every other request that the parser refuses, and
+ * CONNECT, which Node does not handle: 400, 405, 408, 413 or 431 with an `errors` body, then closes the connection. If a malformed request
+ * arrives while an earlier one is still open, it is refused after the response of the earlier request, whose caller must learn whether it
+ * took effect. Call this function after the other listeners of the server are installed: it replaces the listeners of `clientError` and
+ * `connect`.
  */
 export function installListVerb(server: Server, handle: RequestListener, options: ListVerbOptions = {}): void {
   const { headMs = 10_000, exchangeMs = 90_000, headBytesMax = 16_384, headersMax = 100, open = new OpenResponses() } = options;
@@ -58,18 +59,18 @@ export function installListVerb(server: Server, handle: RequestListener, options
     const refusal = refusalOf(req, headersMax);
     if (refusal !== undefined) {
       sendReply(res, refusal, { head: false });
-      res.end(); // at once: an announced body is drained below the parser
+      res.end(); // respond at once: an announced body is drained below the parser
       return;
     }
     req.method = 'LIST';
     handle(req, res);
   });
   lists.maxRequestsPerSocket = 1; // further requests in the same packet are not served
-  lists.maxHeadersCount = 0; // unlimited: refusalOf counts them
+  lists.maxHeadersCount = 0; // unlimited here: refusalOf counts the headers
   for (const event of ['checkContinue', 'checkExpectation']) lists.on(event, (req, res) => lists.emit('request', req, res));
   open.watch(lists);
   lists.on('clientError', (error: ParseError, connection: Duplex) => {
-    // One request, one response: anything after an answered request ends with the connection.
+    // One request, one response: bytes after an answered request are discarded with the connection.
     if (connection instanceof ListConnection && !answered.has(connection)) refuse(connection.release(), error);
   });
 
@@ -83,7 +84,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
     else if (newest === undefined) refuse(socket, error);
     else if (newest.req.complete) refuseAfter(newest, socket, error, exchangeMs);
     else if (newest.socket === null || newest.headersSent)
-      socket.destroy(); // part of a response was sent: no other may follow
+      socket.destroy(); // part of a response was already sent: no other response may follow
     else refuse(socket, error);
   });
 
@@ -116,16 +117,16 @@ function listHead({ code, bytesParsed, rawPacket }: ParseError): Buffer | undefi
 
 const mayBecomeVerb = (head: Buffer): boolean => verb.startsWith(head.toString('latin1', 0, verb.length));
 
-/** A LIST request has only a head; anything that a proxy could parse differently is refused. */
+/** Returns the refusal of a LIST request that has a body or that a proxy could parse differently; undefined for a valid one. */
 function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage, headersMax: number): Reply | undefined {
   const refused = (text: string) => requestErrorReply(new RequestError('invalid_request', text));
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return refused('a LIST request is of HTTP/1.1');
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return refused('unsupported HTTP version: use HTTP/1.1');
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length;
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return refused('a LIST request has one Host');
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return refused('the request must have exactly one Host header');
   if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return requestErrorReply(expectationFailed());
   // Clients that announce an empty body (`Content-Length: 0`) send none.
   if (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0') {
-    return refused('a LIST request has no body');
+    return refused('a LIST request must not have a body');
   }
   if (rawHeaders.length > 2 * headersMax)
     return requestErrorReply(new RequestError('head_too_large', 'the request has too many headers'));
@@ -139,7 +140,7 @@ const refusals: Readonly<Record<string, readonly [statusLine: string, text: stri
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
 };
 
-/** A request that could not be parsed has no response object, so its response is written by hand. */
+/** Refuses a request that could not be parsed. It has no response object, so the response is written to the socket directly. */
 function refuse(socket: Socket, { code, rawPacket }: ParseError): void {
   if (!socket.writable || code === 'ECONNRESET') {
     socket.destroy();
@@ -153,16 +154,16 @@ function refuse(socket: Socket, { code, rawPacket }: ParseError): void {
   socket.end(head + close + body, 'latin1', () => socket.destroy());
 }
 
-/** A valid request line with an unknown method (RFC 9110 §9.1: a token). */
+/** Returns whether a packet begins with a valid request line with an unknown method (RFC 9110 §9.1: a method is a token). */
 const wellFormed = (packet: Buffer | undefined): boolean =>
   packet !== undefined && /^(?:\r?\n)*[!#$%&'*+.^_`|~\w-]+ \S+ HTTP\/1\.[01]\r\n/.test(packet.toString('latin1', 0, 16_384));
 
-/** Refuses after the response of the open request, which was well-formed and may have taken effect. */
+/** Refuses a malformed request after the response of the open request, which was well-formed and may have taken effect. */
 function refuseAfter(open: ServerResponse, socket: Socket, error: ParseError, deadlineMs: number): void {
   const deadline = setTimeout(() => socket.destroy(), deadlineMs);
   open.once('close', () => {
     clearTimeout(deadline);
-    // Nothing may follow the open request, so the content of the packet does not matter.
+    // The connection ends after the open request, so the content of the packet does not matter.
     refuse(socket, Object.assign(new Error(error.message), { code: error.code ?? '' }));
   });
 }
@@ -173,8 +174,8 @@ interface Deadlines {
 }
 
 /**
- * The connection as the second parser sees it from a LIST request on: the substitute verb, then the bytes of the socket. Both end
- * together.
+ * The connection as the second parser sees it, from the LIST request on: the substitute verb, then the bytes of the socket. This stream and
+ * the socket end together.
  */
 class ListConnection extends Duplex {
   readonly #lists: Server;
@@ -197,7 +198,7 @@ class ListConnection extends Duplex {
     socket.on('data', (chunk: Buffer) => this.arrive(chunk));
     for (const listener of socket.listeners('data').slice(0, -1)) socket.off('data', listener as () => void);
     socket.removeAllListeners('end');
-    // A caller may end its side after the request; the parser decides in its turn whether the request was complete.
+    // A caller may half-close after the request. The second parser then decides whether the request was complete.
     socket.on('end', () => setImmediate(() => this.#headComplete || this.#fail('HPE_INVALID_EOF_STATE')));
     socket.on('close', () => this.destroy());
     socket.resume();
@@ -224,7 +225,7 @@ class ListConnection extends Duplex {
   }
 
   arrive(chunk: Buffer): void {
-    if (this.#headComplete || this.destroyed) return; // nothing may follow a LIST request: drained, so closing does not reset
+    if (this.#headComplete || this.destroyed) return; // discards bytes after the head: unread, they would make the close a reset
     if (this.#verb === undefined) {
       if (!this.push(chunk)) this.#socket.pause();
       return;

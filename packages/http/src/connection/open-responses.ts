@@ -5,24 +5,24 @@ import type { Duplex } from 'node:stream';
 const listenersMax = 32;
 
 interface Place {
-  /** The response before it on the connection. */
+  /** The response to the previous request on the connection. */
   readonly previous: ServerResponse | undefined;
-  /** Called when that response is closed. */
+  /** Called when `previous` is closed. */
   onClosed?: () => void;
 }
 
 interface Connection {
   /** Oldest first. */
   readonly open: Map<ServerResponse, Place>;
-  /** The latest response, which may be closed already. */
+  /** The response to the newest request; it may be closed already. */
   newest?: ServerResponse;
 }
 
 /**
- * The responses of each connection that are not closed yet. All of them emit `close` when their connection ends, however it ends.
+ * The open responses of each connection. All of them emit `close` when their connection ends, however it ends.
  *
- * Node emits `close` only for the oldest one: it destroys the responses queued after it without a `close`, and drops them when it detaches
- * the socket for CONNECT or Upgrade. Limits, memory and files held until `close` would then never be released.
+ * Node itself emits `close` only for the oldest open response. It destroys the responses queued after that one without a `close`, and drops
+ * them when it detaches the socket for CONNECT or Upgrade. Limits, memory and files held until `close` would then never be released.
  */
 export class OpenResponses {
   readonly #of = new WeakMap<Duplex, Connection>();
@@ -31,12 +31,12 @@ export class OpenResponses {
   watch(server: Server): void {
     const add = (req: IncomingMessage, res: ServerResponse): void => this.#add(req.socket, res);
     server.prependListener('request', add);
-    // A first listener there would change what Node does with `Expect`.
+    // Only for events that already have a listener: adding the first one would change how Node handles `Expect`.
     for (const event of ['checkContinue', 'checkExpectation'])
       if (server.listenerCount(event) > 0) server.prependListener(event, add);
   }
 
-  /** How many there are on a connection. */
+  /** Returns the number of open responses of a connection. */
   count(socket: Duplex): number {
     return this.#of.get(socket)?.open.size ?? 0;
   }
@@ -51,7 +51,10 @@ export class OpenResponses {
     return connection && newestOf(connection);
   }
 
-  /** Calls `task` when the previous response is closed; returns false, without a call, if there is none. Once for each response. */
+  /**
+   * Calls `task` when the previous response of the connection is closed. Returns false, and never calls `task`, if no previous response is
+   * open. Call it at most once for each response.
+   */
   afterPrevious(res: ServerResponse, task: () => void): boolean {
     const open = this.#of.get(res.req.socket)?.open;
     if (open === undefined || open.size <= 1) return false; // the usual case: no pipelining
@@ -65,7 +68,7 @@ export class OpenResponses {
   #add(socket: Duplex, res: ServerResponse): void {
     const connection = this.#of.get(socket) ?? this.#follow(socket);
     const { open } = connection;
-    if (open.has(res)) return; // events are re-emitted, such as checkContinue as request
+    if (open.has(res)) return; // already added: some events are emitted again as `request`, such as `checkContinue`
     const place: Place = { previous: newestOf(connection) };
     open.set(res, place);
     connection.newest = res;
@@ -79,7 +82,7 @@ export class OpenResponses {
     const open = new Map<ServerResponse, Place>();
     const connection: Connection = { open };
     this.#of.set(socket, connection);
-    // Node closes the oldest one in this turn too; the others are closed after it, so that none is closed twice.
+    // Node closes the oldest response in this turn too. The others are closed after it, so that none is closed twice.
     socket.once('close', () => process.nextTick(closeAll, open));
     return connection;
   }
@@ -92,7 +95,7 @@ function closeAll(open: ReadonlyMap<ServerResponse, unknown>): void {
   for (const res of [...open.keys()]) {
     res.req.destroy(); // its body can no longer arrive
     res.destroy();
-    Object.assign(res, { _closed: true }); // as Node does, for code that checks it later
+    Object.assign(res, { _closed: true }); // Node sets this too; code may check it later
     res.emit('close');
   }
 }

@@ -3,26 +3,26 @@ import { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { callerGroup } from '@transitd/access';
 
-/** Pipelined requests read in one event-loop turn: some 10 ms. */
+/** Maximum number of pipelined requests read in one event-loop turn: about 10 ms of work. */
 const pipelinedMax = 500;
-/** Maximum waiting pipelined requests over all connections: a few KiB each, 200 MB in all. */
+/** Maximum number of waiting pipelined requests over all connections: a few KiB each, 200 MB in all. */
 const waitingMax = 32_768;
 
 /**
- * Limits the pipelined requests read in one event-loop turn and counts those that wait, over all connections. One read returns up to
- * 64 KiB, which can be 2,500 heads, and all readable sockets would be read in the same turn. Clients that do not pipeline are read first,
- * however many connections of others are readable.
+ * Limits the pipelined requests read in one event-loop turn and counts those that wait, over all connections. One read returns up to 64
+ * KiB, which can be 2,500 heads, and all readable sockets would be read in the same turn. Clients that do not pipeline are read first,
+ * however many connections of pipelining clients are readable.
  */
 export class Reading {
   readonly #sockets = new Set<Socket>();
-  /** Read in this turn. */
+  /** Pipelined requests read in this turn. */
   #pipelined = 0;
-  /** Addresses that pipelined since the last turn below the limit. */
+  /** Addresses that have pipelined since the last turn that stayed below the limit. */
   readonly #callers = new Set<string>();
   #waiting = 0;
   readonly #waitingMax: number;
 
-  /** @param max - waiting requests that are not yet too many */
+  /** @param max - maximum number of waiting requests */
   constructor(max: number = waitingMax) {
     this.#waitingMax = max;
   }
@@ -40,7 +40,10 @@ export class Reading {
     });
   }
 
-  /** Counts a request that waits for an earlier one, until `begins`. Above the limit, reading pauses until the next turn. */
+  /**
+   * Counts a request that waits for an earlier request of its connection; `begins` ends the wait. Above the limit of one turn, reading
+   * pauses until the next turn.
+   */
   pipelined(socket: Pick<Socket, 'remoteAddress'>): void {
     this.#waiting += 1;
     this.#pipelined += 1;
@@ -49,7 +52,7 @@ export class Reading {
     if (this.#pipelined === pipelinedMax) this.#pause();
   }
 
-  /** Counts a waiting request that begins. */
+  /** Called when a waiting request begins: it no longer counts. */
   begins(): void {
     this.#waiting -= 1;
   }
@@ -76,5 +79,5 @@ export class Reading {
 
 const callerOf = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): string => callerGroup(remoteAddress ?? '');
 
-/** One for this process, which has one event loop. */
+/** The instance of this process, which has one event loop. */
 export const reading = new Reading();

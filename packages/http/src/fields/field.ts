@@ -1,18 +1,21 @@
 import { type JsonSchema, object } from './json-schema.ts';
 
 /**
- * Type of a field. Durations become whole seconds, `strings` is a list, `texts` maps names to strings; a `lease` is a duration, or `system`
- * for the node's default, or empty for no change; `any` is not converted.
+ * Type of a field. A `duration` is converted to whole seconds. `strings` is a list of strings; `texts` is a map from names to strings. A
+ * `lease` is a duration, or `system` for the node's default, or an empty string for no change. `any` is not converted.
  */
 export type FieldKind = 'bool' | 'int' | 'string' | 'strings' | 'texts' | 'duration' | 'lease' | 'any';
 
-/** Details of a field for the OpenAPI document. The parser ignores them: operations enforce them, which a test checks. */
+/**
+ * Details of a field for the OpenAPI document. The parser ignores these details. The operations enforce them, and a test checks that they
+ * do.
+ */
 export interface FieldDetail {
-  /** The request is refused without it. */
+  /** The request is refused without the field. */
   readonly required?: true;
   /** Name of the field of the same operation that this is an alias of. */
   readonly aliasOf?: string;
-  /** Value if it is omitted. */
+  /** Value if the field is omitted. */
   readonly default?: string | number | boolean;
   readonly oneOf?: readonly string[];
   readonly min?: number;
@@ -53,7 +56,7 @@ export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'>
 /** A field that clients send and that has no effect here. */
 export const ignoredField = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({
   kind,
-  about: 'Accepted, without effect',
+  about: 'Accepted, but has no effect',
   ignored: true,
 });
 
@@ -71,7 +74,7 @@ const shapes: Readonly<Record<FieldKind, JsonSchema>> = {
   any: {},
 };
 
-/** Returns the schema of the canonical form of a value; the parser accepts more. */
+/** Returns the schema of the canonical form of a value; the parser also accepts other forms. */
 export const schemaOf = ({ kind, about, default: absent, oneOf, min, max, shape }: Field): JsonSchema => ({
   ...shapes[kind],
   description: about,

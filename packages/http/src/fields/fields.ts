@@ -16,7 +16,10 @@ interface Converted {
 }
 
 export interface Fields<S extends FieldSchema> {
-  /** Undefined if the field was absent, or null unless it is a string; the operation applies its default. No prototype. */
+  /**
+   * Converted values by name, in an object without a prototype. Undefined for an absent field, and for null in a field that is not a
+   * string; the operation applies its default.
+   */
   readonly values: { readonly [Name in keyof S]: Converted[NonNullable<S[Name]>['kind']] | undefined };
   /** Warnings about members without effect. */
   readonly warnings: readonly string[];
@@ -25,8 +28,8 @@ export interface Fields<S extends FieldSchema> {
 const noPathParameters: Readonly<Record<string, string>> = {};
 
 /**
- * Converts all members of a body leniently, as the peers do, before anything is executed. A path parameter overrides a member of the same
- * name; unknown members are named in a warning.
+ * Converts all members of a body before anything is executed. The conversion is lenient, as in the peers. A path parameter overrides a
+ * member of the same name. A warning names unknown members.
  * @throws RequestError `invalid_field`
  */
 export function fields<S extends FieldSchema>(schema: S, body: Body, pathParameters = noPathParameters): Fields<S> {
@@ -51,20 +54,20 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
   return { values: values as Fields<S>['values'], warnings };
 }
 
-/** Returns whether a value is set. Clients send unused settings as empty or false, which needs no warning. */
+/** Returns whether a value is set. Clients send unused settings as empty or false; these need no warning. */
 function isSet(value: JsonValue | undefined): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
   return value !== undefined && value !== null && value !== false && value !== '' && value !== 0 && value !== 'false';
 }
 
-/** Returns a field that is an object with its own fields; empty if it was absent. @throws RequestError `invalid_field` */
+/** Returns the members of a field that is an object; empty if the field was absent. @throws RequestError `invalid_field` */
 export function objectIn(name: string, value: JsonValue | undefined): Body {
   if (value === undefined || value === null) return {};
   if (typeof value === 'object' && !Array.isArray(value)) return value as Body;
   throw invalid(name, 'expected an object');
 }
 
-/** Collects caller-chosen names for a warning, limited in number and length. */
+/** Collects names that a caller has chosen for a warning, limited in number and length. */
 class WarningNames {
   static readonly #namesMax = 32;
   static readonly #charsMax = 128;
@@ -109,7 +112,7 @@ function convert(name: string, kind: FieldKind | undefined, value: JsonValue | u
   }
 }
 
-// As Go's strconv.ParseBool; an empty string is false.
+// As in Go's strconv.ParseBool. An empty string is false.
 const booleans: ReadonlyMap<JsonValue, boolean> = new Map<JsonValue, boolean>([
   ...[true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'].map((value) => [value, true] as const),
   ...[false, 0, '0', 'f', 'F', 'FALSE', 'false', 'False', ''].map((value) => [value, false] as const),
@@ -130,7 +133,7 @@ function toInt(name: string, value: JsonValue): number {
   return safeInteger(name, integer);
 }
 
-/** Refuses integers beyond 2^53, which the JSON parser has rounded to another number. */
+/** Refuses integers beyond 2^53, because the JSON parser may have rounded them. */
 function safeInteger(name: string, value: number): number {
   if (!Number.isInteger(value)) throw invalid(name, 'expected an integer');
   if (!Number.isSafeInteger(value)) throw invalid(name, 'value out of range');
@@ -140,7 +143,7 @@ function safeInteger(name: string, value: number): number {
 function toText(name: string, value: JsonValue): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') {
-    // Beyond 2^53 the number differs from the text that was sent, and beyond 1.8e308 it is not finite.
+    // Beyond 2^53 the number may differ from the digits that were sent, and beyond 1.8e308 it is not finite.
     if (Math.abs(value) > Number.MAX_SAFE_INTEGER) throw invalid(name, 'value out of range');
     return String(value);
   }
@@ -148,7 +151,7 @@ function toText(name: string, value: JsonValue): string {
   throw invalid(name, `expected a string, got ${Array.isArray(value) ? 'an array' : 'an object'}`);
 }
 
-/** The longest duration that Go's nanoseconds in 64 bits can hold, in seconds. */
+/** The longest duration in seconds that Go can represent (nanoseconds in 64 bits). */
 const secondsMax = 9_223_372_036;
 
 function toSeconds(name: string, value: JsonValue): number {

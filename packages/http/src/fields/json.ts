@@ -10,15 +10,16 @@ export type Body = { readonly [member: string]: JsonValue };
 
 /** Maximum nesting depth, including the body itself. */
 export const jsonDepthMax = 64;
-/** Maximum number of values: enough for the longest batch with eight members per item, more than any item has. */
+/** Maximum number of values: enough for the longest batch with eight members per item. No item has that many. */
 export const jsonValuesMax = 1_000_000;
-/** Maximum members of one object: wide objects with ever new names are ten times as expensive to parse. */
+/** Maximum number of members of one object: objects with many different names are ten times as expensive to parse. */
 export const jsonMembersMax = { body: 1_000, nested: 64 } as const;
 
 /**
- * Parses a body as JSON whatever its content type; as a form if the type says so and the text does not begin like JSON. Empty and `null`
- * are `{}`; the last of duplicate members counts. Nested objects have no prototype either. A body with many values is parsed in turns with
- * other requests and returned as a promise. Messages contain the position of an error but no content: a body may hold secrets.
+ * Parses a body as JSON, whatever its content type. A body is parsed as a form only if its content type is that of a form and the body does
+ * not begin like JSON. An empty body and `null` become `{}`; the last of duplicate members counts. Nested objects have no prototype either.
+ * A body with many values is parsed in several steps, so that other requests can run in between, and is returned as a promise. Messages
+ * contain the position of an error but no content: a body may hold secrets.
  * @throws RequestError `malformed_body`
  */
 export function parseBody(bytes: Buffer, contentType: string | undefined): Body | Promise<Body> {
@@ -29,7 +30,7 @@ export function parseBody(bytes: Buffer, contentType: string | undefined): Body 
   return parseJson(text);
 }
 
-/** Returns the members in a query: the first value of each, without the two that concern the request itself. */
+/** Returns the parameters of a query, with the first value of each. Omits `list` and `help`, which concern the request itself. */
 export function queryBody(query: Query): Body {
   const members: Record<string, JsonValue> = bare({});
   if (query.size === 0) return members;
@@ -63,7 +64,7 @@ function parsePiece(text: string): JsonValue {
   return value;
 }
 
-/** Removes the prototype; members named `__proto__` are own properties by then and stay. */
+/** Removes the prototype; by then, members named `__proto__` are own properties and stay. */
 const bare = <T extends object>(members: T): T => Object.setPrototypeOf(members, null);
 
 const isBlank = (text: string): boolean => /^[ \t\r\n]*$/.test(text);
@@ -74,15 +75,15 @@ function decode(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 
-/** Members so far of the enclosing objects, by depth. Arrays start so low that they never exceed the limit. */
+/** Number of members so far in each enclosing object, by depth. The count of an array starts so low that it never exceeds the limit. */
 const membersAt = new Int32Array(jsonDepthMax + 1);
 const arrayBegin = -2 * jsonValuesMax;
 const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.body : jsonMembersMax.nested);
 
 /**
- * Scans the text before it is parsed and returns whether it has so many values that parsing it at once would delay other requests. Text
- * that is too deep, or has an object with too many members, is refused here. Strings are skipped by searching for their end, so large ones
- * are cheap. Up to the first syntax error the scan counts as the parser does; after it the count does not matter.
+ * Scans the text before it is parsed. Returns whether it has so many values that parsing them in one step would delay other requests.
+ * Refuses text that is nested too deeply or has an object with too many members. The scan skips a string by searching for its end, so long
+ * strings are cheap. Up to the first syntax error the scan counts as the parser does; after the error the count does not matter.
  */
 function hasManyValues(text: string): boolean {
   let depth = 0;
@@ -109,10 +110,10 @@ function hasManyValues(text: string): boolean {
   return false;
 }
 
-/** A lone surrogate has no UTF-8 form: policy, audit and store would each see another text. */
+/** Refuses lone surrogates. They have no UTF-8 form, so policies, audit and storage would each see a different string. */
 function checkWellFormed(value: JsonValue): void {
   if (typeof value === 'string') {
-    if (!value.isWellFormed()) throw malformed('a string has half of a surrogate pair');
+    if (!value.isWellFormed()) throw malformed('a string contains a lone surrogate');
   } else if (Array.isArray(value)) {
     for (const item of value) checkWellFormed(item);
   } else if (typeof value === 'object' && value !== null) {
@@ -126,7 +127,7 @@ function checkWellFormed(value: JsonValue): void {
 const kindOf = (value: JsonValue): string =>
   Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
 
-/** The message of the parser quotes the body, so only its position is used. */
+/** Returns the reason for a syntax error. The parser's message quotes the body, so only the position is taken from it. */
 function complaint({ message }: SyntaxError, length: number): string {
   const position = / in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message)?.[1];
   if (message === 'Unexpected end of JSON input' || Number(position) >= length) return 'unexpected end of input';

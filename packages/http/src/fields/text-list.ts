@@ -2,7 +2,8 @@ import { RequestError } from '../reply/request-error.ts';
 import type { JsonValue } from './json.ts';
 
 /**
- * Converts a list of strings, or one comma-separated string. Undefined if it was absent; an empty string is an empty list.
+ * Converts a list of strings, or one comma-separated string. Returns undefined if the field was absent, and an empty list for an empty
+ * string.
  * @throws RequestError `invalid_field`
  */
 export function textList(name: string, value: JsonValue | undefined): readonly string[] | undefined {
@@ -16,10 +17,7 @@ export function textList(name: string, value: JsonValue | undefined): readonly s
   );
 }
 
-/**
- * Converts an object of strings; empty if it was absent.
- * @throws RequestError `invalid_field`
- */
+/** Converts an object with string values; returns an empty object if the field was absent. @throws RequestError `invalid_field` */
 export function textsByName(field: string, value: JsonValue | undefined): Readonly<Record<string, string>> {
   if (value === undefined || value === null) return {};
   const texts = Object.entries(typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { '': value });
@@ -28,7 +26,7 @@ export function textsByName(field: string, value: JsonValue | undefined): Readon
       if (name === '' || (typeof text !== 'string' && typeof text !== 'number' && typeof text !== 'boolean'))
         throw new RequestError(
           'invalid_field',
-          `Field validation failed: error converting input for field "${field}": expected texts by name`,
+          `Field validation failed: error converting input for field "${field}": expected an object with string values`,
         );
       return [name, String(text)];
     }),

@@ -9,7 +9,7 @@ const beforeWarnings = ',"wrap_info":null,"warnings":';
 const end = ',"auth":null}\n';
 
 /**
- * Returns the success envelope around `data`. Concatenation is enough, since the data is already JSON.
+ * Returns the success envelope around `data`. It concatenates strings, since the data is already JSON.
  * @param data - JSON text; values from a caller must have gone through `JSON.stringify`
  */
 export function envelope(data: string, warnings: readonly string[] = []): string {
@@ -43,7 +43,7 @@ export function withRequestId(body: string, id: string): string {
   return begin < 0 || !body.startsWith(idMember, begin - idMember.length) ? body : body.slice(0, begin) + id + body.slice(end);
 }
 
-/** Returns the reply that replaces a wrapped one. */
+/** Returns the reply that is sent instead of a wrapped response. */
 export function wrapReply(status: number, { token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {
   const info = {
     token,
@@ -56,7 +56,7 @@ export function wrapReply(status: number, { token, accessor, path, createdMs, tt
   return { status, body: envelope('null').replace('"wrap_info":null', () => `"wrap_info":${JSON.stringify(info)}`) };
 }
 
-/** Returns 200 with `data` in the envelope and its members again at the top level, where older clients and the Go client read them. */
+/** Returns 200 with `data` in the envelope and its members again at the top level, where older clients and the Go client look for them. */
 export function topLevelDataReply(data: object): Reply {
   const text = JSON.stringify(data);
   const members = text === '{}' ? '{' : `${text.slice(0, -1)},`;
@@ -70,5 +70,5 @@ export const noContentReply: Reply = { status: 204 };
 export const writtenReply = (warnings: readonly string[]): Reply =>
   warnings.length === 0 ? noContentReply : dataReply('null', warnings);
 
-/** Returns `{"errors":[...]}`; the list is empty if there is no message, as for a missing key. */
+/** Returns `{"errors":[...]}`. The list is empty if there is no message, for example for a missing key. */
 export const errorsBody = (messages: readonly string[]): string => `{"errors":${JSON.stringify(messages)}}\n`;

@@ -6,16 +6,16 @@ export interface Answer {
   readonly status: number;
   /** `unknown`: the write may still take effect, so only an idempotent request may be retried. */
   readonly outcome: 'refused' | 'unknown';
-  /** When a retry is likely to succeed. */
+  /** After this time a retry is likely to succeed. */
   readonly retryAfterSeconds?: number;
-  /** The list of errors is empty: the resource does not exist. */
+  /** The reply has an empty list of errors, because the resource does not exist. */
   readonly silent?: true;
 }
 
 export const refused = (status: number): Answer => ({ status, outcome: 'refused' });
 export const refusedForNow = (status: number): Answer => ({ status, outcome: 'refused', retryAfterSeconds: 1 });
 
-/** Returns the reply to a refusal. @param message - reaches the caller; an empty one becomes `{"errors":[]}` */
+/** Returns the reply to a refusal. @param message - sent to the caller; an empty message becomes `{"errors":[]}` */
 export function refusalReply({ status, outcome, retryAfterSeconds, silent }: Answer, message: string): Reply {
   const text = outcome === 'unknown' ? `outcome unknown, the change may still take effect: ${message}` : message;
   const headers: Record<string, string> = {};

@@ -2,31 +2,34 @@ import type { ServerResponse } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { announcesBody } from './announced-body.ts';
 
-/** A response as plain data. Without `body` it has no content and no content type; a JSON body ends with a newline. */
+/** A response as plain data. Without `body` the response has no content and no content type. A JSON body ends with a newline. */
 export interface Reply {
   readonly status: number;
   readonly body?: string;
-  /** Streamed instead of `body`. A failing stream cuts the connection, so that the caller notices the truncation. */
+  /** Sent instead of `body`. If the stream fails, the connection is closed, so that the caller notices the truncation. */
   readonly stream?: Readable;
-  /** Names are spelled as in `Content-Type`. */
+  /** Header names are capitalized as in `Content-Type`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The new token that this response shows for the first time. */
   readonly issued?: { readonly token: string; readonly accessor: string };
 }
 
-/** Sent with every response, also over plain HTTP, as the peers do. */
+/** Value of `Strict-Transport-Security`. Sent with every response, also over plain HTTP, as in the peers. */
 export const strictTransportSecurity = 'max-age=31536000; includeSubDomains';
 
 /** Returns whether responses with this status have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
 const contentless = (status: number): boolean => status === 204 || status === 205 || status === 304;
 
-/** How long the rest of an unread body is drained, so that closing does not reset the connection before the caller reads the response. */
+/**
+ * How long the rest of an unread body is drained, in milliseconds. Closing at once would reset the connection before the caller reads the
+ * response.
+ */
 const lingerMs = 5_000;
 
 /**
- * Writes `reply` and ends the response; a caller that has left is not an error. If the request body was not read to its end, the connection
- * closes, because the rest of the body follows on it.
- * @param head - the request was HEAD: status and headers of the GET, without content and without its length
+ * Writes `reply` and ends the response. A caller that has disconnected is not an error. If the request body was not read to its end, the
+ * connection closes, because the rest of the body would be read as the next request.
+ * @param head - the request was HEAD: sends the status and headers of the GET, without content and without `Content-Length`
  */
 export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonly head: boolean }): void {
   const { status } = reply;
@@ -37,7 +40,7 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   let encoding: BufferEncoding = 'utf8';
   if (body !== undefined) {
     const bytes = Buffer.byteLength(body);
-    if (bytes === body.length) encoding = 'latin1'; // all ASCII: latin1 writes the same bytes without encoding them
+    if (bytes === body.length) encoding = 'latin1'; // all ASCII: latin1 writes the same bytes and is faster
     if (reply.headers?.['Content-Type'] === undefined) headers.push('Content-Type', 'application/json');
     if (!head) headers.push('Content-Length', String(bytes));
   } else if (status !== 204 && status !== 304 && !head && reply.stream === undefined) {
@@ -60,7 +63,7 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   else res.end(content, encoding);
 }
 
-/** Sends the whole response now and ends the connection once the body is drained, since the caller may still be sending. */
+/** Sends the whole response now. Ends the connection once the body is drained, since the caller may still be sending it. */
 function endAfterDrain(res: ServerResponse, content: string | undefined, encoding: BufferEncoding): void {
   const { req } = res;
   if (content === undefined) res.flushHeaders();

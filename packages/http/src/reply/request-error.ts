@@ -1,7 +1,7 @@
 import { type Answer, refusalReply, refused, refusedForNow } from './refusal.ts';
 import type { Reply } from './reply.ts';
 
-/** Why this server refuses a request before any engine sees it. */
+/** Reasons for which the HTTP layer refuses a request itself, before or without an engine. */
 export type RequestErrorCode =
   | 'audit_failed'
   | 'body_timeout'
@@ -25,7 +25,7 @@ export type RequestErrorCode =
   | 'unsupported_operation'
   | 'unsupported_path';
 
-/** A request that this server refuses. The message reaches the caller; an empty one becomes `{"errors":[]}`. */
+/** The refusal of a request by the HTTP layer. The message is sent to the caller; an empty message becomes `{"errors":[]}`. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly code: RequestErrorCode;
@@ -35,7 +35,7 @@ export class RequestError extends Error {
   }
 }
 
-/** The same for every cause: it does not reveal whether the path, the token or the policy is wrong. */
+/** The error is the same for every cause, so it does not reveal whether the path, the token or the policy is wrong. */
 export const permissionDenied = (): RequestError => new RequestError('permission_denied', 'permission denied');
 export const unsupportedPath = (): RequestError => new RequestError('unsupported_path', 'unsupported path');
 export const unsupportedOperation = (): RequestError => new RequestError('unsupported_operation', 'unsupported operation');
@@ -43,18 +43,18 @@ export const unsupportedOperation = (): RequestError => new RequestError('unsupp
 export const noHandler = (path: string): RequestError =>
   new RequestError('no_handler', `no handler for route "${path}". route entry not found.`);
 export const expectationFailed = (): RequestError =>
-  new RequestError('expectation_failed', 'nothing but 100-continue may be expected');
+  new RequestError('expectation_failed', 'unsupported Expect header: only 100-continue is supported');
 
 /**
- * The node is at its limits; nothing was done. 503 and not 429, which would blame the caller's own rate: Vault's clients retry both after
- * `Retry-After`, and proxies retry a 503 on the next node.
+ * The node has reached a limit; nothing was done. The status is 503 and not 429, because 429 would mean that the caller exceeds its own
+ * rate limit. Vault's clients retry both after `Retry-After`, and proxies retry a 503 on the next node.
  */
 export const overloaded = (): RequestError =>
   new RequestError('overloaded', 'the node has too much to do at the moment; nothing was done');
 
 /** The status of each code. */
 export const requestErrorAnswers: Readonly<Record<RequestErrorCode, Answer>> = {
-  audit_failed: refused(503), // the message reports the outcome; the audit device is tried again with the next request
+  audit_failed: refused(503), // the message reports the outcome; the next request tries the audit device again
   body_timeout: refused(408),
   body_too_large: refused(413),
   expectation_failed: refused(417),
@@ -68,7 +68,7 @@ export const requestErrorAnswers: Readonly<Record<RequestErrorCode, Answer>> = {
   no_handler: refused(404),
   not_found: { status: 404, outcome: 'refused', silent: true },
   not_initialized: refused(400),
-  overloaded: refusedForNow(503), // this node's state: another node may accept it at once
+  overloaded: refusedForNow(503), // only this node is overloaded: another node may accept the request at once
   path_too_long: refused(414),
   permission_denied: refused(403),
   request_aborted: refused(400),

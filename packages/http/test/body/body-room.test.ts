@@ -11,7 +11,7 @@ const caller = (tokenId: string, address = tokenId): BodyCaller => ({ tokenId, a
 const roomOf = (bytesMax: number, shareBytesMax = bytesMax) =>
   new BodyRoom({ bytesMax, shareBytesMax, waitingMax: 100, waitMsMax: 3_600_000 });
 
-describe('room for bodies', () => {
+describe('a body room', () => {
   it('limits a token and an address to their share, but always admits one body', async () => {
     const room = roomOf(100, 25);
     expect(room.reserve(response(), caller('t', 'a'), 60)).to.equal(undefined);
@@ -50,7 +50,7 @@ describe('room for bodies', () => {
     expect(order).to.deep.equal(['large', 'small']);
   });
 
-  it('never exceeds its memory, and admits every body as long as others end', async () => {
+  it('never exceeds its memory, and admits every body if others keep ending', async () => {
     const body = fc.record({
       who: fc.constantFrom('a', 'b', 'c'),
       from: fc.constantFrom('x', 'y'),
@@ -84,7 +84,7 @@ describe('room for bodies', () => {
   });
 });
 
-describe('memory for bodies', () => {
+describe('the body memory', () => {
   const counted = (bytes: number) => bytes - 65_536;
   const mib = 1024 * 1024;
 
@@ -106,7 +106,7 @@ describe('memory for bodies', () => {
     expect(memory.held).to.equal(0);
   });
 
-  it('admits all bodies of unknown length in the end, however many grow at once', async () => {
+  it('eventually admits all bodies of unknown length, however many grow at once', async () => {
     const memory = new BodyMemory(64 * mib, 100);
     let done = 0;
     await Promise.all(
@@ -126,7 +126,7 @@ describe('memory for bodies', () => {
     expect([done, memory.held, memory.waiting, memory.refused]).to.deep.equal([40, 0, 0, 0]);
   });
 
-  it('releases once the memory of a body that ended while it waited for more', async () => {
+  it('releases the memory of a body exactly once if the body ends while it waits for more', async () => {
     const memory = new BodyMemory(32 * mib, 10);
     const first = response();
     memory.reservation(first, caller('a')).grow(70_000, 32 * mib, 32 * mib);
@@ -143,7 +143,7 @@ describe('memory for bodies', () => {
     expect([memory.held, memory.waiting]).to.deep.equal([0, 0]);
   });
 
-  it('holds nothing for a caller that disconnects just as its turn comes', async () => {
+  it('holds nothing for a caller that disconnects just as its body is admitted', async () => {
     const memory = new BodyMemory(mib, 10);
     const first = response();
     memory.reservation(first, caller('a')).grow(70_000, mib, mib);

@@ -109,7 +109,7 @@ describe('readBody', () => {
   });
 
   for (const coding of ['gzip, chunked', 'chunked, chunked', 'identity, chunked']) {
-    it(`refuses the transfer coding ${coding}, which would be misread`, async () => {
+    it(`refuses the transfer coding ${coding}, whose body would be misread`, async () => {
       socket.write(`${head(`Transfer-Encoding: ${coding}`)}2\r\n{}\r\n0\r\n\r\n`);
       await once(socket, 'close');
       expect(outcome).to.not.be.instanceOf(Buffer);
@@ -117,7 +117,7 @@ describe('readBody', () => {
     });
   }
 
-  it('takes chunked in any case', async () => {
+  it('accepts chunked in upper and lower case', async () => {
     socket.write(`${head('Transfer-Encoding: Chunked')}2\r\n{}\r\n0\r\n\r\n`);
     await until(() => outcome !== undefined);
     expect(String(outcome)).to.equal('{}');
@@ -147,7 +147,7 @@ describe('readBody', () => {
     socket.write('0\r\n\r\n');
     await until(() => outcome !== undefined);
     expect((outcome as Buffer).length).to.equal(bytes);
-    // A Buffer for each piece would be 120 MB and more; what else the process holds meanwhile comes on top.
+    // A Buffer for each piece would need 120 MB and more. The limit leaves room for the rest of the process.
     expect(held).to.be.below(80_000_000);
   }).timeout(240_000);
 
@@ -172,7 +172,7 @@ describe('readBody', () => {
     limits = { bytesMax: 1_000_000, deadlineMs: 3_600_000, rate, room: { grow, complete: () => undefined } };
     socket.write(`${head('Content-Length: 300000')}${'a'.repeat(70_000)}`);
     await until(() => grown.length > 0);
-    await new Promise((resolve) => setTimeout(resolve, 50)); // windows that would be too slow
+    await new Promise((resolve) => setTimeout(resolve, 50)); // longer than several rate windows
     expect(outcome).to.equal(undefined);
     room.resolve();
     await until(() => received.endsWith('}\n'));

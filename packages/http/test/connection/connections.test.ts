@@ -27,8 +27,8 @@ function from(address: string): FakeSocket & Socket {
 }
 const nobody = (): ReadonlySet<string> => new Set();
 
-describe('the connections of a node', () => {
-  it('close the oldest idle one of the address that has the most', () => {
+describe('the limit on connections', () => {
+  it('closes the oldest idle connection of the address with the most connections', () => {
     const connections = new Connections(4);
     const [quiet, ...many] = ['192.0.2.1', '192.0.2.9', '192.0.2.9', '192.0.2.9'].map(from);
     for (const socket of [quiet, ...many]) if (socket !== undefined) connections.add(socket, nobody);
@@ -39,7 +39,7 @@ describe('the connections of a node', () => {
     expect([connections.open, connections.cut]).to.deep.equal([4, 1]);
   });
 
-  it('stay open with a request in progress, also on a listener that is not above the limit', () => {
+  it('keeps connections with a request in progress, also on other listeners', () => {
     const connections = new Connections(2);
     const [asking, quiet] = [from('192.0.2.9'), from('192.0.2.9')];
     connections.add(asking, () => new Set([endpointOf(asking)]));
@@ -49,14 +49,14 @@ describe('the connections of a node', () => {
     expect([asking, quiet, late].map(({ destroyed }) => destroyed)).to.deep.equal([false, true, false]);
   });
 
-  it('count by IPv6 network, since one host has many addresses in it', () => {
+  it('counts by IPv6 network, since one host has many addresses in its network', () => {
     const connections = new Connections(3);
     const [client, ...many] = ['192.0.2.1', '2001:db8::1', '2001:db8::2', '2001:db8::3'].map(from);
     for (const socket of [client, ...many]) if (socket !== undefined) connections.add(socket, nobody);
     expect([client, ...many].map((socket) => socket?.destroyed)).to.deep.equal([false, true, false, false]);
   });
 
-  it('refuse the newest if all others have a request in progress', () => {
+  it('closes the newest connection if all others have a request in progress', () => {
     const connections = new Connections(2);
     const sockets = [from('192.0.2.9'), from('192.0.2.9')];
     for (const socket of sockets) connections.add(socket, nobody);
@@ -65,7 +65,7 @@ describe('the connections of a node', () => {
     expect([...sockets, late].map(({ destroyed }) => destroyed)).to.deep.equal([false, false, true]);
   });
 
-  it('are counted once each, whether they are cut or end normally', async () => {
+  it('counts each connection once, whether it is closed by the limit or ends normally', async () => {
     const connections = new Connections(2);
     const sockets = Array.from({ length: 9 }, () => from('192.0.2.9'));
     for (const socket of sockets) connections.add(socket, nobody);

@@ -16,7 +16,7 @@ describe('pipelined requests', () => {
   const sockets: Socket[] = [];
   let closed = 0;
 
-  /** Sends so many requests at once on a connection of its own, and keeps on reading. */
+  /** Sends `count` requests at once on a new connection, and keeps reading. */
   const send = async (requests: number): Promise<{ readonly socket: Socket; readonly answers: () => number }> => {
     const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
     sockets.push(socket);
@@ -38,7 +38,7 @@ describe('pipelined requests', () => {
       (req, res) => {
         if (seen.has(req.socket)) return void res.end();
         seen.add(req.socket);
-        first.push(res); // the others wait for it
+        first.push(res); // the other requests wait for this response
       },
       reading,
     );
@@ -51,7 +51,7 @@ describe('pipelined requests', () => {
     server.close();
   });
 
-  it('are cut with their connection when too many wait overall, unless the connection has few', async () => {
+  it('are dropped with their connection when too many wait overall, unless the connection has only a few', async () => {
     const early = await send(600);
     for (let n = 0; n < 5; n += 1) await send(600);
     const few = await send(4);

@@ -9,7 +9,7 @@ import { sendReply } from '../../src/reply/reply.ts';
 const head = 'LIST /v1/transit/keys HTTP/1.1\r\nHost: node\r\nX-Service-Token: t\r\n\r\n';
 const post = 'POST /v1/x HTTP/1.1\r\nHost: node\r\nContent-Length: 2\r\n\r\n{}';
 
-/** Answers with what it saw once the body has been read, so that a test can tell which request an answer belongs to. */
+/** Reads the body, then responds with the request as the listener saw it, so that a test can tell which request a response belongs to. */
 const echo: RequestListener = (req, res) => {
   const { 'x-service-token': token = null } = req.headers;
   const body = `${JSON.stringify({ method: req.method, url: req.url, token, from: req.socket.remoteAddress })}\n`;
@@ -29,7 +29,7 @@ describe('the LIST verb on node:http', () => {
     await once(server, 'listening');
   }
 
-  /** Everything that arrives on one connection until the server ends it; parts are sent one packet each. */
+  /** Returns everything that arrives on a connection until the server ends it. Each part is sent as one packet. */
   async function exchange(parts: readonly string[], { halfClose = false } = {}): Promise<string> {
     const socket = await dial();
     let received = '';
@@ -58,7 +58,7 @@ describe('the LIST verb on node:http', () => {
     return socket;
   }
 
-  /** Waits until the server has read the packet, so that the next one is a packet of its own. */
+  /** Waits until the server has read the packet, so that the next part arrives as a separate packet. */
   async function sent(socket: Socket, part: string): Promise<void> {
     const peer = [...connections].find(({ remotePort }) => remotePort === socket.localPort);
     const before = peer?.bytesRead ?? 0;
@@ -94,7 +94,7 @@ describe('the LIST verb on node:http', () => {
     expect(answer).to.contain('{"method":"LIST","url":"/v1/transit/keys","token":"t","from":"127.0.0.1"}');
   });
 
-  it('may be split at every byte, within its verb as well', async () => {
+  it('may be split at every byte, also within its verb', async () => {
     await watched();
     for (let at = 1; at < head.length; at += 1) {
       const answer = await connected([head.slice(0, at), head.slice(at)]);
@@ -208,7 +208,7 @@ describe('the LIST verb on node:http', () => {
     expect(answer).to.contain('"method":"POST"').and.not.contain('"method":"LIST"');
   });
 
-  it('is refused after a request that is still open, which still gets its response because it may have taken effect', async () => {
+  it('is refused after a request that is still open; the open request gets its response, because it may have taken effect', async () => {
     const open: (() => void)[] = [];
     await watched({}, (req, res) => {
       req.resume();

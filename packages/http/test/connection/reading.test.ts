@@ -44,7 +44,7 @@ describe('reading of pipelined requests', () => {
     expect(sockets.map((socket) => socket.isPaused())).to.deep.equal([false, false]);
   });
 
-  it('resumes the addresses that do not pipeline, until a turn with few requests', async () => {
+  it('resumes addresses that do not pipeline first, until a turn with few requests', async () => {
     const { resumed, pipelined } = made('192.0.2.1', '192.0.2.1', '192.0.2.2', '192.0.2.3');
     pipelined(0, 500);
     await turn();

@@ -133,7 +133,7 @@ describe('fields', () => {
     ],
   ] as readonly (readonly [Kind, readonly (readonly [JsonValue, unknown])[]])[]) {
     for (const [value, expected] of accepted) {
-      it(`takes ${JSON.stringify(value)} as the ${kind} ${expected}`, () => {
+      it(`converts ${JSON.stringify(value)} to the ${kind} ${expected}`, () => {
         expect(convert(kind, value)).to.equal(expected);
       });
     }
@@ -202,7 +202,7 @@ describe('fields', () => {
     ],
   ] as readonly (readonly [Kind, readonly JsonValue[]])[]) {
     for (const value of refused) {
-      it(`refuses ${JSON.stringify(value).slice(0, 40)} as a ${kind}, by the field's name`, () => {
+      it(`refuses ${JSON.stringify(value).slice(0, 40)} as a ${kind} and names the field`, () => {
         expect(refusal(kind, value)).to.match(/^Field validation failed: error converting input for field "field": ./);
       });
     }
@@ -230,10 +230,10 @@ describe('fields', () => {
     expect(refusal('strings', [1])).to.contain('expected a list of strings');
   });
 
-  it('takes texts by name', () => {
+  it('accepts an object with string values', () => {
     expect(convert('texts', { a: 'b', c: 1 })).to.deep.equal({ a: 'b', c: '1' });
-    expect(refusal('texts', { a: [] })).to.contain('expected texts by name');
-    expect(refusal('texts', 'a=b')).to.contain('expected texts by name');
+    expect(refusal('texts', { a: [] })).to.contain('expected an object with string values');
+    expect(refusal('texts', 'a=b')).to.contain('expected an object with string values');
   });
 
   it('leaves values of kind any as they were sent', () => {
@@ -250,17 +250,17 @@ describe('fields', () => {
     expect(() => fields({ a: declared.int, b: declared.bool }, { a: 1, b: 'maybe' })).to.throw(RequestError, 'field "b"');
   });
 
-  it('warns of unknown members, sorted', () => {
+  it('warns about unknown members, sorted by name', () => {
     expect(fields({ a: declared.int }, { b: 1, a: 1, 'B c': {} }).warnings).to.deep.equal([
       'Endpoint ignored these unrecognized parameters: [B c b]',
     ]);
   });
 
-  it('warns of nothing when every member had an effect', () => {
+  it('does not warn if every member had an effect', () => {
     expect(fields({ a: declared.int }, { a: null }).warnings).to.deep.equal([]);
   });
 
-  it('lets a path parameter win over a member of the same name, with a warning', () => {
+  it('prefers a path parameter to a member of the same name, and warns', () => {
     const { values, warnings } = fields(
       { source: declared.string, bytes: declared.int },
       { source: {}, bytes: '5' },
@@ -277,7 +277,7 @@ describe('fields', () => {
     expect(() => fields({ bytes: declared.int }, {}, { bytes: 'x' })).to.throw(RequestError, 'field "bytes"');
   });
 
-  it('takes __proto__ for an unknown member like any other', () => {
+  it('treats __proto__ like any other unknown member', () => {
     const { values, warnings } = fields({ derived: declared.bool }, JSON.parse('{"__proto__":{"derived":true}}'));
     expect(values.derived).to.equal(undefined);
     expect(warnings).to.deep.equal(['Endpoint ignored these unrecognized parameters: [__proto__]']);
@@ -290,7 +290,7 @@ describe('fields', () => {
     expect(warning).to.match(/ and 9968 more$/);
   });
 
-  it('never throws anything but a RequestError, and gives each kind as its type', () => {
+  it('throws only RequestErrors, and returns each kind as its type', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...kinds),
@@ -312,7 +312,7 @@ describe('fields', () => {
     );
   });
 
-  it('reads every duration that it could have written', () => {
+  it('parses every duration in the form that the API returns', () => {
     fc.assert(
       fc.property(fc.nat(2_000), fc.nat(59), fc.nat(59), (h, m, s) => {
         expect(convert('duration', `${h}h${m}m${s}s`)).to.equal(h * 3600 + m * 60 + s);

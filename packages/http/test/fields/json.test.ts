@@ -9,7 +9,7 @@ const parse = (text: string | Buffer, contentType?: string): Body => {
   if (body instanceof Promise) throw new Error('was read in turns');
   return body;
 };
-/** Of any size. */
+/** An input of the given size. */
 const parseAny = async (text: string, contentType?: string): Promise<Body> => parseBody(Buffer.from(text), contentType);
 const refusalOfAny = (text: string): Promise<string> =>
   parseAny(text).then(
@@ -104,7 +104,7 @@ describe('parseBody', () => {
     expect(refusal('a=%FF', form)).to.match(/form/);
   });
 
-  it('takes the longest batch with every member that an item can have', async function () {
+  it('accepts the longest batch with every member that an item can have', async function () {
     this.timeout(60_000);
     const item = { plaintext: '', context: '', associated_data: '', key_version: 1, nonce: '', reference: '' };
     const text = JSON.stringify({ batch_input: Array(100_000).fill(item), key_version: 1, partial_failure_response_code: 200 });
@@ -129,7 +129,7 @@ describe('parseBody', () => {
       expect(await refusalOfAny(text)).to.match(message);
     });
 
-  it('takes as many members as are allowed, at the top and within, beside long arrays', async () => {
+  it('accepts the maximum number of members, at the top level and nested, next to long arrays', async () => {
     expect(Object.keys(await parseAny(`{${members(jsonMembersMax.body)}}`))).to.have.length(jsonMembersMax.body);
     expect(parse(within(jsonMembersMax.nested))).to.have.property('a');
     expect(await parseAny(`{"a":[${'{"b":1},'.repeat(5000)}[${'1,'.repeat(5000)}1]]}`)).to.have.property('a');
@@ -142,7 +142,7 @@ describe('parseBody', () => {
     expect(refusal('a&'.repeat(jsonMembersMax.body), form)).to.match(/more than 1000 fields/);
   });
 
-  it('takes the deepest nesting allowed', () => {
+  it('accepts the maximum nesting depth', () => {
     expect(parse(nested(jsonDepthMax))).to.have.property('a');
   });
 
@@ -164,7 +164,7 @@ describe('parseBody', () => {
     }
   });
 
-  it('is as strict and discreet with a body that is parsed in turns', async () => {
+  it('is as strict, and reveals as little, for a body that is parsed in steps', async () => {
     const many = `"x":[${'1,'.repeat(2_000)}1]`;
     for (const [text, message] of [
       [`{${many},"a":secret}`, /: invalid syntax$/],
@@ -203,7 +203,7 @@ describe('parseBody', () => {
     ]);
   });
 
-  it('agrees with JSON.parse on every object of allowed depth', () => {
+  it('returns the same as JSON.parse for every object of allowed depth', () => {
     fc.assert(
       fc.property(
         fc.dictionary(
@@ -219,7 +219,7 @@ describe('parseBody', () => {
     );
   });
 
-  it('never throws anything but a RequestError, and nothing deeper than the limit passes', () => {
+  it('throws only RequestErrors, and accepts nothing deeper than the limit', () => {
     const piece = fc.constantFrom(
       '{',
       '}',
@@ -259,7 +259,8 @@ describe('parseBody', () => {
     );
   });
 
-  // Each is 4 MB of what a careless reader handles in quadratic time. A linear one takes milliseconds, a quadratic one minutes.
+  // Each input has 4 MB of a form that a careless parser handles in quadratic time. A linear parser takes milliseconds, a quadratic parser
+  // minutes.
   for (const { name, text } of [
     { name: 'one long string', text: `{"a":"${'A'.repeat(4_000_000)}"}` },
     { name: 'many escaped quotes', text: `{"a":"${'\\"'.repeat(2_000_000)}"}` },
@@ -282,7 +283,7 @@ describe('parseBody', () => {
 });
 
 describe('queryBody', () => {
-  it('takes the first value of each parameter, except those that concern the request', () => {
+  it('returns the first value of each parameter, except parameters that concern the request', () => {
     const body = queryBody(new URLSearchParams('a=1&a=2&list=true&help=1&b&__proto__=x'));
     expect(Object.entries(body)).to.deep.equal([
       ['a', '1'],

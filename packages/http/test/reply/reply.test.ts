@@ -57,7 +57,7 @@ describe('sendReply', () => {
   });
 
   for (const status of [204, 205, 304]) {
-    it(`drops the body of a ${status}, which a health code can be`, async () => {
+    it(`drops the body of a ${status}, which a health parameter can set`, async () => {
       reply = { status, body: '{"initialized":true}\n' };
       const answer = await ask();
       expect([answer.status, answer.body]).to.deep.equal([status, '']);
@@ -72,7 +72,7 @@ describe('sendReply', () => {
     expect(headers).to.not.have.property('content-length');
   });
 
-  it('lets a reply set its own headers and content type', async () => {
+  it('sends the headers and the content type that a reply sets', async () => {
     reply = { status: 200, body: 'svc_up 1\n', headers: { 'Content-Type': 'text/plain; version=0.0.4', 'X-Service-Index': '7' } };
     const { headers } = await ask();
     expect(headers).to.include({ 'content-type': 'text/plain; version=0.0.4', 'x-service-index': '7' });
