@@ -43,7 +43,7 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
   ...(accepts && { accepts }),
 });
 
-/** Returns every route of the server except `sys/health`, which the router answers first. */
+/** Returns every route of the server except `sys/health`, which the router answers itself. */
 export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): readonly Route[] {
   const routes: readonly Route[] = [
     ...sealRoutes,

@@ -1,4 +1,4 @@
-// A secret in the wrong place: whatever field it was put into, no error text, no warning and no log line repeats it.
+// A secret in the wrong field: no error text, no warning and no log line repeats it, whatever the field.
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -13,7 +13,7 @@ const heldBy = (text: string): boolean =>
     (shape) => text.includes(shape),
   );
 
-/** Forms in which something secret may come. */
+/** Forms in which a secret may be sent. */
 const forms: Readonly<Record<string, unknown>> = {
   text: mark,
   base64: base64(mark),
@@ -42,7 +42,7 @@ interface Asked {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Valid values for all fields of a request but the one under test. */
+/** Valid values for all fields of a request except the field under test. */
 const otherwise: readonly (readonly [path: RegExp, body: Readonly<Record<string, unknown>>])[] = [
   [/\/(encrypt)\//, { plaintext: 'AAAA' }],
   [/\/(decrypt|rewrap)\//, { ciphertext: 'svc:v1:AAAA' }],
@@ -56,7 +56,7 @@ const otherwise: readonly (readonly [path: RegExp, body: Readonly<Record<string,
   [/auth\/up\/users/, { password: 'p' }],
   [/auth\/jw\/config/, { bound_issuer: 'i' }],
 ];
-/** Requests that would remove objects which the other requests need. */
+/** Requests that would remove objects that the other requests need. */
 const notAsked = /revoke|sys\/(?:init|seal|unseal|step-down|remount|rotate|rekey|generate-root|plugins|storage)|config\/keys/;
 
 /** Values of path parameters. */
@@ -70,7 +70,10 @@ const inPath: Readonly<Record<string, string>> = {
 };
 const methodPaths: Readonly<Record<string, string>> = { userpass: 'up', approle: 'ar', jwt: 'jw' };
 
-/** Every POST with the fields that it declares, so that none is forgotten; those that are named by a path with several names for it. */
+/**
+ * Yields every POST route with its declared fields, so that no field is forgotten. A path with a key name is yielded once for each of three
+ * keys.
+ */
 function* linesOf(): Generator<{ readonly line: string; readonly fields: readonly string[] }> {
   for (const { path, operations } of allRoutes(new TestMetrics())) {
     const { POST: operation } = operations;
@@ -90,7 +93,7 @@ function* linesOf(): Generator<{ readonly line: string; readonly fields: readonl
   }
 }
 
-/** A path that is mounted, for tuning; otherwise a free path. */
+/** The path of a mount, for tuning; otherwise an unused path. */
 const tuned = (path: string): string => {
   const kind = path.startsWith('sys/auth') ? 'sys/auth' : 'sys/mounts';
   if (!path.endsWith('/tune')) return `${kind}/x`;
@@ -124,13 +127,13 @@ describe('a secret in the wrong field', () => {
     const [, good = {}] = otherwise.find(([path]) => path.test(line)) ?? [];
     return { line, field, form, body: { ...good, [field]: forms[form] } };
   };
-  /** The texts of an answer by which a caller is told that something is wrong. */
+  /** Returns the error and warning texts of a response. */
   const textsOf = ({ body }: Answer): string => {
     const items: { error?: string }[] = body.data?.batch_results ?? [];
     return JSON.stringify([body.errors ?? [], body.warnings ?? [], items.map(({ error }) => error)]);
   };
 
-  /** Names may be repeated: of policies, of what is mounted, of libraries in the configuration. */
+  /** Texts that may repeat a name: the name of a policy, of a mount, or of a library in the configuration. */
   const names = /[Pp]olicy \\"[^"]*\\"|nothing is mounted at \\"[^"]*\\"|under the name [^"]*/g;
   const told = async (one: Asked): Promise<string[]> => {
     log.length = 0;

@@ -10,7 +10,9 @@ import { type Served, served } from './served.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
 const open = { exportable: true, allow_plaintext_backup: true };
-/** One key of each kind that behaves differently, by name. RSA keys above 2,048 bits are not created, since that takes seconds. */
+/**
+ * One key of each kind that behaves differently, by name. RSA keys above 2,048 bits are not created, since their generation takes seconds.
+ */
 const keys: Readonly<Record<string, object>> = {
   aead: {},
   'aead-128': { type: 'aes128-gcm96' },
@@ -61,7 +63,7 @@ const value = fc.oneof(
   fc.string({ maxLength: 12 }),
 );
 
-/** An operation, the path to it with its parameters still named, and the fields that a request may send beside them. */
+/** An operation: its path with the names of its parameters, and the other fields that a request may send. */
 interface Target {
   readonly verb: string;
   readonly path: string;
@@ -77,7 +79,7 @@ const targets: readonly Target[] = [
     Object.entries(operations).map(([verb, operation]) => ({ verb, path, fields: fieldsOf(operation as GuardedOperation) })),
   ),
 ]
-  // The first takes seconds; the second would leave the others without keys.
+  // Left out: the first operation takes seconds; the second would delete the keys that the others need.
   .filter(({ verb, path }) => path !== 'wrapping_key' && verb !== 'DELETE');
 
 describe('no request below a transit mount gets an internal error', function () {

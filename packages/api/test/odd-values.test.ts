@@ -6,9 +6,9 @@ import { allRoutes } from '../src/routes.ts';
 import { type RealNode, realNode } from './real-node.ts';
 import { TestMetrics } from './test-metrics.ts';
 
-/** Longer than any answer may take here, so that a request that hangs fails with its text. */
+/** Longer than any response may take here, so that the test fails with the text of a request that hangs. */
 const answerMs = 20_000;
-/** Left out: each of them ends the node or the token that all others need. */
+/** Left out: each of these operations ends the node or the token that all others need. */
 const ending = ['sys/seal', 'sys/step-down', 'auth/token/revoke-self'];
 
 const names = [
@@ -75,7 +75,7 @@ const odd = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** A name that leads somewhere, for a parameter of a path. */
+/** Returns the name of an existing object for a path parameter. */
 const known = (path: string, param: string): string =>
   path.startsWith('sys/mounts') ? 'transit' : path.startsWith('sys/pol') ? 'p' : (knownByParam[param] ?? 'amy');
 const knownByParam: Readonly<Record<string, string>> = {
@@ -89,7 +89,7 @@ const knownByParam: Readonly<Record<string, string>> = {
 /** Values that pass the first checks, by field. */
 type Fitting = Readonly<Record<string, readonly unknown[]>>;
 
-/** A fitting value of the field, if there is one and `fits`; else the odd one. */
+/** Choice of a field's value: a valid value if `fits` is true and there is one; otherwise the odd value. */
 interface Choice {
   readonly fits: boolean;
   readonly at: number;
@@ -116,7 +116,7 @@ const targets: readonly Target[] = allRoutes(new TestMetrics())
     Object.entries(operations).map(([verb, operation]) => ({ verb, path, fields: fieldsOf(operation) })),
   );
 
-describe('every request below sys and auth is answered, and none with an internal error', function () {
+describe('every request below sys and auth gets a response, and none an internal error', function () {
   this.timeout(300_000);
   let real: RealNode;
   let fitting: Fitting = {};
@@ -139,7 +139,7 @@ describe('every request below sys and auth is answered, and none with an interna
   });
   after(() => real?.close());
 
-  /** The same methods, users, roles and tokens before each operation, whatever the one before has deleted. */
+  /** Restores the same methods, users, roles and tokens before each operation, whatever the previous operation deleted. */
   beforeEach(async () => {
     await clearQuotas();
     for (const type of ['userpass', 'approle', 'jwt']) await write(`sys/auth/${type}`, { type });

@@ -30,7 +30,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A node with storage, a static seal, Raft alone in its cluster and an audit file, in this process, with every route asked by HTTP. */
+/** A node in this process with storage, a static seal, a cluster of one and an audit file. Tests send requests to every route by HTTP. */
 export async function realNode(): Promise<RealNode> {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-real-'));
   const keyFile = join(folder, 'seal.key');

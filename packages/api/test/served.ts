@@ -13,12 +13,12 @@ import { createRouter } from '../src/pipeline/router.ts';
 import { allRoutes } from '../src/routes.ts';
 import { TestMetrics } from './test-metrics.ts';
 
-/** An answer, its body read as JSON; `{}` without one. */
+/** A response with its body as JSON; the body is `{}` if there is none. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of any shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of any shape
   readonly body: any;
 }
 
@@ -34,12 +34,12 @@ export interface Served {
   readonly store: ReturnType<typeof memoryStore>;
   readonly services: Services;
   readonly metrics: TestMetrics;
-  /** As much of one as the routes need; a test may change what it is. */
+  /** The parts of a node that the routes need; a test may change them. */
   readonly node: { -readonly [Name in 'store' | 'services']: Node[Name] };
   close(): void;
 }
 
-/** Every route over a store in memory, with one transit mount, asked by HTTP. */
+/** A server with every route over a store in memory, with one transit mount. Tests send requests by HTTP. */
 export async function served({
   trustedProxies = [],
   audit,
@@ -50,7 +50,7 @@ export async function served({
   readonly trustedProxies?: readonly string[];
   readonly audit?: AuditDevices;
   readonly limits?: Limits;
-  /** Takes each line of the log. */
+  /** Called with each line of the log. */
   readonly logTo?: (line: string) => void;
   readonly forwarded?: boolean;
 } = {}): Promise<Served> {

@@ -2,7 +2,7 @@ import type { RenderedMetrics, RequestMetrics } from '../src/operation/metrics-p
 
 const ignore = (): void => undefined;
 
-/** Metrics that only count the requests refused by a rate limit; how metrics are rendered is tested where they are made. */
+/** Metrics that only count the requests refused by a rate limit. The rendering of metrics is tested in its own package. */
 export class TestMetrics implements RequestMetrics, RenderedMetrics {
   readonly inFlight = { inc: ignore, dec: ignore };
   readonly requestMs = { observe: ignore };

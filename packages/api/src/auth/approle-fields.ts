@@ -27,13 +27,15 @@ import { type MethodContext, methodHandler, methodOperation, methodRoute } from 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
 
-/** A field of a role that has its own path below the role. */
+/** A field of a role that can be read and written at its own path below the role. */
 interface RoleField<Kind extends FieldKind> {
   /** Path below the role. */
   readonly path: string;
-  /** Another path of the same field below the role. */
+  /** A second path for the same field below the role. */
   readonly twin?: string;
-  /** Names of the field in a body: the first one present counts, and the response uses the first. */
+  /**
+   * Names of the field in a body. A request may use any of them; the first name that is present counts. The response uses the first name.
+   */
   readonly members: readonly [string, ...string[]];
   readonly field: Field<Kind>;
   readonly schema: JsonSchema;
@@ -76,7 +78,7 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
       const given: Readonly<Record<string, unknown>> = values;
       const value = members.map((member) => given[member]).find((one) => one !== undefined);
       if (value === undefined) throw new RequestError('invalid_request', `missing ${first}`);
-      await services.logins.approle.update(mount, nameIn(call), change(value as ValueOf<Kind>)); // converted as a field of that kind
+      await services.logins.approle.update(mount, nameIn(call), change(value as ValueOf<Kind>)); // already converted to this kind
       return writtenReply(warnings);
     },
   });
@@ -90,7 +92,10 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
       return noContentReply;
     },
   });
-  /** Returns the other path of the same field; and with it the path of the whole role, whose write could set the field. */
+  /**
+   * `atTwin` returns the other path of the same field. `inWhole` adds the path of the whole role, because a write there can set the field
+   * too.
+   */
   const atTwin: SameAs = ({ method, name }) => (twin === undefined ? [] : [`auth/${method}/role/${name}/${twin}`]);
   const inWhole: SameAs = (params) => [`auth/${params.method}/role/${params.name}`, ...atTwin(params)];
   return methodRoute(`role/:name/${path}`, {

@@ -129,7 +129,7 @@ const writeRoleId = methodHandler({
   },
 });
 
-/** Parses metadata: an object, or JSON text of one. */
+/** Parses metadata: an object, or a string that contains a JSON object. */
 function metadataOf(value: JsonValue | undefined): Readonly<Record<string, string>> {
   if (typeof value !== 'string') return textsByName('metadata', value);
   if (value === '') return {};
@@ -137,17 +137,17 @@ function metadataOf(value: JsonValue | undefined): Readonly<Record<string, strin
     return textsByName('metadata', JSON.parse(value) as JsonValue);
   } catch (error) {
     if (error instanceof RequestError) throw error;
-    throw new RequestError('invalid_field', 'Field validation failed: metadata is a JSON object of texts');
+    throw new RequestError('invalid_field', 'Field validation failed: metadata must be a JSON object with string values');
   }
 }
 
 const secretIdFields = {
   name,
-  metadata: any('Metadata of the secret ID, string values by name; shown on lookup', {
+  metadata: any('Metadata of the secret ID: an object with string values; returned on lookup', {
     shape: { type: ['object', 'string'], additionalProperties: string },
   }),
   cidr_list: texts('CIDR blocks from which the secret ID may be used'),
-  token_bound_cidrs: texts('CIDR blocks from which its tokens may be used'),
+  token_bound_cidrs: texts('CIDR blocks from which tokens created with the secret ID may be used'),
   num_uses: int('Maximum number of uses', { min: 0 }),
   ttl: duration('TTL of the secret ID'),
 } as const satisfies FieldSchema;
@@ -221,14 +221,16 @@ const secretSchema = object({
 
 type SecretName = { readonly secretId: string } | { readonly accessor: string };
 
-/** The field that names a secret ID in a body. */
+/** The two ways to identify a secret ID, by the name of the field in the body. */
 const waysToName = {
   secret_id: (given: string): SecretName => ({ secretId: given }),
   secret_id_accessor: (given: string): SecretName => ({ accessor: given }),
 };
 type Way = keyof typeof waysToName;
 
-const wayFields = (way: Way) => ({ [way]: text('Secret ID or its accessor, as the field name says', { required: true }) });
+const wayFields = (way: Way) => ({
+  [way]: text('Secret ID or its accessor, according to the name of the field', { required: true }),
+});
 
 function secretNamed(way: Way, given: string | undefined): SecretName {
   if (given === undefined || given === '') throw new RequestError('invalid_request', `missing ${way}`);

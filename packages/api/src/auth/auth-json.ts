@@ -1,7 +1,7 @@
 import type { Granted, TokenRecord } from '@transitd/access';
 import { authReply, type Reply } from '@transitd/http';
 
-/** Returns the member `auth` for a token. @param token - empty if the request named only the accessor */
+/** Returns the member `auth` for a token. @param token - token ID; empty if the request contained only the accessor */
 export function authJson(token: string, { record, ttlS }: Granted): string {
   return JSON.stringify({
     client_token: token,
@@ -21,7 +21,7 @@ export function authJson(token: string, { record, ttlS }: Granted): string {
 
 export const metaOf = ({ meta }: TokenRecord): TokenRecord['meta'] | null => (Object.keys(meta).length === 0 ? null : meta);
 
-/** Returns the reply that shows a new token, the only one that does. */
+/** Returns the reply that shows a new token. No other reply shows it. */
 export const tokenReply = (granted: Granted & { readonly token: string }, warnings: readonly string[]): Reply =>
   authReply(authJson(granted.token, granted), [...warnings, ...granted.warnings], {
     token: granted.token,

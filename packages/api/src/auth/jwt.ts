@@ -35,13 +35,13 @@ function objectOf(field: string, value: JsonValue): readonly (readonly [string, 
   return Object.entries(value);
 }
 
-/** Parses required claims: a value or a list of values, by claim. */
+/** Parses the required claims: an object with a value, or a list of values, for each claim. */
 function boundClaims(value: JsonValue | undefined): BoundClaims | undefined {
   if (value === undefined || value === null) return undefined;
   const claims = objectOf('bound_claims', value).map(([name, values]) => {
     const listed: readonly JsonValue[] = Array.isArray(values) ? values : [values];
     const scalars = listed.filter((one) => typeof one === 'string' || typeof one === 'number' || typeof one === 'boolean');
-    // An empty list would match no token, and dropping an element could match the wrong ones.
+    // An empty list would match no token, and ignoring an invalid element could match the wrong tokens.
     if (scalars.length !== listed.length || scalars.length === 0)
       throw notRead('bound_claims', 'values, or lists of them, by claim');
     return [name, scalars] as const;
@@ -57,13 +57,16 @@ function groupPolicies(value: JsonValue | undefined): Readonly<Record<string, re
 }
 
 const configFields = {
-  jwt_validation_pubkeys: any('Public keys in PEM; set exactly one of this, `jwks`, `jwks_file` and `jwks_url`', {
-    shape: { type: 'array', items: { type: 'string' } },
-  }),
+  jwt_validation_pubkeys: any(
+    'Public keys in PEM. Set exactly one of `jwt_validation_pubkeys`, `jwks`, `jwks_file` and `jwks_url`',
+    {
+      shape: { type: 'array', items: { type: 'string' } },
+    },
+  ),
   jwks: any('JSON Web Key Set, as an object or as JSON text', { shape: { type: ['object', 'string'] } }),
   jwks_file: text('Name of a key set in the configuration file of the node'),
   jwks_url: text('HTTPS URL of a key set'),
-  jwks_ca_pem: text('CA certificates in PEM that verify the server of `jwks_url`'),
+  jwks_ca_pem: text('CA certificates in PEM, to verify the server of `jwks_url`'),
   bound_issuer: text('Required `iss` claim'),
   jwt_supported_algs: texts('Accepted signature algorithms'),
   default_role: text('Role for logins that name no role'),
@@ -76,7 +79,7 @@ const configure = methodHandler({
   run: async ({ services, mount }, { values, warnings }) => {
     const { jwks, jwt_validation_pubkeys: pubkeys } = values;
     await services.logins.jwt.configure(mount, {
-      // Not split at commas: PEM contains none, and clients send a list.
+      // A string is not split at commas: PEM contains no commas, and clients send several keys as a list.
       keys: typeof pubkeys === 'string' ? [pubkeys] : textList('jwt_validation_pubkeys', pubkeys),
       jwks: jwks === undefined || typeof jwks === 'string' ? jwks : JSON.stringify(jwks),
       file: values.jwks_file,
@@ -127,11 +130,11 @@ const roleFields = {
   bound_audiences: texts('Accepted audiences: `aud` must contain one of them'),
   bound_subject: text('Required `sub` claim'),
   user_claim: text('Claim that identifies the user'),
-  bound_claims: any('Required claims: a value, or a list of accepted values, by claim', { shape: { type: 'object' } }),
+  bound_claims: any('Required claims: for each claim, a value or a list of accepted values', { shape: { type: 'object' } }),
   bound_claims_type: text('How the values of `bound_claims` are compared', { oneOf: ['string', 'glob'], default: 'string' }),
-  claim_mappings: textMap('Claims to copy into token metadata: metadata name by claim'),
+  claim_mappings: textMap('Claims to copy into the token metadata: a metadata name for each claim'),
   groups_claim: text('Claim that lists the groups of the user'),
-  group_policies: any('Additional policies by group', { shape: map(list(string)) }),
+  group_policies: any('Additional policies for each group', { shape: map(list(string)) }),
   clock_skew_leeway: duration('Tolerated clock skew'),
   ...tokenFields,
 } as const satisfies FieldSchema;

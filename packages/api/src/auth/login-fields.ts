@@ -27,11 +27,11 @@ export const tokenFields = {
   period: duration('Alias of `token_period`', { aliasOf: 'token_period' }),
   token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0 }),
   token_bound_cidrs: texts('CIDR blocks from which a token may be used'),
-  token_no_default_policy: bool('Omit the policy `default`'),
+  token_no_default_policy: bool('Do not add the policy `default`'),
   token_type: text('Token type', { oneOf: ['default', 'default-service', 'service', 'batch'] }),
 } as const satisfies FieldSchema;
 
-/** Returns the CIDR blocks without empty strings. */
+/** Returns the CIDR blocks, without empty strings. */
 export const cidrList = (cidrs: readonly string[] | undefined): readonly string[] | undefined =>
   cidrs?.filter((cidr) => cidr !== '');
 

@@ -16,11 +16,11 @@ export type AuthType = AuthMount['type'];
 
 export interface MethodContext {
   readonly services: Services;
-  /** The login method in the path. */
+  /** The auth method in the path. */
   readonly mount: StoredMount;
 }
 
-/** The operation of one login method type at a path. */
+/** The operation of one auth method type at a path. */
 export interface MethodHandler extends OperationDescription {
   answer(context: MethodContext, call: Call): Promise<Reply>;
 }
@@ -34,7 +34,7 @@ export function methodHandler<S extends FieldSchema = Record<never, never>>({
   return { ...description, answer: (context, call) => run(context, readFields(takes, call)) };
 }
 
-/** Handlers by method type: types share paths, and the type of the enabled method selects the handler. */
+/** Handlers by method type. Types share paths; the type of the method that is enabled at the path selects the handler. */
 export type ByType = Partial<Readonly<Record<AuthType, MethodHandler>>>;
 
 async function selectHandler(
@@ -49,7 +49,7 @@ async function selectHandler(
   return [handler, mount];
 }
 
-/** Makes a guarded operation of a login method. */
+/** Makes an operation of an auth method that needs a token. */
 export function methodOperation(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
@@ -86,7 +86,7 @@ export function loginOperation(byType: ByType): OpenOperation {
   };
 }
 
-/** Makes a route below a login method; `:method` is its path. */
+/** Makes a route below an auth method; `:method` is its path. */
 export const methodRoute = (path: string, operations: Route['operations']): Route => ({
   path: `auth/:method/${path}`,
   names: { name: loginName },

@@ -4,7 +4,7 @@ import { metaOf } from './auth-json.ts';
 
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 
-/** Returns the properties of a token as JSON. @param token - the token ID; empty where only the accessor may be shown */
+/** Returns the properties of a token as JSON. @param token - the token ID; empty if only the accessor may be shown */
 export function tokenJson(token: string, record: TokenRecord, nowMs: number): string {
   const { periodS, renewedMs } = record;
   return JSON.stringify({

@@ -99,16 +99,16 @@ const list = tokenRoleOperation(
   },
 );
 
-/** The `token_` names take precedence over the aliases `period` and `explicit_max_ttl`. */
+/** Fields of a write. The `token_` names take precedence over the aliases `period` and `explicit_max_ttl`. */
 const writeFields = {
   name,
-  allowed_policies: texts("Policies that tokens of this role may have, independent of the creator's policies"),
+  allowed_policies: texts('Policies that tokens of this role may have, even if the creator does not have them'),
   allowed_policies_glob: texts('Patterns of allowed policies, with `*` at either end'),
   disallowed_policies: texts('Policies that tokens of this role may not have'),
   disallowed_policies_glob: texts('Patterns of disallowed policies, with `*` at either end'),
   orphan: bool('Create tokens without a parent'),
-  renewable: bool('Tokens can be renewed', { default: true }),
-  path_suffix: text('Suffix of the `path` that the tokens show'),
+  renewable: bool('Create renewable tokens', { default: true }),
+  path_suffix: text('Suffix that is appended to the `path` property of the tokens'),
   period: duration('Alias of `token_period`', { aliasOf: 'token_period' }),
   explicit_max_ttl: duration('Alias of `token_explicit_max_ttl`', { aliasOf: 'token_explicit_max_ttl' }),
   token_period: duration('Period of periodic tokens: each renewal sets the TTL to this value'),
@@ -116,7 +116,7 @@ const writeFields = {
   token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0 }),
   token_type: text('Token type', { oneOf: ['service', 'batch', 'default-service', 'default-batch'] }),
   token_bound_cidrs: texts('CIDR blocks from which the tokens may be used'),
-  token_no_default_policy: bool('Omit the policy `default`'),
+  token_no_default_policy: bool('Do not add the policy `default`'),
 } as const satisfies FieldSchema;
 
 const description = {

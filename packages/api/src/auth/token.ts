@@ -34,11 +34,11 @@ const tokenOperation = <S extends FieldSchema = Record<never, never>>(
 
 const createFields = {
   id: text('Token ID to use; requires `sudo`'),
-  policies: texts("Policies, a subset of the creator's policies; all of these if omitted"),
-  meta: textMap('Metadata, string values by name; shown on lookup'),
+  policies: texts("Policies; must be a subset of the creator's policies. If omitted, all policies of the creator"),
+  meta: textMap('Metadata: an object with string values; returned on lookup'),
   no_parent: bool('Create a token without a parent; requires `sudo`', { default: false }),
-  no_default_policy: bool('Omit the policy `default`', { default: false }),
-  renewable: bool('The token can be renewed', { default: true }),
+  no_default_policy: bool('Do not add the policy `default`', { default: false }),
+  renewable: bool('Create a renewable token', { default: true }),
   ttl: duration('Initial TTL; 0 uses the default of the node'),
   lease: duration('Alias of `ttl`', { aliasOf: 'ttl' }),
   explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds'),
@@ -107,7 +107,7 @@ async function lookupReply({ services }: Context, name: TokenName, token: string
     : new RequestError('permission_denied', 'bad token');
 }
 
-/** Looks up the calling token. A token with limited uses is read again, since this request has just used it. */
+/** Looks up the calling token. A token with limited uses is read again, since this request has just consumed a use. */
 async function lookupSelfReply({ services, principal, token }: Context): Promise<Reply> {
   const { id, record } = principal;
   const current = record.usesLeft === 0 && record.type === 'service' ? (await services.registry.find({ id }))?.record : record;
@@ -137,7 +137,7 @@ const lookupAccessor = tokenOperation(
   (context, { values, warnings }) => lookupReply(context, requiredAccessor(values), '', warnings),
 );
 
-const increment = { increment: duration('Requested TTL from now; 0 for the TTL at creation') };
+const increment = { increment: duration('Requested TTL from now; 0 for the TTL that the token was created with') };
 
 async function renewedReply(
   { services }: Context,
@@ -191,7 +191,7 @@ const revoke = tokenOperation(
 
 const revokeOrphan = tokenOperation(
   'token-revoke-orphan',
-  { about: 'Revoke a token and keep its child tokens, which become orphans', takes: tokenField, answers: answers.noContent },
+  { about: 'Revoke a token but not its child tokens, which become orphans', takes: tokenField, answers: answers.noContent },
   async ({ services }, { values }) => {
     const found = await services.registry.revokeAlone(requiredToken(values));
     if (!found) throw new RequestError('invalid_request', 'token to revoke not found');
@@ -216,11 +216,11 @@ const accessors = tokenOperation(
   { capability: 'list', sudo: true },
 );
 
-/** Limits of one call; the node's own maintenance deletes the rest. */
+/** Limits of one call. The node's background maintenance deletes the rest. */
 const tidyPieces = 20;
 const tidyPiece = 500;
 
-/** Deletes the records of expired and revoked tokens, as the node's maintenance does periodically. */
+/** Deletes the records of expired and revoked tokens. The node's maintenance does the same periodically. */
 const tidy = tokenOperation(
   'token-tidy',
   { about: 'Delete the records of expired and revoked tokens', answers: answers.accepted },

@@ -95,7 +95,7 @@ const login = loginOperation({
   }),
 });
 
-/** Returns the path of the whole user, whose write could make the same change. */
+/** Returns the path of the whole user, because a write there can make the same change. */
 const wholeUser = ({ method, name }: Params): readonly string[] => [`auth/${method}/users/${name}`];
 
 /** Routes of users and of the login with a password. */

@@ -14,7 +14,7 @@ import {
 } from '@transitd/http';
 import { shared } from '../operation/answers.ts';
 
-/** A schema for every member: a missing one does not compile. */
+/** A schema for every member of the type. If a member has no schema, the code does not compile. */
 type MembersOf<T> = { readonly [Name in keyof T]-?: JsonSchema };
 type Optional<T> = { [Name in keyof T]-?: undefined extends T[Name] ? Name : never }[keyof T];
 
@@ -45,8 +45,8 @@ const sometimes: MembersOf<Pick<HealthReport, Optional<HealthReport>>> = {
 };
 
 const fields: FieldSchema = {
-  standbyok: bool('A standby answers with `activecode`', { default: false }),
-  perfstandbyok: bool('A performance standby answers with `activecode`', { default: false }),
+  standbyok: bool('Return `activecode` on a standby', { default: false }),
+  perfstandbyok: bool('Return `activecode` on a performance standby', { default: false }),
   ...Object.fromEntries(
     Object.entries(defaultCodes).map(([name, code]) => [
       name,
@@ -79,7 +79,7 @@ const healthOperation = (operationId: string, summary: string, content: (schema:
   'x-vault-unauthenticated': true,
 });
 
-/** The path item of `sys/health`, which the router answers before all routes. */
+/** The path item of `sys/health`. This path is not in the routes: the router answers it first. */
 export const healthPath = {
   get: healthOperation('sys-health', 'Read the health of this node', (schema) => ({
     content: { 'application/json': { schema } },

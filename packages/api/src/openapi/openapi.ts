@@ -3,9 +3,9 @@ import { type Answer, type Answers, refusals, shared, sharedSchemas } from '../o
 import type { Operation, OperationDescription, Route } from '../operation/operation.ts';
 import { healthPath } from './health-document.ts';
 
-/** A mount of an engine or a login method. */
+/** A mount of an engine or an auth method. */
 export interface Place {
-  /** Segments without slashes at the ends. */
+  /** Path without a slash at either end. */
   readonly path: string;
   readonly type: string;
 }
@@ -13,14 +13,14 @@ export interface Place {
 export interface DocumentOptions {
   readonly routes: readonly Route[];
   readonly version: string;
-  /** Engine mounts and login methods to include. */
+  /** Engine mounts and auth methods to include. */
   readonly mounts: readonly Place[];
   readonly methods: readonly Place[];
   /** Returns whether to include the built-in routes. */
   shows(place: 'sys' | 'auth/token'): boolean;
 }
 
-/** One operation at one path of the document. */
+/** One operation at one path in the document. */
 interface Placed {
   /** `/transit/keys/{name}`. */
   readonly path: string;
@@ -32,7 +32,7 @@ interface Placed {
   readonly described: OperationDescription;
 }
 
-/** A list is a GET with a query, so LIST comes after the GET whose entry it may share. */
+/** In the document a LIST is a GET with a query. LIST comes after GET, because it may share the entry of the GET. */
 const httpMethods = [
   ['GET', 'get'],
   ['LIST', 'get'],
@@ -42,7 +42,7 @@ const httpMethods = [
 
 /**
  * Returns the OpenAPI 3.1 document of the routes as JSON, built from the declarations that also parse requests. An engine route appears
- * once for each mount, a login method route once for each enabled method.
+ * once for each mount, an auth method route once for each enabled method.
  * @param next - yields to the event loop when due: with 256 mounts the document has 35 MB and takes seconds
  */
 export async function openApi(options: DocumentOptions, next: () => Promise<void> | undefined): Promise<string> {
@@ -115,7 +115,7 @@ function describedIn({ name, about, answers, takes }: Operation): OperationDescr
   return { about, answers, ...(takes && { takes }) };
 }
 
-/** Returns the paths of a route: one per mount, one per login method, or its own path. */
+/** Returns the paths of a route: one per mount, one per auth method, or its own path. */
 function placesOf(
   { path }: Route,
   { mounts, methods, shows }: Pick<DocumentOptions, 'mounts' | 'methods' | 'shows'>,
@@ -180,7 +180,7 @@ const parameter = (name: string, place: 'path' | 'query', field: Field | undefin
   return { name, in: place, required, ...(description !== undefined && { description }), schema };
 };
 
-/** Returns what a LIST adds to the GET at the same path. */
+/** Returns the members that a LIST adds to the entry of the GET at the same path. */
 const listVariant = ({ described }: Placed): object => ({
   parameters: [listParameter(false)],
   description: `With \`list=true\`: ${described.about}.`,
@@ -200,7 +200,7 @@ function requestBodyOf({ verb, params, operation, described: { takes = {} } }: P
 
 const jsonBody = (schema: JsonSchema, required: boolean): object => ({ required, content: { 'application/json': { schema } } });
 
-/** Statuses of every operation; see `description`. */
+/** Error statuses that every operation can return; see `description`. */
 const always = [400, 408, 413, 414, 429, 431, 500, 503];
 const withToken = [403, 404, 412, 504];
 

@@ -5,7 +5,7 @@ export type Answers = Readonly<Record<string, Answer>>;
 
 export interface Answer {
   readonly about: string;
-  /** Absent for no content. */
+  /** Media type; absent for a response without content. */
   readonly type?: string;
   readonly schema?: JsonSchema;
   /** Alternative form of the content. */
@@ -14,7 +14,7 @@ export interface Answer {
 
 const json = (about: string, schema: JsonSchema): Answer => ({ about, type: 'application/json', schema });
 
-/** Schemas shared by several operations, by their name in the OpenAPI document. */
+/** Schemas that several operations share, by their name in the OpenAPI document. */
 export const sharedSchemas = {
   Errors: {
     ...object({ errors: list(string) }),
@@ -31,7 +31,7 @@ export const sharedSchemas = {
     { wrapped_accessor: string },
   ),
   Auth: object({
-    client_token: { ...string, description: 'Returned once; empty if the request named only an accessor.' },
+    client_token: { ...string, description: 'The token, returned only once; empty if the request contained only an accessor.' },
     accessor: string,
     policies: list(string),
     token_policies: list(string),
@@ -101,7 +101,7 @@ export const warned: Answers = { 200: json('Success, with warnings', envelope({}
 /** Response of a write without a result. */
 export const written: Answers = { ...noContent, ...warned };
 
-/** As `warned`, with another status. */
+/** Response of an operation that was started; may contain warnings. */
 export const accepted: Answers = { 202: json('Started', envelope({})) };
 
 /** The wrapped response, in its original form. */
@@ -116,7 +116,7 @@ export const names: Answers = data(object({ keys: list(string) }));
 /** Response that is not JSON. */
 export const content = (type: string, schema: JsonSchema): Answers => ({ 200: { about: 'Success', type, schema } });
 
-/** Response in one of two forms, the second of which is not JSON. */
+/** Response in one of two forms: JSON, or another content type. */
 export const either = ({ 200: first, ...rest }: Answers, type: string, schema: JsonSchema): Answers => ({
   ...rest,
   200: { about: 'Success', ...first, other: { type, schema } },
@@ -150,7 +150,7 @@ export const refused = (status: keyof typeof refusals): Answers => ({ [status]: 
 export const refusals = {
   400: 'Invalid request, or operation on a key that does not exist',
   403: 'Permission denied: no token, an invalid token, or missing capabilities',
-  405: '`list=true` is missing',
+  405: 'Method not allowed: `list=true` is missing',
   404: 'Not found (empty list of errors), or unknown mount',
   408: 'The request body arrived too slowly',
   409: 'Not possible in the current state of the node',
@@ -160,6 +160,6 @@ export const refusals = {
   429: 'Rate limit exceeded; retry after `Retry-After` seconds',
   431: 'The request headers are too large',
   500: 'Internal error',
-  503: 'Sealed, stopping, overloaded or without an active node; nothing was changed unless the message says so',
+  503: 'Sealed, stopping, overloaded, or no active node. Nothing was changed, unless the message says otherwise',
   504: 'Outcome unknown: the write may have taken effect',
 } as const;

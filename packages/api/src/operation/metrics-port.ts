@@ -10,10 +10,10 @@ export interface RequestMetrics {
   responded(status: number): void;
 }
 
-/** The metrics of this node, rendered. */
+/** Renders the metrics of this node. */
 export interface RenderedMetrics {
-  /** Text exposition format 0.0.4. */
+  /** Returns the metrics in the Prometheus text format 0.0.4. */
   prometheus(): Promise<string>;
-  /** The JSON form of `sys/metrics`. */
+  /** Returns the metrics in the JSON form of `sys/metrics`. */
   json(now: Date): Promise<object>;
 }

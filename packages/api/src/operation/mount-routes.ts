@@ -17,11 +17,14 @@ interface Pattern {
   readonly parts: readonly { readonly text: string; readonly isParam: boolean }[];
 }
 
-/** Finds the most frequent routes without Express: each route below a mount begins with a word that few others share. */
+/**
+ * Finds routes below a mount without Express, since they are the most frequent ones. Each begins with a word that few other routes share,
+ * so few patterns have to be compared.
+ */
 export class MountRoutes {
   readonly #byWord = new Map<string, Pattern[]>();
 
-  /** @param routes - below a mount; the first match wins */
+  /** @param routes - routes below a mount; the first match wins */
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
       const [word = '', ...rest] = route.path.slice(belowMount.length).split('/');

@@ -13,7 +13,7 @@ import type { Node, Services } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import type { Answers } from './answers.ts';
 
-/** Names of path parameters; a test compares them with the routes. */
+/** Names of all path parameters. A test compares them with the routes. */
 export const paramNames = [
   ...(['mount', 'name', 'method', 'role', 'id', 'device', 'path', 'type', 'version', 'key_type'] as const),
   ...(['destination', 'source', 'urlalgorithm', 'urlbytes', 'url_mac_length'] as const),
@@ -39,7 +39,7 @@ export interface Call {
   readonly query: Query;
   /** Members of the body, or of the query for GET and LIST. */
   readonly body: Body;
-  /** Body as a stream, if the operation has `streamsBody` and the request has a body; `body` is empty then. */
+  /** Body as a stream, if the operation has `streamsBody` and the request has a body. In that case `body` is empty. */
   readonly bodyStream?: AsyncIterable<Uint8Array> | undefined;
   /** IP address of the client. */
   readonly address: string;
@@ -48,16 +48,16 @@ export interface Call {
 }
 
 /**
- * Which node may answer. `here`: this node in any state. `replica`: any node whose state is fresh enough. `leader`: only the active
- * node, to which all others forward the request.
+ * Which node may answer. `here`: this node, in any state. `replica`: any node whose state is fresh enough. `leader`: only the active node;
+ * all other nodes forward the request to it.
  */
 export type Where = 'here' | 'replica' | 'leader';
 
-/** Declaration of an operation for readers and for validation; the source of `sys/internal/specs/openapi`. */
+/** Declaration of an operation, for its documentation and for validation. `sys/internal/specs/openapi` is made from these declarations. */
 export interface OperationDescription<S extends FieldSchema = FieldSchema> {
   /** Summary: an imperative sentence without a period. */
   readonly about: string;
-  /** Fields that it reads from the body (from the query for GET and LIST) and from the path; absent for none. */
+  /** Fields that the operation reads from the path and from the body (for GET and LIST: from the query). Absent if it reads no fields. */
   readonly takes?: S;
   readonly answers: Answers;
 }
@@ -71,7 +71,7 @@ export function readFields<S extends FieldSchema>(takes: S, { body, ...call }: C
   return { ...call, ...fields(takes, body, Object.fromEntries(inPath)) };
 }
 
-/** The parts of the node that an operation can use, besides its call. */
+/** The parts of the node that an operation can use, in addition to its call. */
 export interface Context {
   readonly node: Node;
   readonly services: Services;
@@ -80,11 +80,11 @@ export interface Context {
 }
 
 interface Common extends Partial<OperationDescription> {
-  /** The declaration by login method type, for paths that several types share. */
+  /** Declarations by auth method type, for paths that several types share. */
   readonly byType?: Readonly<Record<string, OperationDescription>>;
   /** Schema of a body that the operation reads itself, instead of fields. */
   readonly body?: JsonSchema;
-  /** Label in metrics: a constant, never a name from the request. */
+  /** Label in metrics. Always a constant, never a name from the request. */
   readonly name: string;
   /** Default: `here` for open operations, `replica` for GET and LIST, `leader` otherwise. */
   readonly where?: Where;
@@ -93,11 +93,11 @@ interface Common extends Partial<OperationDescription> {
 /** An operation that needs no token and answers in any state of the node. */
 export interface OpenOperation extends Common {
   readonly access: 'open';
-  /** Not audited: probes, and requests made before any token exists. */
+  /** The request is not audited. For probes, and for requests that are made before any token exists. */
   readonly unaudited?: true;
   /** The response is a secret and may be wrapped. */
   readonly wraps?: true;
-  /** @param token - the token header, not authenticated */
+  /** @param token - token in the header; it has not been checked */
   run(node: Node, call: Call, token: string | undefined): Reply | Promise<Reply>;
 }
 
@@ -105,8 +105,8 @@ export interface OpenOperation extends Common {
 export interface GuardedOperation extends Common {
   readonly access: 'token';
   /**
-   * Required capability. Default: the capability of the verb; for POST, `create` or `update`, and the operation itself decides which of
-   * the two it needs, depending on whether the object exists.
+   * Required capability. Default: the capability of the verb. For POST the default is `create` or `update`: the operation itself decides
+   * which of the two it needs, depending on whether the object exists.
    */
   readonly capability?: Capability;
   /** Any valid token is enough; policies are not checked. */
@@ -114,24 +114,27 @@ export interface GuardedOperation extends Common {
   /** Requires `sudo` in addition to the capability. */
   readonly sudo?: boolean;
   /**
-   * The change only adds rights or keys. Absent: it may revoke some, so the response waits until no node serves the old state
+   * The change only adds rights or keys. If absent, the change may revoke some, so the response waits until no node serves the old state
    * (decision 50).
    */
   readonly adds?: true;
   /**
-   * Returns other paths of the same operation, from the canonical parameters of this one. An explicit denial of any of them
-   * refuses the request (decision 13). Each ends with the name.
+   * Returns other paths of the same operation, made from the canonical parameters of this path. If a policy explicitly denies one of them,
+   * the request is refused (decision 13). Each of the paths ends with the name.
    */
   sameAs?(params: Params): readonly string[];
   /** The body is not JSON and may be large. */
   readonly streamsBody?: true;
-  /** It may take minutes. */
+  /** The operation may take minutes. */
   readonly isSlow?: true;
-  /** It may end the leadership of the node that runs it; that node still answers, or the next leader runs it. The body is small. */
+  /**
+   * The operation may end the leadership of the node that runs it. In that case the node still answers, or the next leader runs the
+   * operation again. The body must be small.
+   */
   readonly endsLeadership?: true;
-  /** It may write although any replica may start it; a replica then forwards it. */
+  /** Any replica may start the operation. If it has to write, the replica forwards it to the active node. */
   readonly mayWrite?: true;
-  /** Response of a sealed node, if it differs from the usual refusal. */
+  /** Response of a sealed node; absent for the usual refusal. */
   readonly whenSealed?: Reply;
   run(context: Context, call: Call): Reply | Promise<Reply>;
 }
@@ -168,11 +171,11 @@ export const none = <S extends FieldSchema>(): S => ({}) as S;
 /** A path below `/v1/` and its operations by verb. `:name` matches one segment. */
 export interface Route {
   readonly path: string;
-  /** Returns whether the path accepts these parameters; otherwise it is an unsupported path. */
+  /** Returns whether the path accepts these parameters. If not, the request is refused as an unsupported path. */
   readonly accepts?: (params: Params) => boolean;
   /**
-   * Functions that return the canonical form of a parameter, for parameters that have one (case-insensitive names). A request is
-   * authorized on both forms of its path; quotas, audit and the operation see the canonical form.
+   * Functions that return the canonical form of a parameter, for parameters that have a canonical form (case-insensitive names). A request
+   * is authorized on both forms of its path. Quotas, audit and the operation see only the canonical form.
    */
   readonly names?: Readonly<Partial<Record<ParamName, (written: string) => string>>>;
   readonly operations: Partial<Readonly<Record<Verb, Operation>>>;

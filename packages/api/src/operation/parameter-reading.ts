@@ -6,7 +6,10 @@ type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner'>>;
 
 const readings = new WeakMap<Operation, Reading>();
 
-/** Returns how an operation reads the members of this request, derived from its fields; parameter rules of policies need it. */
+/**
+ * Returns how an operation reads the members of this request, derived from its declared fields. Parameter rules of policies compare values
+ * in the same way.
+ */
 export function readingOf(operation: Operation, { params }: Pick<Call, 'params'>): ParameterReading {
   const known = readings.get(operation) ?? declared(operation);
   readings.set(operation, known);

@@ -4,7 +4,7 @@ import { isDeniedElsewhere } from './rights.ts';
 
 /**
  * Returns the path with each parameter in its canonical form; `path` itself if the route declares no canonical forms.
- * @param segments - of `path`, as many as the route has
+ * @param segments - segments of `path`; as many as the route has
  */
 export function canonicalPath({ path: pattern, names }: Route, path: string, segments: readonly string[]): string {
   if (names === undefined) return path;
@@ -44,7 +44,7 @@ export function canonicalParams({ names }: Route, params: Params): Params {
   );
 }
 
-/** Looks up paths named by policies, quotas and capability checks, without a request. */
+/** Looks up the forms of paths without a request: paths in policies, quotas and capability checks. */
 export class PathForms {
   readonly #routes: () => readonly Route[];
   /** Routes whose paths have more than one form; built on first use. */
@@ -54,15 +54,15 @@ export class PathForms {
     this.#routes = routes;
   }
 
-  /** Returns the canonical form of `path`, by which it is authorized and counted; a trailing slash is kept. */
+  /** Returns the canonical form of `path`, which is used for authorization and quotas. A trailing slash is kept. */
   canonical(path: string): string {
     const found = this.#find(path);
     return found === undefined ? path : canonicalPath(found.route, path, found.segments);
   }
 
   /**
-   * Returns the principal's capabilities on a path, decided as for a request: in every form of the path. Sorted; or only `root`, or only
-   * `deny`.
+   * Returns the principal's capabilities on a path. As for a request, they are decided on every form of the path. The result is sorted; it
+   * can also be only `root` or only `deny`.
    * @param requested - path below `/v1/`; leading slashes are ignored
    */
   capabilities(principal: Principal, requested: string): readonly string[] {

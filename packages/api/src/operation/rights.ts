@@ -15,8 +15,8 @@ import { readingOf } from './parameter-reading.ts';
 const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
 
 /**
- * Returns whether the caller's policies allow the call with these members. Both the path as written and its canonical form must be
- * allowed, so that neither a grant nor a denial depends on the spelling of a name; and no equivalent path may be denied.
+ * Returns whether the caller's policies allow the call with these members. Both the path as written and its canonical form must be allowed,
+ * so that neither a grant nor a denial depends on the spelling of a name. In addition, no equivalent path may be denied.
  * @param nameAt - index of the segment that is a case-insensitive name, if any
  */
 export function mayRun(
@@ -47,7 +47,7 @@ async function itemsAllowed(
   return true;
 }
 
-/** Returns whether an equivalent path is denied; each of them ends with the name. */
+/** Returns whether an equivalent path is denied. Each equivalent path ends with the name. */
 export const isDeniedElsewhere = (principal: Principal, { sameAs }: GuardedOperation, params: Call['params']): boolean =>
   sameAs?.(params).some((path) => isDenied(principal, path) || isNameDenied(principal, path, path.split('/').length - 1)) ===
   true;
@@ -66,8 +66,8 @@ function grants(
 }
 
 /**
- * Limits a list to the page size that the caller's policies allow; returns other calls unchanged. Undefined if the call asks for more,
- * or if the operation does not support `limit`.
+ * Limits a list to the page size that the caller's policies allow. Returns other calls unchanged. Returns undefined if the call asks for a
+ * larger page, or if the policies limit the page size and the operation does not support `limit`.
  */
 export function withinPage(principal: Principal, { takes }: GuardedOperation, call: Call): Call | undefined {
   if (call.verb !== 'LIST') return call;

@@ -11,7 +11,10 @@ import { isRefusal } from './refusals.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
 import { requestSchema } from './request-schema.ts';
 
-/** Begins the pair of audit entries of a request; undefined if it is not audited. An unsealed node audits almost all requests. */
+/**
+ * Begins the pair of audit entries of a request. Returns undefined if the request is not audited. An unsealed node audits almost all
+ * requests.
+ */
 export function exchangeOf(
   req: IncomingMessage,
   { operation, verb, canonical }: RouteMatch,
@@ -36,10 +39,10 @@ export function exchangeOf(
 }
 
 /**
- * Records an outcome: no response of this node is sent before both audit entries are written. A forwarded request is recorded on the active
- * node.
+ * Records an outcome, so that this node sends no response before both audit entries are written. A forwarded request is recorded on the
+ * active node.
  * @param failure - makes the reply to an error
- * @returns the outcome with the id of its entries; Refused with `audit_failed` if they cannot be written
+ * @returns the outcome with the id of its audit entries; Refused with `audit_failed` if the entries cannot be written
  */
 export async function recorded(
   outcome: Outcome,
@@ -60,7 +63,7 @@ export async function recorded(
   }
 }
 
-/** Returns the reply to record; undefined if this node has decided nothing. */
+/** Returns the reply to record; undefined if this node did not decide the request. */
 function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (error: unknown) => Reply): Reply | undefined {
   if (outcome instanceof Replied) return outcome.reply;
   const { begun } = exchange;
@@ -72,7 +75,7 @@ function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (error: un
 
 export const isAuditFailure = (error: unknown): boolean => error instanceof RequestError && error.code === 'audit_failed';
 
-/** Returns whether a refusal means that this node did not decide the request, or did not look at it. */
+/** Returns whether a refusal means that this node did not decide the request, or did not even begin to process it. */
 const isUndecided = (error: unknown): boolean =>
   isRefusal(error) &&
   ['index_not_reached', 'leader_changed', 'not_leader', 'overloaded', 'rate_limited', 'sealed', 'stopped'].includes(error.code);

@@ -1,7 +1,7 @@
 import type { AuditedMount } from '@transitd/audit';
 import type { Services } from '@transitd/node';
 
-/** Returns the mount of a path as audit entries name it; empty names if nothing is mounted. @throws AccessError, StoreError */
+/** Returns the mount of a path as audit entries name it; with empty names if nothing is mounted there. @throws AccessError, StoreError */
 export async function auditedMount({ mounts, logins }: Pick<Services, 'mounts' | 'logins'>, path: string): Promise<AuditedMount> {
   const [first = '', second = ''] = path.split('/', 2);
   if (first === 'sys') return { point: 'sys/', type: 'system' };

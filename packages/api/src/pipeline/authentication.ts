@@ -17,7 +17,8 @@ export class Authentication {
   }
 
   /**
-   * Returns the request with its caller, or its outcome: on a sealed node, without a valid token, or if the active node has to answer.
+   * Returns the request with its caller. Returns an outcome instead on a sealed node, without a valid token, or if the active node has to
+   * answer.
    * @throws RequestError, StoreError, RateLimited
    */
   async authenticate(request: RoutedRequest<GuardedOperation>): Promise<AuthenticatedRequest | Outcome> {
@@ -25,21 +26,21 @@ export class Authentication {
     const { node } = this.#options;
     const { services } = node;
     if (services === undefined) {
-      // An unsealed node that is still loading its services is not sealed, and must not report that it is.
+      // An unsealed node that is still loading its services must not report that it is sealed.
       if (operation.whenSealed !== undefined && node.sealStatus.sealed) return new Replied(operation.whenSealed);
       throw unavailable(node);
     }
     const wrapTtlS = wrapTtlOf(req.headers);
-    if (wrapTtlS > 0 && operation.isSlow) throw new RequestError('invalid_request', 'this answer cannot be wrapped');
+    if (wrapTtlS > 0 && operation.isSlow) throw new RequestError('invalid_request', 'this response cannot be wrapped');
     const where = wrapTtlS > 0 ? 'leader' : whereOf(operation, verb); // a wrapped response is stored in the log
     const token = tokenOf(req.headers);
     const { epoch } = services.tokens;
     const found = token === undefined ? undefined : services.tokens.authenticate(token);
     let principal = found instanceof Promise ? await found : found;
-    // A token used outside its bound CIDR blocks counts as missing.
+    // A token that is used outside its bound CIDR blocks counts as missing.
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
     services.quotas.admitToken(canonical, principal?.id, address);
-    // A request without a token waits for nothing and is not forwarded.
+    // A request without a token does not wait for an index and is not forwarded.
     const source: ReadSource =
       token === undefined ? 'here' : await readSource(req.headers, where, this.#options, { waits: principal !== undefined });
     if (source === 'reader') exchange?.defer();
@@ -53,7 +54,7 @@ export class Authentication {
     return { ...request, services, token, principal, epoch, source, where, wrapTtlS };
   }
 
-  /** @throws RequestError `permission_denied`, or the error in the body */
+  /** Refuses a request without a valid token, or forwards it. @throws RequestError `permission_denied`, or the error in the body */
   async #refuse(request: RoutedRequest<GuardedOperation>, source: ReadSource): Promise<ForwardToActive> {
     const { req, res, operation } = request;
     // A token that this node does not know yet may have been created a moment ago.

@@ -11,15 +11,15 @@ export interface Authorized {
 }
 
 /**
- * The stage that checks the policies. The token is looked up again if it or any policy has changed since authentication: changes made while
- * the body arrived are in force. A use of the token counts even if the policies refuse the request.
+ * The stage that checks the policies. If the token or any policy has changed since authentication, the token is looked up again, so that
+ * changes made while the body arrived take effect. A request uses up one use of the token even if the policies refuse it.
  * @throws RequestError `permission_denied`
  */
 export async function authorize(
   { services, token, principal: found, epoch, operation, nameAt }: CompleteRequest,
   call: Call,
 ): Promise<Authorized> {
-  // A removal or move of a mount while the body arrived is in force.
+  // If a mount was removed or moved while the body arrived, the change takes effect.
   if (services.mounts.changing !== undefined) await services.mounts.changing;
   let principal: Principal | undefined = found;
   if (services.tokens.epoch !== epoch || principal.goodUntilMs <= services.tokens.nowMs)

@@ -16,7 +16,7 @@ export class RequestBodies {
     this.#options = options;
   }
 
-  /** Returns the body of an authenticated request; undefined if there is none, or if the operation reads it as a stream. */
+  /** Returns the body of an authenticated request; undefined if the request has no body, or if the operation reads it as a stream. */
   async of(
     operation: GuardedOperation,
     req: IncomingMessage,
@@ -37,14 +37,14 @@ export class RequestBodies {
     return bytes;
   }
 
-  /** Returns a body that may be needed more than once; empty if there is none. */
+  /** Returns a body that may be needed more than once; empty if the request has no body. */
   async kept(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
     return (await this.ofStranger(req, res)) ?? Buffer.alloc(0);
   }
 
   /**
-   * Returns the body of a request that will be forwarded, so that a slow caller holds no connection to the active node. Undefined if there
-   * is none, or if it may be longer than 64 KiB.
+   * Returns the body of a request that will be forwarded. It is read before forwarding, so that a slow caller does not occupy a connection
+   * to the active node. Returns undefined if the request has no body, or if the body may be longer than 64 KiB.
    */
   async ifSmall(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
     const length = req.headers['content-length'];
@@ -63,7 +63,7 @@ export function bodyOf(
 
 const emptyBody: Body = Object.freeze(Object.create(null));
 
-/** Treats a body that is too long without a token as absent. */
+/** Treats a body that exceeds the limit for requests without a token as absent; throws any other error. */
 export function ignoreTooLarge(error: unknown): undefined {
   if (!(error instanceof RequestError) || error.code !== 'body_too_large') throw error;
 }

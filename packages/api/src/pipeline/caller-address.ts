@@ -6,8 +6,8 @@ import type { PipelineOptions } from './request.ts';
 
 /**
  * Returns the client address (decision 55): the remote address or, behind a trusted proxy, the last address in `X-Forwarded-For` that is
- * not a trusted proxy. Entries before it are never believed.
- * @param trustedProxies - blocks of addresses; empty for none
+ * not a trusted proxy. Entries before that address are never trusted.
+ * @param trustedProxies - CIDR blocks; empty if no proxy is trusted
  */
 export function callerAddress({ socket, headers }: IncomingMessage, trustedProxies: readonly string[]): string {
   let address = plainAddress(socket.remoteAddress ?? '');
@@ -22,15 +22,16 @@ export function callerAddress({ socket, headers }: IncomingMessage, trustedProxi
 }
 
 /**
- * Returns the canonical text of an address, whatever form a proxy writes: with a port, in brackets, as IPv4-mapped IPv6, with zeros or
- * capitals. Limits and bound CIDR blocks would treat each form as another caller. Text that is not an address is returned unchanged.
+ * Returns the canonical form of an address. A proxy may write it with a port, in brackets, as IPv4-mapped IPv6, with leading zeros or in
+ * capitals, and without a canonical form limits and bound CIDR blocks would treat each form as a different caller. A string that is not an
+ * address is returned unchanged.
  */
 export function oneForm(written: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(written)?.[1];
   const bare = bracketed ?? /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(written)?.[1] ?? written;
   if (isIPv4(bare)) return bare;
   if (!isIPv6(bare)) return written;
-  // A zone id names an interface of the proxy.
+  // Remove the zone id: it names an interface of the proxy.
   const [address = ''] = bare.split('%');
   return plainAddress(new SocketAddress({ family: 'ipv6', address }).address);
 }

@@ -3,7 +3,7 @@ import type { Reply } from '@transitd/http';
 import { errorReply, isRefusal } from './refusals.ts';
 import type { PipelineOptions } from './request.ts';
 
-/** Returns the reply to an error. An unknown error is internal: 500, and logged without any part of the request. */
+/** Returns the reply to an error. An unknown error is internal: it is answered with 500 and logged without any part of the request. */
 export function failureReply(error: unknown, { node, log, metrics }: Pick<PipelineOptions, 'node' | 'log' | 'metrics'>): Reply {
   if (error instanceof RateLimited) {
     metrics.limited.inc();
@@ -17,7 +17,7 @@ export function failureReply(error: unknown, { node, log, metrics }: Pick<Pipeli
   return { status: 500, body: '{"errors":["internal error"]}\n' };
 }
 
-/** Adds the rate limit headers. */
+/** Returns the reply with the rate limit headers. */
 export const withAllowance = (reply: Reply, { limit, remaining, resetS }: Allowance): Reply => ({
   ...reply,
   headers: {

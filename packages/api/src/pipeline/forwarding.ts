@@ -8,13 +8,13 @@ import type { ForwardingLimits } from './limits.ts';
 import { type ForwardToActive, type Outcome, outcomeOf } from './outcome.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
 
-/** How many leadership transfers one request follows. */
+/** Maximum number of leadership transfers after which one request is tried again. */
 export const transfersMax = 3;
 
 /** Asks the node that forwarded the request to try the next leader; nothing was executed. */
 export const leadershipTransferred: Reply = {
   status: 503,
-  body: '{"errors":["the leadership was transferred"]}\n',
+  body: '{"errors":["leadership was transferred to another node"]}\n',
   headers: { [leadershipTransferredHeader]: '1' },
 };
 
@@ -27,8 +27,8 @@ export class Forwarding {
   }
 
   /**
-   * Returns the status of the active node's reply, or the outcome if there is none. Unauthenticated requests and streamed bodies are
-   * limited to a part of the connections to the active node.
+   * Returns the status of the active node's reply, or the outcome if there is none. Unauthenticated requests and streamed bodies may use
+   * only a part of the connections to the active node.
    */
   async forward(
     req: IncomingMessage,
@@ -62,7 +62,7 @@ export class Forwarding {
   }
 }
 
-/** Returns the limit for a forwarded request; none for an authenticated request without a streamed body. */
+/** Returns the limit for a forwarded request; undefined for an authenticated request without a streamed body. */
 function limitOf(
   { strangers, strangersStreams, streams: knownStreams }: ForwardingLimits,
   { streams, isKnown }: { readonly streams: boolean; readonly isKnown: boolean },

@@ -3,15 +3,15 @@ import { healthAnswer, healthResponseText, parseHealthQuery } from '@transitd/he
 import { errorsBody, namesNamespace, type Reply, type RequestPath } from '@transitd/http';
 import type { Node } from '@transitd/node';
 
-/** Returns whether a request may skip the queue for event-loop turns: health, as probes spell it. Other spellings wait. */
+/** Returns whether a request may skip the queue for event-loop turns. Only `sys/health` may, and only in the spelling that probes use. */
 export const isProbe = ({ url = '' }: IncomingMessage): boolean => url === '/v1/sys/health' || url.startsWith('/v1/sys/health?');
 
-/** Returns whether the path is `sys/health`. With a trailing slash it is an unknown path. */
+/** Returns whether the path is `sys/health`. With a trailing slash, the path is unknown. */
 export const asksHealth = ({ path, trailingSlash }: RequestPath): boolean => path === 'sys/health' && !trailingSlash;
 
 /** Answers health probes from memory, before authentication, body and limits, so that load balancers get an answer under any load. */
 export function healthReply(node: Node, { method, headers }: IncomingMessage, { query }: RequestPath): Reply {
-  // A refused HEAD has no body and so no content type, not even that of the GET.
+  // A refused HEAD has no body, so it has no content type either, not even that of the GET.
   const refused = (status: number, errors: readonly string[]): Reply =>
     method === 'HEAD' ? { status } : { status, body: errorsBody(errors) };
   if (method !== 'GET' && method !== 'HEAD') return refused(405, []);

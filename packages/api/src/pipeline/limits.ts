@@ -2,13 +2,13 @@ import { BodyMemory, WorkLimit } from '@transitd/http';
 import type { GuardedOperation, OpenOperation, Where } from '../operation/operation.ts';
 
 export interface LimitsConfig {
-  /** Concurrent requests that any replica may answer: cryptography, reads, lists. */
+  /** Maximum number of concurrent requests that any replica may answer: cryptography, reads, lists. */
   readonly reads: number;
-  /** Concurrent requests that only the active node answers. */
+  /** Maximum number of concurrent requests that only the active node answers. */
   readonly changes: number;
-  /** Concurrent requests that need no token: logins, unwrapping, root token generation. */
+  /** Maximum number of concurrent requests that need no token: logins, unwrapping, root token generation. */
   readonly logins: number;
-  /** Queued requests for each of these. */
+  /** Maximum number of queued requests for each of the three limits above. */
   readonly waiting: number;
   /** Memory for request bodies, in bytes. */
   readonly body_memory: number;
@@ -16,9 +16,9 @@ export interface LimitsConfig {
 
 /**
  * In-flight limits of one node, over all its listeners; a forwarded request counts on the node that executes it. Requests without a token
- * have a limit of their own, shared fairly between addresses: they cannot starve changes or cryptography, and one address cannot starve
- * another. An operator must be able to inspect and stop an overloaded node, so some requests are not counted: operations that any node
- * answers in any state (`here`), the step-down, and, on another port, metrics and health.
+ * have their own limit, shared fairly between addresses. So they cannot starve changes or cryptography, and one address cannot starve
+ * another. Some requests are not counted, because an operator must be able to inspect and stop an overloaded node: operations that any node
+ * answers in any state (`here`), the step-down, and the metrics and health on their separate port.
  */
 export class Limits {
   readonly reads: WorkLimit;
@@ -35,7 +35,10 @@ export class Limits {
     this.forwarding = newForwardingLimits();
   }
 
-  /** Returns the limit that a request counts against; undefined for none. Operations that take minutes have their own limit. */
+  /**
+   * Returns the limit that a request counts against; undefined for an unlimited request, and for operations that take minutes, which have
+   * their own limit.
+   */
   workOf(operation: GuardedOperation | OpenOperation, where: Where): WorkLimit | undefined {
     if (where === 'here' || 'isSlow' in operation || 'endsLeadership' in operation || 'unaudited' in operation) return undefined;
     if (operation.access === 'open') return this.logins;
@@ -44,15 +47,15 @@ export class Limits {
 }
 
 /**
- * Limits of concurrently forwarded requests, out of the 128 connections of a standby to the active node. The remaining connections serve
- * authenticated requests whose body is already read, or that have none.
+ * Limits on concurrently forwarded requests. A standby has 128 connections to the active node. The connections that these limits leave free
+ * serve authenticated requests without a body, or whose body is already read.
  */
 export interface ForwardingLimits {
-  /** Unauthenticated requests whose bodies are read; fair by address. */
+  /** Unauthenticated requests whose bodies are already read; shared fairly between addresses. */
   readonly strangers: WorkLimit;
-  /** Unauthenticated requests whose bodies are too long to read before authentication; fair by address. */
+  /** Unauthenticated requests whose bodies are too long to read before authentication; shared fairly between addresses. */
   readonly strangersStreams: WorkLimit;
-  /** Authenticated requests whose bodies are streamed; fair by token. */
+  /** Authenticated requests whose bodies are streamed; shared fairly between tokens. */
   readonly streams: WorkLimit;
 }
 

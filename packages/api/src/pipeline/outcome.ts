@@ -2,10 +2,10 @@ import { LeadershipTransferred } from '@transitd/cluster';
 import type { Reply } from '@transitd/http';
 import type { Term } from '@transitd/raft-core';
 
-/** How a request ends on this node. A stage that returns anything else passes the request to the next stage. */
+/** How a request ends on this node. A stage returns an outcome to end the request, or any other value to pass it to the next stage. */
 export type Outcome = Replied | Refused | ForwardToActive | Transferred;
 
-/** The kind keeps the type closed: a bare reply is not an outcome. */
+/** The kind makes TypeScript tell outcomes from other types: a bare reply is not an outcome. */
 abstract class RequestEnd {
   abstract readonly kind: 'replied' | 'refused' | 'forward' | 'transferred';
 }
@@ -34,7 +34,7 @@ export class Refused extends RequestEnd {
 /** The active node has to answer. */
 export class ForwardToActive extends RequestEnd {
   readonly kind = 'forward';
-  /** Undefined if it has not been read. */
+  /** Undefined if the body has not been read. */
   readonly body: Buffer | undefined;
   /** ID of the caller's token; undefined if this node could not authenticate it. */
   readonly tokenId: string | undefined;
@@ -45,10 +45,10 @@ export class ForwardToActive extends RequestEnd {
   }
 }
 
-/** This node has given up leadership for the request and done nothing else: the next leader has to answer. */
+/** The request made this node give up leadership. Nothing else was done, so the next leader has to answer. */
 export class Transferred extends RequestEnd {
   readonly kind = 'transferred';
-  /** The term that ended. */
+  /** The term in which this node was the leader. */
   readonly term: Term;
   constructor(term: Term) {
     super();
@@ -56,6 +56,6 @@ export class Transferred extends RequestEnd {
   }
 }
 
-/** Returns the outcome of a stage that threw. */
+/** Returns the outcome for an error that a stage threw. */
 export const outcomeOf = (error: unknown): Transferred | Refused =>
   error instanceof LeadershipTransferred ? new Transferred(error.term) : new Refused(error);

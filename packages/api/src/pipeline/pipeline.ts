@@ -19,11 +19,11 @@ import { isRefusal } from './refusals.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
 import { wrapped } from './response-wrapping.ts';
 
-/** How long a slow operation may send nothing, in milliseconds. */
+/** How long the connection of a slow operation may be idle, in milliseconds. */
 const slowMsMax = 30 * 60_000;
 
 /**
- * Answers requests whose route is known. The stages, in the order that the specification gives:
+ * Answers requests whose route is known. The stages run in the order that the specification requires:
  *
  *     admit → authenticate → read body → wait for a place → authorize → execute → respond → record → send
  *
@@ -58,7 +58,10 @@ export class Pipeline {
     limits?.bodies.answered(res);
   }
 
-  /** Returns the reply, or the status that the active node has sent. A request whose leader resigned meanwhile is decided again. */
+  /**
+   * Returns the reply, or the status of a response that the active node has already sent. If leadership was transferred while the request
+   * ran, the request is decided again.
+   */
   async #answer(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<Reply | number> {
     const { node, forwarded } = this.#options;
     for (let transfers = 0; ; transfers++) {
@@ -68,7 +71,7 @@ export class Pipeline {
       if (outcome instanceof Replied) return outcome.reply;
       if (outcome instanceof Refused) return this.#failure(outcome.error);
       if (!(outcome instanceof Transferred)) throw new InvariantViolation(`a forward ended as ${outcome.kind}`);
-      if (forwarded === true) return leadershipTransferred; // the node that took the request asks the next leader
+      if (forwarded === true) return leadershipTransferred; // the node that forwarded the request tries the next leader
       const isLed = transfers < transfersMax && (await node.eligibility.hasActiveNodeAfter(outcome.term));
       if (!isLed) return this.#failure(notLed());
     }
@@ -111,7 +114,7 @@ export class Pipeline {
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const complete: CompleteRequest = { ...known, bytes };
     return this.#inPlace(complete, complete.where, async () => {
-      // The body may have taken long: revocations on other nodes in the meantime must count here too.
+      // The body may have taken long to arrive. Revocations that other nodes have made since must count here too.
       if (!(await isStill(complete.source, this.#options.node.eligibility))) return this.#noLongerHere(complete);
       return this.#respond(complete, await this.#execute(complete));
     });
@@ -135,7 +138,10 @@ export class Pipeline {
     }
   }
 
-  /** Responds: a standby only with a success while it is fresh; the active node to a change once it is in force on every node. */
+  /**
+   * The stage before the response is recorded. A standby responds only with a success, and only while its state is fresh. The active node
+   * responds to a change once the change is in force on every node.
+   */
   async #respond(request: CompleteRequest, outcome: Outcome): Promise<Outcome> {
     const { operation, source, where } = request;
     if (source === 'reader') return this.#respondAsStandby(request, outcome);
@@ -148,8 +154,8 @@ export class Pipeline {
   }
 
   /**
-   * A standby answers with a success if it is still fresh when the response is ready. It forwards what it would refuse to the active node,
-   * which may already know a key or a capability that was added a moment ago.
+   * A standby answers with a success if its state is still fresh when the response is ready. It forwards a request that it would refuse to
+   * the active node, which may already know a key or a capability that was added a moment ago.
    */
   async #respondAsStandby({ bytes, principal, exchange }: CompleteRequest, outcome: Outcome): Promise<Outcome> {
     const { node } = this.#options;
@@ -157,19 +163,19 @@ export class Pipeline {
     if (outcome instanceof Transferred) return outcome;
     if (outcome instanceof Refused) {
       const { error } = outcome;
-      // A node that has become the leader meanwhile may have proposed a change, which must not be executed again elsewhere.
+      // If this node has become the leader meanwhile, it may have proposed a change. The change must not be executed again on another node.
       if (isAuditFailure(error) || !isRefusal(error) || error.code === 'outcome_unknown') return outcome;
     }
     if (outcome instanceof Replied && outcome.reply.status < 400 && isFresh()) {
       if (exchange === undefined) return outcome;
       const reply = await exchange.end(outcome.reply, { isDone: node.active });
-      if (isFresh()) return new Replied(reply); // writing the audit entries took time
+      if (isFresh()) return new Replied(reply); // checked again, because writing the audit entries took time
     }
     return new ForwardToActive(bytes ?? nothing, principal.id);
   }
 
   #noLongerHere({ operation, bytes, principal }: CompleteRequest): Outcome {
-    if (this.#options.forwarded === true) throw new StoreError('not_leader', 'this node is not the active one any more');
+    if (this.#options.forwarded === true) throw new StoreError('not_leader', 'this node is no longer the active one');
     return new ForwardToActive(operation.streamsBody ? undefined : (bytes ?? nothing), principal.id);
   }
 
@@ -182,11 +188,11 @@ export class Pipeline {
     exchange?.setWrapTtl(wrapTtlS);
     // Reads of open operations return no secrets, so wrapping is only refused for POST.
     if (wrapTtlS > 0 && operation.wraps !== true && verb === 'POST')
-      throw new RequestError('invalid_request', 'this answer cannot be wrapped');
+      throw new RequestError('invalid_request', 'this response cannot be wrapped');
     if (operation.wraps === true && services === undefined) throw unavailable(node);
     const where = whereOf(operation, verb);
     services?.quotas.admitToken(canonical, undefined, address);
-    // Read before forwarding: an unfinished body would hold a connection to the active node.
+    // The body is read before forwarding: an unfinished body would occupy a connection to the active node.
     const bytes = await this.#bodies.ofStranger(req, res);
     if (where !== 'here' && (await readSource(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
     if (operation.wraps === true) services?.wrapping.checkTtl(wrapTtlS);
@@ -195,7 +201,8 @@ export class Pipeline {
       const token = tokenOf(req.headers);
       exchange?.setCaller(token);
       await exchange?.begin(body);
-      // A request that began while the node was sealed is not audited; and the state may have changed while the body was read.
+      // The state of the node may have changed while the body was read. A request that began while the node was sealed would not be
+      // audited.
       if (where !== 'here' && node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
       const call = { verb, path: canonical, written: path.path, params, query: path.query, body, address };
       const reply = await operation.run(node, call, token);
@@ -204,7 +211,7 @@ export class Pipeline {
     });
   }
 
-  /** Runs `work` within the in-flight limit. The request is complete by now, so a slow caller holds no place. */
+  /** Runs `work` within the in-flight limit. The body is complete by now, so a slow caller occupies no place. */
   async #inPlace(
     { res, operation, address }: Pick<RoutedRequest, 'res' | 'operation' | 'address'>,
     where: Where,
@@ -233,4 +240,4 @@ const nothing = Buffer.alloc(0);
 const isOpen = (request: RoutedRequest): request is RoutedRequest<OpenOperation> => request.operation.access === 'open';
 
 const notLed = (): StoreError =>
-  new StoreError('not_leader', 'the leadership was transferred, and nothing else was done: no active node answers');
+  new StoreError('not_leader', 'leadership was transferred and nothing else was done, but no active node answers');

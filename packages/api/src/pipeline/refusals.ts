@@ -7,7 +7,10 @@ import { TransitError } from '@transitd/transit-engine';
 
 export type Refusal = AccessError | BarrierError | JoinError | RequestError | StoreError | TransitError;
 
-/** Maps each code to a status; a code without a row does not compile. Client errors are 400 unless HTTP has a more specific status. */
+/**
+ * Maps each error code to a status. If a code is missing here, the code does not compile. Client errors are 400 unless HTTP has a more
+ * specific status.
+ */
 export const answers: Readonly<Record<Refusal['code'], Answer>> = {
   ...clusterRefusalAnswers,
   bad_token: refused(403),
@@ -17,7 +20,7 @@ export const answers: Readonly<Record<Refusal['code'], Answer>> = {
   invalid_ciphertext: refused(400),
   invalid_policy: refused(400),
   invalid_token: refused(400),
-  key_not_found: refused(400), // an operation on a missing key; reading one is not_found
+  key_not_found: refused(400), // an operation on a missing key; reading a missing key is not_found
   key_version_unavailable: refused(400),
   keys_unavailable: refusedForNow(503),
   locked_out: refused(403),
@@ -29,7 +32,7 @@ export const answers: Readonly<Record<Refusal['code'], Answer>> = {
   too_many_rules: refused(403),
 };
 
-/** Returns whether an error is an expected refusal. Anything else is an internal error and must not be reported as a client error. */
+/** Returns whether an error is an expected refusal. Any other error is internal and must not be reported as a client error. */
 export const isRefusal = (error: unknown): error is Refusal =>
   isClusterRefusal(error) || error instanceof TransitError || error instanceof AccessError;
 

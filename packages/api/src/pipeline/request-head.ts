@@ -6,18 +6,21 @@ const verbs: Readonly<Record<string, Verb>> = { GET: 'GET', POST: 'POST', PUT: '
 /** Refuses heads that a proxy could read differently (RFC 9112 §3, §3.2). @throws RequestError `invalid_request` */
 export function checkHead({ rawHeaders, httpVersion }: IncomingMessage): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
-    throw new RequestError('invalid_request', 'a request names its version, HTTP/1.1');
+    throw new RequestError('invalid_request', 'unsupported HTTP version: use HTTP/1.1');
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i];
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
   }
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
-    throw new RequestError('invalid_request', 'a request of HTTP/1.1 has one Host');
+    throw new RequestError('invalid_request', 'the request must have exactly one Host header');
   }
 }
 
-/** Returns the verb, or undefined if no operation has it. @throws RequestError for a `list` that is not a boolean, and for other PATCHes */
+/**
+ * Returns the verb, or undefined if no operation has it.
+ * @throws RequestError for a `list` that is not a boolean, and for a PATCH whose content type is not a merge patch
+ */
 export function verbOf({ method = '', headers }: IncomingMessage, { query }: RequestPath): Verb | undefined {
   const verb = verbs[method];
   if (method === 'PATCH' && !/^\s*application\/merge-patch\+json\s*(?:;|$)/i.test(headers['content-type'] ?? ''))

@@ -3,7 +3,7 @@ import type { Operation } from '../operation/operation.ts';
 
 const schemas = new WeakMap<Operation, JsonSchema>();
 
-/** Returns the schema of all members that an operation declares, for all login method types. */
+/** Returns the schema of all members that an operation declares, for all auth method types. */
 export function requestSchema(operation: Operation): JsonSchema {
   const known = schemas.get(operation);
   if (known !== undefined) return known;

@@ -18,7 +18,7 @@ export interface PipelineOptions {
   readonly limits?: Limits | undefined;
   /** Absent if requests are not audited. */
   readonly audit?: AuditDevices | undefined;
-  /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
+  /** CIDR blocks of the proxies whose `X-Forwarded-For` header is trusted. */
   readonly trustedProxies?: readonly string[];
   /** Requests on this listener were forwarded by another node and are never forwarded again. */
   readonly forwarded?: true;
@@ -31,11 +31,11 @@ export interface RouteMatch {
   readonly canonical: string;
   /** Index of the segment that is a case-insensitive name; absent if the route has none. */
   readonly nameAt?: number | undefined;
-  /** As in the request line. */
+  /** The target in the request line. */
   readonly url: string;
   readonly verb: Verb;
   readonly operation: Operation;
-  /** In their canonical form. */
+  /** Path parameters in their canonical form. */
   readonly params: Params;
 }
 
@@ -54,15 +54,15 @@ export interface AuthenticatedRequest extends RoutedRequest<GuardedOperation> {
   readonly services: Services;
   readonly token: string;
   readonly principal: Principal;
-  /** Epoch of the tokens and policies by which the principal was found. */
+  /** Epoch of the tokens and policies at authentication; it has changed if any of them has changed since. */
   readonly epoch: number;
-  /** State that the response is read from. */
+  /** The state that the response is read from. */
   readonly source: ReadSource;
   readonly where: Where;
   readonly wrapTtlS: number;
 }
 
-/** An authenticated request with its body, unless the operation reads it as a stream. */
+/** An authenticated request. Its body has been read, unless the operation reads it as a stream. */
 export interface CompleteRequest extends AuthenticatedRequest {
   readonly bytes: Buffer | undefined;
 }

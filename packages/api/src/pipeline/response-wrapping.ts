@@ -2,8 +2,8 @@ import { type Reply, wrapReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 
 /**
- * Wraps a reply that has a JSON body. A reply that cannot be wrapped is not sent at all; a new token in it, which nobody has seen, is
- * revoked.
+ * Wraps a reply that has a JSON body. A reply that cannot be wrapped is not sent at all. If it contains a new token, which the caller has
+ * not seen, the token is revoked.
  */
 export async function wrapped(
   { wrapping, registry }: Services,
@@ -18,7 +18,7 @@ export async function wrapped(
       await wrapping.wrap({ status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' }),
     );
   } catch (error) {
-    if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // otherwise it expires with its TTL
+    if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // else its TTL ends it
     throw error;
   }
 }

@@ -16,12 +16,12 @@ export interface RouterOptions extends PipelineOptions {
   readonly routes: readonly Route[];
 }
 
-/** The parsed head of a request: the path is decoded only here. */
+/** The parsed head of a request. The path is decoded once, when the head is parsed. */
 interface RequestHead {
   readonly path: RequestPath;
-  /** As in the request line. */
+  /** The target in the request line. */
   readonly url: string;
-  /** Undefined if no operation has it. */
+  /** Undefined if no operation has this verb. */
   readonly verb: Verb | undefined;
 }
 
@@ -32,7 +32,7 @@ export function createRouter(options: RouterOptions): RequestListener {
   const serve: Serve = (req, res, { path, url, verb }, operation, params, route) => {
     const canonical = route === undefined ? path.path : canonicalPath(route, path.path, path.segments);
     const nameAt = route && nameAtOf(route);
-    // An unknown verb leads only to operations that refuse it; its body is read as for a POST.
+    // An unknown verb leads only to operations that refuse it. The body is read as for a POST.
     void pipeline.serve(req, res, { path, canonical, nameAt, url, verb: verb ?? 'POST', operation, params });
   };
   const app = createApp(
@@ -96,9 +96,12 @@ type Serve = (
   route?: Route,
 ) => void;
 
-/** Returns the operation for a verb, or one that refuses it; undefined if a trailing slash makes it another path. */
+/**
+ * Returns the operation for a verb, or an operation that refuses the verb. Returns undefined if the path ends with a slash and is therefore
+ * a different path.
+ */
 function operationAt({ operations }: Route, { verb, path }: RequestHead): Operation | undefined {
-  // A GET of a path with a LIST may have the trailing slash of a list.
+  // A GET may also have the trailing slash of a list, if the path has a LIST.
   if (path.trailingSlash && verb !== 'LIST' && !(verb === 'GET' && operations.LIST !== undefined)) return undefined;
   const operation = verb && operations[verb];
   if (operation !== undefined) return operation;
@@ -107,7 +110,7 @@ function operationAt({ operations }: Route, { verb, path }: RequestHead): Operat
 
 const headOf = (req: unknown): RequestHead => (req as { readonly head: RequestHead }).head;
 
-/** Express only selects the route; parameter values are the segments that were decoded before. */
+/** Express only selects the route. The parameter values are the segments that were decoded with the head. */
 function createApp(routes: readonly Route[], serve: Serve): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');

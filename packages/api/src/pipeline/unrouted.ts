@@ -1,7 +1,7 @@
 import { noHandler, RequestError, unsupportedOperation, unsupportedPath } from '@transitd/http';
 import type { GuardedOperation, OpenOperation } from '../operation/operation.ts';
 
-/** Refuses a verb that the route does not have. Needs a token, so that callers without one cannot learn which routes exist. */
+/** Refuses a verb that the route does not have. It needs a token, so that callers without a token cannot learn which routes exist. */
 export const guardedWithoutVerb: GuardedOperation = {
   name: 'unsupported',
   access: 'token',

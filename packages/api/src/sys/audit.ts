@@ -30,10 +30,10 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
     run: () => topLevelDataReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, deviceJson(device)]))),
   });
 
-  /** Returns the HMAC of a string in the entries of one device, to search for it there. */
+  /** Returns the HMAC that stands for a string in the entries of one device, so that the entries can be searched for it. */
   const hash = guarded({
     name: 'audit-hash',
-    about: 'Compute the HMAC that represents a string in the entries of an audit device',
+    about: 'Compute the HMAC of a string as it appears in the entries of an audit device',
     takes: { device, input: text('String to hash', { required: true }) },
     answers: answers.topLevelData(object({ hash: string })),
     where: 'replica',

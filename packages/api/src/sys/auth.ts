@@ -43,9 +43,9 @@ const authMountOperation = <S extends FieldSchema = Record<never, never>>(
 ): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...description, run });
 
 const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
-const method = text('Path of the login method, below `auth/`', { required: true });
+const method = text('Path of the auth method, below `auth/`', { required: true });
 
-/** Returns a method as the list shows it. */
+/** Returns an auth method in the form of the list. */
 const mountJson = (mount: AuthMount): object => ({
   accessor: mount.accessor,
   config: configJson(mount),
@@ -102,7 +102,7 @@ async function methodJson(
 const list = authMountOperation(
   'auth-list',
   'read',
-  { about: 'List the login methods', answers: answers.topLevelData(map(mountSchema)) },
+  { about: 'List the auth methods', answers: answers.topLevelData(map(mountSchema)) },
   async ({ node, services }) => {
     const mounts = await services.logins.mounts.list();
     const rows = mounts.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
@@ -114,7 +114,7 @@ const list = authMountOperation(
 const read = authMountOperation(
   'auth-read',
   'read',
-  { about: 'Read a login method', takes: { method }, answers: answers.data(mountSchema) },
+  { about: 'Read an auth method', takes: { method }, answers: answers.data(mountSchema) },
   async (context, call) => {
     const found = await methodJson(context, pathIn(call));
     if (found === undefined) throw noMethod(pathIn(call));
@@ -124,8 +124,8 @@ const read = authMountOperation(
 
 const tuning = {
   description: text('Description for operators'),
-  default_lease_ttl: duration('Default TTL of its tokens; 0 uses the default of the node'),
-  max_lease_ttl: duration('Maximum TTL of its tokens'),
+  default_lease_ttl: duration('Default TTL of tokens of the method; 0 uses the default of the node'),
+  max_lease_ttl: duration('Maximum TTL of tokens of the method'),
 } as const satisfies FieldSchema;
 /** Fields that clients send and that have no effect here. */
 const unused = {
@@ -140,12 +140,12 @@ const enable = authMountOperation(
   'auth-enable',
   'update',
   {
-    about: 'Enable a login method',
+    about: 'Enable an auth method',
     takes: {
       method,
-      type: text('Type of the login method', { required: true, oneOf: authTypes }),
+      type: text('Type of the auth method', { required: true, oneOf: authTypes }),
       description: text('Description for operators'),
-      config: any('Settings of the login method', {
+      config: any('Settings of the auth method', {
         shape: membersOf(configFields),
       }),
       local: ignoredField('bool'),
@@ -174,7 +174,7 @@ const tuningSchema = object({ ...configSchema.properties, description: string })
 const readTuning = authMountOperation(
   'auth-tune-read',
   'read',
-  { about: 'Read the effective settings of a login method', takes: { method }, answers: answers.topLevelData(tuningSchema) },
+  { about: 'Read the effective settings of an auth method', takes: { method }, answers: answers.topLevelData(tuningSchema) },
   async ({ services }, call) => {
     const path = pathIn(call);
     const { limits } = services.registry;
@@ -183,7 +183,7 @@ const readTuning = authMountOperation(
         ? { defaultTtlS: 0, maxTtlS: 0, description: 'token based credentials' }
         : await services.logins.mounts.find(path);
     if (mount === undefined) throw noMethod(path);
-    // The effective values: a TTL that is left to the node shows the node's.
+    // The effective values: for a TTL that is not set, the default of the node.
     const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
     return topLevelDataReply({ ...configJson(inForce), description: mount.description });
   },
@@ -193,7 +193,7 @@ const tune = authMountOperation(
   'auth-tune',
   'update',
   {
-    about: 'Update settings of a login method; omitted fields keep their values',
+    about: 'Update settings of an auth method; omitted fields keep their values',
     takes: { ...tuning, ...unused, method },
     answers: answers.written,
   },
@@ -213,7 +213,7 @@ const tune = authMountOperation(
 const disable = authMountOperation(
   'auth-disable',
   'delete',
-  { about: 'Disable a login method and revoke its tokens', takes: { method }, answers: answers.noContent },
+  { about: 'Disable an auth method and revoke its tokens', takes: { method }, answers: answers.noContent },
   async ({ services }, call) => {
     await services.logins.mounts.disable(pathIn(call));
     return noContentReply;
@@ -222,7 +222,7 @@ const disable = authMountOperation(
 
 const noMethod = (path: string): RequestError => new RequestError('invalid_request', `No auth engine at ${path}/`);
 
-/** Routes of login methods. */
+/** Routes of auth methods. */
 export const authRoutes: readonly Route[] = [
   { path: 'sys/auth', operations: { GET: list } },
   { path: 'sys/auth/:method', operations: { GET: read, POST: enable, DELETE: disable } },

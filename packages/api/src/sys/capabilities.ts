@@ -12,7 +12,7 @@ const schema = {
   accessor: text('Accessor of the token to check'),
 } as const satisfies FieldSchema;
 
-/** More would delay other requests. */
+/** Maximum number of paths in one request. More would delay other requests. */
 const pathsMax = 1000;
 
 type Values = TypedCall<typeof schema>['values'];
@@ -20,7 +20,7 @@ type Values = TypedCall<typeof schema>['values'];
 async function capabilitiesReply(forms: PathForms, principal: Principal | undefined, values: Values): Promise<Reply> {
   if (principal === undefined) throw new RequestError('invalid_request', 'invalid token or accessor');
   const paths = values.paths ?? values.path ?? [];
-  if (paths.length === 0) throw new RequestError('invalid_request', "'paths' or 'path' must name a path");
+  if (paths.length === 0) throw new RequestError('invalid_request', "'paths' or 'path' must contain at least one path");
   if (paths.length > pathsMax) throw new RequestError('invalid_request', `at most ${pathsMax} paths at once`);
   const data: Record<string, readonly string[]> = Object.create(null);
   const slice = new TimeSlice(accessTurns);
@@ -33,7 +33,10 @@ async function capabilitiesReply(forms: PathForms, principal: Principal | undefi
   return topLevelDataReply(data);
 }
 
-/** Routes that return the capabilities of a token on paths. @param routes - all routes, which have the canonical forms of paths */
+/**
+ * Routes that return the capabilities of a token on paths.
+ * @param routes - returns all routes, which define the canonical forms of paths
+ */
 export function capabilityRoutes(routes: () => readonly Route[]): readonly Route[] {
   const forms = new PathForms(routes);
   const capabilitiesRoute = (

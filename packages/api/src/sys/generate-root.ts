@@ -32,7 +32,9 @@ interface UnsealedNode {
   readonly services: Services;
 }
 
-/** Makes an operation that needs key shares instead of a token, for when the last root token is lost. Attempts are kept in memory. */
+/**
+ * Makes an operation that needs key shares instead of a token, since it is used when no root token is left. Attempts are kept in memory.
+ */
 const generateRootOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   description: OperationDescription<S>,
@@ -51,7 +53,7 @@ const tokenCharacters = 26;
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const newOtp = (): string => Array.from({ length: tokenCharacters }, () => alphabet[randomInt(alphabet.length)]).join('');
 
-/** Returns the status without the envelope, as its clients expect. @param encoded - the masked token, once it is created */
+/** Returns the status without the envelope, as clients expect. @param encoded - the masked token, once the token is created */
 function statusReply({ barrier }: UnsealedNode, status: RootGenerationStatus, { otp = '', encoded = '' } = {}): Reply {
   const body = {
     started: status.started,
@@ -71,22 +73,25 @@ function statusReply({ barrier }: UnsealedNode, status: RootGenerationStatus, { 
 const statusAnswer = answers.plain(
   object({
     started: boolean,
-    nonce: { ...string, description: 'Shown only in answers to the start and to shares.' },
+    nonce: { ...string, description: 'Returned only when the generation is started or a share is submitted.' },
     progress: integer,
     required: integer,
     complete: boolean,
     encoded_token: {
       ...string,
-      description: 'The token XOR the OTP, in base64 without padding; empty until the last share is given.',
+      description: 'The token XOR the OTP, in base64 without padding; empty until the last required share is submitted.',
     },
     encoded_root_token: string,
     pgp_fingerprint: constant(''),
-    otp: { ...string, description: 'The generated OTP; shown only in the answer to the start.' },
+    otp: { ...string, description: 'The generated OTP; returned only when the generation is started.' },
     otp_length: constant(tokenCharacters),
   }),
 );
 
-/** Anybody may read the progress, but not the nonce, which allows cancellation: participants get it from the initiator. */
+/**
+ * Anybody may read the progress, but not the nonce, because the nonce allows cancellation. The initiator gives the nonce to the
+ * participants.
+ */
 const status = generateRootOperation(
   'generate-root-status',
   { about: 'Read the progress of root token generation', answers: statusAnswer },
@@ -103,10 +108,10 @@ const started = { about: 'Start root token generation', takes: startFields, answ
 const start = generateRootOperation('generate-root-start', started, async (serviceLoader, { values, address }) => {
   const { pgp_key: pgpKey } = values;
   if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
-    throw new RequestError('invalid_request', 'pgp_key is not supported: send an otp, or leave it empty to have one generated');
+    throw new RequestError('invalid_request', 'pgp_key is not supported: send an otp, or leave otp empty to have one generated');
   const given = values.otp ?? '';
   if (given !== '' && !/^[\x21-\x7e]{26}$/.test(given))
-    throw new RequestError('invalid_request', `OTP string is wrong length: it is ${tokenCharacters} printable characters`);
+    throw new RequestError('invalid_request', `OTP string is wrong length: expected ${tokenCharacters} printable characters`);
   const otp = given === '' ? newOtp() : given;
   const begun = await serviceLoader.barrier.rootGeneration.start(Buffer.from(otp), callerGroup(address));
   return statusReply(serviceLoader, begun, { otp: given === '' ? otp : '' });
@@ -137,7 +142,7 @@ const update = generateRootOperation('generate-root-update', updated, async (ser
   return { ...statusReply(serviceLoader, step.status, { encoded }), ...(issued && { issued }) };
 });
 
-/** Decision 70: cancellation needs the nonce, or a token with `sudo` on this path. */
+/** Cancellation needs the nonce, or a token with `sudo` on this path (decision 70). */
 const cancelFields = { nonce: text('Nonce of the attempt; if omitted, a token with `sudo` is required') };
 
 const cancelled = { about: 'Cancel root token generation', takes: cancelFields, answers: answers.noContent };

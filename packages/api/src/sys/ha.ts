@@ -55,7 +55,10 @@ const own = ({ config, apiAddress }: Node) => ({
   upgrade_version: version,
 });
 
-/** Includes nodes that have not sent a heartbeat since this node became leader: heartbeats to earlier leaders are unknown here. */
+/**
+ * Returns the other nodes. Includes nodes that have not sent a heartbeat since this node became leader: this node does not know the
+ * heartbeats that earlier leaders received.
+ */
 function others({ cluster, replicaStatus }: Node, now: number) {
   const members = cluster?.membershipList.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
   return members.map(({ id, apiAddress, clusterAddress }) => {

@@ -20,7 +20,7 @@ import { mountJson, mountMembers, optionsJson } from './mount-json.ts';
 
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
-/** Paths and pattern prefixes on which the policies grant any capability, computed once per request. */
+/** Paths and prefixes of patterns on which the policies grant any capability; computed once for each ACL. */
 const granted = new WeakMap<Principal['acl'], { readonly exact: readonly string[]; readonly fixed: readonly string[] }>();
 
 function grantedTo(principal: Principal): { readonly exact: readonly string[]; readonly fixed: readonly string[] } {
@@ -30,7 +30,8 @@ function grantedTo(principal: Principal): { readonly exact: readonly string[]; r
   const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
   const made = {
     exact: exact.filter(grants).map(({ path }) => path),
-    // The part before the first wildcard is a prefix of the path, or the path is a prefix of it.
+    // The part of the pattern before its first wildcard. A path may match the pattern, or have a match below it, only if one of the two is
+    // a prefix of the other.
     fixed: glob.filter(grants).map(({ path }) => path.split('+', 1)[0] ?? ''),
   };
   granted.set(principal.acl, made);
@@ -48,7 +49,7 @@ export function maySee(principal: Principal, path: string): boolean {
   );
 }
 
-/** Returns the mounts that the caller may see. Works in time slices, since each is compared with all rules. */
+/** Returns the mounts that the caller may see. Works in time slices, since each mount is compared with all rules. */
 export async function seenOf<T>(
   principal: Principal | undefined,
   places: readonly T[],
@@ -63,7 +64,7 @@ export async function seenOf<T>(
   return seen;
 }
 
-/** Returns the caller if its token is valid here and has unlimited uses; other callers see nothing. */
+/** Returns the caller if its token is valid here and has unlimited uses; otherwise undefined, so that the caller sees no mounts. */
 export async function asker(
   { tokens }: Services,
   { address }: Pick<Call, 'address'>,
@@ -76,7 +77,10 @@ export async function asker(
 
 const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount.description, options: optionsJson(mount) });
 
-/** Lists the mounts on which the caller has any capability. Without a token the list is empty: clients ask before a login. */
+/**
+ * Lists the mounts on which the caller has any capability. Without a token the list is empty and not an error, because clients send this
+ * request before a login.
+ */
 const uiMounts = open({
   name: 'ui-mounts',
   about: 'List the mounts on which the caller has any capability',
@@ -104,7 +108,7 @@ const uiMounts = open({
 
 const prefix = 'sys/internal/ui/mounts/';
 
-/** Reads the mount of a path; command lines ask before they write below it. */
+/** Reads the mount of a path. Command-line clients send this request before they write below the path. */
 const uiMount = guarded({
   name: 'ui-mount',
   about: 'Read the mount that serves a path',
@@ -113,7 +117,7 @@ const uiMount = guarded({
   run: ({ services, principal }, call) => {
     const requestedPath = call.path.slice(prefix.length);
     const mount = services.mounts.list.find(({ path }) => `${requestedPath}/`.startsWith(`${path}/`));
-    // A missing mount and a forbidden one look the same.
+    // The response is the same for a missing mount and for a forbidden mount.
     if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, requestedPath)))
       throw permissionDenied();
     return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
@@ -150,7 +154,7 @@ const tokenCount = counters('counters-tokens', 'service_tokens', async ({ servic
 }));
 const entityCount = counters('counters-entities', 'entities', async () => ({ entities: { total: 0 } }));
 
-/** Routes for user interfaces and command lines. */
+/** Routes for user interfaces and command-line clients. */
 export const internalRoutes: readonly Route[] = [
   { path: 'sys/internal/ui/mounts', operations: { GET: uiMounts } },
   { path: `${prefix}*path`, operations: { GET: uiMount } },

@@ -42,13 +42,13 @@ const name = text('Name of the managed key', { required: true });
 const writeFields = {
   name,
   library: text('Name of a PKCS#11 library in the configuration file'),
-  slot: text('Slot number; set this or `token_label`'),
+  slot: text('Slot number; set either `slot` or `token_label`'),
   token_label: text('Label of the PKCS#11 token'),
   pin: text('PIN of the PKCS#11 token; write-only'),
   key_label: text('Label of the key in the PKCS#11 token'),
   key_id: text('ID of the key in the PKCS#11 token'),
   mechanism: text('PKCS#11 mechanism', { oneOf: Object.keys(pkcs11Mechanisms) }),
-  key_bits: int('Bits of a generated key', { min: 0 }),
+  key_bits: int('Length in bits of a generated key', { min: 0 }),
   curve: text('Curve of a generated key'),
   allow_generate_key: bool('Generate the key if it is missing', { default: false }),
   any_mount: bool('Every mount may use the key', { default: false }),
@@ -140,7 +140,7 @@ const remove = managedKeyOperation(
   },
 );
 
-/** Signs random data, so that the caller cannot choose what is signed. Generates a missing key first if that is allowed. */
+/** Signs random data, so that the caller cannot choose the signed data. Generates a missing key first, if the record allows it. */
 const testSign = managedKeyOperation(
   'managed-keys-test-sign',
   'update',

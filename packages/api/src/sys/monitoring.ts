@@ -22,7 +22,7 @@ const detailedSchema = object({ builtin: boolean, deprecation_status: string, na
 /** All types are built in. */
 const catalog = guarded({
   name: 'plugins-catalog',
-  about: 'List the available types of engines and login methods',
+  about: 'List the available types of engines and auth methods',
   answers: answers.data(
     object({ auth: list(string), database: list(string), secret: list(string), detailed: list(detailedSchema) }),
   ),
@@ -37,7 +37,7 @@ const catalog = guarded({
   },
 });
 
-/** An allowlist: a new setting stays hidden until somebody decides that it is not secret. */
+/** Returns the settings that are not secret. This is an allowlist: a new setting stays hidden until it is added here. */
 const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, log, telemetry }: Config): object => ({
   node_id,
   api_addr: api_addr ?? '',
@@ -72,7 +72,7 @@ const configState = guarded({
   run: ({ node }) => dataReply(JSON.stringify(sanitized(node.config))),
 });
 
-/** Routes that monitoring and clients of the peers read. */
+/** Routes that monitoring systems and clients of the peers read. */
 export const monitoringRoutes: readonly Route[] = [
   { path: 'sys/config/cors', operations: { GET: cors } },
   { path: 'sys/plugins/catalog', operations: { GET: catalog } },

@@ -1,7 +1,7 @@
 import { boolean, integer, list, map, object, orNull, string } from '@transitd/http';
 import type { Mount } from '@transitd/node';
 
-/** Returns a mount as lists show it. */
+/** Returns a mount in the form of the list. */
 export const mountJson = (mount: Mount): object => ({
   accessor: `${mount.type}_${mount.id.slice(0, 8)}`,
   config: configJson(mount),
@@ -34,7 +34,7 @@ export const optionsJson = ({ options }: Pick<Mount, 'options'>): object | null 
 export const optionsSchema = orNull(map(string));
 
 export const configMembers = { default_lease_ttl: integer, force_no_cache: boolean, max_lease_ttl: integer };
-/** Settings that only engines have. */
+/** Settings that only engines have, not auth methods. */
 export const ownConfigMembers = { ciphertext_prefix: string, allowed_managed_keys: list(string) };
 
 /** Schema of `mountJson` and of the entry `sys/`. */

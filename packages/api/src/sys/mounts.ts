@@ -97,12 +97,12 @@ const read = mountOperation(
   },
 );
 
-/** Settings with an effect. @param time - the kind of field for TTLs */
+/** Settings that are stored. @param time - makes the fields for TTLs, whose kind differs between the operations */
 const tuning = <Time extends Field>(time: (about: string) => Time) => ({
   allowed_managed_keys: texts('Names of the managed keys that the mount may use'),
   ciphertext_prefix: text('Prefix of ciphertexts, signatures and MACs', { shape: { examples: ['svc'] } }),
-  default_lease_ttl: time('Stored and returned, without effect'),
-  max_lease_ttl: time('Stored and returned, without effect'),
+  default_lease_ttl: time('Stored and returned, but has no effect'),
+  max_lease_ttl: time('Stored and returned, but has no effect'),
 });
 
 /** Fields that clients send and that have no effect on a transit engine. */
@@ -130,10 +130,10 @@ const enable = mountOperation(
       type: text('Type of the engine', { required: true, oneOf: ['transit'] }),
       description: text('Description for operators'),
       config: any('Settings of the mount', { shape: membersOf(configFields) }),
-      options: textMap('Stored and returned, without effect'),
-      local: bool('Stored and returned, without effect'),
-      seal_wrap: bool('Stored and returned, without effect'),
-      external_entropy_access: bool('Accepted, without effect'),
+      options: textMap('Stored and returned, but has no effect'),
+      local: bool('Stored and returned, but has no effect'),
+      seal_wrap: bool('Stored and returned, but has no effect'),
+      external_entropy_access: bool('Accepted, but has no effect'),
       plugin_name: ignoredField('string'),
       plugin_version: ignoredField('string'),
     },
@@ -171,7 +171,7 @@ const readTuning = mountOperation(
   ({ services }, call) => {
     const mount = mountAt(services.mounts.list, tunedPathIn(call));
     const { limits } = services.registry;
-    // The effective values: a TTL that is left to the node shows the node's.
+    // The effective values: for a TTL that is not set, the default of the node.
     const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
     return topLevelDataReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
   },
@@ -181,7 +181,7 @@ const tuneFields = {
   ...tuning(lease),
   ...unused,
   description: text('Description for operators'),
-  options: textMap('Stored and returned, without effect'),
+  options: textMap('Stored and returned, but has no effect'),
 };
 
 const tune = mountOperation(
@@ -201,12 +201,12 @@ const tune = mountOperation(
   },
 );
 
-/** Prefixes that every mount accepts, whatever prefix it writes. */
+/** Prefixes that every mount accepts when it reads, whatever prefix it writes. */
 const alwaysTaken: ReadonlySet<string> = new Set(['svc', 'vault']);
 const forgotten = (before: string): string =>
-  `what was written with the prefix ${shownName(before)}: is not taken any more, until the mount is tuned back to it`;
+  `values written with the prefix ${shownName(before)}: are no longer accepted, unless the mount is tuned back to this prefix`;
 
-/** An empty prefix means unset. */
+/** Returns the settings in a request. An empty prefix means that no prefix is set. */
 const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof tuneFields>['values']): MountTuning => ({
   allowedManagedKeys: values.allowed_managed_keys?.filter((name) => name !== ''),
   ciphertextPrefix: values.ciphertext_prefix || undefined,
@@ -214,7 +214,7 @@ const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof 
   maxTtlS: values.max_lease_ttl,
 });
 
-/** Unmounts with one small write, after which the mount is unreachable; its records are deleted later. */
+/** Unmounts with one small write. After it the mount is unreachable; its records are deleted later. */
 const disable = mountOperation(
   'mount-disable',
   'delete',
@@ -247,7 +247,7 @@ const moveSchema = object({
   migration_info: object({ source_mount: string, target_mount: string, status: constant('success') }),
 });
 
-/** A move is one write, so its status is always `success`. */
+/** A move is a single write that is complete before the response, so its status is always `success`. */
 const remountStatus = mountOperation(
   'remount-status',
   'read',

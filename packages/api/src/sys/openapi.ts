@@ -7,7 +7,7 @@ import * as answers from '../operation/answers.ts';
 import { open, type Route } from '../operation/operation.ts';
 import { asker, maySee, seenOf } from './internal.ts';
 
-/** One generic mount for each type, with a path parameter instead of its path. */
+/** Returns one generic mount for each type, with a path parameter instead of a path. */
 function generic(places: readonly Place[]): readonly Place[] {
   const types = new Set(places.map(({ type }) => type));
   return [...types].map((type) => ({ path: `{${type}_mount_path}`, type }));
@@ -27,8 +27,8 @@ const documentSchema = object({
 });
 
 /**
- * Route of the OpenAPI document. It contains the mounts on which the caller has any capability, as `sys/internal/ui/mounts` does; a caller
- * without a token gets a document without paths.
+ * Route of the OpenAPI document. Like `sys/internal/ui/mounts`, the document contains only the mounts on which the caller has any
+ * capability. A caller without a token gets a document without paths.
  */
 export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] => {
   const texts = new TextCache({ charactersMax: 48 * 1024 * 1024 });

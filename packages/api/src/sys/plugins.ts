@@ -4,14 +4,16 @@ import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
-/** Reloads engines, which applies settings that are read only at load time: today the size of the key cache. */
+/**
+ * Reloads engines. This applies settings that are read only when an engine is loaded; at present this is only the size of the key cache.
+ */
 const reload = guarded({
   name: 'plugins-reload',
   about: 'Apply stored cache sizes on every node',
   takes: {
-    plugin: text('Type of the engines; set this or `mounts`', { oneOf: ['transit'] }),
+    plugin: text('Type of the engines; set either `plugin` or `mounts`', { oneOf: ['transit'] }),
     mounts: any('Paths of the mounts', { shape: list(string) }),
-    scope: text('Accepted, without effect: every node reloads'),
+    scope: text('Accepted, but has no effect: every node reloads'),
   },
   answers: answers.data(object({ reload_id: string })),
   capability: 'update',
@@ -28,10 +30,10 @@ function mountsAsked(
   { plugin = '', mounts: listed }: { readonly plugin: string | undefined; readonly mounts: JsonValue | undefined },
 ): readonly string[] {
   const paths = listed === undefined ? [] : pathsIn(listed);
-  if ((plugin === '') === (paths.length === 0)) throw refusal('one of plugin or mounts must be provided, and not both');
+  if ((plugin === '') === (paths.length === 0)) throw refusal('exactly one of plugin and mounts must be set');
   if (plugin !== '') {
     const ofKind = mounts.list.filter(({ type }) => type === plugin);
-    if (ofKind.length === 0) throw refusal(`no mount of plugin ${plugin}`);
+    if (ofKind.length === 0) throw refusal(`no mount has the plugin type ${plugin}`);
     return ofKind.map(({ path }) => path);
   }
   const unknown = paths.find((path) => !mounts.list.some((mount) => mount.path === path));

@@ -110,7 +110,7 @@ const listAcl = policyOperation(
   async ({ policies }) => dataReply(JSON.stringify({ keys: await policies.list() })),
 );
 
-/** Routes of policies, at the current path and at the one of older clients. */
+/** Routes of policies, at the current path and at the path that older clients use. */
 export const policyRoutes: readonly Route[] = [
   { path: 'sys/policies/acl', operations: { LIST: listAcl } },
   {

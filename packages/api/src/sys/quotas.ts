@@ -89,10 +89,10 @@ const list = quotaOperation('quota-list', 'list', { about: 'List quota names', a
 
 const writeFields = {
   name,
-  type: text('Type of the quota, as in the path'),
-  path: text('Mount, or path below a mount, to limit; empty for all requests'),
-  role: text('Limit only logins with this role'),
-  rate: any('Requests per interval, above 0', { shape: { type: 'number', minimum: 1 } }),
+  type: text('Type of the quota; the same as in the path'),
+  path: text('Mount to limit, or a path below a mount; empty for all requests'),
+  role: text('Role whose logins are limited; other logins are not limited'),
+  rate: any('Maximum number of requests per interval; above 0', { shape: { type: 'number', minimum: 1 } }),
   interval: duration('Interval of the limit; 0 means one second'),
   block_interval: duration('How long a client that exceeds the limit is blocked'),
   inheritable: ignoredField('bool'),
@@ -123,7 +123,7 @@ const write = (forms: PathForms) =>
 function groupOf(value: string | undefined): Quota['groupBy'] | undefined {
   if (value === undefined || value === '') return undefined;
   if (value === 'ip' || value === 'token') return value;
-  throw new RequestError('invalid_request', "'group_by' is ip or token");
+  throw new RequestError('invalid_request', "'group_by' must be ip or token");
 }
 
 function rateOf(value: JsonValue | undefined): number | undefined {
@@ -138,7 +138,7 @@ function rateOf(value: JsonValue | undefined): number | undefined {
   return rate;
 }
 
-/** Refuses a quota on a path that no mount serves: it would limit nothing. */
+/** Refuses a quota on a path that no mount serves, because the quota would have no effect. */
 async function requireMount({ mounts, logins }: Services, path: string): Promise<void> {
   if (path === '' || /^(?:sys|auth\/token)\//.test(path) || mounts.list.some((mount) => `${path}/`.startsWith(`${mount.path}/`)))
     return;
@@ -204,7 +204,7 @@ const writeConfig = (forms: PathForms) =>
     },
   );
 
-/** Routes of rate limit quotas. @param routes - all routes, which have the canonical forms of paths that requests are counted by */
+/** Routes of rate limit quotas. @param routes - returns all routes, which define the canonical forms of paths */
 export function quotaRoutes(routes: () => readonly Route[]): readonly Route[] {
   const forms = new PathForms(routes);
   return [

@@ -22,7 +22,7 @@ import { requireCluster } from './raft.ts';
 
 const autopilotState = guarded({
   name: 'raft-autopilot-state',
-  about: 'Read the health of the members, as the active node sees it',
+  about: 'Read the health of the members, as known to the active node',
   answers: answers.data(
     object({
       healthy: boolean,
@@ -121,11 +121,13 @@ const writeSettings = guarded({
   about: 'Update the autopilot settings; omitted fields keep their values',
   takes: {
     cleanup_dead_servers: bool('Remove dead members; requires `min_quorum` of 3 or more'),
-    dead_server_last_contact_threshold: duration('Time without contact after which a member counts as dead; at least one minute'),
-    last_contact_threshold: duration('Time without contact after which a member counts as unhealthy'),
+    dead_server_last_contact_threshold: duration(
+      'Time without contact to the leader after which a member counts as dead; at least one minute',
+    ),
+    last_contact_threshold: duration('Time without contact to the leader after which a member counts as unhealthy'),
     max_trailing_logs: int('Maximum number of log entries by which a healthy member may lag', { min: 0 }),
     min_quorum: int('Minimum number of voters to keep', { min: 0 }),
-    server_stabilization_time: duration('Stored and returned, without effect'),
+    server_stabilization_time: duration('Stored and returned, but has no effect'),
     disable_upgrade_migration: ignoredField('bool'),
     dr_operation_token: ignoredField('string'),
   },

@@ -16,13 +16,13 @@ import { type OpenOperation, open, type Route } from '../operation/operation.ts'
 
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
-/** Joins this node to a cluster. It needs no token, since none exists yet; the node proves that it has the seal key. */
+/** Joins this node to a cluster. It needs no token, since no token exists yet. Instead the node proves that it has the seal key. */
 const join = open({
   name: 'raft-join',
   about: 'Join this node to a cluster',
   takes: {
     leader_api_addr: text('URL of a cluster member: http or https, host and port', { required: true }),
-    leader_ca_cert: text('CA certificates in PEM that verify the server at `leader_api_addr`'),
+    leader_ca_cert: text('CA certificates in PEM, to verify the server at `leader_api_addr`'),
     leader_client_cert: ignoredField('string'),
     leader_client_key: ignoredField('string'),
     leader_tls_servername: ignoredField('string'),
@@ -42,10 +42,10 @@ const join = open({
       auto_join: autoJoin = '',
     } = values;
     if (autoJoin !== '')
-      throw new RequestError('invalid_request', 'auto_join is not supported: name a member in leader_api_addr');
+      throw new RequestError('invalid_request', 'auto_join is not supported: set leader_api_addr to the URL of a member');
     if (leader === '') throw new RequestError('invalid_request', 'leader_api_addr is missing');
     if (!isLeaderAddress(leader))
-      throw new RequestError('invalid_request', 'leader_api_addr is no address such as https://n1.example:8200');
+      throw new RequestError('invalid_request', 'leader_api_addr is not an address such as https://n1.example:8200');
     const target = {
       leaders: [leader],
       ...(ca !== '' && { ca }),

@@ -10,7 +10,7 @@ function requireSnapshots({ snapshots }: Node): Snapshots {
 
 const binary = { contentMediaType: 'application/gzip' };
 
-/** Takes a snapshot on the active node, so that it contains every write acknowledged before. */
+/** Takes a snapshot on the active node, so that the snapshot contains every write that was acknowledged before the request. */
 const take = guarded({
   name: 'raft-snapshot',
   about: 'Take a snapshot of the whole cluster',
@@ -42,7 +42,7 @@ const restore = (name: string, { proved }: { readonly proved: boolean }): Guarde
   streamsBody: true,
   isSlow: true,
   run: async ({ node }, { bodyStream }) => {
-    if (bodyStream === undefined) throw new RequestError('invalid_request', 'the body has to be a snapshot');
+    if (bodyStream === undefined) throw new RequestError('invalid_request', 'the request body must be a snapshot');
     const { sealed } = await requireSnapshots(node).restore(bodyStream, { proved });
     return dataReply('null', sealed ? [revived, sealedNow] : [revived]);
   },

@@ -16,7 +16,7 @@ import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
-/** Lists the members of the cluster as this node knows them; works on every node, also without a leader. */
+/** Lists the members of the cluster as this node knows them. Works on every node, also without a leader. */
 const configuration = guarded({
   name: 'raft-configuration',
   about: 'Read the cluster members, as this node knows them',
@@ -58,7 +58,7 @@ const configuration = guarded({
   },
 });
 
-/** Returns the only member, for a node without `cluster_addr` or with no membership list yet. */
+/** Returns this node as the only member. For a node without `cluster_addr`, or without a membership list so far. */
 const soleMember = ({ config, replicaStatus }: Node) => ({
   id: replicaStatus?.nodeId ?? 0,
   name: config.node_id,
@@ -86,7 +86,10 @@ const memberChange = (
     },
   });
 
-/** Returns the parts of the cluster that operators change. @throws RequestError `invalid_request` on a node that has no other members */
+/**
+ * Returns the operations that change the members of the cluster.
+ * @throws RequestError `invalid_request` on a node without `cluster_addr`
+ */
 export function requireCluster({ cluster }: Node): {
   readonly operator: MemberOperations;
   readonly autopilot: Autopilot;
@@ -95,7 +98,10 @@ export function requireCluster({ cluster }: Node): {
 } {
   const { operator, autopilot, rotation } = cluster ?? {};
   if (cluster === undefined || operator === undefined || autopilot === undefined || rotation === undefined)
-    throw new RequestError('invalid_request', 'this node has no cluster_addr in its configuration: it has no other members');
+    throw new RequestError(
+      'invalid_request',
+      'this node has no cluster_addr in its configuration, so its cluster has no other members',
+    );
   return { operator, autopilot, rotation, cluster };
 }
 
@@ -116,7 +122,7 @@ const demote = memberChange('raft-demote', 'Demote a voter to non-voter', (opera
 /** Reads the progress of a rotation of the CA that signs node certificates. */
 const authorityStatus = guarded({
   name: 'raft-authority-status',
-  about: 'Read the progress of a CA rotation of the cluster and the members that it waits for',
+  about: 'Read the progress of a rotation of the cluster CA, and the members that the rotation waits for',
   answers: answers.data(
     object({ phase: { enum: ['none', 'announced', 'switched'] }, authority: string, waits_for: list(string) }),
   ),

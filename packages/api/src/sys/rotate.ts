@@ -123,7 +123,9 @@ const rekeyStatus = barrierOperation(
 const startFields = {
   secret_shares: int('Number of new key shares', { required: true, min: 1, max: 255 }),
   secret_threshold: int('Number of new key shares required', { required: true, min: 1, max: 255 }),
-  require_verification: bool('Require that the new shares be submitted once before they take effect', { default: false }),
+  require_verification: bool('Put the new shares into effect only after they were submitted once for verification', {
+    default: false,
+  }),
 };
 
 const rekeyStart = barrierOperation(
@@ -140,7 +142,7 @@ const rekeyStart = barrierOperation(
   },
 );
 
-/** Requires `sudo`, so the nonce is not needed. */
+/** Cancels the rotation. It requires `sudo`, so the nonce is not needed. */
 const rekeyCancel = barrierOperation(
   'rekey-cancel',
   'delete',

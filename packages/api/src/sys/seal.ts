@@ -26,7 +26,7 @@ import { guarded, open, type Route } from '../operation/operation.ts';
 /** Returns a reply without the envelope, as clients of these endpoints expect. */
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
-/** @param ignored - why the request was ignored */
+/** Returns the seal status as a reply. @param ignored - why the request had no effect, if it had none */
 function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, ignored?: string): Reply {
   const cluster = node.clusterName;
   return plainReply({
@@ -85,7 +85,7 @@ const initStatus = open({
   run: (node) => plainReply({ initialized: node.initialized }),
 });
 
-/** PGP keys that would encrypt the shares. They are refused: ignoring them would return the shares in plaintext. */
+/** Fields with PGP keys that would encrypt the shares. They are refused, because ignoring them would return the shares in plaintext. */
 const pgpMembers = ['pgp_keys', 'recovery_pgp_keys', 'root_token_pgp_key'] as const;
 
 const isGiven = (value: JsonValue | undefined): boolean =>
@@ -115,7 +115,7 @@ const initialize = open({
   unaudited: true,
   run: async (node, { values }) => {
     const pgp = pgpMembers.find((name) => isGiven(values[name]));
-    if (pgp !== undefined) throw new RequestError('invalid_request', `${pgp} is not supported: shares are returned as they are`);
+    if (pgp !== undefined) throw new RequestError('invalid_request', `${pgp} is not supported: shares are returned unencrypted`);
     const { kind, shares, rootToken } = await node.initialize({
       ...(values.secret_shares !== undefined && { secretShares: values.secret_shares }),
       ...(values.secret_threshold !== undefined && { secretThreshold: values.secret_threshold }),
@@ -139,13 +139,15 @@ const unseal = open({
   about: 'Submit a key share; the last required share unseals the node',
   takes: {
     key: text('Key share, in hex or base64; not needed with `reset`'),
-    reset: bool('Discard the shares submitted so far, unless one was submitted in the last minute', { default: false }),
+    reset: bool('Discard the shares submitted so far; has no effect if a share was submitted in the last minute', {
+      default: false,
+    }),
     migrate: bool('Not supported; must be false', { default: false }),
   },
   answers: sealStatusAnswer,
   unaudited: true,
   run: async (node, { values, address }) => {
-    if (values.migrate === true) throw new RequestError('invalid_request', 'moving between seal types is not supported');
+    if (values.migrate === true) throw new RequestError('invalid_request', 'migration to another seal type is not supported');
     if (!node.initialized) throw notInitialized();
     if (values.reset === true) {
       const { status, ignored } = node.resetUnseal(address);

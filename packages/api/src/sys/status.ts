@@ -15,10 +15,10 @@ import * as answers from '../operation/answers.ts';
 import type { RenderedMetrics } from '../operation/metrics-port.ts';
 import { guarded, open, type Route } from '../operation/operation.ts';
 
-/** Reads the leader, as this node knows it. */
+/** Reads which node is the leader, as known to this node. */
 const leader = open({
   name: 'leader',
-  about: 'Read the leader, as this node knows it',
+  about: 'Read which node is the leader, as known to this node',
   answers: answers.plain(
     object(
       { ha_enabled: boolean, raft_committed_index: integer, raft_applied_index: integer },

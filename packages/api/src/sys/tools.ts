@@ -5,7 +5,9 @@ import * as answers from '../operation/answers.ts';
 import { type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from '../transit/random-and-hash.ts';
 
-/** Decision 13: a value from the body or a default is denied if its path is denied, or if it is denied as a parameter. */
+/**
+ * Refuses a value from the body, or a default, that a policy denies: by the path that contains the value, or as a parameter (decision 13).
+ */
 function refuseDenied(
   { principal }: Context,
   path: string,

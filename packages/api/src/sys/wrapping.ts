@@ -12,8 +12,8 @@ import {
 } from '../operation/operation.ts';
 
 /**
- * Makes an operation that takes a wrapping token, in the body or as the token of the request. Possession of the token is enough: no other
- * token is needed or checked.
+ * Makes an operation on a wrapping token, which is sent in the body or as the token of the request. Possession of the wrapping token is
+ * enough: no other token is needed or checked.
  */
 const wrappingOperation = (
   name: string,
@@ -23,7 +23,7 @@ const wrappingOperation = (
   open({
     name,
     ...description,
-    takes: { token: text('Wrapping token; may instead be sent as the token of the request') },
+    takes: { token: text('Wrapping token; alternatively, send it as the token of the request') },
     where: 'leader',
     run: async (node, { values }, token = '') => {
       const { services } = node;
@@ -63,8 +63,8 @@ const unwrap = wrappingOperation(
 );
 
 /**
- * A wrapping token alone must not extend its own lifetime, so this requires a capability of the caller's token, as in the peers; a token
- * that can only unwrap has none.
+ * A wrapping token alone must not extend its own lifetime. So, as in the peers, this operation requires a capability of the caller's token,
+ * and a wrapping token has no capabilities.
  */
 const rewrap: GuardedOperation = guarded({
   name: 'wrapping-rewrap',

@@ -11,7 +11,11 @@ const sign = keyOperation(
   'update',
   {
     about: 'Create a certificate signing request with a key version',
-    takes: { name: keyName, version, csr: text('CSR template in PEM that provides subject and extensions; empty if omitted') },
+    takes: {
+      name: keyName,
+      version,
+      csr: text('CSR template in PEM, from which the subject and the extensions are copied; if omitted, both are empty'),
+    },
     answers: data(object({ name: string, type: string, version: integer, csr: string })),
   },
   async ({ certificates }, { version, csr: template }, call) => ({
@@ -27,7 +31,7 @@ const set = keyOperation(
     takes: {
       name: keyName,
       version,
-      certificate_chain: text('PEM blocks, the certificate of the key first', { required: true }),
+      certificate_chain: text('Certificates in PEM; the certificate of the key comes first', { required: true }),
     },
     answers: data(object({ name: string, type: string, version: integer, certificate_chain: string })),
   },

@@ -16,7 +16,7 @@ import { hashFields, hashResult, randomFields, randomPath, randomResult } from '
 import { cmac, hmac, sign, verify } from './signing.ts';
 import { batchOf, type DataRoute, dataOperation, itemMembers } from './transit-operation.ts';
 
-/** Needs no JSON escaping: a ciphertext, like base64, contains only plain ASCII characters. */
+/** The string needs no JSON escaping: a ciphertext contains only ASCII characters that JSON does not escape. */
 const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: string; readonly keyVersion: number }): string =>
   `"ciphertext":"${ciphertext}","key_version":${keyVersion}`;
 
@@ -32,7 +32,7 @@ const encrypt = dataOperation({
   name: 'encrypt',
   path: named,
   mayWrite: true,
-  about: 'Encrypt; creates a missing key if the caller has the capability `create`',
+  about: 'Encrypt data; creates a missing key if the caller has the capability `create`',
   takes: {
     plaintext,
     context,
@@ -130,7 +130,10 @@ const datakey = dataOperation({
   path: { params: ['type', 'name'], required: 2 },
   about: 'Generate a data key, encrypted with a named key',
   takes: {
-    type: text('Return the plaintext key too, or only the wrapped key', { required: true, oneOf: ['plaintext', 'wrapped'] }),
+    type: text('`plaintext` to return the wrapped and the plaintext key, `wrapped` to return only the wrapped key', {
+      required: true,
+      oneOf: ['plaintext', 'wrapped'],
+    }),
     bits: int('Length of the data key in bits: 128, 256 or 512', { default: 256, shape: { enum: [128, 256, 512] } }),
     context,
     associated_data,
@@ -194,7 +197,7 @@ const randomBytes = dataOperation({
 
 function byteCount(text: string): number {
   if (/^[+-]?\d{1,9}$/.test(text)) return Number(text);
-  throw new TransitError('invalid_request', `error parsing url-set byte count: ${shownName(text)} is no integer`);
+  throw new TransitError('invalid_request', `error parsing url-set byte count: ${shownName(text)} is not an integer`);
 }
 
 const operations: readonly (readonly [word: string, DataRoute])[] = [

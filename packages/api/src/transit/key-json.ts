@@ -1,7 +1,7 @@
 import { boolean, integer, map, object, string, time } from '@transitd/http';
 import type { KeyView, VersionView } from '@transitd/transit-engine';
 
-/** Returns a key as JSON. The names are the specification's; `imported` and `imported_key` are the same value. */
+/** Returns a key as JSON. The member names are those of the specification. `imported` and `imported_key` have the same value. */
 export function keyJson(key: KeyView): string {
   return JSON.stringify({
     name: key.name,

@@ -26,7 +26,9 @@ import {
 import { keyJson, keySchema } from './key-json.ts';
 import { engineOf, keyName } from './transit-operation.ts';
 
-/** Makes an operation on the keys of one mount. Fields are read first: an invalid field is reported whatever the state of the key. */
+/**
+ * Makes an operation on the keys of one mount. Fields are converted first, so an invalid field is reported whatever the state of the key.
+ */
 export function keyOperation<S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
@@ -59,11 +61,11 @@ const create = keyOperation(
   'keys-create',
   'update',
   {
-    about: 'Create a key; an existing key is not changed',
+    about: 'Create a key; has no effect if the key exists',
     takes: {
       name: keyName,
       type: text('Type of the key', { oneOf: keyTypeNames, default: defaultKeyType }),
-      derived: bool('Derive a separate key for each context'),
+      derived: bool('Derive a separate key for each `context`'),
       convergent_encryption: bool('Encrypt equal plaintexts with equal contexts to equal ciphertexts; requires `derived`'),
       exportable: bool('Allow export of the key material; cannot be revoked'),
       allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
@@ -74,7 +76,9 @@ const create = keyOperation(
       hybrid_key_type_ec: text('Elliptic curve key type, for type `hybrid`', {
         oneOf: ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'ed25519'],
       }),
-      managed_key_name: text('Name of the managed key, for type `managed_key`; set this or `managed_key_id`'),
+      managed_key_name: text(
+        'Name of the managed key, for type `managed_key`; set either `managed_key_name` or `managed_key_id`',
+      ),
       managed_key_id: text('ID of the managed key, for type `managed_key`'),
     },
     answers: data(keySchema),
@@ -98,7 +102,7 @@ const create = keyOperation(
     ),
 );
 
-/** Caches the text of a value for as long as the engine returns the same object. */
+/** Returns `make` with a cache, which holds as long as the engine returns the same object for a value. */
 function cached<T extends object>(make: (value: T) => string): (value: T) => string {
   const made = new WeakMap<T, string>();
   return (value) => {
@@ -117,7 +121,7 @@ const read = keyOperation(
   'keys-read',
   'read',
   {
-    about: 'Read a key, without its material',
+    about: 'Read the properties of a key, without the key material',
     takes: { name: keyName, context: base64('Context of the derived public keys to return') },
     answers: data(keySchema),
   },
@@ -185,7 +189,9 @@ const rotate = keyOperation(
     about: 'Rotate a key: create a new version',
     takes: {
       name: keyName,
-      managed_key_name: text('Name of the managed key, for type `managed_key`; set this or `managed_key_id`'),
+      managed_key_name: text(
+        'Name of the managed key, for type `managed_key`; set either `managed_key_name` or `managed_key_id`',
+      ),
       managed_key_id: text('ID of the managed key, for type `managed_key`'),
     },
     answers: data(keySchema),
@@ -199,7 +205,7 @@ const trim = keyOperation(
   'update',
   {
     about: 'Delete old versions permanently',
-    takes: { name: keyName, min_available_version: int('Oldest version to keep', { required: true, min: 1 }) },
+    takes: { name: keyName, min_available_version: int('Oldest key version to keep', { required: true, min: 1 }) },
     answers: data(keySchema),
   },
   async (engine, values, call) =>

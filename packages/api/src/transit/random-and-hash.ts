@@ -2,7 +2,7 @@ import { base64, int, object, string, text } from '@transitd/http';
 import { defaultHash, hashNames, randomBytesMax, randomSources } from '@transitd/transit-engine';
 import type { Params } from '../operation/operation.ts';
 
-/** Fields of `random` in a mount and in `sys/tools`, except the byte count in the path, which each reads in its own way. */
+/** Fields of `random` in a mount and in `sys/tools`, except the byte count in the path, which the two read differently. */
 export const randomFields = {
   source: text('Source of the random bytes', { oneOf: randomSources, default: 'platform' }),
   bytes: int('Number of random bytes, if the path does not contain it', { default: 32, min: 1, max: randomBytesMax }),
@@ -10,7 +10,7 @@ export const randomFields = {
 };
 export const randomResult = object({ random_bytes: string });
 
-/** Returns the fields in the path. A single segment is a source if it names one, else a byte count. */
+/** Returns the fields in the path. A single segment is a source if it is the name of a source, otherwise a byte count. */
 export function randomPath({ source, urlbytes }: Params): Readonly<Record<string, string>> {
   if (source === undefined) return {};
   if (urlbytes !== undefined) return { source, urlbytes };

@@ -115,27 +115,30 @@ const settings = {
 type Settings = Fields<typeof settings>['values'] & { readonly batch_input?: JsonValue | undefined };
 
 /**
- * Returns the hash of a signature. As in the peers, `algorithm` counts only if `hash_algorithm` was sent empty; if it was omitted, its
- * default wins.
+ * Returns the hash of a signature. As in the peers, `algorithm` counts only if `hash_algorithm` was sent as an empty string; if
+ * `hash_algorithm` was omitted, its default counts.
  */
 const signatureHash = ({ urlalgorithm, hash_algorithm = defaultHash, algorithm }: Settings): string =>
   urlalgorithm || hash_algorithm || algorithm || defaultHash;
 
-/** Returns the hash of an HMAC to verify. Here `algorithm` counts, as in the request that created the HMAC. */
+/** Returns the hash of an HMAC to verify. For HMACs `algorithm` counts, as in the request that created the HMAC. */
 const hmacHash = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string =>
   urlalgorithm || hash_algorithm || algorithm || defaultHash;
 
-const withoutEffect = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
+const withoutEffect = "'algorithm' has no effect on signatures: set the hash in 'hash_algorithm' or in the path";
 
-/** Warns about a requested hash that is not used: the verdict would not be about the signature that the caller means. */
+/**
+ * Returns a warning if the requested hash is not used. Without the warning, a caller could misread the result of a verification with a
+ * different hash.
+ */
 const ignoredHash = (values: Settings): readonly string[] => {
   const { algorithm = '' } = values;
   return algorithm === '' || algorithm === signatureHash(values) ? [] : [withoutEffect];
 };
 
 /**
- * Yields the named hash. For `none` with a prehashed input, yields also the hashes whose signature the result would be: a DigestInfo
- * contains its hash.
+ * Yields the requested hash. If it is `none` and the input is prehashed, the input may be a DigestInfo, which contains a hash name. The
+ * result would be a signature with that hash, so that hash is yielded too.
  */
 function* uses(values: Settings, hash: string): Generator<Use> {
   const use = (value: string): Use => ({
@@ -146,7 +149,7 @@ function* uses(values: Settings, hash: string): Generator<Use> {
   yield named;
   if (hash !== noHash || values.prehashed !== true) return;
   for (const input of inputsOf(values)) {
-    yield named; // one step for each input, so that the caller can check its time slice
+    yield named; // yielded for each input, so that the caller can check its time slice
     for (const signed of hashesSignedAsIs(Buffer.from(input, 'base64'))) yield use(signed);
   }
 }
@@ -226,7 +229,7 @@ export const verify = dataOperation({
   failedItem: '"valid":false,',
 });
 
-/** Returns whether the request verifies HMACs. The engine refuses a batch that mixes kinds. */
+/** Returns whether the request verifies HMACs. The engine refuses a batch that mixes HMACs with signatures or CMACs. */
 function verifiesHmac({ hmac = '', batch_input }: Settings & { readonly hmac?: string | undefined }): boolean {
   if (batch_input === undefined || batch_input === null) return hmac !== '';
   return (
@@ -237,7 +240,7 @@ function verifiesHmac({ hmac = '', batch_input }: Settings & { readonly hmac?: s
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-/** Returns the CMAC lengths that a request uses: its own, and those of its items that have one. */
+/** Returns the CMAC lengths that a request uses: its own length, and the lengths that its items set. */
 function lengthsIn(batchInput: JsonValue | undefined, own: number): readonly number[] {
   const lengths = new Set([own]);
   if (Array.isArray(batchInput)) {

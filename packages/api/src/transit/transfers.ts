@@ -14,7 +14,7 @@ const hash_function = text('Hash function of RSA-OAEP', {
 const material = {
   name: keyName,
   ciphertext: base64(
-    'AES key wrapped with the wrapping key, followed by the key material wrapped with the AES key; set this or `public_key`',
+    'AES key wrapped with the wrapping key, followed by the key material wrapped with the AES key; set either `ciphertext` or `public_key`',
   ),
   hash_function,
   public_key: text('Public key in PEM; the imported key can only verify and encrypt'),
@@ -31,8 +31,8 @@ const importKey = keyOperation(
       ...material,
       type: text('Type of the key', { required: true, oneOf: importableTypes }),
       allow_rotation: bool('Allow rotation of the imported key', { default: false }),
-      derived: bool('Derive a separate key for each context'),
-      context: base64('Accepted, without effect'),
+      derived: bool('Derive a separate key for each `context`'),
+      context: base64('Accepted, but has no effect'),
       convergent_encryption: bool('Enable convergent encryption; requires `derived`'),
       exportable: bool('Allow export of the key material; cannot be revoked'),
       allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
@@ -61,8 +61,11 @@ const importVersion = keyOperation(
   'keys-import-version',
   'update',
   {
-    about: 'Import a version of an imported key',
-    takes: { ...material, version: int('Version whose private key is imported; omit to create a new version', { min: 0 }) },
+    about: 'Import a new version of an imported key, or the private key of an existing version',
+    takes: {
+      ...material,
+      version: int('Existing version whose private key is imported; if omitted, a new version is created', { min: 0 }),
+    },
     answers: written,
   },
   async ({ transfers }, values, call) => ({
@@ -114,7 +117,7 @@ const exportKey = keyOperation(
   },
 );
 
-/** Returns the other spelling of a version: `3` and `v3` are the same. `latest` is resolved once the key is read. */
+/** Returns the other spellings of a version: `3` and `v3` are the same version. `latest` is resolved later, when the key is read. */
 const otherVersion = (version: string): readonly string[] => {
   const [, number] = /^v?([0-9]{1,9})$/.exec(version) ?? [];
   return number === undefined ? [] : [String(Number(number)), `v${Number(number)}`];
@@ -132,7 +135,7 @@ function checkVersions(
   }
 }
 
-/** Returns key material as JSON text: the only place where it becomes a string. */
+/** Returns key material as JSON. Only here does key material become a string. */
 function exportJson({ name, type, versions }: KeyExport): string {
   const keys = Object.fromEntries(
     versions.map(({ version, form, material: bytes }) => [
@@ -192,7 +195,7 @@ const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }
     'update',
     { about: 'Restore a key from a backup', takes, answers: written },
     async ({ transfers }, values, { params }, principal) => {
-      // Decision 13: the name may come from the backup.
+      // The name may come from the backup (decision 13).
       const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
       await transfers.restoreKey({ backup: values.backup, name: params.name, force: values.force, mayRestore });
       return {};

@@ -30,7 +30,8 @@ export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'par
 }
 
 /**
- * Returns the status for a batch with some failed items (decision 38): the requested one if it may carry a body, else undefined.
+ * Returns the status for a batch with some failed items (decision 38): the requested status if a response with it may have a body,
+ * otherwise undefined.
  */
 function partialFailureStatus(requested: number | undefined): number | undefined {
   if (requested === undefined || requested === 0) return 400;
@@ -61,11 +62,13 @@ async function batchReply<R extends object>(
   return { status, body: envelope(`{"batch_results":[${items.join()}]}`, all) };
 }
 
-/** A value that an operation will use, for policies that deny it. */
+/** A value that an operation will use; a policy may deny it. */
 export interface Use {
-  /** The part of the path after the operation's word that names the value. */
+  /** The value as a part of the path, after the word of the operation. */
   readonly form: string;
-  /** The value as a policy parameter, with the names under which a request can send it; absent if it is not a parameter. */
+  /**
+   * The value as a policy parameter, with the names under which a request can send it; absent if the value cannot be sent as a parameter.
+   */
   readonly parameter?: { readonly names: readonly string[]; readonly value: ParameterValue };
 }
 
@@ -91,22 +94,22 @@ async function isUsedDenied(
 /** Declaration of one operation on data. */
 interface DataOperation<S extends FieldSchema, R extends object> extends OperationDescription<S> {
   readonly name: string;
-  /** Path parameters after `:mount/<word>`; those after the first `required` ones are optional. */
+  /** Path parameters after `:mount/<word>`. The first `required` parameters are required, the others optional. */
   readonly path: { readonly params: readonly string[]; readonly required: number };
   readonly takes: S;
   /** Absent if the required capability depends on whether the key exists. */
   readonly capability?: 'update';
-  /** It may create a missing key. */
+  /** The operation may create a missing key. */
   readonly mayWrite?: true;
   /**
-   * Yields the values that will actually be used (decisions 13 and 87) if they may come from the body, from an input or from a default.
-   * Lazy, because a batch may have one for each item.
+   * Yields the values that will actually be used (decisions 13 and 87), for values that may come from the body, from an input or from a
+   * default. It is a generator, because a batch may have one value for each item.
    */
   uses?(values: Fields<S>['values']): Iterable<Use>;
   /** Maps path parameters to fields, if their meaning depends on their value. */
   pathFields?(params: Params): Readonly<Record<string, string>>;
   execute(engine: TransitEngine, values: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
-  /** Returns the members of one result as JSON text; some have another name in a batch. */
+  /** Returns the members of one result as JSON text. In a batch some members have a different name. */
   render(result: R, inBatch: boolean): string;
   /** Members next to `error` in a failed item, as JSON text. */
   readonly failedItem?: string;
@@ -117,7 +120,7 @@ interface DataOperation<S extends FieldSchema, R extends object> extends Operati
 }
 
 interface Caller {
-  /** Empty if the path names no key. */
+  /** Empty if the path contains no key name. */
   readonly keyName: string;
   readonly principal: Principal;
   readonly path: string;
@@ -159,7 +162,7 @@ export const itemMembers = {
   hmac: text('HMAC to verify'),
   cmac: text('CMAC to verify'),
   mac_length: int('Length of the CMAC in bytes; 0 means all 16', { min: 0, max: 16 }),
-  reference: text('Returned with the result of this item'),
+  reference: text('Any string; returned with the result of this item'),
 } as const satisfies FieldSchema;
 
 /** Returns the field `batch_input`, whose items have these members. */
@@ -198,7 +201,7 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
-  /** Returns other spellings of the path: `cmac/k/0x8` is `cmac/k/8`. Values from the body are checked in `run`. */
+  /** Returns other spellings of the path: `cmac/k/0x8` is the same path as `cmac/k/8`. Values from the body are checked in `run`. */
   const sameAs = (params: Params): readonly string[] => {
     const { mount = '', ...pathParams } = params;
     if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
@@ -206,7 +209,7 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
       const { values } = fields(takes, {}, data.pathFields?.(pathParams) ?? pathParams);
       return Array.from(data.uses(values as Fields<S>['values']), ({ form }) => `${mount}/${name}/${form}`);
     } catch {
-      return []; // the operation will refuse it
+      return []; // an invalid value: the operation will refuse it
     }
   };
   return {

@@ -23,7 +23,7 @@ describe('the endpoints of access', () => {
     expect([await self('10.1.1.1'), await self('192.0.2.1')]).to.deep.equal([200, 403]);
   });
 
-  it('refuse a caller above its rate limit before they check its token, and count callers separately', async () => {
+  it('refuse a caller above its rate limit before checking its token, and count each caller separately', async () => {
     await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'transit/', rate: 1, interval: '1m' } });
     await at.ask('POST sys/quotas/config', { body: { enable_rate_limit_response_headers: true } });
     const ask = (address: string, token: string | null = null) => at.ask('GET transit/keys/k', { token, headers: from(address) });
@@ -41,7 +41,7 @@ describe('the endpoints of access', () => {
     expect((await at.ask('GET sys/seal-status', { headers: from('192.0.2.1') })).status).to.equal(200);
   });
 
-  it('count by token if a quota says so, from any address, and by address without a valid token, before the body is read', async () => {
+  it('count by token from any address if the quota says so, and by address without a valid token, before the body is read', async () => {
     await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'transit/', rate: 1, interval: '1m', group_by: 'token' } });
     expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.group_by).to.equal('token');
     const newToken = async () => (await at.ask('POST auth/token/create', { body: {} })).body.auth.client_token as string;
@@ -57,7 +57,7 @@ describe('the endpoints of access', () => {
       expect((await at.ask('POST sys/quotas/rate-limit/x', { body: { rate: 1, ...body } })).status).to.equal(400);
   });
 
-  it('count logins by a role', async () => {
+  it('limit the logins with a role', async () => {
     await at.ask('POST sys/auth/ar', { body: { type: 'approle' } });
     for (const name of ['web', 'other']) await at.ask(`POST auth/ar/role/${name}`, { body: {} });
     await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'auth/ar/', role: 'web', rate: 1, interval: '1m' } });
@@ -82,7 +82,7 @@ describe('the endpoints of access', () => {
     expect(login.status).to.equal(413);
   });
 
-  it('answer alike for methods of another type and for missing ones', async () => {
+  it('return the same response for methods of another type and for missing methods', async () => {
     await at.ask('POST sys/auth/up', { body: { type: 'userpass' } });
     expect((await at.ask('POST auth/up/login', { token: null, body: {} })).status).to.equal(404);
     expect((await at.ask('POST auth/none/login', { token: null, body: {} })).status).to.equal(404);
@@ -99,7 +99,7 @@ describe('the endpoints of access', () => {
       ).to.equal(403);
   });
 
-  it('show the role of a token, and delete nothing but the role', async () => {
+  it('show the role of a token, and delete the role without its tokens', async () => {
     await at.ask('POST auth/token/roles/r', { body: { allowed_policies: ['default'], token_type: 'nonsense' } });
     expect((await at.ask('GET auth/token/roles/r')).status).to.equal(404);
     await at.ask('POST auth/token/roles/r', { body: { allowed_policies: ['default'] } });
@@ -114,7 +114,7 @@ describe('the endpoints of access', () => {
     expect((await at.ask('POST auth/token/tidy')).status).to.equal(202);
   });
 
-  it('show a command line its mount if its token has any capability there', async () => {
+  it('show a mount to a command-line client whose token has any capability there', async () => {
     const token = await tokenWith('path "transit/keys/k" { capabilities = ["read"] } path "other/*" { capabilities = ["read"] }');
     const mount = await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token });
     expect([mount.status, mount.body.data.path, mount.body.data.type]).to.deep.equal([200, 'transit/', 'transit']);
@@ -140,7 +140,7 @@ describe('the endpoints of access', () => {
     });
   });
 
-  it('deny tools by the path of the value that is used', async () => {
+  it('deny tools by the path that contains the value in use', async () => {
     const token = await tokenWith(
       'path "sys/tools/*" { capabilities = ["update"] } path "sys/tools/hash/sha2-512" { capabilities = ["deny"] } path "sys/tools/random/16" { capabilities = ["deny"] }',
     );

@@ -52,7 +52,7 @@ describe('a field of an approle role at its own path', () => {
     { path: 'period', body: { token_period: '1h' }, read: { token_period: 3600 }, left: { token_period: 0 } },
     { path: 'period', body: { period: 60 }, read: { token_period: 60 }, left: { token_period: 0 } },
   ])
-    it(`${path} is written with ${JSON.stringify(body)}, read, and given back, while the others stay`, async () => {
+    it(`${path} is written with ${JSON.stringify(body)}, read and reset, while other fields keep their values`, async () => {
       const member = path === 'bound-cidr-list' ? 'secret_id_bound_cidrs' : Object.keys(read)[0];
       const others = async () => {
         const { data } = (await at.ask(`GET ${role}`)).body;
@@ -78,7 +78,7 @@ describe('a field of an approle role at its own path', () => {
     expect((await at.ask(`DELETE ${role}/secret-id-bound-cidrs`)).status, 'nothing would bind a login').to.equal(400);
   });
 
-  it('reports that secret IDs are never local, and exists only for approle', async () => {
+  it('reports that secret IDs are never local; exists only for approle', async () => {
     expect((await at.ask(`GET ${role}/local-secret-ids`)).body.data).to.deep.equal({ local_secret_ids: false });
     await at.ask('POST sys/auth/j', { body: { type: 'jwt' } });
     expect((await at.ask('GET auth/j/role/web/token-ttl')).status).to.equal(404);

@@ -33,7 +33,7 @@ const document = JSON.parse(text) as Document;
 const shown = (path: string, method: string): Shown | undefined => document.paths[path]?.[method];
 const methods = { GET: 'get', LIST: 'get', POST: 'post', DELETE: 'delete' } as const;
 
-/** Every operation of the router, where it lies with these mounts and methods; said once more, in other words than the document's. */
+/** Yields every operation of the router at its paths with these mounts and methods. It computes the paths independently of the document. */
 function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; described: OperationDescription }> {
   for (const { path, operations } of routes as readonly Route[]) {
     for (const [verb, operation] of Object.entries(operations) as [Verb, Operation][]) {
@@ -50,7 +50,7 @@ function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; 
 }
 
 describe('the OpenAPI document', () => {
-  it('has every route of the router, and nothing else but health', () => {
+  it('has every route of the router, and nothing else except health', () => {
     const wanted = [...placed()].map(({ path, verb }) => `${methods[verb]} ${path}`);
     const there = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method} ${path}`),
@@ -109,7 +109,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('declares everything that is read: few files read bodies, and fields come from declarations', () => {
+  it('declares every field that is read: few files read bodies directly, all others read declared fields', () => {
     const folder = join(import.meta.dirname, '../../src');
     const readers = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
       if (!name.endsWith('.ts') || name.startsWith('pipeline/')) return false;
@@ -157,7 +157,7 @@ describe('sys/internal/specs/openapi', () => {
     expect(paths).not.to.include('/transit/keys/{name}');
   });
 
-  it('shows no path without a token or with an invalid one', async () => {
+  it('shows no path without a token or with an invalid token', async () => {
     expect(await pathsFor(null)).to.deep.equal([]);
     expect(await pathsFor('s.unknown')).to.deep.equal([]);
   });

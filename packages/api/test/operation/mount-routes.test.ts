@@ -9,7 +9,7 @@ const routes = new MountRoutes(below);
 const find = (target: string, mount = { path: 'mnt', depth: 1 }) => routes.find(target.split('/'), mount);
 
 describe('the parameters of all routes', () => {
-  it('are the names that operations may ask for', () => {
+  it('are exactly the names that operations may use', () => {
     const used = allRoutes(new TestMetrics()).flatMap(({ path }) => [...path.matchAll(/[:*](\w+)/g)].map(([, name]) => name));
     expect([...new Set(used)].toSorted()).to.deep.equal(paramNames.toSorted());
   });
@@ -35,7 +35,7 @@ describe('routes below a mount', () => {
       expect(found?.params).to.deep.equal({ mount: 'mnt', ...params });
     });
 
-  it('begin behind all segments of the mount', () => {
+  it('begin after all segments of the mount path', () => {
     expect(find('a/keys/keys/k/config', { path: 'a/keys', depth: 2 })?.params).to.deep.equal({ mount: 'a/keys', name: 'k' });
     expect(find('a/keys', { path: 'a/keys', depth: 2 })).to.equal(undefined);
   });

@@ -3,7 +3,7 @@ import { allRoutes } from '../../src/routes.ts';
 import { type Served, served } from '../served.ts';
 import { TestMetrics } from '../test-metrics.ts';
 
-// Every path with a name that counts without case, each with the verbs that change or show something.
+// Every path with a case-insensitive name, with the verbs that read or change the object.
 const user = { password: 'a long password', token_policies: ['default'] };
 const policy = { policy: 'path "a" { capabilities = ["read"] }' };
 const named: readonly (readonly [path: string, verbs: readonly string[], body: object])[] = [
@@ -48,7 +48,7 @@ describe('the forms of a path', () => {
     (await at.ask('POST sys/capabilities', { body: { token, paths: [path] } })).body.data[path];
 
   for (const [path, verbs, body] of named) {
-    it(`are decided together at ${path}: a denial of either wins, and capabilities say so`, async () => {
+    it(`are decided together at ${path}: a denial of either form wins, also in the reported capabilities`, async () => {
       for (const denied of ['admin', 'Admin']) {
         const token = await tokenWith(
           `path "*" { capabilities = [${all}] } path "${path.replace('NAME', denied)}" { capabilities = ["deny"] }
@@ -70,7 +70,7 @@ describe('the forms of a path', () => {
       }
     });
 
-    it(`both have to be granted at ${path}`, async () => {
+    it(`both have to be allowed at ${path}`, async () => {
       const token = await tokenWith(`path "${path.replace('NAME', 'Adm*')}" { capabilities = [${all}] }`);
       const written = path.replace('NAME', 'Admin');
       const post = verbs.includes('POST') ? 'POST' : 'GET';
@@ -79,7 +79,7 @@ describe('the forms of a path', () => {
     });
   }
 
-  it('leave parts of a user, and a policy at its older path, to the denial of the whole', async () => {
+  it('include the whole: a denied user denies its parts, and a denied policy denies its older path', async () => {
     const token = await tokenWith(
       `path "*" { capabilities = [${all}] } path "auth/up/users/admin" { capabilities = ["deny"] }
        path "auth/ar/role/admin" { capabilities = ["deny"] } path "sys/policies/acl/admin" { capabilities = ["deny"] }`,
@@ -109,7 +109,7 @@ describe('the forms of a path', () => {
     ['transit/export/encryption-key/k/v1', 'transit/export/encryption-key/k/01'],
     ['transit/byok-export/d/k/1', 'transit/byok-export/d/k/v1'],
   ] as const)
-    it(`are told where ${asked} is ${denied}, as they are decided`, async () => {
+    it(`include ${asked} where ${denied} is denied, also in the reported capabilities`, async () => {
       await at.ask('POST transit/keys/c', { body: { type: 'aes128-cmac' } });
       await at.ask('POST transit/keys/k', { body: { exportable: true } });
       const token = await tokenWith(
@@ -122,7 +122,7 @@ describe('the forms of a path', () => {
       expect(await capabilities(token, 'transit/cmac/c/12')).to.deep.equal(['read', 'update']);
     });
 
-  it('are one for quotas, whichever of them a quota or a request writes', async () => {
+  it('count as one path for quotas, whichever form a quota or a request uses', async () => {
     await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'auth/up/login/Admin', rate: 1, interval: '1m' } });
     expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.path).to.equal('auth/up/login/admin');
     const login = async (name: string) =>
@@ -131,10 +131,10 @@ describe('the forms of a path', () => {
     for (const name of ['ADMIN', 'admin', 'aDmin']) expect(await login(name), name).to.equal(429);
   });
 
-  it('are one for quotas and exempt paths that were stored before paths had such a form', async () => {
+  it('count as one path for quotas and exempt paths that were stored before paths had a canonical form', async () => {
     const login = async (name: string) =>
       (await at.ask(`POST auth/up/login/${name}`, { token: null, body: { password: 'x' } })).status;
-    // As the operation stored them once: what the caller wrote.
+    // As earlier versions stored them: in the form that the caller sent.
     await at.services.quotas.write('q', { path: 'auth/up/login/Admin', rate: 1, intervalS: 60 });
     expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.path).to.equal('auth/up/login/admin');
     expect([await login('admin'), await login('Admin'), await login('ADMIN')]).to.deep.equal([400, 429, 429]);
@@ -143,7 +143,7 @@ describe('the forms of a path', () => {
     expect([await login('admin'), await login('Admin')]).to.deep.equal([400, 400]);
   });
 
-  it('are declared for every name that a login method or a policy has in its path', () => {
+  it('are declared for every path with the name of a policy or a name in an auth method', () => {
     const routes = allRoutes(new TestMetrics());
     const without = routes.filter(
       ({ path, names }) =>

@@ -6,14 +6,14 @@ import type { Node } from '@transitd/node';
 import { expect } from 'chai';
 import { type Ask, type Served, served } from '../served.ts';
 
-/** A trail in memory, whose sinks fail when they are told to. */
+/** Audit devices in memory, whose sinks fail on demand. */
 class MemoryDevices {
   readonly configs = ['main', 'second'].map((name) => ({ type: 'stdout' as const, name }));
   readonly names = ['main', 'second'];
   readonly lines: string[] = [];
   buildFailures = 0;
   failing: EntryType | 'all' | undefined;
-  /** Called before an entry of this kind is taken. */
+  /** Called before an entry of this kind is written. */
   before: (type: EntryType) => void = () => undefined;
 
   async write(type: EntryType, entryFor: (sink: string) => string): Promise<void> {
@@ -27,12 +27,12 @@ class MemoryDevices {
     this.buildFailures += 1;
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: entries of any shape are looked into
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read entries of any shape
   get entries(): any[] {
     return this.lines.map((line) => JSON.parse(line));
   }
 
-  /** The newest pair. */
+  /** Returns the newest pair of entries. */
   get pair() {
     const [asked, answered] = this.entries.slice(-2);
     expect([asked.type, answered.type, answered.request.id]).to.deep.equal(['request', 'response', asked.request.id]);
@@ -231,7 +231,7 @@ describe('the audit of requests', () => {
     expect((await ask('GET transit/keys/k')).status).to.equal(404);
   });
 
-  it('spends no use of a token whose request was not recorded', async () => {
+  it('does not count a use of a token if its request was not recorded', async () => {
     await start();
     await ask('POST sys/policies/acl/p', { body: { policy: 'path "transit/keys/*" { capabilities = ["read"] }' } });
     const token = (await ask('POST auth/token/create', { body: { policies: ['p'], num_uses: 1 } })).body.auth.client_token;
@@ -288,7 +288,7 @@ describe('the audit of requests', () => {
     expect(await accessors()).to.have.length(before.length + 1);
   });
 
-  it('executes no open request that began before the node was unsealed, and so has no first entry', async () => {
+  it('does not execute an open request that began before the node was unsealed, since it has no first entry', async () => {
     await start();
     let begun = 0;
     const begin = async () => {
@@ -352,7 +352,7 @@ describe('the audit of requests', () => {
       'sum',
       'wrapped_accessor',
     ];
-    /** Notes what answers hold; the ids of roles and the like are short. */
+    /** Collects the secrets in responses; short strings, such as the ids of roles, are no secrets. */
     const harvest = (value: unknown, name = ''): void => {
       if (typeof value === 'string' && value.length >= 16 && secretFields.includes(name)) secrets.add(value);
       if (typeof value === 'object' && value !== null)
@@ -431,7 +431,7 @@ describe('the audit of requests', () => {
       signature_algorithm: plant(),
     });
 
-    // A message that shows the beginning only of what was sent.
+    // A message that shows only the beginning of the sent value.
     await go('POST transit/restore/m', { backup: `${plant()}${'x'.repeat(500)}` });
 
     const text = devices.lines.join('\n');

@@ -14,7 +14,12 @@ describe("the caller's address", () => {
     { from: '10.0.0.1', forwarded: '198.51.100.7, 10.0.0.2', expected: '198.51.100.7', because: 'there are two proxies' },
     { from: '10.0.0.1', forwarded: '10.0.0.3,10.0.0.2', expected: '10.0.0.3', because: 'a proxy itself asks' },
     { from: '10.0.0.1', forwarded: undefined, expected: '10.0.0.1', because: 'a proxy itself asks' },
-    { from: '10.0.0.1', forwarded: 'unknown', expected: 'unknown', because: 'what is no address lies in no block' },
+    {
+      from: '10.0.0.1',
+      forwarded: 'unknown',
+      expected: 'unknown',
+      because: 'a string that is not an address is in no CIDR block',
+    },
   ])
     it(`from ${from} with ${forwarded ?? 'nothing'} forwarded is ${expected}: ${because}`, () => {
       const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };

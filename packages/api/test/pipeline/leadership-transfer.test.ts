@@ -14,14 +14,14 @@ import { Pipeline } from '../../src/pipeline/pipeline.ts';
 import { TestMetrics } from '../test-metrics.ts';
 
 interface Transfers {
-  /** How many runs of the operation transfer the leadership. */
+  /** Number of runs of the operation that transfer leadership. */
   readonly count: number;
-  /** Whether another leader is found afterwards. */
+  /** Whether another leader is found after a transfer. */
   readonly nextLeader?: () => Promise<boolean>;
   readonly forwarded?: true;
 }
 
-describe('a request for which the leadership is transferred', () => {
+describe('a request that transfers leadership', () => {
   const closing: (() => void)[] = [];
   afterEach(() => {
     for (const close of closing.splice(0)) close();
@@ -76,7 +76,7 @@ describe('a request for which the leadership is transferred', () => {
     expect(await asked({ count: 1 })).to.deep.include({ runs: 2, terms: [1], status: 204 });
   });
 
-  it('follows the leadership three times, and is refused after that', async () => {
+  it('follows three leadership transfers, and is refused after the fourth', async () => {
     const { text, ...rest } = await asked({ count: 9 });
     expect(rest).to.deep.include({ runs: 4, terms: [1, 2, 3], status: 503 });
     expect(text).to.contain('nothing else was done');
@@ -86,12 +86,12 @@ describe('a request for which the leadership is transferred', () => {
     expect(await asked({ count: 9, nextLeader: async () => false })).to.deep.include({ runs: 1, status: 503 });
   });
 
-  it('is left to the node that forwarded it', async () => {
+  it('is returned to the node that forwarded it', async () => {
     const { runs, terms, status, headers } = await asked({ count: 9, forwarded: true });
     expect([runs, terms, status, headers.get('x-transitd-handed-over')]).to.deep.equal([1, [], 503, '1']);
   });
 
-  it('is answered with 500 when the search for a leader fails, and ends no process', async () => {
+  it('is answered with 500 when the search for a leader fails, and does not end the process', async () => {
     const nextLeader = () => Promise.reject(new Error('a fault of ours'));
     expect(await asked({ count: 1, nextLeader })).to.deep.include({
       runs: 1,

@@ -19,7 +19,7 @@ describe('an overloaded node', () => {
     server.close();
   });
 
-  /** Every commit stands still until it is let go. */
+  /** Every commit waits until the test releases it. */
   const holdCommits = (): (() => void) => {
     const held = Promise.withResolvers<void>();
     const { commit } = server.store;
@@ -84,7 +84,7 @@ describe('an overloaded node', () => {
     expect((await server.ask('GET sys/internal/counters/none', { token: null })).status).to.equal(403);
   });
 
-  it('gives no place to a request whose body is incomplete', async () => {
+  it('gives a request no place while its body is incomplete', async () => {
     const limits = new Limits(few);
     server = await served({ limits });
     const slow = await open(`${post('transit/random', 11)}{`);
@@ -95,7 +95,7 @@ describe('an overloaded node', () => {
     expect(await text(slow)).to.match(/^HTTP\/1.1 200 /);
   });
 
-  it('releases the place whatever the response is', async () => {
+  it('releases the place after any response', async () => {
     const limits = new Limits(few);
     server = await served({ limits });
     for (const [line, body] of [

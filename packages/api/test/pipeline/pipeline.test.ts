@@ -61,7 +61,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     const where = { principal, privileged: true, path: 'auth/token/create', makesOrphans: false };
     return (await registry.create({ policies: ['p'], noDefaultPolicy: true, ...asked }, where)).token;
   };
-  /** @param pause - what happens between the head with half of the body and the rest */
+  /** @param pause - called after the head and the start of the body are sent, before the rest */
   const ask = async (token: string, path: string, body: object = {}, pause?: () => Promise<unknown>): Promise<number> => {
     const text = JSON.stringify(body);
     const sent = request({
@@ -80,7 +80,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     response.resume();
     return response.statusCode;
   };
-  // Whose token was looked at, and so whose body is being read.
+  // Tokens that were looked up, so that the body of their request is being read.
   const reads = new Set<string>();
   const { authenticate } = tokens;
   tokens.authenticate = (token) => {
@@ -103,7 +103,7 @@ describe('the rights of a request', () => {
 
   const grants = 'path "transit/hmac/*" { capabilities = ["update"] }';
 
-  it('are those that its policies grant on its path, with its members', async () => {
+  it('are decided by the policies of the caller for the path and the members of the body', async () => {
     const { rootToken, tokenWith, ask } = await setup();
     const token = await tokenWith(`${grants} path "transit/x" { capabilities = ["update"] denied_parameters = { a = ["b"] } }`);
     expect(await ask(token, 'transit/hmac/k')).to.equal(204);
@@ -113,7 +113,7 @@ describe('the rights of a request', () => {
     expect(await ask(rootToken, 'transit/x', { a: 'b' })).to.equal(204);
   });
 
-  it('include sudo where the operation needs it', async () => {
+  it('must include sudo if the operation requires it', async () => {
     const { tokenWith, ask } = await setup({ capability: 'update', sudo: true });
     const token = await tokenWith('path "a" { capabilities = ["update"] } path "b" { capabilities = ["update", "sudo"] }');
     expect([await ask(token, 'a'), await ask(token, 'b')]).to.deep.equal([403, 204]);
@@ -126,7 +126,7 @@ describe('the rights of a request', () => {
     expect([await ask(token, 'a'), await ask(token, 'b')]).to.deep.equal([403, 204]);
   });
 
-  it('are create or update where the operation decides between the two, within the parameters', async () => {
+  it('are create or update if the operation decides between the two, within the allowed parameters', async () => {
     const { tokenWith, ask } = await setup({});
     const token = await tokenWith(
       'path "c" { capabilities = ["create"] required_parameters = ["a"] } path "u" { capabilities = ["update"] } path "r" { capabilities = ["read"] }',
@@ -142,7 +142,7 @@ describe('the rights of a request', () => {
     expect(await ask(token, 'transit/hmac/k', {}, () => registry.revoke({ token }))).to.equal(403);
   });
 
-  it('apply to the mounts as they are once the body has arrived', async () => {
+  it('apply to the mounts as they are after the body has arrived', async () => {
     const seen: string[][] = [];
     const { rootToken, ask, store, services } = await setup({
       run: ({ services }) => {
@@ -157,7 +157,7 @@ describe('the rights of a request', () => {
       if (path === 'core/mounts') await held.promise;
       return get.call(store, path);
     };
-    // Another node makes the change; this one has applied it when the body ends, and reads it once the request looks.
+    // Another node makes the change. This node has applied it when the body ends, and reads it when the request looks up the mount.
     Object.defineProperty(services.mounts, 'changing', {
       get() {
         held.resolve();
@@ -178,7 +178,7 @@ describe('the rights of a request', () => {
     expect(await ask(token, 'transit/hmac/k', {}, () => policies.delete('p'))).to.equal(403);
   });
 
-  it('are used up with the last of limited uses, refused requests among them', async () => {
+  it('end with the last use of a token with limited uses; refused requests count as uses', async () => {
     const { tokenWith, ask } = await setup();
     const token = await tokenWith(grants, { numUses: 3 });
     const answers = [];

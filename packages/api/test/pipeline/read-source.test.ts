@@ -5,9 +5,9 @@ import { readSource } from '../../src/pipeline/read-source.ts';
 
 interface State {
   readonly readRole?: 'active' | 'reader';
-  /** It was elected or is being elected, as far as it knows. */
+  /** The node knows of no newer leader: it was elected, or is being elected. */
   readonly mayLead?: boolean;
-  /** A quorum says that it leads. */
+  /** A quorum confirms that the node leads. */
   readonly leads?: boolean;
 }
 
@@ -27,7 +27,7 @@ describe('the source of an answer', () => {
     { node: { readRole: 'reader', mayLead: true, leads: true }, where: 'replica', source: 'active' },
     { node: { mayLead: true, leads: true }, where: 'leader', source: 'active' },
     { node: { mayLead: true, leads: true }, where: 'leader', forwarded: true, source: 'active' },
-    // One that was deposed and does not know it.
+    // A leader that was deposed and does not know it.
     { node: { readRole: 'reader', mayLead: true }, where: 'leader', source: 'none' },
     { node: { readRole: 'reader', mayLead: true }, where: 'replica', source: 'reader' },
     { node: { readRole: 'reader' }, where: 'leader', forwarded: true, source: 'refused' },

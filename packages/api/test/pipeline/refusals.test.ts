@@ -42,7 +42,7 @@ describe('the answer to an error', () => {
     });
   }
 
-  it('says clearly that a write may still take effect, and does not suggest a retry', () => {
+  it('says that a write may still take effect, and does not suggest a retry', () => {
     const { status, body, headers } = errorReply(new StoreError('outcome_unknown', 'the commit timed out'));
     expect(status).to.equal(504);
     expect(JSON.parse(body ?? '').errors).to.deep.equal([
@@ -51,7 +51,7 @@ describe('the answer to an error', () => {
     expect(headers).to.not.have.property('Retry-After');
   });
 
-  it('has a status of its kind for every code: 4xx for the caller, 5xx for us, never a success', () => {
+  it('has an error status for every code: 4xx for faults of the caller, 5xx for faults of the server', () => {
     for (const [code, { status, outcome }] of Object.entries(answers)) {
       expect(status, code).to.be.within(400, 504);
       if (outcome === 'unknown') expect(status, code).to.be.oneOf([503, 504]);

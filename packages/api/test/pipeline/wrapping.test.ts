@@ -56,7 +56,7 @@ describe('a wrapped response', () => {
     expect((await at.ask('POST sys/wrapping/unwrap', { token })).status).to.equal(400);
   });
 
-  it('is wrapped again, and what a caller sends can be wrapped', async () => {
+  it('can be rewrapped, and a caller can wrap data of its own', async () => {
     const sent = await at.ask('POST sys/wrapping/wrap', { headers: wrap, body: { a: 1 } });
     const again = await at.ask('POST sys/wrapping/rewrap', { body: { token: sent.body.wrap_info.token } });
     expect(again.body.wrap_info).to.include({ creation_path: 'sys/wrapping/wrap', ttl: 60 });
@@ -121,7 +121,7 @@ describe('a wrapped response', () => {
 
   it('is refused if a secret would be sent unwrapped', async () => {
     expect((await at.ask('POST sys/unseal', { token: null, headers: wrap, body: { key: '00' } })).body.errors).to.deep.equal([
-      'this answer cannot be wrapped',
+      'this response cannot be wrapped',
     ]);
   });
 });

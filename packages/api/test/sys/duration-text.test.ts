@@ -16,7 +16,7 @@ describe('the text of a duration', () => {
       expect(durationText(seconds)).to.equal(text);
     });
 
-  it('is read as the same duration', () => {
+  it('is parsed as the same duration', () => {
     fc.assert(
       fc.property(fc.nat(9_000_000_000), (seconds) => {
         expect(secondsOf(durationText(seconds))).to.equal(seconds);
@@ -24,7 +24,7 @@ describe('the text of a duration', () => {
     );
   });
 
-  it('has milliseconds where it is measured', () => {
+  it('has milliseconds for measured durations', () => {
     expect([0, 47.4, 4600, 61_000].map(secondsText)).to.deep.equal(['0s', '0.047s', '4.6s', '61s']);
   });
 });

@@ -12,7 +12,7 @@ describe('sys/storage/raft/join', () => {
     it(`refuses ${JSON.stringify(address)} as a client error: it is not a URL`, async () => {
       const { status, body } = await node.ask('POST sys/storage/raft/join', { token: null, body: { leader_api_addr: address } });
       expect(status).to.equal(400);
-      expect(body.errors).to.deep.equal(['leader_api_addr is no address such as https://n1.example:8200']);
+      expect(body.errors).to.deep.equal(['leader_api_addr is not an address such as https://n1.example:8200']);
     });
   }
 });

@@ -3,7 +3,7 @@ import { batchItemsMax } from '@transitd/transit-engine';
 import { expect } from 'chai';
 
 describe('the limit on JSON values', () => {
-  it('leaves eight members to each item of the longest batch', () => {
+  it('allows eight members for each item of the longest batch', () => {
     expect(jsonValuesMax).to.be.at.least(8 * batchItemsMax);
   });
 });

@@ -12,7 +12,9 @@ import { transitTransferRoutes } from '../../src/transit/transfers.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
 
-/** A service with a key `k` that encrypts, `c` that makes CMACs, `s` and the derived `d` that sign, and callers with different rights. */
+/**
+ * A server with four keys and callers with different rights: `k` encrypts, `c` computes CMACs, `s` signs, and the derived key `d` signs.
+ */
 async function setup() {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: 0 });
@@ -92,7 +94,7 @@ describe('routes of operations on data', () => {
     'random/a/b/c',
     'keys/k',
   ]) {
-    it(`finds nothing at ${target}`, () => {
+    it(`do not include ${target}`, () => {
       expect(find(target)).to.equal(undefined);
     });
   }
@@ -121,7 +123,7 @@ describe('routes of operations on data', () => {
 });
 
 describe('operations on data', () => {
-  it('answer in the form of the specification', async () => {
+  it('respond in the form that the specification defines', async () => {
     const { post } = await setup();
     const { hmac, ...beside } = dataOf(await post('hmac/k', { input: fox }));
     expect(hmac).to.match(/^svc:v2:/);
@@ -139,7 +141,7 @@ describe('operations on data', () => {
     expect(dataOf(await post('random/3', { format: 'hex' }))['random_bytes']).to.have.lengthOf(6);
   });
 
-  it('answer a batch with its failed items in the success envelope, and 400 or the status that was asked for', async () => {
+  it('answer a batch with failed items in the success envelope, with status 400 or the requested status', async () => {
     const { post } = await setup();
     const { hmac } = dataOf(await post('hmac/k', { input: fox }));
     const batch_input = [
@@ -184,13 +186,13 @@ describe('operations on data', () => {
 });
 
 describe('the hash that verify uses', () => {
-  const warning = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
+  const warning = "'algorithm' has no effect on signatures: set the hash in 'hash_algorithm' or in the path";
   const judged = async (post: (target: string, body: Body) => Promise<Reply>, target: string, body: Body) => {
     const reply = JSON.parse((await post(target, { input: fox, ...body })).body ?? '');
     return { valid: reply.data.valid ?? reply.data.batch_results[0].valid, warnings: reply.warnings };
   };
 
-  it('is for signatures that of hash_algorithm or the path, as when signing: algorithm is ignored with a warning in both', async () => {
+  it('is set for signatures by hash_algorithm or the path, as when signing; both ignore algorithm with a warning', async () => {
     const { post } = await setup();
     for (const [asked, warnings] of [
       [{}, null],
@@ -215,7 +217,7 @@ describe('the hash that verify uses', () => {
     expect(await judged(post, 'verify/s/sha2-512', { signature } as Body)).to.deep.equal({ valid: true, warnings: null });
   });
 
-  it('is for HMACs that of the path, of hash_algorithm or of algorithm, as in the request that made the HMAC', async () => {
+  it('is set for HMACs by the path, hash_algorithm or algorithm, as in the request that created the HMAC', async () => {
     const { post } = await setup();
     const { hmac } = dataOf(await post('hmac/k', { input: fox, algorithm: 'sha2-512' }));
     for (const [target, body, valid] of [
@@ -317,7 +319,7 @@ describe('a value that is denied by its path form', () => {
     });
   }
 
-  it('is denied in a restore for the name that the backup has as for the one in the path', async () => {
+  it('is denied in a restore, whether the name comes from the backup or from the path', async () => {
     const { services, callerWith } = await setup();
     const engine = services.mounts.engines.get('mnt');
     await engine?.createKey('b', { exportable: true, allowPlaintextBackup: true });
