@@ -147,7 +147,11 @@ describe('operating a node', () => {
     },
     { what: 'no configuration at all', args: ['server'], says: /--config FILE/ },
     { what: 'both --dev and --config', args: ['server', '--dev', '--config', 'x'], says: /not both/ },
-    { what: 'a dev node on a public address', args: ['server', '--dev', '--listen', '0.0.0.0:0'], says: /must listen on a loopback address/ },
+    {
+      what: 'a dev node on a public address',
+      args: ['server', '--dev', '--listen', '0.0.0.0:0'],
+      says: /must listen on a loopback address/,
+    },
     {
       what: 'an invalid data directory',
       args: ['server', '--dev', '--data-dir', '/dev/null/x', '--listen', '127.0.0.1:0'],
