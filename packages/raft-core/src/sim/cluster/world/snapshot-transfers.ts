@@ -30,8 +30,7 @@ export class SnapshotTransfers {
       process,
       peer: (id) => this.#snapshotPeer(id),
       pieceDelayMs: (from) => this.#pieceDelayMs(from, member.id),
-      // A whole state takes longer to sync than one batch of entries.
-      syncMs: () => 5 * this.#times.syncMs(member) + (this.#cluster.isHealed ? 0 : this.#cluster.random.below(100)),
+      syncMs: () => this.#times.stateSyncMs(member) + (this.#cluster.isHealed ? 0 : this.#cluster.random.below(100)),
       arrives: (meta) => member.beforeSnapshot?.(meta),
       begins: () => this.#cluster.safety.installsAlone(member.id, member.incarnation?.machine.isFlushing === true),
       install: (snapshot, done) => this.#install(member, snapshot, done),
