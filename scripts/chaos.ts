@@ -34,7 +34,7 @@ const whole = (ms: number): string => `${Math.round(ms)} ms`;
 
 /** Results so far. */
 const found: string[] = [];
-/** Time until the first write through a node without a fault, by fault. */
+/** For each kind of fault: time until the first successful write through an unaffected node. */
 const tookMs = new Map<string, number[]>();
 const totals = { rounds: 0, faults: 0, acknowledged: 0, calls: 0, histories: 0, ciphertexts: 0 };
 const troubles: string[] = [];

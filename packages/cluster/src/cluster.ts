@@ -32,7 +32,8 @@ const snapshotHeadMs = 10_000;
 const exclusionMsMax = 2_000;
 
 /**
- * This node's ties to the other members: cluster port, client, Raft connections, membership list and, once its log is open, the services.
+ * Everything that connects this node to the other members: cluster port, client, Raft connections, membership list and, once its log is
+ * open, the services.
  */
 export class Cluster {
   readonly membershipList: MembershipList;

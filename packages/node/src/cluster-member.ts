@@ -183,8 +183,8 @@ export class ClusterMember {
     this.#refuseWhenStopping();
     this.#storage = storage;
     this.#removed = cluster?.removed ?? false;
-    // The only member may have acknowledged entries that are in its log but not applied, so it must lead first. In a larger cluster,
-    // a member must not wait for a leader.
+    // The log of a sole member may have acknowledged entries that are not applied yet. It must become leader and apply them before its
+    // barrier is opened. In a larger cluster, a member must not wait for a leader.
     const alone = isAlone(storage.driver.consensus().conf, storage.driver.status().nodeId);
     if (alone) {
       storage.driver.start();

@@ -221,7 +221,7 @@ describe('the proxy in front of a cluster port', function () {
     caller.socket.write('late;');
     await until('the proxy has it', () => caller.socket.bytesWritten > 0 && caller.socket.writableLength === 0);
     proxy.setMode(one, 'hold');
-    // A second line with the same delay, sent later, has overtaken it.
+    // A line that is sent later on another link arrives first.
     const other = await connected(two);
     proxy.setMode(two, { delayMs: 2000 });
     other.caller.socket.write('passes;');

@@ -33,7 +33,7 @@ export const wrappedJoinSecretBytes = headerBytes + 12 + keyBytes + 16;
 
 /**
  * Returns a fresh secret, wrapped under a one-time key: the HKDF-SHA256 (RFC 5869) of the seal's key and a fresh salt. So the seal's key
- * wraps only the root key, and no key is used twice, however often strangers request a secret.
+ * wraps only the root key, and no key is used twice, however often unauthenticated callers request a secret.
  */
 export function wrapJoinSecret(sealKey: Uint8Array, binding: JoinBinding): WrappedJoinSecret {
   const secret = randomBytes(keyBytes);

@@ -53,7 +53,7 @@ function faultOffset(encoded: Uint8Array): number {
   return encoded.length - inGroup;
 }
 
-/** Finds the first misplaced byte from the first `=` on. @param inGroup - characters of the last group before it */
+/** Finds the first misplaced byte at or after the first `=`. @param inGroup - number of characters in the last group before that `=` */
 function paddingFault(encoded: Uint8Array, at: number, inGroup: number): number {
   if (inGroup < 2) return at;
   let next = skipLineBreaks(encoded, at + 1);

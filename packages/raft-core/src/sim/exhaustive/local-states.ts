@@ -23,7 +23,7 @@ interface LocalState {
 
 export interface LocalStep {
   readonly next: number;
-  /** Messages, as inputs by number. */
+  /** The messages sent in this step, each as the number of the input that delivers it. */
   readonly sent: readonly number[];
 }
 
