@@ -15,7 +15,7 @@ RUN install -d -m 0700 -o 65532 -g 65532 /var/lib/transitd
 RUN install -d -o 65532 node_modules/.cache/transitd
 USER 65532:65532
 RUN NODE_COMPILE_CACHE=/opt/transitd/node_modules/.cache/transitd node --input-type=module \
-  -e "const names = ['server/src/run-server', 'server/src/dev', 'cli/src/commands/healthcheck', 'cli/src/work/healthcheck']; \
+  -e "const names = ['server/src/run-server', 'server/src/dev', 'cli/src/commands/healthcheck', 'cli/src/local/healthcheck']; \
       await Promise.all(names.map((name) => import('./packages/' + name + '.ts')))" \
   && node packages/server/transitd.mjs completion bash > /dev/null && chmod -R a+rX node_modules/.cache/transitd
 

@@ -32,11 +32,11 @@ export const folderArrows: FolderArrows = {
   },
   cli: {
     doctor: [],
+    local: [],
     terminal: [],
     session: ['terminal'],
     runner: ['session'],
-    work: [],
-    commands: ['doctor', 'runner', 'session', 'terminal', 'work'],
+    commands: ['doctor', 'local', 'runner', 'session', 'terminal'],
     '.': ['commands', 'runner', 'terminal'],
   },
   client: {

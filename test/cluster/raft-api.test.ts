@@ -38,7 +38,7 @@ const change = (cluster: LiveCluster, through: LiveNode, what: string, server_id
 describe('the members of a cluster', function () {
   this.timeout(scenarioMs);
 
-  it('are listed by every node, and no node is shown as leader if there is none', () =>
+  it('are listed by every node, and no node is shown as leader while none leads', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       for (const node of cluster.nodes) {

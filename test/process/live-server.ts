@@ -32,7 +32,7 @@ export class Answer {
     return place;
   }
 
-  /** Returns the string at that path. @throws if there is none */
+  /** Returns the string at that path. @throws if the path leads to no string */
   string(path: string): string {
     const value = this.at(path);
     if (typeof value !== 'string') throw new Error(`no string at ${path} in ${this.status} ${this.text}`);

@@ -13,7 +13,7 @@ import { createRouter } from '../src/pipeline/router.ts';
 import { allRoutes } from '../src/routes.ts';
 import { TestMetrics } from './test-metrics.ts';
 
-/** A response with its body as JSON; the body is `{}` if there is none. */
+/** A response with its body as JSON; the body is `{}` if the response has no content. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;

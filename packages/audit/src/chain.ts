@@ -6,7 +6,7 @@ export interface Link {
   readonly run: string;
   /** Number of the last line within its run, from 1; 0 before the first. */
   readonly seq: number;
-  /** SHA-256 in hex of the previous line without its newline; null when there is none. */
+  /** SHA-256 in hex of the previous line without its newline; null in the first line. */
   readonly prev: string | null;
 }
 

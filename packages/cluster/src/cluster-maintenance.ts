@@ -102,7 +102,7 @@ export class ClusterMaintenance {
     }
   }
 
-  /** Returns the signing authority; undefined while there is none. @throws StoreError */
+  /** Returns the signing authority; undefined before it is created. @throws StoreError */
   async signingAuthority(): Promise<ClusterAuthority | undefined> {
     const { local, membershipList } = this.#parts;
     const { committedAuthority } = membershipList;

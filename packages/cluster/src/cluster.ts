@@ -232,7 +232,7 @@ export class Cluster {
     await this.#services?.maintenance.round();
   }
 
-  /** Returns the signing authority; undefined while there is none. @throws StoreError */
+  /** Returns the signing authority; undefined before it is created. @throws StoreError */
   async signingAuthority(): Promise<ClusterAuthority | undefined> {
     return this.#services?.maintenance.signingAuthority();
   }

@@ -37,7 +37,7 @@ export class FairQueue<Item> {
     return true;
   }
 
-  /** Removes and returns the next item of the first caller that `may` allows; undefined if there is none. */
+  /** Removes and returns the next item of the first caller that `may` allows; undefined if no item may be taken. */
   take(may: (caller: string, item: Item) => boolean = () => true): Item | undefined {
     for (const [caller, items] of this.#items) {
       const [item] = items;

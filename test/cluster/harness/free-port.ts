@@ -12,7 +12,7 @@ const isFree = (host: string, port: number): Promise<boolean> =>
     probe.listen({ host, port }, () => probe.close(() => resolve(true)));
   });
 
-/** Returns a free port at this address: the wanted one, or any. @throws if there is none */
+/** Returns a free port at this address: the wanted one, or any. @throws if no port is free */
 export async function freePort(host: string, wanted?: number): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
     const port = wanted ?? randomInt(lowest, highest);

@@ -75,7 +75,7 @@ export class LiveNode {
     return `${this.#log}${this.#server?.stderr ?? ''}`;
   }
 
-  /** Returns the current process. @throws if there is none */
+  /** Returns the current process. @throws if no process runs */
   get server(): LiveServer {
     if (this.#server === undefined) throw new Error(`${this.name} was never started`);
     return this.#server;

@@ -14,7 +14,7 @@ export function canonicalPath({ path: pattern, names }: Route, path: string, seg
   return segments.map((segment, at) => form(segment, parts[at])).join('/');
 }
 
-/** Returns the index of the segment that has a canonical form; undefined if there is none. */
+/** Returns the index of the segment that has a canonical form; undefined if no segment has one. */
 export function nameAtOf({ path, names }: Route): number | undefined {
   if (names === undefined) return undefined;
   const at = path.split('/').findIndex((part) => part.startsWith(':') && names[part.slice(1) as ParamName] !== undefined);

@@ -27,7 +27,7 @@ export class Forwarding {
   }
 
   /**
-   * Returns the status of the active node's reply, or the outcome if there is none. Unauthenticated requests and streamed bodies may use
+   * Returns the status of the active node's reply, or the outcome if no reply came. Unauthenticated requests and streamed bodies may use
    * only a part of the connections to the active node.
    */
   async forward(

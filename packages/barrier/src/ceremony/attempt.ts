@@ -45,7 +45,7 @@ export class Attempt<Purpose extends object> {
     this.#parts = parts;
   }
 
-  /** The attempt in progress; undefined if there is none. */
+  /** The attempt in progress; undefined between attempts. */
   get ongoing(): OngoingAttempt<Purpose> | undefined {
     return this.#ongoing;
   }

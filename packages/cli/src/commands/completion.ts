@@ -9,7 +9,7 @@ export function completionCommand(program: Command, { localAction, wholeProgram 
     .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
     .action(
       localAction(async (name: string) => {
-        const { completionScript, shells } = await import('../work/completion.ts');
+        const { completionScript, shells } = await import('../local/completion.ts');
         const shell = shells.find((one) => one === name);
         if (shell !== undefined) process.stdout.write(completionScript(shell, await wholeProgram()));
       }),

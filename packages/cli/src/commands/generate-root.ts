@@ -1,12 +1,12 @@
 import type { RootGeneration } from '@transitd/client';
 import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
+import { decodeRootToken } from '../local/root-token.ts';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
 import { secretFrom } from '../terminal/input.ts';
 import { serverOptions } from '../terminal/options.ts';
 import { shareFrom } from '../terminal/share.ts';
-import { decodeRootToken } from '../work/root-token.ts';
 
 interface Options {
   readonly init?: true;

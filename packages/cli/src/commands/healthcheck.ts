@@ -13,7 +13,7 @@ export function healthcheckCommand(program: Command, { localAction }: Runner): v
       localAction(async (options: { address?: string; caCert?: string }) => {
         const { addresses, caFile } = connectionSettings(options, process.env);
         if (caFile !== undefined) (await import('../session/trust.ts')).trustOnly(caFile);
-        const { checkHealth } = await import('../work/healthcheck.ts');
+        const { checkHealth } = await import('../local/healthcheck.ts');
         return checkHealth(addresses[0] ?? '');
       }),
     );

@@ -51,7 +51,7 @@ export function policyCommands(program: Command, { serverAction, localAction }: 
     .argument('[parameters...]', 'request parameters, each name=value')
     .action(
       localAction(async (file: string, path: string, capability: string, parameters: string[]) => {
-        const { testPolicy } = await import('../work/policy-test.ts');
+        const { testPolicy } = await import('../local/policy-test.ts');
         return testPolicy({ file, path, capability, parameters });
       }),
     );

@@ -26,7 +26,7 @@ export function recoverCommand(operator: Command, { localAction, work }: Runner)
 
 async function recover({ dataDir, out, withoutLog, format }: RecoverOptions, work: LocalWork): Promise<number> {
   const [{ requireAbsent, saveSnapshot }, { LogUnreadable, StorageDamaged, StorageFailed }, { Output }] = await Promise.all([
-    import('../work/snapshot-file.ts'),
+    import('../local/snapshot-file.ts'),
     import('@transitd/storage-fsm'),
     import('../terminal/output.ts'),
   ]);

@@ -15,7 +15,7 @@ export function snapshotCommands(raft: Command, { serverAction, localAction }: R
     .argument('<file>', 'file to create; must not exist')
     .action(
       serverAction(async ({ client, output }, file: string) => {
-        const { saveSnapshot } = await import('../work/snapshot-file.ts');
+        const { saveSnapshot } = await import('../local/snapshot-file.ts');
         output.rows(metaRows(await saveSnapshot(file, () => client.sys.raft.snapshot())));
       }),
     );
@@ -26,7 +26,7 @@ export function snapshotCommands(raft: Command, { serverAction, localAction }: R
     .option('-f, --force', 'also restore a snapshot encrypted with other keys; this seals all nodes')
     .action(
       serverAction(async ({ client, output }, file: string, { force }: { force?: true }) => {
-        const { streamOf } = await import('../work/snapshot-file.ts');
+        const { streamOf } = await import('../local/snapshot-file.ts');
         const answer = await client.sys.raft.restoreSnapshot(await streamOf(file), { force: force === true });
         output.done(answer, 'Restored the snapshot.');
       }),
@@ -40,7 +40,7 @@ export function snapshotCommands(raft: Command, { serverAction, localAction }: R
     .action(
       localAction(async (file: string, { format }: { format: Format }) => {
         const [{ inspectSnapshot }, { Output }] = await Promise.all([
-          import('../work/snapshot-file.ts'),
+          import('../local/snapshot-file.ts'),
           import('../terminal/output.ts'),
         ]);
         new Output(format).rows(metaRows(await inspectSnapshot(file)));
@@ -48,7 +48,7 @@ export function snapshotCommands(raft: Command, { serverAction, localAction }: R
     );
 }
 
-const metaRows = (meta: Awaited<ReturnType<typeof import('../work/snapshot-file.ts').inspectSnapshot>>): Rows => [
+const metaRows = (meta: Awaited<ReturnType<typeof import('../local/snapshot-file.ts').inspectSnapshot>>): Rows => [
   ['cluster_id', meta.clusterId],
   ['index', meta.index],
   ['term', meta.term],

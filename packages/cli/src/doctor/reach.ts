@@ -18,7 +18,7 @@ export function unreachable({ host, port }: { readonly host: string; readonly po
   });
 }
 
-/** Returns the certificate of a server, trusted or not; undefined if there is none. */
+/** Returns the certificate of a server, trusted or not; undefined if it shows no certificate. */
 export function peerCertificate({
   host,
   port,

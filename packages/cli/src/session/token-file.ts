@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { requireOwnerOnly, StartError } from '@transitd/process';
 
 /**
- * Returns the token stored by the last login; undefined if there is none.
+ * Returns the token stored by the last login; undefined before the first login.
  * @throws StartError if other users can read the file, or this process cannot
  */
 export function readToken(file: string): string | undefined {

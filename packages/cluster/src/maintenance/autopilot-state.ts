@@ -63,7 +63,7 @@ export function clusterState(
   };
 }
 
-/** Returns the next dead member to remove; undefined when there is none, or the settings do not allow a removal. */
+/** Returns the next dead member to remove; undefined if no member is dead, or the settings do not allow a removal. */
 export function deadServer({ servers }: ClusterState, settings: AutopilotSettings): NodeId | undefined {
   const { cleanupDeadServers, deadServerLastContactThreshold, minQuorum } = settings;
   if (!cleanupDeadServers || minQuorum < 3) return undefined;

@@ -23,7 +23,7 @@ const fileName = 'identity.json';
 const format = 1;
 
 /**
- * Reads the identity in a data directory; undefined when there is none.
+ * Reads the identity in a data directory; undefined if the node has no identity yet.
  * @throws StartError when other users can access the file, or it is damaged; errors of the file system
  */
 export async function readIdentity(directory: string): Promise<NodeIdentity | undefined> {

@@ -1,30 +1,15 @@
-import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import { expect } from 'chai';
-import type { ClusterAuthority } from '../../src/membership/authority.ts';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
-import type { Member } from '../../src/membership/membership.ts';
 import type { CommittedMembers, MembershipList } from '../../src/membership/membership-list.ts';
 import { MembershipListSync } from '../../src/membership/membership-list-sync.ts';
 import { ListRefused, openList, signList, type VerifiedList } from '../../src/membership/signed-list.ts';
 import { clusterId, testCluster } from '../credentials.ts';
-
-const certificateOf = (id: NodeId): string => id.toString(16).padStart(2, '0').repeat(32);
-const member = (id: NodeId): Member => ({
-  id,
-  name: `n${id}`,
-  apiAddress: `http://10.0.0.${id}:8200`,
-  clusterAddress: `10.0.0.${id}:8201`,
-  certificate: certificateOf(id),
-  nonVoter: false,
-});
-const trusted = (...authorities: readonly ClusterAuthority[]): X509Certificate[] =>
-  authorities.map(({ certificate }) => new X509Certificate(certificate));
-const membersOf = (ids: readonly NodeId[]): readonly Member[] => ids.map(member);
+import { membersOf, trusted } from './members.ts';
 
 describe('MembershipListSync', () => {
   let directory: string;

@@ -1,25 +1,10 @@
-import { X509Certificate } from 'node:crypto';
-import type { NodeId } from '@transitd/raft-core';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type ClusterAuthority, makeAuthority } from '../../src/membership/authority.ts';
-import type { Member } from '../../src/membership/membership.ts';
 import type { CommittedMembers } from '../../src/membership/membership-list.ts';
 import { judgeList, ListRefused, openList, signList } from '../../src/membership/signed-list.ts';
 import { clusterId } from '../credentials.ts';
-
-const certificateOf = (id: NodeId): string => id.toString(16).padStart(2, '0').repeat(32);
-const member = (id: NodeId): Member => ({
-  id,
-  name: `n${id}`,
-  apiAddress: `http://10.0.0.${id}:8200`,
-  clusterAddress: `10.0.0.${id}:8201`,
-  certificate: certificateOf(id),
-  nonVoter: false,
-});
-const trusted = (...authorities: readonly ClusterAuthority[]): X509Certificate[] =>
-  authorities.map(({ certificate }) => new X509Certificate(certificate));
-const membersOf = (ids: readonly NodeId[]): readonly Member[] => ids.map(member);
+import { certificateOf, membersOf, trusted } from './members.ts';
 
 describe('a signed membership list', () => {
   let authority: ClusterAuthority;

@@ -27,7 +27,7 @@ export interface SnapshotsParts {
   /** The data directory. */
   readonly directory: string;
   readonly log: Logger;
-  /** Returns the cluster's signing authority; undefined while there is none. @throws StoreError */
+  /** Returns the cluster's signing authority; undefined before it is created. @throws StoreError */
   readonly authority: () => Promise<ClusterAuthority | undefined>;
   /** Writes the cluster's authority under the keys in force. */
   readonly restoreAuthority: (authority: ClusterAuthority) => Promise<void>;

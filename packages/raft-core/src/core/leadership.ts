@@ -195,7 +195,7 @@ export class Leadership {
     return holds;
   }
 
-  /** Starts a transfer to `to`, or to the fit voter with the longest log. Returns false if there is none. */
+  /** Starts a transfer to `to`, or to the fit voter with the longest log. Returns false if no voter is fit. */
   transfer(to: NodeId | undefined, nowMs: number): boolean {
     const able = this.#candidates().filter((peer) => peer.fit && nowMs - peer.heardMs < this.#node.limits.electionMs);
     const byLog = able.sort((a, b) => b.match - a.match || a.id - b.id);

@@ -51,7 +51,7 @@ export class TermRuns {
     return run.term;
   }
 
-  /** Returns the last entry at or below `index` whose term is at most `term`, or the index before the base if there is none. */
+  /** Returns the last entry at or below `index` whose term is at most `term`, or the index before the base if no entry fits. */
   lastAtMost({ index, term }: { readonly index: LogIndex; readonly term: Term }): LogIndex {
     const position = this.#runs.findLastIndex((run) => run.term <= term && run.firstIndex <= index);
     if (position < 0) return this.#at(0).firstIndex - 1;

@@ -22,7 +22,7 @@ export const freshStart: LogStart = {
 export const coreOf = (start: Partial<LogStart> = {}, limits: Partial<RaftLimits> = {}, applied = 0): Raft =>
   new Raft({ ...freshStart, ...start }, { applied, limits: { ...raftLimits, ...limits }, seed: 1 });
 
-/** Takes batches and acknowledges each at once, until there is none. */
+/** Takes batches and acknowledges each at once, until no batch is left. */
 export function settle(core: RaftCore): Ready[] {
   const batches: Ready[] = [];
   while (core.hasReady()) {

@@ -55,7 +55,7 @@ export class SimClock implements Scheduler {
     this.#nowMs += ms;
   }
 
-  /** Runs the next task; returns false if there is none. */
+  /** Runs the next task; returns false if no task is left. */
   step(): boolean {
     const next = this.#pop();
     if (next === undefined) return false;

@@ -317,7 +317,7 @@ describe('sealed and low nodes', () => {
     expect(last.core.status().role).to.equal('follower');
   });
 
-  it('a leader with little disk transfers leadership to a fit voter, once, and stays if there is none', () => {
+  it('a leader with little disk transfers leadership to a fit voter, once, and stays if no voter is fit', () => {
     const cluster = new Cluster([1, 2, 3], {}, { 2: { fitness: 'low' } });
     const leader = cluster.elect(1);
     cluster.pass(300);

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
+import { completionScript, completions } from '../../src/local/completion.ts';
 import { createProgram } from '../../src/program.ts';
-import { completionScript, completions } from '../../src/work/completion.ts';
 import { noLocalWork } from '../no-local-work.ts';
 
 const program = await createProgram(() => undefined, noLocalWork);
