@@ -35,13 +35,15 @@ interface Waiting {
 /** Hashes passwords with bounded concurrency. Waiting callers take turns. */
 export class Passwords {
   readonly #work: PasswordWork;
+  readonly #scrypt: typeof scrypt;
   /** Compared with the password of an unknown user. */
   readonly #decoy: PasswordHash;
   #working = 0;
   readonly #waiting = new FairQueue<Waiting>(waitingMax);
 
-  constructor(work: PasswordWork = defaultWork) {
+  constructor(work: PasswordWork = defaultWork, hash: typeof scrypt = scrypt) {
     this.#work = work;
+    this.#scrypt = hash;
     this.#decoy = { ...work, salt: randomBytes(16).toString('base64'), hash: randomBytes(hashBytes).toString('base64') };
   }
 
@@ -73,7 +75,9 @@ export class Passwords {
     try {
       return await new Promise((resolve, reject) => {
         const options = { cost, blockSize, parallelization, maxmem: 256 * cost * blockSize };
-        scrypt(password, Buffer.from(salt, 'base64'), hashBytes, options, (error, key) => (error ? reject(error) : resolve(key)));
+        this.#scrypt(password, Buffer.from(salt, 'base64'), hashBytes, options, (error, key) =>
+          error ? reject(error) : resolve(key),
+        );
       });
     } finally {
       const next = this.#waiting.take();
