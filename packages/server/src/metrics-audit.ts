@@ -1,6 +1,6 @@
 import type { AuditObserver } from '@transitd/audit';
-import { Counter, type Registry, Summary } from 'prom-client';
-import { quantiles } from './metrics-events.ts';
+import { Counter, type Registry } from 'prom-client';
+import { durationHistogram } from './duration-histogram.ts';
 
 /** Registers the metrics of audit entries. The label `device` is the name of the audit device in the configuration. */
 export function registerAuditMetrics({
@@ -12,12 +12,11 @@ export function registerAuditMetrics({
 }): AuditObserver {
   const labelNames = ['device'] as const;
   const metricsOf = (type: string) => ({
-    ms: new Summary({
+    ms: durationHistogram({
       name: `${prefix}_audit_log_${type}`,
       help: `Time to write the audit entry of a ${type} to an audit device, in milliseconds`,
       labelNames,
       registers,
-      ...quantiles,
     }),
     failures: new Counter({
       name: `${prefix}_audit_log_${type}_failure`,

@@ -1,17 +1,19 @@
 import type { NodeObserver } from '@transitd/process';
-import { Counter, type Registry, Summary } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
+import { durationHistogram } from './duration-histogram.ts';
 
-export const quantiles = { percentiles: [0.5, 0.9, 0.99], maxAgeSeconds: 600, ageBuckets: 2 };
+/** Upper bounds in milliseconds for the time of a leader: 1 s, 10 s, 1 min, 10 min, 1 h, 1 d, 30 d. */
+const leadershipBoundsMs = [1000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000, 2_592_000_000];
 
-/** Registers the counters and summaries of cluster and barrier events. Labels are names of nodes. */
+/** Registers the counters and histograms of cluster and barrier events. Labels are names of nodes. */
 export function registerEvents({ prefix, registers }: { readonly prefix: string; readonly registers: Registry[] }): NodeObserver {
-  const summary = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Summary<Label> =>
-    new Summary({ name: `${prefix}_${name}`, help, labelNames, registers, ...quantiles });
+  const duration = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
+    durationHistogram({ name: `${prefix}_${name}`, help, labelNames, registers });
   const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Counter<Label> =>
     new Counter({ name: `${prefix}_${name}`, help, labelNames, registers });
 
   const applied = counter('raft_apply', 'Transactions proposed by this node and committed');
-  const commitMs = summary(
+  const commitMs = duration(
     'raft_commitTime',
     'Time from the proposal of a transaction until this node has applied it, in milliseconds',
   );
@@ -20,15 +22,20 @@ export function registerEvents({ prefix, registers }: { readonly prefix: string;
     follower: counter('raft_state_follower', 'Number of times this node became follower'),
     candidate: counter('raft_state_candidate', 'Number of times this node became candidate'),
   };
-  const contactMs = summary(
+  const contactMs = duration(
     'raft_leader_lastContact',
     'Time since the last contact of the leader with a voter, in milliseconds, sampled every second',
   );
-  const lostMs = summary('core_leadership_lost', 'Time this node was active before it lost leadership, in milliseconds');
-  const stepDownMs = summary('core_step_down', 'Duration of a step-down requested by an operator, in milliseconds');
-  const echoMs = summary('ha_rpc_client_echo', 'Round-trip time of an echo to the active node, in milliseconds', ['peer_id']);
+  const lostMs = durationHistogram({
+    name: `${prefix}_core_leadership_lost`,
+    help: 'Time this node was active before it lost leadership, in milliseconds',
+    registers,
+    buckets: leadershipBoundsMs,
+  });
+  const stepDownMs = duration('core_step_down', 'Duration of a step-down requested by an operator, in milliseconds');
+  const echoMs = duration('ha_rpc_client_echo', 'Round-trip time of an echo to the active node, in milliseconds', ['peer_id']);
   const echoErrors = counter('ha_rpc_client_echo_errors', 'Echoes that the active node did not answer', ['peer_id']);
-  const forwardMs = summary('ha_rpc_client_forward', 'Duration of a request forwarded to the active node, in milliseconds');
+  const forwardMs = duration('ha_rpc_client_forward', 'Duration of a request forwarded to the active node, in milliseconds');
   const forwardErrors = counter('ha_rpc_client_forward_errors', 'Forwarded requests that the active node did not answer');
   const listConflicts = counter(
     'raft_membership_list_conflicts',
@@ -36,10 +43,10 @@ export function registerEvents({ prefix, registers }: { readonly prefix: string;
   );
 
   const barrierMs = {
-    get: summary('barrier_get', 'Time to read a record through the barrier, in milliseconds'),
-    put: summary('barrier_put', 'Time of a transaction that writes records through the barrier, in milliseconds'),
-    list: summary('barrier_list', 'Time to read a page of records through the barrier, in milliseconds'),
-    delete: summary('barrier_delete', 'Time of a transaction that only deletes records, in milliseconds'),
+    get: duration('barrier_get', 'Time to read a record through the barrier, in milliseconds'),
+    put: duration('barrier_put', 'Time of a transaction that writes records through the barrier, in milliseconds'),
+    list: duration('barrier_list', 'Time to read a page of records through the barrier, in milliseconds'),
+    delete: duration('barrier_delete', 'Time of a transaction that only deletes records, in milliseconds'),
   };
 
   return {

@@ -1,17 +1,11 @@
 import type { AuditObserver } from '@transitd/audit';
 import type { NodeObserver } from '@transitd/process';
-import {
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-  Summary,
-} from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
+import { durationHistogram } from './duration-histogram.ts';
 import { registerAuditMetrics } from './metrics-audit.ts';
 import { type ClusterFigures, registerClusterMetrics } from './metrics-cluster.ts';
-import { quantiles, registerEvents } from './metrics-events.ts';
+import { registerEvents } from './metrics-events.ts';
+import { metricsJson } from './metrics-json.ts';
 import { type LoadFigures, registerLoadMetrics } from './metrics-load.ts';
 import { SharedRendering } from './shared-rendering.ts';
 
@@ -41,7 +35,7 @@ export interface MetricSources {
 }
 
 /**
- * The metrics of the process. Metrics that Vault has use its names (no `_total`, summaries in milliseconds); others use base units.
+ * The metrics of the process. Metrics that Vault has use its names (no `_total`, durations in milliseconds); others use base units.
  * No label holds the name of a key, a token, a user or a policy.
  */
 export class Metrics {
@@ -49,16 +43,16 @@ export class Metrics {
   /** Receives the events of the node. */
   readonly observer: NodeObserver;
   readonly audit: AuditObserver;
-  readonly requestMs: Summary;
+  readonly requestMs: Histogram;
   readonly inFlight: Gauge;
   readonly responses: Counter<'class'>;
   /** Requests refused by a rate limit. */
   readonly limited: Counter;
-  readonly #routeMs: Summary<'operation'>;
+  readonly #routeMs: Histogram<'operation'>;
   readonly #text = new SharedRendering(() => this.registry.metrics());
   readonly #rows = new SharedRendering(() => this.registry.getMetricsAsJSON());
   /** Bound handles by operation, which save a label lookup per request. */
-  readonly #routes = new Map<string, Summary.Internal<'operation'>>();
+  readonly #routes = new Map<string, Histogram.Internal<'operation'>>();
 
   constructor(prefix: string, sources: MetricSources) {
     const registers = [this.registry];
@@ -115,11 +109,10 @@ export class Metrics {
     registerClusterMetrics({ prefix, registers, cluster: sources.cluster ?? (() => undefined) });
     this.observer = registerEvents({ prefix, registers });
     if (sources.load !== undefined) registerLoadMetrics({ prefix, registers, load: sources.load });
-    this.requestMs = new Summary({
+    this.requestMs = durationHistogram({
       name: `${prefix}_core_handle_request`,
       help: 'Duration of a request, in milliseconds',
       registers,
-      ...quantiles,
     });
     this.inFlight = new Gauge({ name: `${prefix}_core_in_flight_requests`, help: 'Number of requests in flight', registers });
     this.responses = new Counter({
@@ -133,17 +126,16 @@ export class Metrics {
       help: 'Requests refused by a rate limit',
       registers,
     });
-    this.#routeMs = new Summary({
+    this.#routeMs = durationHistogram({
       name: `${prefix}_route_transit_`,
       help: 'Duration of an operation on a transit mount, in milliseconds',
       labelNames: ['operation'],
       registers,
-      ...quantiles,
     });
   }
 
   /** Returns the bound handle of an operation such as `encrypt`. */
-  route(operation: string): Summary.Internal<'operation'> {
+  route(operation: string): Histogram.Internal<'operation'> {
     let handle = this.#routes.get(operation);
     if (!handle) {
       handle = this.#routeMs.labels(operation);
@@ -162,20 +154,8 @@ export class Metrics {
     return this.#text.get();
   }
 
-  /** Returns the JSON response of `sys/metrics` without a `format`: gauges, counters and samples. */
+  /** Returns the JSON response of `sys/metrics` without a `format`. */
   async json(now: Date): Promise<object> {
-    const all = await this.#rows.get();
-    const rows = (type: string) => all.filter((metric) => String(metric.type) === type);
-    const values = (metric: MetricObjectWithValues<MetricValue<string>>) =>
-      metric.values.map(({ value, labels }) => ({ Name: metric.name, Value: value, Labels: labels }));
-    return {
-      Timestamp: now.toISOString(),
-      Gauges: rows('gauge').flatMap(values),
-      Points: [],
-      Counters: rows('counter').flatMap((metric) =>
-        values(metric).map(({ Name, Value, Labels }) => ({ Name, Count: Value, Labels })),
-      ),
-      Samples: rows('summary').flatMap(values),
-    };
+    return metricsJson(await this.#rows.get(), now);
   }
 }

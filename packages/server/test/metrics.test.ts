@@ -78,6 +78,26 @@ describe('cluster metrics', () => {
       't_ha_rpc_client_forward_errors 1',
     ]);
   });
+
+  it('give the count, sum and mean of durations as JSON, for each set of labels', async () => {
+    const metrics = new Metrics('t', sources);
+    for (const [peer, ms] of [['n2', 2] as const, ['n2', 4] as const, ['n3', 10] as const]) metrics.observer.echoed(peer, ms);
+    const { Samples } = (await metrics.json(new Date())) as { Samples: { Name: string }[] };
+    expect(Samples.filter(({ Name }) => /echo|step_down/.test(Name))).to.have.deep.members([
+      { Name: 't_core_step_down', Count: 0, Sum: 0, Mean: 0, Labels: {} },
+      { Name: 't_ha_rpc_client_echo', Count: 2, Sum: 6, Mean: 3, Labels: { peer_id: 'n2' } },
+      { Name: 't_ha_rpc_client_echo', Count: 1, Sum: 10, Mean: 10, Labels: { peer_id: 'n3' } },
+    ]);
+  });
+
+  it('count the end of a leadership of a day in a bucket of its own', async () => {
+    const metrics = new Metrics('t', sources);
+    metrics.observer.leadershipLost(80_000_000);
+    expect(await lines(metrics, /leadership_lost_bucket.*"(3600000|86400000)"/)).to.deep.equal([
+      't_core_leadership_lost_bucket{le="3600000"} 0',
+      't_core_leadership_lost_bucket{le="86400000"} 1',
+    ]);
+  });
 });
 
 describe('load metrics', () => {
