@@ -36,7 +36,7 @@ async function main(options: Options): Promise<void> {
   const generator = new Generator(options.threads);
   const servers: ApiServer[] = [];
   try {
-    if (!options.servers.some(({ name }) => name === 'ours')) servers.push(await own.startNode(options));
+    if (!options.servers.some(({ name }) => name === 'ours')) servers.push(...(await own.startNodes(options)));
     for (const server of options.servers) servers.push(new ApiServer(server));
     const versions = await Promise.all(servers.map(versionOf));
     const measured = [...servers, await own.startEcho()];
@@ -45,7 +45,7 @@ async function main(options: Options): Promise<void> {
       console.error(`${i + 1}/${rows.length} ${row.name}`);
       lines.push(...(await measureRow(row, measured, generator, options)));
     }
-    const { connections, threads, seconds, rounds, requests, listKeys, tls, audit } = options;
+    const { connections, threads, seconds, rounds, requests, listKeys, nodes, tls, audit } = options;
     const limit = Number.isFinite(requests) ? { requests } : {};
     writeReport(options.out, {
       date,
@@ -53,7 +53,7 @@ async function main(options: Options): Promise<void> {
       node: process.version,
       loadBefore,
       loadAfter: loadavg()[0] ?? 0,
-      settings: { connections, threads, seconds, rounds, ...limit, listKeys, tls, audit },
+      settings: { connections, threads, seconds, rounds, ...limit, listKeys, nodes, tls, audit },
       servers: [...versions, { name: 'echo', version: 'bare node:http' }],
       lines,
     });
@@ -84,15 +84,15 @@ async function measureRow(
   }
   const rounds = new Map<ApiServer, RunResult[]>();
   let count = 0;
-  const measure = (run: Run, pid: number | undefined) =>
-    generator.run({ ...run, path: run.path.replace('{run}', String(count++)) }, pid);
+  const measure = (run: Run, pids: readonly number[]) =>
+    generator.run({ ...run, path: run.path.replace('{run}', String(count++)) }, pids);
   for (const [server, run] of runs) {
-    await measure({ ...run, seconds: Math.min(warmUpSecondsMax, run.seconds) }, server.pid);
+    await measure({ ...run, seconds: Math.min(warmUpSecondsMax, run.seconds) }, server.pids);
     rounds.set(server, []);
   }
   for (let round = 0; round < options.rounds; round++) {
     const inOrder = round % 2 === 0 ? [...runs] : [...runs].reverse();
-    for (const [server, run] of inOrder) rounds.get(server)?.push(await measure(run, server.pid));
+    for (const [server, run] of inOrder) rounds.get(server)?.push(await measure(run, server.pids));
   }
   const peer = servers.find(({ name }) => name === 'peer');
   return servers.map((server) => {
@@ -119,7 +119,7 @@ function runOf({ method, path, spread }: Row, server: ApiServer, body: string | 
 }
 
 async function versionOf(server: ApiServer): Promise<{ readonly name: string; readonly version: string }> {
-  const health = await server.call('GET', 'sys/health');
+  const health = await server.call('GET', 'sys/health?perfstandbyok=true');
   return { name: server.name, version: String(valueAt(health, 'version')) };
 }
 

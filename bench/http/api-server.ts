@@ -9,23 +9,27 @@ export class ApiServer {
   readonly name: string;
   readonly url: string;
   readonly token: string;
-  readonly pid: number | undefined;
+  /** Processes whose CPU time and memory are read: all nodes of its cluster. */
+  readonly pids: readonly number[];
   readonly authority: Authority;
   readonly #agent: http.Agent;
   /** Mounts and keys that exist, so that each is created once. */
-  readonly #created = new Map<string, Promise<unknown>>();
+  readonly #created: Map<string, Promise<unknown>>;
 
   constructor(server: {
     readonly name: string;
     readonly url: string;
     readonly token: string;
-    readonly pid: number | undefined;
+    readonly pids: readonly number[];
     readonly authority?: Authority;
+    /** Another node of the same cluster, which has the same mounts and keys. */
+    readonly sameAs?: ApiServer;
   }) {
     this.name = server.name;
     this.url = server.url;
     this.token = server.token;
-    this.pid = server.pid;
+    this.pids = server.pids;
+    this.#created = server.sameAs === undefined ? new Map() : server.sameAs.#created;
     this.authority = server.authority;
     const options = { keepAlive: true, maxSockets: 16 };
     this.#agent = server.url.startsWith('https:')

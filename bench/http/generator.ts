@@ -13,17 +13,17 @@ export class Generator {
     this.#threads = Array.from({ length: threads }, () => new Worker(new URL('generator-thread.ts', import.meta.url)));
   }
 
-  /** @param pid - process of the server, if its CPU time and memory are read */
-  async run(run: Run, pid: number | undefined): Promise<RunResult> {
+  /** @param pids - processes of the server whose CPU time and memory are read */
+  async run(run: Run, pids: readonly number[]): Promise<RunResult> {
     const step = this.#threads.length;
     await this.#each((first) => {
       const share = (count: number): number => Math.floor(count / step) + (first < count % step ? 1 : 0);
       const requests = Number.isFinite(run.requests) ? share(run.requests) : run.requests;
       return { kind: 'open', run: { ...run, first, step, connections: share(run.connections), requests } };
     });
-    const [before, ownBefore] = [usageOf(pid), process.cpuUsage()];
+    const [before, ownBefore] = [usageOf(pids), process.cpuUsage()];
     const reports = await this.#each(() => ({ kind: 'go' }));
-    const [after, own] = [usageOf(pid), process.cpuUsage(ownBefore)];
+    const [after, own] = [usageOf(pids), process.cpuUsage(ownBefore)];
     const results = reports.flatMap((report) => (report.kind === 'done' ? [report.result] : []));
     const latencies = createHistogram(latencyRange);
     for (const result of results) if (result.latencies.count > 0) latencies.add(result.latencies);

@@ -7,8 +7,8 @@ export interface GivenServer {
   readonly name: 'ours' | 'peer';
   readonly url: string;
   readonly token: string;
-  /** Process on this machine whose CPU time and memory are read. */
-  readonly pid: number | undefined;
+  /** The process on this machine whose CPU time and memory are read, if it is given. */
+  readonly pids: readonly number[];
 }
 
 export interface Options {
@@ -23,7 +23,9 @@ export interface Options {
   /** Maximum number of requests in a run: the run ends when its time is over or when it has sent so many. */
   readonly requests: number;
   readonly listKeys: number;
-  /** `tls` and `audit` apply to the node that the benchmark starts. */
+  /** Nodes of the cluster that the benchmark starts. With more than one, requests through a standby are measured too. */
+  readonly nodes: number;
+  /** `tls` and `audit` apply to the nodes that the benchmark starts. */
   readonly tls: boolean;
   readonly audit: boolean;
   readonly out: string;
@@ -41,7 +43,8 @@ export const usage = `npm run bench:http -- [--ours URL --token T] [--peer URL -
   --rounds N               runs per row and server; default 3
   --requests N             ends a run after so many requests, even if its time is not over
   --list-keys N            keys in the mount that the row list lists; default 10000
-  --tls, --audit           the started node serves TLS, or has an audit file
+  --nodes N                starts a cluster of N nodes; also measures requests through a standby; default 1
+  --tls, --audit           the started nodes serve TLS, or have an audit file
   --out DIR                folder of the report; default bench/results`;
 
 /** Reads the command line. @throws Error that names the wrong option */
@@ -60,14 +63,16 @@ export function parseOptions(args: readonly string[]): Options {
       rounds: { type: 'string', default: '3' },
       requests: { type: 'string' },
       'list-keys': { type: 'string', default: '10000' },
+      nodes: { type: 'string', default: '1' },
       tls: { type: 'boolean', default: false },
       audit: { type: 'boolean', default: false },
       out: { type: 'string', default: join(import.meta.dirname, '../results') },
     },
   });
   const connections = wholeNumber('connections', values.connections);
-  if (values.ours !== undefined && (values.tls || values.audit))
-    throw new Error('--tls and --audit apply to the node that this command starts; omit --ours');
+  const nodes = wholeNumber('nodes', values.nodes);
+  if (values.ours !== undefined && (values.tls || values.audit || nodes > 1))
+    throw new Error('--nodes, --tls and --audit apply to nodes that this command starts; omit --ours');
   return {
     servers: givenServers(values),
     rows: values.rows.split(',').filter((name) => name !== ''),
@@ -77,6 +82,7 @@ export function parseOptions(args: readonly string[]): Options {
     rounds: wholeNumber('rounds', values.rounds),
     requests: values.requests === undefined ? Number.POSITIVE_INFINITY : wholeNumber('requests', values.requests),
     listKeys: wholeNumber('list-keys', values['list-keys']),
+    nodes,
     tls: values.tls,
     audit: values.audit,
     out: values.out,
@@ -98,7 +104,7 @@ function givenServers(values: {
   if (values.pid.length > urls.length) throw new Error(`--pid: ${values.pid.length} given for ${urls.length} URLs`);
   return urls.map(({ name, url }, i) => {
     const pid = values.pid[i];
-    return { name, url, token: values.token[i] ?? '', pid: pid === undefined ? undefined : wholeNumber('pid', pid) };
+    return { name, url, token: values.token[i] ?? '', pids: pid === undefined ? [] : [wholeNumber('pid', pid)] };
   });
 }
 

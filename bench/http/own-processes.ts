@@ -1,11 +1,13 @@
-// The processes that the benchmark starts by itself: a node and the bare echo server.
-import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+// The processes that the benchmark starts by itself: nodes and the bare echo server.
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { ApiServer, valueAt } from './api-server.ts';
+import { makeCertificate, newSealKey, writeConfiguration } from './node-configuration.ts';
+import type { Options } from './options.ts';
 
 const entry = join(import.meta.dirname, '../../packages/server/transitd.mjs');
 const listening = /"address":"(https?:[^"]+)","msg":"listening"/;
@@ -21,41 +23,62 @@ export class OwnProcesses {
     });
   }
 
-  /** Starts a `--dev` node. With TLS or audit, which `--dev` lacks, starts a node with a configuration file and the same seal. */
-  async startNode({ tls, audit }: { readonly tls: boolean; readonly audit: boolean }): Promise<ApiServer> {
+  /**
+   * Starts a `--dev` node. With TLS, audit or several nodes, which `--dev` lacks, starts nodes with configuration files and the same kind
+   * of seal. Returns the server `ours`, which is the active node, and `standby` if there is one.
+   */
+  async startNodes({ nodes, tls, audit }: Pick<Options, 'nodes' | 'tls' | 'audit'>): Promise<ApiServer[]> {
     const folder = mkdtempSync(join(tmpdir(), 'transitd-bench-'));
     this.#folders.push(folder);
-    const isDev = !tls && !audit;
+    if (nodes === 1 && !tls && !audit) {
+      const { url, pid } = await this.#startNode(['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0']);
+      const token = readFileSync(join(folder, 'dev/root-token'), 'utf8').trim();
+      return [new ApiServer({ name: 'ours', url, token, pids: [pid] })];
+    }
     const certificate = tls ? makeCertificate(folder) : undefined;
-    const command = isDev
-      ? ['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0']
-      : ['--config', writeConfiguration(folder, { certificate, audit })];
-    // The same Node options as in `npm start`.
+    const environment = { BENCH_SEAL_KEY: newSealKey() };
+    const configured = { folder, certificate, audit };
+    const first = await this.#startNode(['--config', await writeConfiguration({ ...configured, name: 'n1' })], environment);
+    const authority = certificate && readFileSync(certificate.cert_file, 'utf8');
+    const newcomer = new ApiServer({ name: 'ours', url: first.url, token: '', pids: [], authority });
+    const token = String(
+      valueAt(await newcomer.call('PUT', 'sys/init', { recovery_shares: 1, recovery_threshold: 1 }), 'root_token'),
+    );
+    const others: StartedNode[] = [];
+    for (let i = 2; i <= nodes; i++) {
+      const file = await writeConfiguration({ ...configured, name: `n${i}`, join: first.url });
+      others.push(await this.#startNode(['--config', file], environment));
+    }
+    const pids = [first, ...others].map(({ pid }) => pid);
+    const ours = new ApiServer({ name: 'ours', url: first.url, token, pids, authority });
+    const standbys = others.map(({ url }) => new ApiServer({ name: 'standby', url, token, pids, authority, sameAs: ours }));
+    for (const server of [ours, ...standbys]) await untilHealthy(server);
+    return [ours, ...standbys.slice(0, 1)];
+  }
+
+  /** Starts one node with the same Node options as `npm start`, and waits until it listens. */
+  async #startNode(command: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<StartedNode> {
     const options = ['--disable-sigusr1', '--max-semi-space-size=8'];
     const child = spawn(process.execPath, [...options, entry, 'server', ...command], {
-      env: {
-        ...withoutSettings(process.env),
-        TRANSITD_LOG_FORMAT: 'json',
-        TRANSITD_LOG_LEVEL: 'info',
-        BENCH_SEAL_KEY: newSealKey(),
-      },
+      env: { ...withoutSettings(process.env), TRANSITD_LOG_FORMAT: 'json', TRANSITD_LOG_LEVEL: 'info', ...environment },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#children.push(child);
     const url = await listeningUrl(child);
-    const authority = certificate && readFileSync(certificate.cert_file, 'utf8');
-    const server = { name: 'ours', url, pid: child.pid, authority };
-    if (isDev) return new ApiServer({ ...server, token: readFileSync(join(folder, 'dev/root-token'), 'utf8').trim() });
-    const shares = { recovery_shares: 1, recovery_threshold: 1 };
-    const initialized = await new ApiServer({ ...server, token: '' }).call('PUT', 'sys/init', shares);
-    return new ApiServer({ ...server, token: String(valueAt(initialized, 'root_token')) });
+    if (child.pid === undefined) throw new Error('the node has no process id');
+    return { url, pid: child.pid };
   }
 
   async startEcho(): Promise<ApiServer> {
     const child = fork(new URL('echo-server.ts', import.meta.url));
     this.#children.push(child);
     const [port] = await once(child, 'message');
-    return new ApiServer({ name: 'echo', url: `http://127.0.0.1:${port}`, token: '', pid: child.pid });
+    return new ApiServer({
+      name: 'echo',
+      url: `http://127.0.0.1:${port}`,
+      token: '',
+      pids: child.pid === undefined ? [] : [child.pid],
+    });
   }
 
   async stop(): Promise<void> {
@@ -73,43 +96,14 @@ export class OwnProcesses {
   }
 }
 
-interface Certificate {
-  readonly cert_file: string;
-  readonly key_file: string;
-}
-
-/** Writes the configuration of a node that unseals itself. Returns its path. */
-function writeConfiguration(
-  folder: string,
-  { certificate, audit }: { readonly certificate: Certificate | undefined; readonly audit: boolean },
-): string {
-  const file = join(folder, 'transitd.json');
-  const listener = { address: '127.0.0.1:0', ...(certificate ? { tls: certificate } : { tls_disable: true }) };
-  const configuration = {
-    node_id: 'bench',
-    data_dir: join(folder, 'data'),
-    listeners: [listener],
-    seal: { type: 'static', key_id: 'bench', key_env: 'BENCH_SEAL_KEY' },
-    ...(audit && { audit: [{ type: 'file', name: 'bench', path: join(folder, 'audit.log') }] }),
-  };
-  writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
-  return file;
+interface StartedNode {
+  readonly url: string;
+  readonly pid: number;
 }
 
 /** Removes transitd's settings, so that those of another node do not apply. */
 const withoutSettings = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('TRANSITD_')));
-
-const newSealKey = (): string => randomBytes(32).toString('base64');
-
-/** Makes a key and a self-signed certificate for the loopback address with the command `openssl`. */
-function makeCertificate(folder: string): Certificate {
-  const [key_file, cert_file] = [join(folder, 'tls.key'), join(folder, 'tls.crt')];
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const subject = ['-days', '2', '-subj', '/CN=bench', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  execFileSync('openssl', ['req', '-x509', ...curve, ...subject, '-keyout', key_file, '-out', cert_file], { stdio: 'ignore' });
-  return { key_file, cert_file };
-}
 
 /** Waits for the log line with the node's address. Keeps reading the log afterwards, because a full pipe would block the node. */
 function listeningUrl(child: ChildProcess): Promise<string> {
@@ -127,3 +121,18 @@ function listeningUrl(child: ChildProcess): Promise<string> {
     child.once('exit', () => reject(new Error(`the node ended before it listened:\n${log}`)));
   });
 }
+
+/** Waits until the node is unsealed: active, or a standby that serves reads. @throws Error after 30 s */
+async function untilHealthy(server: ApiServer): Promise<void> {
+  const endMs = performance.now() + 30_000;
+  while (!(await isHealthy(server))) {
+    if (performance.now() > endMs) throw new Error(`${server.url} did not become healthy within 30 s`);
+    await setTimeout(100);
+  }
+}
+
+const isHealthy = (server: ApiServer): Promise<boolean> =>
+  server.call('GET', 'sys/health?perfstandbyok=true').then(
+    () => true,
+    () => false,
+  );

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-/** Usage of a process since its start. */
+/** Usage of one or more processes since their start. */
 export interface ProcessUsage {
-  /** User and system time of all its threads. */
+  /** User and system time of all threads. */
   readonly cpuUs: number;
   readonly residentBytes: number;
 }
@@ -10,11 +10,15 @@ export interface ProcessUsage {
 /** `USER_HZ` of Linux: the unit of times in `/proc/PID/stat`, on every architecture that Node supports. */
 const usPerTick = 10_000;
 
-/** Reads `/proc`. Returns undefined if `pid` is undefined or the file does not exist. */
-export function usageOf(pid: number | undefined): ProcessUsage | undefined {
-  if (pid === undefined) return undefined;
+/** Reads `/proc` and adds up all processes. Returns undefined if there are no processes, or if the files of one do not exist. */
+export function usageOf(pids: readonly number[]): ProcessUsage | undefined {
+  if (pids.length === 0) return undefined;
   try {
-    return parseUsage(readFileSync(`/proc/${pid}/stat`, 'utf8'), readFileSync(`/proc/${pid}/status`, 'utf8'));
+    const usages = pids.map((pid) =>
+      parseUsage(readFileSync(`/proc/${pid}/stat`, 'utf8'), readFileSync(`/proc/${pid}/status`, 'utf8')),
+    );
+    const sum = (of: keyof ProcessUsage): number => usages.reduce((total, usage) => total + usage[of], 0);
+    return { cpuUs: sum('cpuUs'), residentBytes: sum('residentBytes') };
   } catch {
     return undefined;
   }

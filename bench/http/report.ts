@@ -17,6 +17,8 @@ export interface BenchRun {
     /** Maximum number of requests in a run; absent without a limit. */
     readonly requests?: number;
     readonly listKeys: number;
+    /** Nodes of the started cluster. */
+    readonly nodes: number;
     readonly tls: boolean;
     readonly audit: boolean;
   };
@@ -44,9 +46,10 @@ const busyMax = 0.9;
 
 /** Returns the report in Markdown. */
 export function markdown({ date, machine, node, loadBefore, loadAfter, settings, servers, lines }: BenchRun): string {
-  const { connections, threads, seconds, rounds, requests, listKeys, tls, audit } = settings;
+  const { connections, threads, seconds, rounds, requests, listKeys, nodes, tls, audit } = settings;
   const limit = requests === undefined ? '' : ` or ${requests} requests`;
-  const extras = `${tls ? ', TLS on the started node' : ''}${audit ? ', audit file on the started node' : ''}`;
+  const cluster = nodes > 1 ? `, a started cluster of ${nodes} nodes` : '';
+  const extras = `${cluster}${tls ? ', TLS' : ''}${audit ? ', audit file' : ''}`;
   return [
     '# HTTP benchmark',
     '',

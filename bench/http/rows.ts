@@ -80,7 +80,7 @@ export function allRows({ mount, listMount, listKeys }: Names): readonly Row[] {
   };
 
   return [
-    { name: 'health', method: 'GET', path: 'sys/health', check: is('initialized', true) },
+    { name: 'health', method: 'GET', path: 'sys/health?perfstandbyok=true', check: is('initialized', true) },
     { name: 'lookup-self', method: 'GET', path: 'auth/token/lookup-self', check: isString('data.accessor') },
     encrypt('encrypt-32b', 32),
     encrypt('encrypt-4k', 4096),

@@ -48,6 +48,15 @@ describe('npm run bench:http', function () {
     expect(json['lines']).to.have.length(4);
   });
 
+  it('starts a cluster, and measures requests through the active node and through a standby', async () => {
+    const { table, json } = await run('--nodes', '3', '--rows', 'health,key-create', '--rounds', '1');
+    const lines = table.slice(2).map((line) => values('–').exec(line)?.groups ?? line);
+    expect(lines.map((line) => ({ ...Object(line) }))).to.deep.equal(
+      ['health', 'key-create'].flatMap((row) => ['ours', 'standby', 'echo'].map((server) => ({ row, server }))),
+    );
+    expect(json['settings']).to.include({ nodes: 3 });
+  });
+
   it('compares two running servers, and removes the keys from both', async () => {
     const servers = await Promise.all([0, 1].map(() => bench.start({ dataDir: bench.folder() })));
     const [ours, peer] = servers;

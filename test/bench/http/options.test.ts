@@ -17,14 +17,14 @@ describe('options of the HTTP benchmark', () => {
   it('gives the first token and process to --ours, and the second to --peer', () => {
     const args = '--peer http://127.0.0.1:2/ --token a --token b --ours https://[::1]:1 --pid 10 --pid 20'.split(' ');
     expect(parseOptions(args).servers).to.deep.equal([
-      { name: 'ours', url: 'https://[::1]:1', token: 'a', pid: 10 },
-      { name: 'peer', url: 'http://127.0.0.1:2', token: 'b', pid: 20 },
+      { name: 'ours', url: 'https://[::1]:1', token: 'a', pids: [10] },
+      { name: 'peer', url: 'http://127.0.0.1:2', token: 'b', pids: [20] },
     ]);
   });
 
   it('gives the only token to the peer when the benchmark starts our node', () => {
     const [peer, ...others] = parseOptions(['--peer', 'http://127.0.0.1:2', '--token', 'b', '--tls']).servers;
-    expect(peer).to.deep.equal({ name: 'peer', url: 'http://127.0.0.1:2', token: 'b', pid: undefined });
+    expect(peer).to.deep.equal({ name: 'peer', url: 'http://127.0.0.1:2', token: 'b', pids: [] });
     expect(others).to.deep.equal([]);
   });
 
@@ -38,6 +38,8 @@ describe('options of the HTTP benchmark', () => {
     { args: '--pid 1', names: '--pid' },
     { args: '--ours ftp://127.0.0.1:1 --token a', names: '--ours' },
     { args: '--ours http://127.0.0.1:1 --token a --audit', names: '--audit' },
+    { args: '--ours http://127.0.0.1:1 --token a --nodes 3', names: '--nodes' },
+    { args: '--nodes 0', names: '--nodes' },
     { args: '--rounds 1.5', names: '--rounds' },
     { args: '--connections 0', names: '--connections' },
     { args: '--seconds long', names: '--seconds' },

@@ -9,12 +9,12 @@ describe('usage of a process', () => {
   });
 
   it('is not known without a process', () => {
-    expect(usageOf(undefined)).to.equal(undefined);
-    expect(usageOf(2 ** 30)).to.equal(undefined);
+    expect(usageOf([])).to.equal(undefined);
+    expect(usageOf([process.pid, 2 ** 30])).to.equal(undefined);
   });
 
   it('is known for this process', () => {
-    const usage = usageOf(process.pid);
+    const usage = usageOf([process.pid]);
     expect(usage?.cpuUs).to.be.above(0);
     expect(usage?.residentBytes).to.be.above(2 ** 20);
   });

@@ -24,7 +24,7 @@ const run: BenchRun = {
   node: 'v24.0.0',
   loadBefore: 0,
   loadAfter: 1.25,
-  settings: { connections: 16, threads: 1, seconds: 3, rounds: 3, listKeys: 10, tls: true, audit: false },
+  settings: { connections: 16, threads: 1, seconds: 3, rounds: 3, listKeys: 10, nodes: 3, tls: true, audit: false },
   servers: [{ name: 'ours', version: '0.1.0' }],
   lines: [line, { ...line, failed: 2, failure: '503' }, { row: 'hash', server: 'peer', skipped: 'POST a|b:\n404' }],
 };
@@ -45,7 +45,7 @@ describe('report of the HTTP benchmark', () => {
   it('says when, where and how it was measured', () => {
     expect(text).to.include('- Date: 2026-01-02 03:04 UTC\n- Machine: CPU, 2 cores, 4 GiB, linux x64\n- Node v24.0.0\n');
     expect(text).to.include('- Load average (1 min): before 0.0, after 1.3\n- Servers: ours (0.1.0)\n');
-    expect(text).to.include('- 16 connections, 1 generator threads, 3 rounds of 3 s, 10 listed keys, TLS on the started node\n');
+    expect(text).to.include('- 16 connections, 1 generator threads, 3 rounds of 3 s, 10 listed keys, a started cluster of 3 nodes, TLS\n');
   });
 
   for (const { value, expected } of [
