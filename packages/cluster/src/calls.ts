@@ -27,7 +27,7 @@ export interface CallParts {
   readonly renewal: RenewalOptions;
   readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
   /** Called when another node reports that its state digest differs from this node's. */
-  readonly onDifference: () => void;
+  readonly onDigestMismatch: () => void;
 }
 
 /** How long a node waits for an entry that it is asked to confirm. */
@@ -52,7 +52,7 @@ export function clusterCalls({
   isLeaderless,
   renewal,
   keepAuthority,
-  onDifference,
+  onDigestMismatch,
 }: CallParts): Readonly<Record<string, ClusterHandler>> {
   const { driver, machine, snapshots } = storage;
   const confirmsLeadership = (): Promise<boolean> => storage.replica.fresh().then(isActive, () => false);
@@ -73,7 +73,7 @@ export function clusterCalls({
       const echo = read.data;
       if (!isActive() || !(storage.holdsLease() || (await confirmsLeadership())))
         return { status: 503, json: { active: false, committed: committed(), ...newerList(echo.listIndex) } };
-      if (echo.differs) onDifference();
+      if (echo.differs) onDigestMismatch();
       if (echo.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };
       standbys.echoReceived(from, { ...echo, certificate });
       const { appliedIndex, digest } = machine.applied;

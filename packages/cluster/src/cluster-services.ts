@@ -136,12 +136,12 @@ export class ClusterServices {
     this.stateComparison = new StateComparison({
       appliedIndex: () => this.#applied.index,
       digestAt: (index) => storage.machine.digestAt(index),
-      onDifference: (index) => {
+      onDigestMismatch: (index) => {
         log.error(
           { index },
           "state digest mismatch: this node's records differ from the active node's at this index, so it serves nothing. Replace it, or restart it to compare again",
         );
-        host.onDifference();
+        host.onDigestMismatch();
         void this.#digestCheck.run();
       },
     });
@@ -284,7 +284,7 @@ export class ClusterServices {
         now: () => new Date(),
       },
       keepAuthority: (authority) => this.maintenance.keepAuthority(authority),
-      onDifference: () => void this.#digestCheck.run(),
+      onDigestMismatch: () => void this.#digestCheck.run(),
     });
   }
 }

@@ -128,7 +128,7 @@ export class Cluster {
   }
 
   /** Whether the state digest of this node was found equal to the active node's. */
-  get agrees(): boolean {
+  get stateDigestMatches(): boolean {
     return this.#services?.stateComparison.verdict === 'same';
   }
 
@@ -136,7 +136,7 @@ export class Cluster {
    * Whether a state digest mismatch was found. If so, this node serves nothing from its records until its next start, even if it becomes
    * the active node.
    */
-  get differs(): boolean {
+  get stateDigestDiffers(): boolean {
     return this.#services?.stateComparison.verdict === 'different';
   }
 

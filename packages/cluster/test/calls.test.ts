@@ -33,7 +33,7 @@ async function echo(json: object, node: { isActive?: boolean; removed?: boolean 
     lists: { newest: undefined, receive: async () => 'known' },
     isLeaderless: () => false,
     renewal: {},
-    onDifference: () => undefined,
+    onDigestMismatch: () => undefined,
   } as unknown as CallParts);
   const call = { from: 2, certificate: '', body: Buffer.from(JSON.stringify(json)), query: new URLSearchParams() };
   const answer = (await calls['POST /cluster/echo']?.(call)) as Extract<ClusterAnswer, { status: number }>;

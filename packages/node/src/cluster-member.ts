@@ -140,7 +140,7 @@ export class ClusterMember {
       isUnsealed: this.#parts.serviceLoader.services !== undefined,
       initialized: this.#store.barrier.state.initialized,
       alone: isAlone(driver.consensus().conf, driver.status().nodeId),
-      differs: this.#cluster?.differs === true,
+      stateDigestDiffers: this.#cluster?.stateDigestDiffers === true,
       diskLow: this.#store.replica.status().diskLow,
     });
     driver.setFitness(fitness);
@@ -155,7 +155,7 @@ export class ClusterMember {
       apiAddress,
       isActive,
       isUnsealed: () => serviceLoader.services !== undefined,
-      onDifference: () => this.updateFitness(),
+      onDigestMismatch: () => this.updateFitness(),
       onFatal: this.#parts.onFatal,
       onRemoved: () => this.#endMembership(),
       observer,

@@ -7,7 +7,7 @@ export interface FitnessParts {
   /** The node is the only member. */
   readonly alone: boolean;
   /** A state digest showed that its records differ from the cluster's. */
-  readonly differs: boolean;
+  readonly stateDigestDiffers: boolean;
   readonly diskLow: boolean;
 }
 
@@ -16,8 +16,8 @@ export interface FitnessParts {
  * and a node that is the only member may lead while sealed: they must lead to apply their log. A node whose records differ from the
  * cluster's never leads.
  */
-export function fitnessOf({ isUnsealed, initialized, alone, differs, diskLow }: FitnessParts): Fitness {
-  const mayLead = (isUnsealed || !initialized || alone) && !differs;
+export function fitnessOf({ isUnsealed, initialized, alone, stateDigestDiffers, diskLow }: FitnessParts): Fitness {
+  const mayLead = (isUnsealed || !initialized || alone) && !stateDigestDiffers;
   return mayLead ? (diskLow ? 'low' : 'fit') : 'sealed';
 }
 

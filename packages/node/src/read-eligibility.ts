@@ -38,7 +38,7 @@ export class ReadEligibility {
 
   /** Whether the services are loaded, and no state digest showed that this node's records differ from the active node's. */
   get #mayServe(): boolean {
-    return this.#parts.isUnsealed() && this.#parts.cluster()?.differs !== true;
+    return this.#parts.isUnsealed() && this.#parts.cluster()?.stateDigestDiffers !== true;
   }
 
   /** Whether this node leads, has applied an entry of its term, and may serve. */
@@ -69,7 +69,8 @@ export class ReadEligibility {
   /** Send time of the newest heartbeat whose answer shows that the state of this node is fresh; undefined if no read may use the state. */
   get appliedSentMs(): number | undefined {
     const [cluster, storage] = [this.#parts.cluster(), this.#parts.storage()];
-    if (!this.#parts.config.performance_standby || storage === undefined || cluster?.agrees !== true) return undefined;
+    if (!this.#parts.config.performance_standby || storage === undefined || cluster?.stateDigestMatches !== true)
+      return undefined;
     const sentMs = cluster.heartbeats.appliedSentMs(storage.driver.status().appliedIndex);
     return sentMs !== undefined && sentMs > storage.clockJumpedMs() ? sentMs : undefined;
   }

@@ -2,7 +2,7 @@ import type { ConfState } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { fitnessOf, isAlone } from '../src/fitness.ts';
 
-const unsealed = { isUnsealed: true, initialized: true, alone: false, differs: false, diskLow: false };
+const unsealed = { isUnsealed: true, initialized: true, alone: false, stateDigestDiffers: false, diskLow: false };
 
 describe('the fitness of a node to lead', () => {
   for (const { name, parts, fitness } of [
@@ -12,8 +12,8 @@ describe('the fitness of a node to lead', () => {
     { name: 'is sealed and its disk is low', parts: { isUnsealed: false, diskLow: true }, fitness: 'sealed' },
     { name: 'has not received the cluster’s keys yet', parts: { isUnsealed: false, initialized: false }, fitness: 'fit' },
     { name: 'is sealed and the only member', parts: { isUnsealed: false, alone: true }, fitness: 'fit' },
-    { name: 'has records that differ from the cluster’s', parts: { differs: true }, fitness: 'sealed' },
-    { name: 'is the only member and its records differ', parts: { alone: true, differs: true }, fitness: 'sealed' },
+    { name: 'has records that differ from the cluster’s', parts: { stateDigestDiffers: true }, fitness: 'sealed' },
+    { name: 'is the only member and its records differ', parts: { alone: true, stateDigestDiffers: true }, fitness: 'sealed' },
   ])
     it(`is ${fitness} when it ${name}`, () => {
       expect(fitnessOf({ ...unsealed, ...parts })).to.equal(fitness);

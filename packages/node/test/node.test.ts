@@ -209,7 +209,7 @@ describe('a node', () => {
     await node.store?.barrier.rootGeneration.start(Buffer.alloc(26, 1));
     expect(node.active).to.equal(true);
     expect(node.consensus?.leader).not.to.equal(0);
-    Object.defineProperty(node.cluster, 'differs', { value: true });
+    Object.defineProperty(node.cluster, 'stateDigestDiffers', { value: true });
     expect(node.active).to.equal(false);
     expect(node.eligibility.readRole).to.equal(undefined);
     await until(() => node.consensus?.leader === 0);

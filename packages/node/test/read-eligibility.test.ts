@@ -14,8 +14,8 @@ const config = parseConfig({
 
 /** A leader with a lease by default, whose last heartbeat was answered a moment ago. */
 function leading({
-  agrees = true,
-  differs = false,
+  stateDigestMatches = true,
+  stateDigestDiffers = false,
   isUnsealed = true,
   isAwake = true,
   lease = true,
@@ -37,17 +37,25 @@ function leading({
         clockJumpedMs: () => clockJumpedMs,
         replica: { fresh },
       }) as unknown as Storage,
-    cluster: () => ({ agrees, differs, heartbeats }) as unknown as Cluster,
+    cluster: () => ({ stateDigestMatches, stateDigestDiffers, heartbeats }) as unknown as Cluster,
     observer: noObserver,
   });
 }
 
 describe('ReadEligibility', () => {
   for (const { what, node, active } of [
-    { what: 'whose state digest matches', node: leading({ agrees: true, differs: false }), active: true },
-    { what: 'whose state digest was not compared yet', node: leading({ agrees: false, differs: false }), active: true },
-    { what: 'whose state digest differs', node: leading({ agrees: false, differs: true }), active: false },
-    { what: 'that is sealed', node: leading({ agrees: true, differs: false, isUnsealed: false }), active: false },
+    { what: 'whose state digest matches', node: leading({ stateDigestMatches: true, stateDigestDiffers: false }), active: true },
+    {
+      what: 'whose state digest was not compared yet',
+      node: leading({ stateDigestMatches: false, stateDigestDiffers: false }),
+      active: true,
+    },
+    { what: 'whose state digest differs', node: leading({ stateDigestMatches: false, stateDigestDiffers: true }), active: false },
+    {
+      what: 'that is sealed',
+      node: leading({ stateDigestMatches: true, stateDigestDiffers: false, isUnsealed: false }),
+      active: false,
+    },
   ])
     it(`says that a leader ${what} is ${active ? '' : 'not '}the active node`, async () => {
       expect(node.active).to.equal(active);

@@ -19,7 +19,7 @@ function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
   const members = cluster.membershipList.members.length;
   const state = node.active ? cluster.autopilot?.latestState : undefined;
   if (state === undefined) return { members };
-  const others = state.servers.filter(({ part }) => part !== 'leader');
+  const others = state.servers.filter(({ role }) => role !== 'leader');
   return {
     members,
     leader: {

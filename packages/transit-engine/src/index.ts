@@ -1,6 +1,6 @@
 export { defaultHash, hashNames, noHash } from './algorithms/hash-algorithm.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
-export { shownName, shownPath } from './formats/shown-name.ts';
+export { printableName, printablePath } from './formats/printable-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
 export type { CreateKeyRequest } from './keys/key.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';

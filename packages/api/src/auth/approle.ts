@@ -23,8 +23,8 @@ import {
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type Call, type GuardedOperation, pathParam, type Route } from '../operation/operation.ts';
+import { type MethodContext, type MethodHandler, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-import { type MethodContext, type MethodHandler, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 type Named = Pick<Call, 'params'>;
 

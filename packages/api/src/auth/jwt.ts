@@ -21,8 +21,8 @@ import {
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type Call, pathParam, type Route } from '../operation/operation.ts';
+import { methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-import { methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });

@@ -2,8 +2,8 @@ import { dataReply, noContentReply, object, RequestError, text, writtenReply } f
 import * as answers from '../operation/answers.ts';
 import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { tokenReply } from './auth-json.ts';
+import { loginOperation, type MethodContext, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-import { loginOperation, type MethodContext, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 type Named = Pick<Call, 'params'>;
 

@@ -25,7 +25,7 @@ import {
   writtenReply,
 } from '@transitd/http';
 import { type MountTuning, mountAt, type Node, type Services } from '@transitd/node';
-import { shownName } from '@transitd/transit-engine';
+import { printableName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import {
   type Call,
@@ -204,7 +204,7 @@ const tune = mountOperation(
 /** Prefixes that every mount accepts when it reads, whatever prefix it writes. */
 const alwaysTaken: ReadonlySet<string> = new Set(['svc', 'vault']);
 const forgotten = (before: string): string =>
-  `values written with the prefix ${shownName(before)}: are no longer accepted, unless the mount is tuned back to this prefix`;
+  `values written with the prefix ${printableName(before)}: are no longer accepted, unless the mount is tuned back to this prefix`;
 
 /** Returns the settings in a request. An empty prefix means that no prefix is set. */
 const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof tuneFields>['values']): MountTuning => ({

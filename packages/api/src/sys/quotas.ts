@@ -22,7 +22,7 @@ import {
   writtenReply,
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
-import { shownPath } from '@transitd/transit-engine';
+import { printablePath } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import {
   type Call,
@@ -144,7 +144,7 @@ async function requireMount({ mounts, logins }: Services, path: string): Promise
     return;
   const method = /^auth\/([^/]+)\//.exec(`${path}/`)?.[1];
   if (method !== undefined && (await logins.mounts.find(method)) !== undefined) return;
-  throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at "${shownPath(path)}"`);
+  throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at "${printablePath(path)}"`);
 }
 
 const remove = quotaOperation(

@@ -58,7 +58,7 @@ const autopilotState = guarded({
     const { healthy, failureTolerance, servers } = await autopilot.evaluate();
     const names = (only: (server: ServerState) => boolean) => servers.filter(only).map(({ member }) => member.name);
     const states = servers.map((server) => {
-      const { member, part, alive, silentMs, lastTerm, lastIndex } = server;
+      const { member, role, alive, silentMs, lastTerm, lastIndex } = server;
       const state = {
         id: member.name,
         name: member.name,
@@ -69,18 +69,18 @@ const autopilotState = guarded({
         last_index: lastIndex,
         healthy: server.healthy,
         stable_since: autopilot.stableSince(member.id)?.toISOString(),
-        status: part,
-        version: part === 'leader' ? version : (cluster.standbys.report(member.id)?.version ?? ''),
-        node_type: part === 'non-voter' ? 'non-voter' : 'voter',
+        status: role,
+        version: role === 'leader' ? version : (cluster.standbys.report(member.id)?.version ?? ''),
+        node_type: role === 'non-voter' ? 'non-voter' : 'voter',
       };
       return [member.name, state] as const;
     });
     const data = {
       healthy,
       failure_tolerance: failureTolerance,
-      leader: names(({ part }) => part === 'leader')[0] ?? '',
-      voters: names(({ part }) => part !== 'non-voter'),
-      non_voters: names(({ part }) => part === 'non-voter'),
+      leader: names(({ role }) => role === 'leader')[0] ?? '',
+      voters: names(({ role }) => role !== 'non-voter'),
+      non_voters: names(({ role }) => role === 'non-voter'),
       servers: Object.fromEntries(states),
     };
     return dataReply(JSON.stringify(data));

@@ -6,8 +6,8 @@ import {
   hashOf,
   isKeyName,
   keyTypeNames,
+  printableName,
   random,
-  shownName,
   TransitError,
 } from '@transitd/transit-engine';
 import { data, oneOrBatch } from '../operation/answers.ts';
@@ -197,7 +197,7 @@ const randomBytes = dataOperation({
 
 function byteCount(text: string): number {
   if (/^[+-]?\d{1,9}$/.test(text)) return Number(text);
-  throw new TransitError('invalid_request', `error parsing url-set byte count: ${shownName(text)} is not an integer`);
+  throw new TransitError('invalid_request', `error parsing url-set byte count: ${printableName(text)} is not an integer`);
 }
 
 const operations: readonly (readonly [word: string, DataRoute])[] = [

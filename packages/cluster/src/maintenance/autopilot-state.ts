@@ -6,7 +6,7 @@ import type { AutopilotSettings } from './autopilot-settings.ts';
 /** A member as the leader sees it. */
 export interface ServerState {
   readonly member: Member;
-  readonly part: 'leader' | 'voter' | 'non-voter';
+  readonly role: 'leader' | 'voter' | 'non-voter';
   /** Whether it was heard within an election timeout. */
   readonly alive: boolean;
   readonly healthy: boolean;
@@ -41,13 +41,13 @@ export function clusterState(
   const { nodeId, term, lastIndex } = status;
   const servers = membership.members.map((member): ServerState => {
     if (member.id === nodeId)
-      return { member, part: 'leader', alive: true, healthy: true, silentMs: 0, lastIndex, lastTerm: term };
+      return { member, role: 'leader', alive: true, healthy: true, silentMs: 0, lastIndex, lastTerm: term };
     const peer = peers.find(({ id }) => id === member.id);
     const { active = false, fit = false, silentMs = 0, match = 0 } = peer ?? {};
     const isNear = silentMs <= 1000 * lastContactThreshold && lastIndex - match <= maxTrailingLogs;
     return {
       member,
-      part: conf.voters.includes(member.id) ? 'voter' : 'non-voter',
+      role: conf.voters.includes(member.id) ? 'voter' : 'non-voter',
       alive: active,
       healthy: peer !== undefined && isNear && fit,
       silentMs,
@@ -55,7 +55,7 @@ export function clusterState(
       lastTerm: match >= termStartIndex ? term : 0,
     };
   });
-  const healthyVoters = servers.filter(({ part, healthy }) => healthy && part !== 'non-voter').length;
+  const healthyVoters = servers.filter(({ role, healthy }) => healthy && role !== 'non-voter').length;
   return {
     healthy: servers.every(({ healthy }) => healthy),
     failureTolerance: Math.max(0, healthyVoters - majority(conf.voters.length)),
@@ -68,10 +68,10 @@ export function deadServer({ servers }: ClusterState, settings: AutopilotSetting
   const { cleanupDeadServers, deadServerLastContactThreshold, minQuorum } = settings;
   if (!cleanupDeadServers || minQuorum < 3) return undefined;
   const dead = servers.filter(
-    ({ part, alive, silentMs }) => part !== 'leader' && !alive && silentMs > 1000 * deadServerLastContactThreshold,
+    ({ role, alive, silentMs }) => role !== 'leader' && !alive && silentMs > 1000 * deadServerLastContactThreshold,
   );
-  const voters = servers.filter(({ part }) => part !== 'non-voter').length;
-  return dead.find(({ part }) => part === 'non-voter' || voters > minQuorum)?.member.id;
+  const voters = servers.filter(({ role }) => role !== 'non-voter').length;
+  return dead.find(({ role }) => role === 'non-voter' || voters > minQuorum)?.member.id;
 }
 
 /** Tracks since when each member has been healthy or unhealthy, as observed by this leader. */

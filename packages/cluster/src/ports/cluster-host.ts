@@ -17,7 +17,7 @@ export interface ClusterHost {
   /** Whether this node has its keys and its services are loaded. */
   readonly isUnsealed: () => boolean;
   /** State digest mismatch: this node's records differ from the active node's. */
-  readonly onDifference: () => void;
+  readonly onDigestMismatch: () => void;
   /** The disk lacks entries that this node acknowledged: the process must end. */
   readonly onFatal: (error: Error) => void;
   /** This node was removed from the cluster. */

@@ -12,7 +12,7 @@ export interface StateComparisonOptions {
   /** Returns this node's digest at an index; undefined when it is no longer kept. */
   readonly digestAt: (index: LogIndex) => bigint | undefined;
   /** Called once, when this node's digest differs from the active node's at the same index. */
-  readonly onDifference: (index: LogIndex) => void;
+  readonly onDigestMismatch: (index: LogIndex) => void;
 }
 
 export const hexOf = (digest: bigint): string => digest.toString(16).padStart(64, '0');
@@ -53,6 +53,6 @@ export class StateComparison {
     this.#pending = undefined;
     if (local === undefined) return;
     this.#verdict = hexOf(local) === pending.digest ? 'same' : 'different';
-    if (this.#verdict === 'different') this.#options.onDifference(pending.index);
+    if (this.#verdict === 'different') this.#options.onDigestMismatch(pending.index);
   }
 }

@@ -8,7 +8,7 @@ describe('the comparison of state digests with the active node', () => {
     const stateComparison = new StateComparison({
       appliedIndex: () => state.applied,
       digestAt: (index) => digests[index],
-      onDifference: (index) => differences.push(index),
+      onDigestMismatch: (index) => differences.push(index),
     });
     return { stateComparison, state, differences };
   };

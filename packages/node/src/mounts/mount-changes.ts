@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ciphertextPrefixPattern } from '@transitd/configuration';
 import { RequestError } from '@transitd/http';
-import { shownName } from '@transitd/transit-engine';
+import { printableName } from '@transitd/transit-engine';
 import { type Mount, type MountTable, type Move, newMount } from './mounts.ts';
 
 /** Settings of a mount that can be set when it is enabled and changed later; undefined ones stay as they are. */
@@ -40,7 +40,7 @@ export function enableMount({ mounts, moves }: MountTable, request: MountRequest
   if (isReserved(path)) throw refusal(`cannot mount "${path}/"`);
   checkPath(path);
   checkFree(mounts, path);
-  if (type !== 'transit') throw refusal(`plugin not found in the catalog: ${shownName(type)}`);
+  if (type !== 'transit') throw refusal(`plugin not found in the catalog: ${printableName(type)}`);
   if (mounts.length >= mountsMax) throw refusal(`cannot mount: the cluster already has the maximum of ${mountsMax} mounts`);
   const mount = withTuning({ ...newMount(path, ciphertextPrefix), local, sealWrap }, request);
   return { mounts: [...mounts, mount], moves };

@@ -2,7 +2,7 @@ import { constants, type KeyObject, privateEncrypt, publicDecrypt, timingSafeEqu
 import { nextTurn } from '@transitd/event-loop';
 import { type Hash, noHash, signatureHash } from '../algorithms/hash-algorithm.ts';
 import { derTag, encodeDer, encodeOid } from '../formats/der.ts';
-import { shownName } from '../formats/shown-name.ts';
+import { printableName } from '../formats/printable-name.ts';
 import { TransitError } from '../values/errors.ts';
 import { digestInfoOids } from './digest-info.ts';
 import type { SigningOptions } from './key-pair.ts';
@@ -69,7 +69,7 @@ export type RsaSignatureScheme =
 export function rsaOptions(bits: number, input: Uint8Array, options: SigningOptions): RsaSignatureScheme {
   const { signatureAlgorithm: padding, prehashed } = options;
   if (options.signatureContext.length > 0) throw refusal('signature_context is for ed25519 keys');
-  if (padding !== 'pss' && padding !== 'pkcs1v15') throw refusal(`unsupported rsa signature algorithm ${shownName(padding)}`);
+  if (padding !== 'pss' && padding !== 'pkcs1v15') throw refusal(`unsupported rsa signature algorithm ${printableName(padding)}`);
   const hash = signatureHash(options.hash);
   if (hash === undefined) {
     if (padding !== 'pkcs1v15' || !prehashed || options.hash !== noHash)
@@ -114,4 +114,4 @@ const digestInfo = (hash: string, digest: Uint8Array): Buffer =>
 
 const refusal = (message: string): TransitError => new TransitError('invalid_request', message);
 const invalidSalt = (requested: number | string): TransitError =>
-  refusal(`requested salt length ${shownName(String(requested))} is invalid`);
+  refusal(`requested salt length ${printableName(String(requested))} is invalid`);

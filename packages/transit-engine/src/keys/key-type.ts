@@ -1,6 +1,6 @@
 import type { Aead } from '../algorithms/aead.ts';
 import type { BlockCipher } from '../algorithms/cmac.ts';
-import { shownName } from '../formats/shown-name.ts';
+import { printableName } from '../formats/printable-name.ts';
 import { ed25519 } from '../key-pairs/ed25519.ts';
 import { hybridPairs } from '../key-pairs/hybrid.ts';
 import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
@@ -167,16 +167,17 @@ function mlDsaType(parameterSet: string, only = parameterSet): KeyType {
 function hybridType({ parameterSet = '', hybridKeyTypePqc: pqc = '', hybridKeyTypeEc: ec = '' }: TypeRequest): KeyType {
   const invalid = (reason: string): TransitError =>
     new TransitError('invalid_request', `invalid config for hybrid key: ${reason}`);
-  if (pqc !== 'ml-dsa') throw invalid(`invalid PQC key type: ${shownName(pqc)}`);
+  if (pqc !== 'ml-dsa') throw invalid(`invalid PQC key type: ${printableName(pqc)}`);
   const ofSet = hybridTypes.filter(({ api }) => api?.parameters.parameterSet === parameterSet);
   if (ofSet.length === 0) throw invalid(invalidSet(parameterSet));
   const type = ofSet.find(({ api }) => api?.parameters.hybridKeyTypeEc === ec);
-  if (type === undefined) throw invalid(`invalid key type for hybrid key: ${shownName(ec)}`);
+  if (type === undefined) throw invalid(`invalid key type for hybrid key: ${printableName(ec)}`);
   return type;
 }
 
-const invalidSet = (parameterSet: string): string => `invalid parameter set ${shownName(parameterSet)} for key type ml-dsa`;
-const unknownType = (name: string): TransitError => new TransitError('invalid_request', `unknown key type ${shownName(name)}`);
+const invalidSet = (parameterSet: string): string => `invalid parameter set ${printableName(parameterSet)} for key type ml-dsa`;
+const unknownType = (name: string): TransitError =>
+  new TransitError('invalid_request', `unknown key type ${printableName(name)}`);
 
 /** Whether a record may have this type name. */
 export const isKeyType = (name: string): boolean => byName.has(name);

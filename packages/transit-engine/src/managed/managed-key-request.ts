@@ -1,4 +1,4 @@
-import { shownName, shownPath } from '../formats/shown-name.ts';
+import { printableName, printablePath } from '../formats/printable-name.ts';
 import { TransitError } from '../values/errors.ts';
 import {
   type ManagedKeyRecord,
@@ -51,7 +51,7 @@ export function managedKeyRecord(
   const pin = text('pin', request.pin) ?? present?.pin;
   const mechanism = requestedMechanism(request.mechanism) ?? present?.mechanism;
   if (library === undefined) throw missing('library');
-  if (!libraries.includes(library)) throw refusal(`no PKCS#11 library is configured under the name ${shownPath(library)}`);
+  if (!libraries.includes(library)) throw refusal(`no PKCS#11 library is configured under the name ${printablePath(library)}`);
   if (pin === undefined) throw missing('pin');
   if (mechanism === undefined) throw missing('mechanism');
   const place = requestedPlace(request, present);
@@ -133,7 +133,7 @@ function requestedCurve(requested = '', mechanism: Pkcs11Mechanism): Pkcs11Curve
   if (requested === '') return undefined;
   const curve = pkcs11Curves.find((each) => each === requested);
   if (curve === undefined || mechanism !== 'CKM_ECDSA')
-    throw refusal(`curve ${shownName(requested)} is not supported for ${mechanism}`);
+    throw refusal(`curve ${printableName(requested)} is not supported for ${mechanism}`);
   return curve;
 }
 

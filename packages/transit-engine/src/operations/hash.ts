@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { inPieces } from '@transitd/event-loop';
 import { defaultHash, hashAlgorithm } from '../algorithms/hash-algorithm.ts';
-import { shownName } from '../formats/shown-name.ts';
+import { printableName } from '../formats/printable-name.ts';
 import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
 import { encodingOf } from './random.ts';
@@ -24,7 +24,7 @@ export async function hashOf({ input, algorithm = defaultHash, format = 'hex' }:
   const message = bytesOf(input);
   const encoding = encodingOf(format);
   const name = hashAlgorithm(algorithm);
-  if (name === undefined) throw new TransitError('invalid_request', `unsupported algorithm ${shownName(algorithm)}`);
+  if (name === undefined) throw new TransitError('invalid_request', `unsupported algorithm ${printableName(algorithm)}`);
   const hash = createHash(name);
   const pending = inPieces(message, (piece) => hash.update(piece));
   if (pending !== undefined) await pending;

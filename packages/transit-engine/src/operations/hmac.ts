@@ -2,7 +2,7 @@ import { createHmac, type KeyObject } from 'node:crypto';
 import { inPieces } from '@transitd/event-loop';
 import { defaultHash, hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
 import { formatVersioned } from '../formats/ciphertext.ts';
-import { shownName } from '../formats/shown-name.ts';
+import { printableName } from '../formats/printable-name.ts';
 import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
@@ -41,7 +41,7 @@ export const hmacOperation: Operation<HmacRequest, HmacItem, HmacResult> = {
   },
   async run(tools, key, { input, algorithm, keyVersion }) {
     const hash = hmacAlgorithm(algorithm);
-    if (hash === undefined) throw new TransitError('invalid_request', `unsupported algorithm "${shownName(algorithm)}"`);
+    if (hash === undefined) throw new TransitError('invalid_request', `unsupported algorithm "${printableName(algorithm)}"`);
     const version = versionFor('HMAC', key, keyVersion);
     if (input === undefined) throw new TransitError('invalid_request', 'missing input for HMAC');
     const message = bytesOf(input);

@@ -1,7 +1,7 @@
 import { noBytes } from '../algorithms/aead.ts';
 import { nonceBytes } from '../algorithms/nonce-pool.ts';
 import { decodeBase64 } from '../formats/base64.ts';
-import { shownName } from '../formats/shown-name.ts';
+import { printableName } from '../formats/printable-name.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
 import type { KeyType } from '../keys/key-type.ts';
 import { convergenceOf } from '../keys/version-record.ts';
@@ -109,6 +109,6 @@ export function paddingFault(
   scheme: string,
 ): string | undefined {
   if (scheme === '') return undefined;
-  if (!paddingSchemes.includes(scheme)) return `unknown padding scheme: ${shownName(scheme)}`;
+  if (!paddingSchemes.includes(scheme)) return `unknown padding scheme: ${printableName(scheme)}`;
   return aead === undefined && !managed ? undefined : `unsupported key type ${name} for padding scheme`;
 }

@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto';
-import { shownName } from '../formats/shown-name.ts';
+import { printableName } from '../formats/printable-name.ts';
 import { TransitError } from '../values/errors.ts';
 
 /** A request for random bytes. */
@@ -23,7 +23,7 @@ export const randomBytesMax = 131_072;
 /** Returns random bytes of the operating system. @throws TransitError `invalid_request` */
 export function random({ bytes = 32, format = 'base64', source = 'platform' }: RandomRequest): RandomResult {
   if (!randomSources.includes(source)) {
-    throw refusal(`unsupported entropy source "${shownName(source)}"; must be "platform" or "seal", or "all"`);
+    throw refusal(`unsupported entropy source "${printableName(source)}"; must be "platform" or "seal", or "all"`);
   }
   if (bytes < 1) throw refusal("'bytes' cannot be less than 1");
   if (bytes > randomBytesMax) throw refusal(`'bytes' should be less than ${randomBytesMax}`);
@@ -37,7 +37,7 @@ export function random({ bytes = 32, format = 'base64', source = 'platform' }: R
 /** @throws TransitError `invalid_request` */
 export function encodingOf(format: string): 'hex' | 'base64' {
   if (format === 'hex' || format === 'base64') return format;
-  throw refusal(`unsupported encoding format "${shownName(format)}"; must be "hex" or "base64"`);
+  throw refusal(`unsupported encoding format "${printableName(format)}"; must be "hex" or "base64"`);
 }
 
 const noOtherSource = 'no seal/entropy augmentation available, using platform entropy source';

@@ -1,6 +1,6 @@
 import { defaultHash, noHash, signatureHash } from '../algorithms/hash-algorithm.ts';
 import { decodeBase64 } from '../formats/base64.ts';
-import { shownName } from '../formats/shown-name.ts';
+import { printableName } from '../formats/printable-name.ts';
 import type { SigningOptions } from '../key-pairs/key-pair.ts';
 import { TransitError } from '../values/errors.ts';
 
@@ -25,8 +25,8 @@ export function signingOptions(settings: SignatureSettings): SigningOptions {
   const hash = settings.hashAlgorithm || defaultHash;
   const signatureAlgorithm = settings.signatureAlgorithm || 'pss';
   const marshaling = settings.marshalingAlgorithm || 'asn1';
-  if (hash !== noHash && signatureHash(hash) === undefined) throw refusal(`invalid hash algorithm "${shownName(hash)}"`);
-  if (marshaling !== 'asn1' && marshaling !== 'jws') throw refusal(`invalid marshaling type "${shownName(marshaling)}"`);
+  if (hash !== noHash && signatureHash(hash) === undefined) throw refusal(`invalid hash algorithm "${printableName(hash)}"`);
+  if (marshaling !== 'asn1' && marshaling !== 'jws') throw refusal(`invalid marshaling type "${printableName(marshaling)}"`);
   const saltLength = saltLengthOf(settings.saltLength || 'auto');
   if (hash === noHash && !(prehashed && signatureAlgorithm === 'pkcs1v15')) {
     throw refusal('hash_algorithm=none requires both prehashed=true and signature_algorithm=pkcs1v15');
@@ -38,7 +38,7 @@ export function signingOptions(settings: SignatureSettings): SigningOptions {
 function saltLengthOf(text: string): SigningOptions['saltLength'] {
   const word = text.toLowerCase();
   if (word === 'auto' || word === 'hash') return word;
-  if (!/^[+-]?\d{1,15}$/.test(text)) throw refusal(`salt length neither 'auto', 'hash', nor an int: ${shownName(text)}`);
+  if (!/^[+-]?\d{1,15}$/.test(text)) throw refusal(`salt length neither 'auto', 'hash', nor an int: ${printableName(text)}`);
   const bytes = Number(text);
   if (bytes < -1) throw refusal(`salt length is invalid: ${bytes}`);
   return bytes === -1 ? 'hash' : bytes === 0 ? 'auto' : bytes;

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { defaultHash, hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
 import { decodeBase64, decodeBase64Url } from '../formats/base64.ts';
 import { parseVersioned } from '../formats/ciphertext.ts';
-import { shownName } from '../formats/shown-name.ts';
+import { printableName } from '../formats/printable-name.ts';
 import type { SigningOptions } from '../key-pairs/key-pair.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
 import { TransitError } from '../values/errors.ts';
@@ -136,7 +136,7 @@ const checks: Readonly<
 
   async hmac(tools, key, { input, value, hashAlgorithm }) {
     const hash = hmacAlgorithm(hashAlgorithm);
-    if (hash === undefined) throw new TransitError('invalid_request', `invalid hash algorithm "${shownName(hashAlgorithm)}"`);
+    if (hash === undefined) throw new TransitError('invalid_request', `invalid hash algorithm "${printableName(hashAlgorithm)}"`);
     const { version, mac } = parseMac('HMAC', key, value, tools.prefix);
     const message = bytesOf(input);
     const { hmacKey } = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));

@@ -4,8 +4,8 @@ import { decodeKeyRecord, encodeKeyRecord, isKeyField, type KeyRecord } from '..
 import type { NumberedVersion } from '../keys/stored-versions.ts';
 import { decodeVersionRecord, encodeVersionRecord, wipeSecrets } from '../keys/version-record.ts';
 import { DamagedRecord } from '../values/errors.ts';
+import { checkBackup, invalidBackup, type KeyBackup } from './key-backup.ts';
 import { looksLikePeerBackup, readPeerBackup } from './peer-backup.ts';
-import { checkWhole, invalidBackup, type WholeKey } from './whole-key.ts';
 
 const formatVersion = 1;
 const checksumBytes = 32;
@@ -39,12 +39,12 @@ export function encodeBackup(name: string, record: KeyRecord, versions: readonly
  * @returns a key whose versions the caller wipes
  * @throws TransitError `invalid_request`
  */
-export async function decodeBackup(text: string): Promise<WholeKey> {
+export async function decodeBackup(text: string): Promise<KeyBackup> {
   const backup = decodeBase64(text);
-  let key: WholeKey | undefined;
+  let key: KeyBackup | undefined;
   try {
     key = looksLikePeerBackup(backup) ? await readPeerBackup(backup) : decodeOwn(backup);
-    checkWhole(key);
+    checkBackup(key);
     return key;
   } catch (error) {
     backup.fill(0);
@@ -55,7 +55,7 @@ export async function decodeBackup(text: string): Promise<WholeKey> {
   }
 }
 
-function decodeOwn(backup: Buffer): WholeKey {
+function decodeOwn(backup: Buffer): KeyBackup {
   const end = backup.length - checksumBytes;
   if (end < formatBytes || backup[0] !== formatVersion) throw invalidBackup('its format is unknown');
   if (!checksum(backup.subarray(0, end)).equals(backup.subarray(end))) throw invalidBackup('its checksum is wrong');
@@ -71,7 +71,7 @@ function decodeOwn(backup: Buffer): WholeKey {
 }
 
 /** Refuses unknown members: if they were stored, the record could become too large to be written again. */
-function decodeSettings(bytes: Buffer): WholeKey['record'] {
+function decodeSettings(bytes: Buffer): KeyBackup['record'] {
   const { id: _, restore: __, backup, ...record } = decodeKeyRecord(bytes);
   if (!Object.keys(record).every(isKeyField)) throw invalidBackup('its settings have an unknown member');
   return { ...record, ...(backup !== undefined && { backup: { timeMs: backup.timeMs, version: backup.version } }) };

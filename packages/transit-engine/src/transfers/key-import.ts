@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { noBytes } from '../algorithms/aead.ts';
 import { takeWrappingKey, unwrapKey } from '../algorithms/key-wrap.ts';
 import { decodeBase64 } from '../formats/base64.ts';
-import { shownName } from '../formats/shown-name.ts';
+import { printableName } from '../formats/printable-name.ts';
 import { decryptOaep } from '../key-pairs/rsa.ts';
 import { checkAutoRotatePeriod, checkDerivation, newKeySettings } from '../keys/key.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
@@ -160,7 +160,7 @@ function unwrapMaterial(wrapping: KeyObject, { ciphertext = '', hashFunction }: 
 /** Returns OpenSSL's name of a hash function. @throws TransitError `invalid_request` */
 export function hashOf(hashFunction = 'SHA256'): string {
   const hash = hashFunctions.get(hashFunction.toUpperCase());
-  if (hash === undefined) throw refusal(`unknown hash function: ${shownName(hashFunction)}`);
+  if (hash === undefined) throw refusal(`unknown hash function: ${printableName(hashFunction)}`);
   return hash;
 }
 
@@ -171,7 +171,7 @@ function importedType(name: string): KeyType {
     const type = keyType(lower);
     if (type.keyPair === undefined || type.keyPair.transfer !== undefined) return type;
   }
-  throw refusal(`unknown key type: ${shownName(name)}`);
+  throw refusal(`unknown key type: ${printableName(name)}`);
 }
 
 /** API names of types whose keys cannot be imported. */

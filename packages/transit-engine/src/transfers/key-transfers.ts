@@ -13,6 +13,7 @@ import { TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
 import { decodeBackup, encodeBackup } from './backup.ts';
 import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
+import { checkKeyPairs } from './key-backup.ts';
 import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
   checkImported,
@@ -25,7 +26,6 @@ import {
   materialWarnings,
 } from './key-import.ts';
 import { restoreKey } from './restore.ts';
-import { checkKeyPairs } from './whole-key.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
 /** The parts of the engine that transfers use. */

@@ -4,10 +4,10 @@ import { pemOf } from '../formats/pem.ts';
 import { autoRotatePeriodMinS, newKeySettings } from '../keys/key.ts';
 import type { Occasion } from '../keys/key-record.ts';
 import { type KeyType, keyType } from '../keys/key-type.ts';
+import { invalidBackup, type KeyBackup } from './key-backup.ts';
 import { peerKeyPair } from './peer-key-pair.ts';
 import { peerKeyType } from './peer-key-types.ts';
 import { type Members, parseMembers } from './peer-members.ts';
-import { invalidBackup, type WholeKey } from './whole-key.ts';
 
 const openingBrace = 0x7b;
 const hmacSecretBytes = 32;
@@ -23,7 +23,7 @@ export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] ==
  * `archived_keys`, which holds all versions from `archive_min_version` on. Only the fields needed to decode it are checked here.
  * @throws TransitError `invalid_request`
  */
-export async function readPeerBackup(backup: Buffer): Promise<WholeKey> {
+export async function readPeerBackup(backup: Buffer): Promise<KeyBackup> {
   const whole = await parseMembers(backup);
   const policy = whole.object('policy');
   if (policy.flag('soft_deleted'))
@@ -33,7 +33,7 @@ export async function readPeerBackup(backup: Buffer): Promise<WholeKey> {
   const type = keyType(peerKeyType(policy, contents));
   const convergent = policy.flag('convergent_encryption');
   const latestVersion = policy.integer('latest_version');
-  const versions: WholeKey['versions'][number][] = [];
+  const versions: KeyBackup['versions'][number][] = [];
   for (const { version, entry } of entries) {
     if (versions.length % versionsPerTurn === versionsPerTurn - 1) await nextTurn();
     versions.push({ version, ...readVersion(entry, type) });
@@ -85,7 +85,7 @@ async function entriesOf(whole: Members, policy: Members): Promise<{ readonly ve
   return entries;
 }
 
-function readVersion(entry: Members, { name, materialIsHmacSecret }: KeyType): Omit<WholeKey['versions'][number], 'version'> {
+function readVersion(entry: Members, { name, materialIsHmacSecret }: KeyType): Omit<KeyBackup['versions'][number], 'version'> {
   const hmacSecret = entry.bytes('hmac_key');
   const convergentVersion = entry.integer('convergent_version');
   return {

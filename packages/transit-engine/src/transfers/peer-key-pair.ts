@@ -1,8 +1,8 @@
 import { type CurveName, encodeEcdsa } from '../key-pairs/ec-forms.ts';
 import { encodeRsa } from '../key-pairs/rsa.ts';
 import type { VersionMaterial } from '../keys/new-version.ts';
+import { invalidBackup } from './key-backup.ts';
 import type { Members } from './peer-members.ts';
-import { invalidBackup } from './whole-key.ts';
 
 const curves: ReadonlyMap<string, CurveName> = new Map([
   ['ecdsa-p256', 'P-256'],

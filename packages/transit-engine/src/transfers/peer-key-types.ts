@@ -1,5 +1,5 @@
+import { invalidBackup } from './key-backup.ts';
 import type { Members } from './peer-members.ts';
-import { invalidBackup } from './whole-key.ts';
 
 /** Key types by number, for the numbers on which Vault and OpenBao agree. */
 const sharedNumbers: ReadonlyMap<number, string> = new Map([

@@ -1,5 +1,5 @@
 import { parseJsonInSlices } from '@transitd/event-loop';
-import { invalidBackup } from './whole-key.ts';
+import { invalidBackup } from './key-backup.ts';
 
 /** Range of digits of a long number: more than any 64-bit number has. Only the numbers of key pairs are that long. */
 const [longDigitsMin, longDigitsMax] = [20, 1300];

@@ -6,7 +6,7 @@ import { newKeyId } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
 import { encodeVersionRecord } from '../keys/version-record.ts';
 import { commitAndWipe } from '../values/secrets.ts';
-import type { WholeKey } from './whole-key.ts';
+import type { KeyBackup } from './key-backup.ts';
 
 /** Version records in one transaction, so that no transaction grows with a key's history. */
 const versionsPerTransaction = 1000;
@@ -22,7 +22,7 @@ export async function restoreKey(
   store: Store,
   paths: Paths,
   replaced: Pick<StoredKey, 'name' | 'revision'> & { readonly record?: KeyRecord },
-  { record: settings, versions }: WholeKey,
+  { record: settings, versions }: KeyBackup,
   nowMs: number,
 ): Promise<boolean> {
   const { name } = replaced;
@@ -57,7 +57,7 @@ export async function restoreKey(
   return outcome === 'committed';
 }
 
-function versionWrites(paths: Paths, name: string, keyId: string, versions: WholeKey['versions']): Transaction {
+function versionWrites(paths: Paths, name: string, keyId: string, versions: KeyBackup['versions']): Transaction {
   const writes = versions.map(({ version, ...fresh }) => ({
     path: paths.version({ keyId, version }),
     value: encodeVersionRecord({ ...fresh, keyName: name }),

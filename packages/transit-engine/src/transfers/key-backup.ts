@@ -12,7 +12,7 @@ import { TransitError } from '../values/errors.ts';
 import { isStoredChain } from '../x509/certificate-chain.ts';
 
 /** A key with all its versions, outside the store: the content of a backup. */
-export interface WholeKey {
+export interface KeyBackup {
   readonly name: string;
   readonly record: Omit<KeyRecord, 'id'>;
   /** Ascending without gaps, up to the latest. */
@@ -26,7 +26,7 @@ const versionMax = 1_000_000_000;
 const timeMsMax = 8.64e15;
 
 /** Checks a key against the rules of creation, import and configuration. @throws TransitError `invalid_request` */
-export function checkWhole({ name, record, versions }: WholeKey): void {
+export function checkBackup({ name, record, versions }: KeyBackup): void {
   const type = keyType(record.type);
   const { latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, keySize, backup } = record;
   if (!isKeyName(name)) throw invalidBackup('its name is not a valid key name');
@@ -78,7 +78,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
  * Checks that the halves of each version belong together, and yields to the event loop on the way.
  * @throws TransitError `invalid_request`
  */
-export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record' | 'versions'>): Promise<void> {
+export async function checkKeyPairs({ record, versions }: Pick<KeyBackup, 'record' | 'versions'>): Promise<void> {
   const { keyPair, managed } = keyType(record.type);
   if (managed) return checkManaged(versions);
   if (keyPair === undefined) return;
@@ -93,7 +93,7 @@ export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record
   }
 }
 
-async function checkManaged(versions: WholeKey['versions']): Promise<void> {
+async function checkManaged(versions: KeyBackup['versions']): Promise<void> {
   for (const { version, publicKey } of versions) {
     if (publicKey === undefined || (await managedScheme(publicKey)) !== undefined) continue;
     throw invalidBackup(`version ${version} has a public half that managed keys do not support`);
