@@ -59,7 +59,7 @@ export interface LogStore {
 export interface StateMachine<Result> {
   /** Index of the newest entry that was durable when the state machine was opened. */
   readonly flushedAtOpen: LogIndex;
-  /** Applies one committed entry; indexes ascend without gaps. `noop` and `conf` entries change no record but count. */
+  /** Applies one committed entry; indexes ascend without gaps. `noop` and `conf` entries change no record, but raise the applied index. */
   apply(entry: Entry): Result;
   /** Makes everything applied so far durable in one atomic, synced step; reports the index reached. */
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void;
@@ -116,7 +116,7 @@ export interface SnapshotTransfer {
 export interface Clock {
   /** Returns milliseconds since an arbitrary start; never falls; follows real time on this node. */
   now(): number;
-  /** Runs `task` once, after the input of the current turn has been taken in. */
+  /** Runs `task` once, after the input of the current turn has been received. */
   afterTurn(task: () => void): void;
   /** Runs `task` about every `intervalMs` until the returned function is called. */
   every(intervalMs: number, task: () => void): () => void;

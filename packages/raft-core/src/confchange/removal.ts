@@ -5,7 +5,7 @@ import { membersOf } from './conf-state.ts';
 /** Whether this node was removed from its cluster, as far as it knows. */
 export class Removal {
   readonly #id: NodeId;
-  /** Index of the entry that removed it; infinity if another node told an earlier incarnation of the removal. */
+  /** Index of the entry that removed it; infinity if an earlier incarnation learned of the removal from another node. */
   #at: LogIndex | undefined;
 
   constructor(id: NodeId, { wasTold }: { readonly wasTold: boolean }) {

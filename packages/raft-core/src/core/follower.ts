@@ -98,7 +98,7 @@ export class Follower {
     }
     if (verdict.kind === 'meets' && verdict.missing.length > 0 && !state.replicated.hasRoom) {
       state.observe('entries not taken: no room');
-      // No answer: the leader's window fills up, and then the leader sends only the empty Append that follows a heartbeat.
+      // Sends no answer: the leader's window fills up, and then the leader sends only the empty Append that follows a heartbeat.
       state.commitTo(Math.min(commit, verdict.match - verdict.missing.length));
       return;
     }

@@ -33,7 +33,7 @@ export class Leadership {
   /** Something changed that peers may need to receive. */
   #isDue = true;
   #fitness: Fitness;
-  /** When a sealed leader steps down; until then it only transfers its leadership. */
+  /** Time at which a sealed leader steps down; until then it only tries to transfer leadership. */
   #resignMs: number | undefined;
   /** An unfit leader tries to transfer leadership once per reason, because proposals are refused during each attempt. */
   #transferTried = false;
@@ -207,7 +207,7 @@ export class Leadership {
     return true;
   }
 
-  /** Tells a voter that has the whole log to campaign, because this leader steps down. */
+  /** This leader steps down, so it tells a voter whose log is complete to campaign. */
   resign(): void {
     const { lastIndex } = this.#node.log;
     const successor = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
@@ -260,7 +260,7 @@ export class Leadership {
     const round = this.#rounds.begin(nowMs);
     this.#replication.heartbeat(round, { isTimed, nowMs });
     this.#reads.begun(round);
-    // The leader has answered its own round, which may be a quorum.
+    // The leader counts as having answered its own round, and may be a quorum alone.
     this.#confirmReads();
   }
 

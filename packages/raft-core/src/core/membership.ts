@@ -38,7 +38,7 @@ export class Membership {
     this.#append(changed.conf);
   }
 
-  /** Ids are never reused, so a removal notice from a member holds in any term. */
+  /** Ids are never reused, so a removal notice from a member is valid in any term. */
   onRemoved({ atIndex }: Removed): void {
     const { confs, replicated, isRemoved, id, observe } = this.#state;
     const { conf, index } = confs.newest;

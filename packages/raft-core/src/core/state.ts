@@ -222,7 +222,7 @@ export class RaftState {
     return entry;
   }
 
-  /** Puts the leader's own, just appended configuration in force: its peers and quorums follow it from now on. */
+  /** Puts the configuration that this leader has just appended in force: from now on it decides the peers and quorums. */
   configure(conf: ConfAt): void {
     this.replicated.configure(conf);
     this.#leadership?.configured(conf, this.#nowMs);
@@ -252,7 +252,7 @@ export class RaftState {
 
   /** Replaces the log with a snapshot. */
   install(meta: SnapshotMeta): void {
-    // The snapshot may be of a later term than its offer; that term must be durable before an entry of it.
+    // The snapshot may be of a later term than its offer; that term must be durable before an entry of that term is.
     if (this.#role !== 'follower' || meta.term > this.term) {
       this.becomeFollower({ term: Math.max(this.term, meta.term), leader: 0 });
     }

@@ -88,7 +88,7 @@ export class Applier<Result> {
     }
   }
 
-  /** Continues after a snapshot that contains everything up to `index`, durably; nothing was under way. */
+  /** Continues after a durable snapshot that contains everything up to `index`; no flush was under way. */
   restored(index: LogIndex): void {
     invariant(!this.#flushing && index > this.#applied, 'a snapshot is newer than the state', { applied: this.#applied, index });
     this.#queue = [];

@@ -70,7 +70,7 @@ export class Effects<Result> {
   get isInstalling(): boolean {
     return this.#snapshots.isInstalling;
   }
-  /** Whether another event-loop turn would get further without new input. */
+  /** Whether another event-loop turn would make progress without new input. */
   get hasMore(): boolean {
     return !this.#snapshots.isPending && (this.#parts.core.hasReady() || this.#applier.canApply);
   }
@@ -80,7 +80,7 @@ export class Effects<Result> {
     return this.#applier.stalledMs(nowMs);
   }
 
-  /** Carries out the next batch of effects, then applies, flushes and compacts; a pending snapshot goes before both. */
+  /** Carries out the next batch of effects, then applies, flushes and compacts. While a snapshot is pending, only installs it. */
   proceed(): void {
     const { core } = this.#parts;
     if (!this.#snapshots.isPending && core.hasReady()) this.#carryOut(core.ready());
@@ -157,7 +157,7 @@ export class Effects<Result> {
     );
   }
 
-  /** Installs a fetched snapshot once nothing else is under way, and then goes on with the batch that brought it. */
+  /** Installs a fetched snapshot once nothing else is under way, and then continues with the batch that contained it. */
   #install(): void {
     if (this.isBusy) return;
     const { core, proposals, finished } = this.#parts;

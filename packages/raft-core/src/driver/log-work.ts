@@ -100,7 +100,7 @@ export class LogWork {
     if (index === undefined) return;
     this.#compacting = true;
     const base = core.snapshotMeta(index);
-    // The core first, so that it requests none of the entries that the disk is about to delete.
+    // The core is told first, so that it requests none of the entries that the disk is about to delete.
     core.compacted(base);
     this.#compaction.noteBase(index);
     log.compact(base, (error) =>

@@ -1,6 +1,6 @@
 import type { Fitness } from '../types.ts';
 
-/** After this many election timeouts without the end of a flush, a state store counts as hanging. */
+/** A state store counts as hanging when one flush has taken this many election timeouts. */
 const hangTimeouts = 3;
 
 /**
@@ -26,7 +26,7 @@ export class StallWatch {
     return this.#isStalled && this.#given === 'fit' ? 'low' : this.#given;
   }
 
-  /** Sets the node's fitness apart from its state store. */
+  /** Sets the node's fitness without regard to its state store. */
   setFitness(fitness: Fitness): void {
     this.#given = fitness;
   }

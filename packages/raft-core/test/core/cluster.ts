@@ -189,7 +189,7 @@ export class Cluster {
 
   constructor(ids: readonly NodeId[], options: NodeOptions = {}, own: Readonly<Record<NodeId, NodeOptions>> = {}) {
     for (const id of ids) this.add(id, { conf: confOf(ids), ...options, ...own[id] });
-    // Every node is past the time after its start in which it gives no vote.
+    // Lets the time pass in which a node that has just started gives no vote.
     for (const { core } of this.nodes.values()) core.tick(0);
     this.nowMs = 1_000;
   }

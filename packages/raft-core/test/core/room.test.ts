@@ -60,7 +60,7 @@ describe('limits of memory and disk', () => {
     const cluster = new Cluster([1, 2, 3], {}, { 2: { limits: { memoryBytesMax: 50 } } });
     const leader = cluster.elect(1);
     const three = cluster.node(2);
-    // Its state machine never reports a flush.
+    // A node whose state machine never reports a flush.
     three.core.applied = () => undefined;
     for (let i = 0; i < 40; i++) {
       leader.core.propose(bytes('0123456789'));

@@ -74,7 +74,7 @@ describe('Driver', () => {
       }
       node.crash(run);
       expect(node.disk.hardState.commit).to.equal(3);
-      const delaysMs = [100, 1]; // of the ballot's write, and of the read that begins after it
+      const delaysMs = [100, 1]; // the ends of the ballot's write and of the read that begins after it
       const next = node.start({ log: { delayMs: () => delaysMs.shift() ?? 1 } });
       clock.runUntil(() => next.driver.status().appliedIndex === 3);
       expect(next.driver.status()).to.include({ role: 'candidate', ready: false });

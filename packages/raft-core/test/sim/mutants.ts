@@ -245,7 +245,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a leader does not hear itself in a round',
     file: `${core}leadership.ts`,
-    find: '    this.#reads.begun(round);\n    // The leader has answered its own round, which may be a quorum.\n    this.#confirmReads();',
+    find: '    this.#reads.begun(round);\n    // The leader counts as having answered its own round, and may be a quorum alone.\n    this.#confirmReads();',
     replace: '    this.#reads.begun(round);',
     profile: 'driver',
   },
@@ -256,7 +256,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'next !== undefined && appliedIndex >= 0;',
     profile: 'driver',
   },
-  // Snapshots, restarts, disks (§7, the persistence contract)
+  // Snapshots, restarts and disks (§7, and the rules for durable state)
   {
     name: 'a snapshot drops a tail that matches it',
     file: `${core}snapshot-receiver.ts`,

@@ -9,7 +9,7 @@ const FIXED = 300;
 const FRESH = 600;
 /** Within this many seeds, every event that the extra faults aim at is met; the rarest occurs in one seed of fifty. */
 const EXTRA_MAX = 800;
-/** Some histories are too hard to order within the budget; more than a few would be a hole in the check. */
+/** For some histories, the search for an order exceeds its budget; if there were more than a few, the check would be weak. */
 const UNDECIDED_MAX = 0.02;
 
 /**

@@ -1,7 +1,7 @@
 import type { LogIndex } from '../../types.ts';
 
 /**
- * The commit index (Raft figure 2) and the hint of it that is stored. The hint is never above the last entry on the disk, because a start
+ * The commit index (Raft figure 2) and the stored hint of it. The hint is never above the last entry on the disk, because a start
  * that finds a log shorter than the hint reports damage.
  */
 export class CommitIndex {

@@ -157,8 +157,8 @@ export class ReplicatedLog {
   }
 
   /**
-   * Notes that the state machine holds everything up to `index` on disk. A state ahead of the stable log could not be explained by that log
-   * after a crash, and the next start would report damage.
+   * Notes that the state machine holds everything up to `index` on disk. If the state were ahead of the stable log, a crash could leave a
+   * state that the log does not explain, and the next start would report damage.
    */
   applied(index: LogIndex): void {
     if (index < this.view.baseIndex) return;

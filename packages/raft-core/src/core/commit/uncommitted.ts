@@ -17,7 +17,7 @@ export class UncommittedBytes {
     return true;
   }
 
-  /** Counts an entry that must not be refused: a configuration may be what restores the quorum that everything else waits for. */
+  /** Counts an entry that must not be refused: a configuration change may restore the quorum that everything else waits for. */
   take(bytes: number): void {
     this.#bytes += bytes;
   }

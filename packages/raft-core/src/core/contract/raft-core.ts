@@ -119,7 +119,7 @@ export interface Status {
   readonly removed: boolean;
   /** The no-op that opened this leader's term; absent in other roles. */
   readonly termStartIndex?: LogIndex;
-  /** Term of the entry right before that no-op: no leader of a term in between has ever committed anything. Absent in other roles. */
+  /** Term of the entry right before that no-op: no leader of a term between the two has ever committed an entry. Absent in other roles. */
   readonly termBefore?: Term;
   /** Present while this node leads: whether it was elected because the previous leader transferred its leadership. */
   readonly byTransfer?: boolean;
@@ -186,7 +186,7 @@ export interface RaftCore {
   applyAhead(allowed: boolean): void;
   /**
    * Reports for how long the oldest write has been under way; 0 without one. Above an election timeout this node neither leads nor
-   * campaigns; the sole member, which nobody can replace, leads on for ten election timeouts.
+   * campaigns; the sole member, which nobody can replace, keeps leading for ten election timeouts.
    */
   setStalled(forMs: number): void;
   /**

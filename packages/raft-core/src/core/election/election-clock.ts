@@ -2,8 +2,8 @@ import type { RaftLimits } from '../contract/limits.ts';
 import { Xorshift32 } from './xorshift.ts';
 
 /**
- * The promises that this node has made by time, in ms of its own clock. They are not counted in ticks: an event-loop turn may come much
- * later than the one before, and a count of ticks could then end a promise too early, although another node's lease relies on it.
+ * The promises that this node has made by time, in ms of its own clock. They are not counted in ticks: event-loop turns may be delayed,
+ * and a count of ticks could then end a promise too early, while another node's lease still relies on that promise.
  */
 export class ElectionClock {
   readonly #limits: Pick<RaftLimits, 'electionMs' | 'electionJitterMs'>;

@@ -12,9 +12,9 @@ import type { LogIndex, NodeId, Term } from '../../types.ts';
 export const isSoleMember = (confs: ConfHistory, id: NodeId): boolean => confs.everyone().every((member) => member === id);
 
 /**
- * Returns whether a node may campaign. Voters may. A node that lost its vote by an entry that it does not know to be committed may too, but
- * does not count itself (thesis §4.2.2). If no other node has that entry, this log is the longest, and this node would refuse every other
- * candidate.
+ * Returns whether a node may campaign. Voters may. A node that lost its vote may too, if the entry that took the vote is not known to be
+ * committed; it does not count its own vote (thesis §4.2.2). If no other node has that entry, this log is the longest, and this node
+ * would refuse every other candidate.
  */
 export function mayCampaign(confs: ConfHistory, id: NodeId, commitIndex: LogIndex): boolean {
   const { index, conf } = confs.newest;

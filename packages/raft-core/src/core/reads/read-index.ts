@@ -14,15 +14,15 @@ export interface ConfirmedRead extends Read {
 /**
  * Reads that request a read index (Raft §8, thesis §6.4): the commit index at their arrival, once a quorum has answered a heartbeat round
  * that began after it. Until then another leader may have committed more. A new leader may know an old commit index until an entry of its
- * own term commits, so reads wait for that first, with one voter as with many.
+ * own term commits, so reads wait for that commit first, even in a cluster with one voter.
  */
 export class ReadIndexQueue {
   readonly #observe: Observe;
-  /** Arrived before an entry of the leader's own term was committed. */
+  /** Reads that arrived before an entry of the leader's own term was committed. */
   #early: Read[] = [];
-  /** Wait for the next round. */
+  /** Reads that wait for the next round. */
   #queued: ConfirmedRead[] = [];
-  /** Wait for the answers to one round; other reads wait for a later one. */
+  /** Reads that wait for the answers to one round; all other reads wait for a later round. */
   #inRound: { readonly round: number; readonly reads: readonly ConfirmedRead[] } | undefined;
 
   constructor(observe: Observe) {

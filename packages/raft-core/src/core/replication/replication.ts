@@ -8,7 +8,7 @@ import type { RaftLimits } from '../contract/limits.ts';
 import type { LogReadRequest } from '../contract/raft-core.ts';
 import { Progress } from './progress.ts';
 
-/** The node as the parts of a leader see it. */
+/** The interface of the node to the parts of a leader. */
 export interface LeaderNode {
   readonly id: NodeId;
   readonly limits: RaftLimits;
@@ -105,7 +105,7 @@ export class Replication {
     { prevIndex, hintIndex, hintTerm }: { prevIndex: LogIndex; hintIndex: LogIndex; hintTerm: number },
   ): void {
     const { log, observe } = this.#node;
-    // The peer cannot hold our entries of later terms than the hint's.
+    // The peer cannot have this leader's entries of terms later than the hint's term.
     const candidate = log.lastAtMost({ index: hintIndex, term: hintTerm });
     if (!peer.rejected(prevIndex, candidate)) observe('stale rejection ignored');
     else if (peer.next < prevIndex) observe('rejection skipped a whole term');

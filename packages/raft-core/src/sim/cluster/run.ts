@@ -24,7 +24,7 @@ export interface RunResult {
   };
 }
 
-/** Twenty election timeouts of the longer kind. */
+/** Twenty of the longest election timeouts. */
 const PROGRESS_MS = 40 * electionMs;
 const LAST_LINES = 60;
 

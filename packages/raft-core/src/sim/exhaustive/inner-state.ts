@@ -2,7 +2,7 @@ import type { RaftLimits } from '../../core/contract/limits.ts';
 import type { PeerStatus, Status } from '../../core/contract/raft-core.ts';
 import type { Message, NodeId, Role } from '../../types.ts';
 
-/** The visible state of a core before and after it took something in. */
+/** The visible state of a core before and after one input. */
 export interface Turn {
   readonly before: Status;
   readonly after: Status;

@@ -61,8 +61,7 @@ export class UpToRenaming implements System {
   }
 
   /**
-   * Returns the transitions under one fixed set of names that lead through the same states as these choices, between which the names
-   * change.
+   * Converts choices, between which the names change, to transitions under one fixed set of names that lead through the same states.
    */
   inOneName(choices: readonly number[]): number[] {
     let [state, least] = [this.#cluster.initial, this.initial];

@@ -5,7 +5,7 @@ import { bytes, Cluster, confOf, TestNode } from '../cluster.ts';
 
 const entry = (index: number, term: number): Entry => ({ index, term, type: 'normal', data: bytes(`${term}.${index}`) });
 
-/** A follower with a stored log, past the time after its start. */
+/** A follower with a stored log. The time after its start in which it gives no vote has passed. */
 function follower(terms: readonly number[], commit = 0): TestNode {
   const hardState = { term: terms.at(-1) ?? 0, vote: 0, commit };
   const node = new TestNode(2, { conf: confOf([1, 2, 3]), terms, start: { hardState } });

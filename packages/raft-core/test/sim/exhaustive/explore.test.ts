@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type Exploration, explore, type State, type System } from '../../../src/sim/exhaustive/explore.ts';
 
-/** Counts up to three by two transitions that lead to the same state. */
+/** A counter up to three with two transitions, which lead to the same state. */
 class Counter implements System {
   readonly initial = [0];
   readonly #wrong: number;

@@ -34,8 +34,8 @@ export class CommitRules {
   }
 
   /**
-   * Leader completeness (figure 3): entries committed in earlier terms are in the log of every later leader. A leader that receives its
-   * votes late may lead an earlier term than the one in which an even older entry was committed, and lack that entry.
+   * Leader completeness (figure 3): entries committed in earlier terms are in the log of every later leader. An entry of an early term
+   * may be committed in a late term. A leader of a term between the two, whose votes arrived late, may lack that entry.
    */
   checkCompleteness({ id, shadow }: ObservedNode, term: Term): void {
     for (let index = Math.max(1, shadow.baseIndex); index <= this.#commitIndex; index++) {
@@ -65,7 +65,7 @@ export class CommitRules {
         last: shadow.lastIndex,
       }));
       const known = this.#committed[index];
-      // A leader commits through an entry of its own term, the last of those that it commits at once.
+      // A leader commits through an entry of its own term: the last of the entries that it commits at once.
       if (known === undefined) this.#committed[index] = { term, print: print ?? 0, by: shadow.termAt(commitIndex) };
       const same = known === undefined || (known.term === term && known.print === print);
       holds('a committed entry is the same everywhere', same, () => ({ id, index, term, known }));

@@ -39,7 +39,7 @@ export class Promises {
     return this.#released.has(term);
   }
 
-  /** Notes a message that the node has taken in, and its status afterwards. */
+  /** Notes a message that the node has processed, and its status afterwards. */
   received(id: NodeId, message: Message, status: Status): void {
     const { type, term, from } = message;
     const speaks = type === 'Append' || type === 'Heartbeat' || type === 'SnapOffer';

@@ -226,7 +226,7 @@ export class Safety {
     holds('a snapshot is not installed during a flush', !isFlushing, () => ({ id }));
   }
 
-  /** Checks a leader that has taken in an answer in a later term from a node that is not its peer. */
+  /** Checks a leader that has processed an answer of a later term from a node that is not its peer. */
   answeredByNonPeer(before: Status, after: Status, from: NodeId): void {
     this.#coverage.met('later term of a non-peer ignored');
     const leads = after.role === 'leader' && after.term === before.term;

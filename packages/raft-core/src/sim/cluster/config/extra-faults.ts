@@ -35,7 +35,7 @@ export interface ExtraAction {
 export interface ExtraFaults {
   /** Seed of the random stream. */
   readonly seed: number;
-  /** Maximum duration of an ordinary flush of the state; 0: that of a sync of the log. */
+  /** Maximum duration of an ordinary flush of the state; with 0, the same as for a sync of the log. */
   readonly flushMsMax: number;
   readonly schedule: readonly ExtraAction[];
 }

@@ -72,7 +72,7 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
       electBehind(cluster, pick);
       break;
     case 'bridge':
-      // One node sees both sides, which do not see each other.
+      // One node is connected to both sides, which are not connected to each other.
       cut(
         cluster,
         between(

@@ -169,7 +169,7 @@ export function cutOffOneHalf(cluster: Cluster): void {
   inTurn(cluster, [{ once: () => (joint()?.votersOutgoing.length ?? 0) > 0, act }], 1_000);
 }
 
-/** Hangs the flush of a follower's state while a snapshot arrives that replaces the state. */
+/** Makes the flush of a follower's state hang while a snapshot arrives that replaces the state. */
 export function installBesideFlush(cluster: Cluster, pick: number): void {
   const { clients, coverage } = cluster;
   const behind = pickFollower(cluster, pick);
@@ -186,7 +186,7 @@ export function installBesideFlush(cluster: Cluster, pick: number): void {
   inTurn(cluster, steps, PATIENCE_MS);
 }
 
-/** Hangs a write of a follower's high-water mark, with another one due, while a snapshot arrives that replaces the log. */
+/** Makes a write of a follower's high-water mark hang, with another one due, while a snapshot arrives that replaces the log. */
 export function installBesideMark(cluster: Cluster, pick: number): void {
   const { clients, clock } = cluster;
   const behind = pickFollower(cluster, pick);

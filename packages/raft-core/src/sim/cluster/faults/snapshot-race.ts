@@ -8,9 +8,9 @@ const RACE_MS = 4_000;
 
 /**
  * Lets the log grow past a snapshot during its stream. One node lags so far that the leader's log no longer reaches back to it, but another
- * node's log does. While it receives a snapshot, the other nodes lose the leader, which has just committed more than they know of. From its
- * log the next leader sends the lagging node the entries in the snapshot and later ones, and has no other node to commit the later ones
- * with yet.
+ * node's log does. While it receives a snapshot, the other nodes lose the leader, which has just committed more than they know of. The
+ * next leader sends the lagging node the entries in the snapshot and later ones from its log. At first it can commit the later ones only
+ * together with that node.
  */
 export function raceSnapshot(cluster: Cluster, behind: Member | undefined): void {
   const { members, clients, network, clock, leader } = cluster;

@@ -9,7 +9,7 @@ import type { NetworkFaults } from '../config/config.ts';
 import { crc32c } from './crc32c.ts';
 import { readFrame, writeFrame } from './versioned-frame.ts';
 
-/** Ten election timeouts of the longest kind. */
+/** Ten of the longest election timeouts. */
 const TAIL_MS_MAX = 20_000;
 const REPLAY_MS_MAX = 30_000;
 /** Simulated ids are small, so a directed link fits in one number. */
@@ -126,7 +126,7 @@ export class SimNetwork {
     }
     const carried = this.#carry(message);
     this.#clock.after(atMs - sentAtMs, () => {
-      // A cut link also loses messages under way, except those on a long detour.
+      // A cut link also loses messages under way, except those with a long delay.
       if (way !== 'detour' && this.#cut.has(link)) return;
       const arrived = carried();
       if (arrived !== undefined) this.#deliver(arrived, sentAtMs);
@@ -134,7 +134,8 @@ export class SimNetwork {
   }
 
   /**
-   * Returns the message that arrives, decided on arrival: none if the receiver does not read the version in which the message was written.
+   * Returns the message that arrives; undefined if the receiver does not read the version in which the message was written. Decided on
+   * arrival.
    */
   #carry(message: Message): () => Message | undefined {
     const versions = this.#versions;

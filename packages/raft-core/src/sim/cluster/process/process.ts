@@ -3,7 +3,7 @@ import type { LocalClock } from './local-clock.ts';
 
 /**
  * One incarnation of a node's process. It uses its machine's clock, and may be paused (SIGSTOP, a stalled event loop): its tasks then run
- * late, in order, while the clock goes on. A killed process runs nothing more.
+ * late, in order, while the clock continues. A killed process runs nothing more.
  */
 export class NodeProcess implements Scheduler {
   readonly #world: SimClock;

@@ -83,7 +83,7 @@ export class MemoryStorage implements NodeStorage, StateImages {
   }
 
   rotEntry(index: LogIndex): boolean {
-    // The previous crash may have stored entries in place of others; the mark is lowered before that.
+    // The previous crash may have replaced entries with others; the mark is lowered before such a replacement.
     if (index > this.durable.mark) return false;
     this.durable.rotEntry(index);
     return true;

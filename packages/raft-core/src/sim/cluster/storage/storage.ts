@@ -117,7 +117,10 @@ export interface NodeStorage {
     random: SimRandom,
     faults: { readonly torn: boolean },
   ): { readonly isLost: boolean; readonly facts: readonly (number | boolean)[] };
-  /** Ends the process while the system goes on: what was written is read again, and is lost if the power fails before it is synced. */
+  /**
+   * Ends the process while the operating system keeps running: written data can be read again, and is lost if the power fails before it
+   * is synced.
+   */
   kill(random: SimRandom): { readonly facts: readonly (number | boolean)[] };
   /** Makes the next write fail, and with it the storage; up to `landed` pieces of it are stored nevertheless. */
   failNext(error: Error, landed: number): void;

@@ -164,7 +164,7 @@ export class Clients {
       const wantsLease = this.#cluster.config.leaseReads && this.#random.chance(0.6);
       if (wantsLease && incarnation.host.leaseRead()) {
         this.#cluster.coverage.met('lease read served');
-        // A driver takes input in only at its next turn.
+        // A driver processes input only at its next turn.
         this.#cluster.safety.readByLease(member.observed, { knowsPromises: this.#cluster.config.profile === 'core' });
         this.#see(call, incarnation.machine, answer);
         return;

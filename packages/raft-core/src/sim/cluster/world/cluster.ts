@@ -38,7 +38,7 @@ const NOBODY: ConfState = {
   context: new Uint8Array(0),
 };
 
-/** A whole cluster on one clock: members, the network between them, clients, and the checkers that look at every event. */
+/** A whole cluster on one clock: members, the network between them, clients, and the checkers that check every event. */
 export class Cluster {
   readonly config: SimConfig;
   readonly clock = new SimClock();
@@ -64,7 +64,7 @@ export class Cluster {
   readonly #storage: StorageMaker;
   readonly #times = new DeviceTimes(this);
   readonly #transfers = new SnapshotTransfers(this, this.#times);
-  /** Ids that left never come back, unless the schedule brings them back: a core without tombstones must tolerate that. */
+  /** Ids of removed nodes never return, unless the schedule adds such a node again: a core without tombstones must tolerate that. */
   readonly #hasTombstones: boolean;
 
   constructor(config: SimConfig, trace: Trace, storage: StorageMaker = (node) => new MemoryStorage(node)) {
@@ -177,7 +177,7 @@ export class Cluster {
     }
   }
 
-  /** Ends the process at once while its machine goes on: everything written is still there, synced or not. */
+  /** Ends the process at once while its machine keeps running: everything written is still there, synced or not. */
   kill(member: Member): void {
     const { process, storage, id } = member;
     if (process === undefined) return;
@@ -332,15 +332,15 @@ export class Cluster {
       if (isStale) this.safety.ignored(message, before, incarnation.host.matchOf(message.from));
       if (led !== undefined && member.incarnation === incarnation)
         this.safety.answeredByNonPeer(led, incarnation.host.consensus(), message.from);
-      // A node that is known to be removed is not heard: it stepped down when its removal was committed. A driver takes input in only at
-      // its next turn.
+      // Messages of a node that is known to be removed are ignored: it stepped down when its removal was committed. A driver processes
+      // input only at its next turn.
       const isHeard = !(this.#hasTombstones && incarnation.machine.removed.has(message.from));
       if (member.incarnation !== incarnation || !isHeard || this.config.profile !== 'core') return;
       this.safety.promises.received(member.id, message, incarnation.host.consensus());
     });
   }
 
-  /** Returns the status of a leader that is about to receive an answer in a later term from a node that is not its peer. */
+  /** Returns the status of a leader that is about to receive an answer of a later term from a node that is not its peer. */
   #ledWithoutPeer({ host }: Incarnation, { type, from, term }: Message): Status | undefined {
     const isAnswer = type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
     if (!isAnswer || this.config.profile !== 'core') return undefined;

@@ -20,7 +20,10 @@ export class DeviceTimes {
     return part === 'state' && extra.flushMsMax > 0 ? 0.2 + extraRandom.below(extra.flushMsMax) : this.#ordinaryMs(member);
   }
 
-  /** Returns the delay of the sync of a whole state, in ms: longer than that of one batch, but a hang of the disk ends only once. */
+  /**
+   * Returns the delay of the sync of a whole state, in ms: longer than for one batch, but it contains the rest of a hang of the disk only
+   * once.
+   */
   stateSyncMs(member: Member): number {
     const { isHealed, clock } = this.#cluster;
     const isHanging = !isHealed && (member.hangs.get('log') ?? 0) > clock.now();

@@ -54,7 +54,7 @@ export class Operator {
     if (leader !== undefined) this.#propose(leader, { kind: 'change', members: [{ id, to: 'none' }] });
   }
 
-  /** Removes two voters at once and promotes a learner, if there is one: a joint configuration, which stays until it is left. */
+  /** Removes two voters at once and promotes a learner, if there is one. The configuration stays joint until a later step leaves it. */
   exchangeVoters(): void {
     const { leader } = this.#cluster;
     const conf = leader?.observed.status?.conf;
