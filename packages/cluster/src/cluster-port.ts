@@ -52,8 +52,8 @@ export class ClusterPort {
   }
 
   /**
-   * Opens the port if it is still closed. A founder gets its identity only while it already serves, and another process may use the port
-   * for a while then.
+   * Opens the port if it is still closed. A founder gets its identity after it has begun to serve; at that moment another process may
+   * still use the port.
    */
   async retryOpen(): Promise<void> {
     await this.#open().catch((error: unknown) =>

@@ -86,7 +86,7 @@ export class ClusterServices {
       onIsolated: (voters) =>
         log.warn(
           { voters },
-          'a voter that cannot be reached may know only nodes that have left: when it returns, only the signed membership list brings it back. Remove it if it does not return',
+          'a voter that cannot be reached may know only nodes that have left: when it returns, it needs the signed membership list to rejoin. Remove it if it does not return',
         ),
     });
     this.autopilot = new Autopilot({ storage, membershipList, store: barrier.store, operator: this.operator, log });
@@ -207,7 +207,7 @@ export class ClusterServices {
     void this.maintenance.round();
   }
 
-  /** A member reported that this node was removed. Ids are never reused, so the report holds no matter what this node's log says. */
+  /** A member reported that this node was removed. Ids are never reused, so the report is valid whatever this node's log says. */
   removedByNotice(): void {
     this.#parts.onRemoved(this.#parts.local.storage.driver.consensus().confIndex);
   }

@@ -2,7 +2,7 @@ import { type SealStatus, type SealTerms, ShareCollection } from '@transitd/barr
 
 /**
  * A node with a shamir seal that has asked to join and collects shares, by the terms that the leader reported. Whether the terms are true
- * shows only later: the key from the shares then either opens the wrapped secret or does not. The shares never leave this node.
+ * is known only later: the key from the shares opens the wrapped secret only if they are. The shares never leave this node.
  */
 export class PendingJoin {
   readonly terms: SealTerms;

@@ -25,7 +25,7 @@ export class DigestCheck {
       const { sound } = await this.#machine.checkDigest();
       this.#log.error(
         { sound },
-        'state digest mismatch between nodes: this node has recomputed its digest. Where sound is true its own records are intact',
+        'state digest mismatch between nodes: this node has recomputed its digest. If sound is true, its own records are intact',
       );
     } catch (error) {
       this.#log.error({ reason: reasonOf(error) }, 'could not compute the state digest');

@@ -27,7 +27,7 @@ export function nameIn(certificate: X509Certificate, authority: X509Certificate)
   return certificate.subjectAltName === `URI:${uriOf(name)}` && name.nodeId < 2 ** 48 ? name : undefined;
 }
 
-/** Returns {@link nameIn} for the first of these authorities that signed the certificate. */
+/** Returns the node that the certificate names, if one of these authorities signed it; see {@link nameIn}. */
 export function nameByAny(certificate: X509Certificate, authorities: readonly X509Certificate[]): NodeName | undefined {
   for (const authority of authorities) {
     const name = nameIn(certificate, authority);

@@ -9,7 +9,7 @@ import { type Member, parseMembers } from './membership.ts';
 
 /** The certificate and key with which a node authenticates to its peers. */
 export interface NodeIdentity {
-  /** PEM of PKCS #8, EC P-256. Unencrypted on disk, because a sealed node votes. */
+  /** PEM of PKCS #8, EC P-256. Unencrypted on disk, because a sealed node needs it to vote. */
   readonly key: string;
   /** PEM, signed by the authority. */
   readonly certificate: string;

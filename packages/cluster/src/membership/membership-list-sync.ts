@@ -61,7 +61,7 @@ export class MembershipListSync {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT' || membershipList.identity === undefined) return;
       log.warn(
         { reason: (error as Error).message },
-        `${fileName} cannot be used: this node goes on without a signed membership list until another member sends one`,
+        `${fileName} cannot be used: this node continues without a signed membership list until another member sends one`,
       );
     }
   }

@@ -72,7 +72,7 @@ export class Callers {
       const memberState = this.memberState(caller);
       if (memberState === 'member') continue;
       for (const one of caller.streams) one.end();
-      // An answer in flight is finished: it may be the one that reports the removal itself.
+      // Lets an answer in flight finish: it may be the answer that reports the removal.
       if (memberState === undefined && caller.inFlight === 0) caller.socket.destroy();
     }
   }

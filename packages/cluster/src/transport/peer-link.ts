@@ -24,8 +24,8 @@ export interface TransportLimits {
   readonly reconnectMsMax: number;
   readonly connectMsMax: number;
   /**
-   * Number of refusals in a row, each because an earlier incarnation is still connected, that shows that another process runs as this node:
-   * a lost connection would have ended sooner.
+   * After this many refusals in a row because an earlier incarnation is still connected, another process must be running as this node: a
+   * lost connection would have ended sooner.
    */
   readonly earlyMax: number;
 }

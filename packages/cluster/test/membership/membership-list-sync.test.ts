@@ -89,7 +89,7 @@ describe('MembershipListSync', () => {
     expect(lists.newest).to.equal(undefined);
   });
 
-  it('logs that a stored list cannot be used, and goes on without it', async () => {
+  it('logs that a stored list cannot be used, and continues without it', async () => {
     writeFileSync(join(directory, 'membership-list.json'), '{"text":"', { mode: 0o600 });
     const { lists, seen } = listSync();
     await lists.open();

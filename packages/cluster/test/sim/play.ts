@@ -62,7 +62,7 @@ export async function playStandbys(
   return world.played;
 }
 
-/** Plans fewer concurrent faults than the tests of consensus alone: some node must serve. */
+/** Plans fewer concurrent faults than the tests of consensus alone, so that some node can serve. */
 function configFor(seed: number, events: number): SimConfig {
   const { extra, ...config } = withExtraFaults(configOf(seed, 'driver', events));
   const every = new SimRandom(seed ^ 0x7a1).pick([1, 4, 12]);

@@ -491,7 +491,7 @@ describe('the cluster port', () => {
     it('limits one node to 256 connections', async () => {
       await start();
       list(server.certificate, 1);
-      // Each carries Raft messages: on a slow machine a silent one would be closed before the last one is open.
+      // Each connection carries Raft messages: on a slow machine a silent connection would be closed before the last one is open.
       const open = async (): Promise<TLSSocket> => {
         const socket = await connected(port, member.identity);
         socket.resume().write(asksForRaft);
