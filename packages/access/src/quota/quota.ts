@@ -13,8 +13,8 @@ export interface Quota extends Rate {
   /** Applies only to logins by this role; empty for all requests. */
   readonly role: string;
   /**
-   * How requests are grouped. `token`: a request with a valid token by its token, whatever its address; any other request by its
-   * address.
+   * How requests are grouped. `token` groups a request with a valid token by that token, whatever its address, and any other request by
+   * its address.
    */
   readonly groupBy: 'ip' | 'token';
 }
