@@ -241,7 +241,7 @@ export class SegmentLog implements LogStore {
     const segments = new Segments({ disk, directory: logDirectory }, sizes, found);
     failpoint('snapshot.before_switch');
     await nodeState.replace((now) => {
-      // Set in this event-loop turn: a high-water mark that is raised meanwhile is written later, and must be that of the new log.
+      // Set in this event-loop turn, because a high-water mark that is written later must be that of the new log.
       this.#durable = end;
       this.#commit = meta.index;
       this.#noted = meta.index;

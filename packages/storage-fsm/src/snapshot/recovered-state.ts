@@ -36,7 +36,7 @@ export interface RecoveredState {
 }
 
 export interface RecoveryOptions {
-  /** Uses the records of the last flush and does not read the log: for a damaged log. */
+  /** Uses the records of the last flush and does not read the log. For a disk with a damaged log. */
   readonly withoutLog?: boolean;
 }
 

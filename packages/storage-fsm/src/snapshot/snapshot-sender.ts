@@ -80,7 +80,7 @@ export class SnapshotSender {
     try {
       const { appliedIndex } = snapshot.meta;
       if (appliedIndex < index) throw new StoreError('not_leader', `the state here ends at ${appliedIndex}, before ${index}`);
-      // In the same event-loop turn: later the log may be compacted beyond the snapshot, and then the snapshot's term is lost.
+      // Done in the same event-loop turn: later the log may be compacted beyond the snapshot, and the snapshot's term would be lost.
       const chunks = writeSnapshot(snapshot, source.describe(appliedIndex));
       return new SnapshotStream(chunks, snapshot, this.#options, ended);
     } catch (error) {
