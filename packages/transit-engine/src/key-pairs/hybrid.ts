@@ -96,9 +96,9 @@ function falseIfMalformed(error: unknown): false {
 
 /** The two halves of a hybrid signature, public key or private key. */
 export interface Halves {
-  /** Of the post-quantum scheme. */
+  /** The half of the post-quantum scheme. */
   readonly pqc: Uint8Array;
-  /** Of the elliptic-curve scheme. */
+  /** The half of the elliptic-curve scheme. */
   readonly ec: Uint8Array;
 }
 

@@ -52,7 +52,7 @@ export interface KeyPairScheme {
   check(bytes: KeyPairBytes): Promise<void>;
   /** Returns the public half as callers see it; on hybrid keys, the post-quantum one. */
   publicText(publicKey: Uint8Array): string;
-  /** On hybrid keys: returns the public half of the elliptic-curve key as callers see it. */
+  /** Returns the public half of the elliptic-curve key as callers see it; present on hybrid keys only. */
   secondPublicText?(publicKey: Uint8Array): string;
   /** Formats of exports. */
   readonly exported: KeyPairExport;

@@ -30,12 +30,12 @@ export interface LoadedVersion {
    * if `pair` or `managed` is present.
    */
   readonly key?: KeyObject;
-  /** On key pairs that are not derived. */
+  /** Present on key pairs that are not derived. */
   readonly pair?: KeyPair;
-  /** On managed keys. */
+  /** Present on managed keys. */
   readonly managed?: BoundManagedKey;
   readonly hmacKey: KeyObject;
-  /** On types that make CMACs. */
+  /** Present on types that make CMACs. */
   readonly cmacKey?: CmacKey;
   /** Relevant for convergent keys only. */
   readonly convergentVersion: ConvergentVersion;

@@ -62,7 +62,7 @@ export class KeyNames {
   #read(): Promise<readonly string[]> {
     const reading: Promise<readonly string[]> = readNames(this.#store, this.#prefix).then(
       (read) => {
-        // A caller that joined this read late may have seen a change that was dropped together with the list.
+        // A caller that joined this read after it began may already have seen a change that was dropped together with the list.
         if (this.#reading !== reading) return this.#closed ? read : this.list();
         this.#reading = undefined;
         return this.#keep(changed(read, this.#changed));

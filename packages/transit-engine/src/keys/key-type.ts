@@ -24,11 +24,11 @@ export interface KeyType {
   readonly materialBytes: number;
   /** Range of sizes in bytes, for types whose keys have their own size. */
   readonly sizes?: { readonly min: number; readonly max: number };
-  /** On types that encrypt symmetrically. */
+  /** Present on types that encrypt symmetrically. */
   readonly aead?: Aead;
-  /** On types that make CMACs. */
+  /** Present on types that make CMACs. */
   readonly cmac?: BlockCipher;
-  /** On types whose versions are key pairs: they sign, and RSA encrypts too. */
+  /** Present on types whose versions are key pairs. All of them sign; RSA also encrypts. */
   readonly keyPair?: KeyPairScheme;
   /** Another system holds the key. A version stores the id of that key, and its public half if it has one. */
   readonly managed?: true;

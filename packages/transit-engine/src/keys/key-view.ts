@@ -8,7 +8,7 @@ import type { VersionRecord } from './version-record.ts';
 export interface VersionView {
   readonly version: number;
   readonly createdMs: number;
-  /** On key pairs and managed keys. */
+  /** Present on key pairs and managed keys. */
   readonly pair?: PairView;
 }
 
@@ -37,7 +37,7 @@ export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | '
   /** This and the next field are present on derived keys only. */
   readonly kdf?: Kdf;
   readonly convergentEncryption?: boolean;
-  /** On convergent keys only. -1 means that each version has its own convergent version, which is 3 on keys created here. */
+  /** Present on convergent keys only. -1 means that each version has its own convergent version, which is 3 on keys created here. */
   readonly convergentEncryptionVersion?: -1 | 1 | 2;
   /** From `minDecryptionVersion` to the latest, ascending. */
   readonly versions: readonly VersionView[];

@@ -10,13 +10,13 @@ export interface VersionRecord {
   readonly createdMs: number;
   /** Empty if only the public half of a key pair is known. */
   readonly material: Uint8Array;
-  /** Of a key pair, in the format of its type. */
+  /** The public half of a key pair, in the format of its type. */
   readonly publicKey?: Uint8Array;
   /** Certificates as PEM, the end-entity certificate first. */
   readonly certificateChain?: string;
   /** The secret for HMAC operations; empty if the material is that secret. */
   readonly hmacSecret: Uint8Array;
-  /** On convergent keys, if the version's value differs from that of the key's record. */
+  /** Present on convergent keys if the version's value differs from the value in the key's record. */
   readonly convergentVersion?: ConvergentVersion;
 }
 

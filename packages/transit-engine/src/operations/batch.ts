@@ -95,7 +95,7 @@ export async function runBatch<I extends { readonly reference: string }, R>(
     try {
       results.push({ ...(await operation(item, index)), reference: item.reference });
     } catch (error) {
-      // A system that did not answer for one item will not answer for the next either, and each item would wait for a timeout.
+      // Ends the batch if the system that holds a managed key did not answer: each further item would wait for a timeout too.
       if (!(error instanceof TransitError) || error.code === 'managed_key_unavailable') throw error;
       failures += 1;
       results.push({ error: error.message, reference: item.reference });

@@ -16,7 +16,7 @@ export interface Tools {
 
 /** Fields of every item. */
 export interface Item {
-  /** Returned with the item's result; batches only. Empty when absent. */
+  /** The item's `reference`, which is returned with its result; batches only. Empty when absent. */
   readonly reference: string;
 }
 

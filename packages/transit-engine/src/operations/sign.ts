@@ -32,7 +32,7 @@ export interface SignResult {
   /** `svc:v1:` and base64 or, for JWS, base64url without padding (RFC 7515 §2). */
   readonly signature: string;
   readonly keyVersion: number;
-  /** On derived keys, whose public half depends on the context. */
+  /** Present on derived keys, whose public half depends on the context. */
   readonly publicKey?: string;
 }
 

@@ -7,7 +7,7 @@ import type { Tools } from './operation.ts';
 /** The key pair of a version or, on a derived key, of a context. */
 export interface SigningPair {
   readonly pair: KeyPair;
-  /** On derived keys: the public half as callers see it. No other response contains this public half. */
+  /** The public half as callers see it; present on derived keys, where no other response contains it. */
   readonly publicKey?: string;
 }
 

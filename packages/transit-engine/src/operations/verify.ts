@@ -39,7 +39,7 @@ export interface VerifyItem extends Item {
   readonly context: string;
   /** The same for all items of a request. */
   readonly hashAlgorithm: string;
-  /** Of signatures; the same for all items of a request. */
+  /** Settings of signatures; the same for all items of a request. */
   readonly options?: SigningOptions;
 }
 
@@ -114,7 +114,7 @@ function kindsIn(given: readonly { readonly [Kind in Verifiable]?: string | unde
   return kinds.length > 0 ? kinds : verifiable.filter((kind) => given.some((each) => each[kind] !== undefined)).slice(0, 1);
 }
 
-/** Of these settings, a MAC uses the hash at most; the others are checked for signatures only. */
+/** MACs use no setting except the hash; the others are checked for signatures only. */
 function settingsFor(kind: Verifiable, settings: VerifyRequest): Pick<VerifyItem, 'hashAlgorithm' | 'options'> {
   const hashAlgorithm = (kind === 'hmac' && settings.hmacAlgorithm) || settings.hashAlgorithm || defaultHash;
   return kind === 'signature' ? { hashAlgorithm, options: signingOptions(settings) } : { hashAlgorithm };

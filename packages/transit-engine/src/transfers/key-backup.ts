@@ -64,9 +64,9 @@ export function checkBackup({ name, record, versions }: KeyBackup): void {
     if (record.derived && type.keyPair !== undefined && numbered.material.length === 0) {
       throw invalidBackup(`version ${version} has no private half to derive from`);
     }
-    // The key decides whether callers supply nonces, so all its versions must agree.
+    // The setting of the key decides whether callers supply nonces, so all its versions must have the same source.
     if (record.convergent && (convergence === 1) !== (convergenceOf(record) === 1)) {
-      throw invalidBackup(`version ${version} takes its nonces from another source than its key`);
+      throw invalidBackup(`version ${version} takes its nonces from a different source than its key does`);
     }
     if (record.convergent && convergence === 3 && record.kdf !== 'hkdf_sha256') {
       throw invalidBackup(`version ${version} cannot derive a nonce with the key derivation of its key`);

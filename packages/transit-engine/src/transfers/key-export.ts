@@ -44,7 +44,7 @@ interface ExportKind {
   /** Returns undefined for types without this part. */
   readonly partOf: (type: KeyType) => Part | undefined;
   readonly unsupported: (type: KeyType) => string;
-  /** The part is public, so every key may export it. */
+  /** Whether the part is public, so that every key may export it. */
   readonly isPublic: boolean;
 }
 

@@ -91,7 +91,7 @@ describe('automatic rotation', () => {
   });
 
   for (const [code, outcome] of [
-    ['too_large', 'goes on behind a key that the store finds too large'],
+    ['too_large', 'continues after a key that the store finds too large'],
     ['disk_low', 'stops at a store that does not write'],
   ] as const) {
     it(outcome, async () => {
