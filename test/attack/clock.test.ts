@@ -64,7 +64,7 @@ describe('a wall clock that jumps a day ahead', () => {
     expect((await server.call('POST', 'auth/token/revoke-orphan', { token: tokens.alone.token })).status).to.equal(204);
     expect((await server.call('POST', 'auth/token/renew', { token: tokens.kept.token })).status).to.equal(400);
     expect((await server.call('POST', 'auth/token/tidy', {})).status).to.equal(202);
-    await server.log(/the wall clock departs from the monotonic clock/);
+    await server.log(/the wall clock deviates from the monotonic clock/);
     expect(await trusted()).to.equal('0');
 
     setClock('+0');

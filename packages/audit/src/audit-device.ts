@@ -177,7 +177,7 @@ export class AuditDevice {
   async #closeTarget(): Promise<void> {
     const target = this.#target;
     this.#target = undefined;
-    await target?.close().catch(() => undefined); // nothing is written to it from here on
+    await target?.close().catch(() => undefined); // from here on, nothing is written to this target
   }
 }
 

@@ -22,7 +22,7 @@ export async function runCommandLine(argv: readonly string[], work: LocalWork): 
     await program.parseAsync(normalizeArguments(argv, flagsOf(program)), { from: 'user' });
     return code;
   } catch (error) {
-    // commander has already printed its message
+    // commander has already printed the message of the error
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.ok : exitCode.start;
     const failure = error instanceof StartError ? { code: exitCode.start, sentence: error.message } : await clientFailure(error);
     console.error(`transitd: ${failure.sentence}`);

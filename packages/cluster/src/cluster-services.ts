@@ -164,7 +164,7 @@ export class ClusterServices {
   async start(): Promise<void> {
     await this.lists.open();
     this.#parts.onMembers();
-    this.statusChanged(this.#parts.local.storage.driver.status()); // a cluster of one has its leader already
+    this.statusChanged(this.#parts.local.storage.driver.status()); // in a cluster of one, this node is the leader already
     await this.#parts.port.serve(this.#calls());
     if (this.#parts.isRemoved()) return;
     this.#heartbeatExchange.start();

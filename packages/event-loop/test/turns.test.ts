@@ -53,7 +53,7 @@ describe('Turns', () => {
     const { work, endTurn, done } = made();
     for (const name of 'abc') void work(name, 50);
     await turn();
-    expect(done).to.deep.equal(['a', 'b', 'c']); // all of them began before any of them had cost anything
+    expect(done).to.deep.equal(['a', 'b', 'c']); // all requests began before any of them had taken time
     for (const name of 'def') void work(name, 50);
     for (const expected of ['abcd', 'abcde', 'abcdef']) {
       await endTurn();

@@ -54,7 +54,7 @@ export async function runActiveTasks({ services, barrier, log, isActive }: Activ
       if (failed > 0) log.warn({ failed }, 'some keys that are due could not be rotated; the next round tries again');
     });
     await attempt('delete the records of deleted keys', () => engine.sweep(sweepLimit));
-    // Generating it takes seconds, so it is created before the first request for it.
+    // Generating the key takes seconds, so it is created before the first request for it.
     await attempt('create the wrapping key for imports', () => engine.transfers.wrappingKey());
   }
 }

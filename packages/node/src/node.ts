@@ -203,7 +203,7 @@ export class Node {
     return status && { leader: status.leader, voters: votersOf(status.conf) };
   }
 
-  /** For how long a write to this node's disk has hung, in ms; 0 without one. */
+  /** Time for which a write to this node's disk has hung, in ms; 0 if none hangs. */
   get diskStalledMs(): number {
     return this.#clusterMember.storage?.driver.diskStalledMs ?? 0;
   }

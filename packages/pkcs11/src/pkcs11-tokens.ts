@@ -87,6 +87,6 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return path; // loading it will report the error
+    return path; // loading the library will report the error
   }
 }

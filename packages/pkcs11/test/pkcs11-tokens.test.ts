@@ -291,7 +291,7 @@ describe('keys in a SoftHSM token', function () {
       expect(
         await codeOf(tokens.sign({ ...key, pin: '', library: 'same' }, { digest: digest('sha256'), hash: 'sha256' })),
       ).to.equal('pin_refused');
-      expect(await tokens.describe(key), 'the right one goes on').to.be.instanceOf(Uint8Array);
+      expect(await tokens.describe(key), 'the right PIN still works').to.be.instanceOf(Uint8Array);
     });
 
     it('belongs to one token', async () => {

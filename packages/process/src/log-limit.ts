@@ -12,10 +12,10 @@ export type Level = 'info' | 'warn' | 'error';
 
 interface Kind {
   readonly sinceMs: number;
-  /** Lines written since then, and the maximum number. */
+  /** Number of lines written since then, and the maximum of that number. */
   written: number;
   allowed: number;
-  /** Lines omitted since the last written one. */
+  /** Number of lines omitted since the last written line. */
   omitted: number;
 }
 
@@ -51,7 +51,7 @@ export class LogLimit {
   }
 
   /**
-   * Records that the condition that lines of this kind report has ended. When the condition starts again, its first line is written at
+   * Records the end of the condition that lines of this kind report. When the condition starts again, its first line is written at
    * once. If the condition starts and ends repeatedly, at most ten lines are written in an interval.
    * @returns whether a line of this kind was written before
    */

@@ -20,7 +20,7 @@ export function createListener({ tls, headers_timeout }: ListenerServerConfig, f
     requestTimeout: 0,
     keepAliveTimeout: 5 * 60_000,
     maxHeaderSize: 16 * 1024,
-    requireHostHeader: false, // the front checks it, and answers with the API's error format
+    requireHostHeader: false, // the front checks the Host header, and answers with the API's error format
     noDelay: true,
   };
   const requestsCertificate = tls?.client_ca_file !== undefined;

@@ -8,7 +8,7 @@ export interface ClusterFigures {
     readonly healthy: boolean;
     readonly failureTolerance: number;
     readonly nodes: readonly { readonly name: string; readonly healthy: boolean }[];
-    /** From the newest echo of each follower. */
+    /** Values from the newest echo of each follower. */
     readonly followers: readonly {
       readonly name: string;
       readonly appliedIndexDelta: number;

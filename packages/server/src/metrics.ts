@@ -23,7 +23,7 @@ export interface MetricSources {
         readonly diskLow: boolean;
       }
     | undefined;
-  /** For how long a write to the disk has hung, in ms. */
+  /** Time for which a write to the disk has hung, in ms. */
   readonly diskStalledMs?: () => number;
   readonly barrierEncryptions: () => number;
   /** Absent if the node has no limits. */

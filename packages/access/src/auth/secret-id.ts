@@ -13,7 +13,7 @@ export interface SecretId {
   readonly roleKey: string;
   readonly createdMs: number;
   readonly ttlS: number;
-  /** 0 when it does not expire. */
+  /** 0 for no expiry. */
   readonly expiresMs: number;
   readonly numUses: number;
   /** Remaining number of logins; 0 for no limit. */

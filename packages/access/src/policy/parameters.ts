@@ -45,7 +45,7 @@ export function withinParameters(rules: ParameterRules, members: Parameters, rea
   const names = Object.keys(members);
   const listed = listsOf(members, reading);
   for (const name of rules.required) {
-    if (listed.some(({ inner }) => inner.has(name))) continue; // each item must have it instead: checked in `itemsWithin`
+    if (listed.some(({ inner }) => inner.has(name))) continue; // each item must have the parameter instead: checked in `itemsWithin`
     if (isMissing(members[name])) return false;
   }
   if (!isPathWithin(rules, reading)) return false;

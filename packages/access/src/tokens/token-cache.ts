@@ -10,11 +10,11 @@ import type { Lineage } from './token-transactions.ts';
 /** A token in memory, with its principal while the policies are unchanged. */
 export interface LoadedToken extends Lineage {
   readonly parent: LoadedToken | undefined;
-  /** Whether its record was changed, deleted or evicted. If so, neither this entry nor its descendants may be used. */
+  /** Whether the token's record was changed, deleted or evicted. If so, neither this entry nor its descendants may be used. */
   dropped: boolean;
   /** SHA-256 of the token, after a caller presented it. */
   hashed: string | undefined;
-  /** Its principal, valid for this generation of the policies. */
+  /** The token's principal, valid for this generation of the policies. */
   resolved: { readonly principal: Principal; readonly generation: number } | undefined;
 }
 

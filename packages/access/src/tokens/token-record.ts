@@ -12,12 +12,12 @@ export interface TokenRecord {
   readonly policies: readonly string[];
   readonly displayName: string;
   readonly meta: Readonly<Record<string, string>>;
-  /** Path of the request that made it, such as `auth/token/create`. */
+  /** Path of the request that made the token, such as `auth/token/create`. */
   readonly path: string;
   readonly createdMs: number;
-  /** Counted from its creation; 0 when it does not expire. */
+  /** Counted from the creation of the token; 0 for no expiry. */
   readonly ttlS: number;
-  /** 0 when it does not expire. */
+  /** 0 for no expiry. */
   readonly expiresMs: number;
   /** 0 when none was requested. */
   readonly explicitMaxTtlS: number;
@@ -26,23 +26,23 @@ export interface TokenRecord {
   /** TTL after each renewal, without an overall maximum; 0 when it is not periodic. */
   readonly periodS: number;
   readonly renewable: boolean;
-  /** Id of its parent, whose revocation revokes it too; empty for an orphan. */
+  /** Id of the parent token, whose revocation also revokes this token; empty for an orphan. */
   readonly parent: string;
-  /** Keyed hash of the accessor of its parent. A token made later with the parent's id has another accessor. Empty for an orphan. */
+  /** Keyed hash of the accessor of the parent token. A token made later with the parent's id has another accessor. Empty for an orphan. */
   readonly parentAccessorId: string;
-  /** Number of its ancestors. */
+  /** Number of ancestors of the token. */
   readonly generation: number;
   /** Remaining uses; 0 for no limit, negative after the last use. */
   readonly usesLeft: number;
-  /** 0 until it is renewed. */
+  /** 0 until the token is renewed. */
   readonly renewedMs: number;
-  /** Name of its token role; empty for none. */
+  /** Name of the token role; empty for none. */
   readonly role: string;
-  /** Addresses that may use it; empty for any. */
+  /** Addresses that may use the token; empty for any. */
   readonly boundCidrs: readonly string[];
-  /** The auth method that made it, as `<path>:<id>`; disabling the method revokes it. Empty for none. */
+  /** The auth method that made the token, as `<path>:<id>`; disabling the method revokes the token. Empty for none. */
   readonly mount: string;
-  /** Path of the record of its user or role. The token can be renewed while this record exists. Empty for none. */
+  /** Path of the record of the user or role of the login. The token can be renewed while this record exists. Empty for none. */
   readonly source: string;
   /** Groups of the user whose policies were added to those of the role; empty for none. */
   readonly groups: readonly string[];

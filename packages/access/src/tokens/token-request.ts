@@ -31,7 +31,7 @@ export interface Creator {
   readonly id: string;
   readonly accessorId: string;
   readonly record: TokenRecord;
-  /** Whether it has `sudo` on the path or is root. */
+  /** Whether the creating token has `sudo` on the path or is root. */
   readonly privileged: boolean;
   readonly path: string;
   /** Whether every token made on the path is an orphan. */

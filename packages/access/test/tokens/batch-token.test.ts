@@ -40,7 +40,7 @@ describe('a batch token', () => {
 
   it('grants its policies without a stored record', async () => {
     const { create, who, records } = await setup();
-    await create(request); // the first one creates the key
+    await create(request); // the first batch token creates the key
     const before = await records('access/');
     const { token, record: made } = await create(request);
     expect(await records('access/')).to.deep.equal(before);

@@ -26,7 +26,7 @@ export const answers: Readonly<Record<Refusal['code'], Answer>> = {
   locked_out: refused(403),
   managed_key_unavailable: refusedForNow(503), // the PKCS#11 token fails, not this node
   policy_too_large: refused(413),
-  rate_limited: refused(429), // the error has its own Retry-After
+  rate_limited: refused(429), // the error contains a time for Retry-After
   record_unreadable: refused(500),
   too_many_conflicts: refusedForNow(503),
   too_many_rules: refused(403),

@@ -18,7 +18,7 @@ export async function wrapped(
       await wrapping.wrap({ status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' }),
     );
   } catch (error) {
-    if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // else its TTL ends it
+    if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // otherwise the token ends with its TTL
     throw error;
   }
 }

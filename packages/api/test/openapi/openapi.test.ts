@@ -103,7 +103,7 @@ describe('the OpenAPI document', () => {
     for (const { path, verb, operation } of placed()) {
       const { responses, security } = shown(path, methods[verb]) as Shown;
       const answers = Object.keys(responses).filter((status) => status.startsWith('2'));
-      const isRefused = path === '/sys/audit/{device}'; // those two are refused always
+      const isRefused = path === '/sys/audit/{device}'; // enabling and disabling a device are always refused
       expect(answers.length > 0, `${verb} ${path}`).to.equal(!isRefused);
       expect(security.length === 0, `${verb} ${path}`).to.equal(operation.access === 'open');
     }
@@ -122,7 +122,7 @@ describe('the OpenAPI document', () => {
       'operation/rights.ts', // values that policies restrict
       'sys/auth.ts', // the fields of `config`
       'sys/mounts.ts', // the same
-      'sys/raft-join.ts', // messages, read by their own shapes
+      'sys/raft-join.ts', // messages of a join, read by schemas of their own
       'sys/tools.ts', // the meaning of a path segment depends on its value
       'sys/wrapping.ts', // returns the body that was sent
       'transit/transit-operation.ts', // the same for the data plane

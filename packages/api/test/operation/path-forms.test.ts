@@ -134,7 +134,7 @@ describe('the forms of a path', () => {
   it('count as one path for quotas and exempt paths that were stored before paths had a canonical form', async () => {
     const login = async (name: string) =>
       (await at.ask(`POST auth/up/login/${name}`, { token: null, body: { password: 'x' } })).status;
-    // As earlier versions stored them: in the form that the caller sent.
+    // Paths as earlier versions stored them: in the form that the caller sent.
     await at.services.quotas.write('q', { path: 'auth/up/login/Admin', rate: 1, intervalS: 60 });
     expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.path).to.equal('auth/up/login/admin');
     expect([await login('admin'), await login('Admin'), await login('ADMIN')]).to.deep.equal([400, 429, 429]);

@@ -109,7 +109,7 @@ export class Rekey {
       this.#attempt.requireRunning(ongoing);
       const same = timingSafeEqual(combined, unverified.key);
       combined.fill(0);
-      if (!same) throw new Error('the new shares do not give the new key');
+      if (!same) throw new Error('the new shares do not combine to the new key');
       if ((await this.#replace(ongoing, unverified)) === 'unknown')
         throw new StoreError('outcome_unknown', 'whether the new shares are in force is unknown: keep both sets');
       return { complete: true, status: this.status };

@@ -6,7 +6,7 @@ export interface RootGenerationStatus {
   /** Identifies the attempt for its participants; empty if none is in progress. */
   readonly nonce: string;
   readonly progress: number;
-  /** Number of shares that it needs; 0 if none is in progress. */
+  /** Number of shares that the attempt needs; 0 if none is in progress. */
   readonly required: number;
 }
 

@@ -2,7 +2,7 @@
 export const sealPath = 'core/seal';
 /** The keys of all terms, encrypted under the root key. */
 export const keyringPath = 'core/keyring';
-/** The root key, encrypted under the newest key at the time of a rekey: unsealed nodes follow the rekey with it. */
+/** The root key, encrypted under the newest key at the time of a rekey. Nodes that are unsealed read it to follow the rekey. */
 export const rootKeyPath = 'core/root-key';
 /**
  * The key that the shares of a Shamir seal combine to, encrypted under the newest key at the time of writing. With it the leader proves to

@@ -9,9 +9,9 @@ export interface Joiner {
   readonly id: NodeId;
   /** `node_id` of its configuration. */
   readonly name: string;
-  /** URL of its API. */
+  /** URL of the node's API. */
   readonly apiAddress: string;
-  /** `host:port` of its cluster port. */
+  /** `host:port` of the node's cluster port. */
   readonly clusterAddress: string;
   readonly nonVoter: boolean;
   /** PKCS #10 in PEM, signed with the node's own key. */

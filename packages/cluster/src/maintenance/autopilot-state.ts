@@ -7,10 +7,10 @@ import type { AutopilotSettings } from './autopilot-settings.ts';
 export interface ServerState {
   readonly member: Member;
   readonly role: 'leader' | 'voter' | 'non-voter';
-  /** Whether it was heard within an election timeout. */
+  /** Whether the member was heard within an election timeout. */
   readonly alive: boolean;
   readonly healthy: boolean;
-  /** Time since its last message; 0 for the leader itself. */
+  /** Time since the member's last message; 0 for the leader itself. */
   readonly silentMs: number;
   readonly lastIndex: LogIndex;
   /** Term of the entry at `lastIndex`; 0 when the leader does not know it. */

@@ -6,11 +6,11 @@ export interface Member {
   readonly id: NodeId;
   /** `node_id` of its configuration. */
   readonly name: string;
-  /** URL of its API. */
+  /** URL of the node's API. */
   readonly apiAddress: string;
-  /** `host:port` of its cluster port. */
+  /** `host:port` of the node's cluster port. */
   readonly clusterAddress: string;
-  /** SHA-256 of the DER of its certificate, in lower-case hex. */
+  /** SHA-256 of the DER of the node's certificate, in lower-case hex. */
   readonly certificate: string;
   /**
    * Fingerprint of a renewed certificate that the node has not used yet. Both certificates are valid until then, so a lost answer locks no

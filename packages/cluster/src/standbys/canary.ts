@@ -39,7 +39,7 @@ export class Canary {
       const { utcMs } = JSON.parse(Buffer.from(record.value).toString('utf8')) as { utcMs?: unknown };
       if (typeof utcMs === 'number') this.#utcMs = utcMs;
     } catch {
-      // the next record replaces it
+      // the next record replaces the unreadable one
     }
   }
 }

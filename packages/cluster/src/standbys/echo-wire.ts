@@ -12,18 +12,18 @@ export const echoRequestSchema = z.object({
     .max(256)
     .refine((text) => parseHostAndPort(text) !== undefined),
   appliedIndex: z.int().min(0),
-  /** Its `cluster_heartbeat_interval`: how long it may serve after an answer. */
+  /** The sender's `cluster_heartbeat_interval`, which decides how long the sender may serve after an answer. */
   intervalMs: z.int().min(1),
-  /** Whether it is a performance standby: it serves reads from its own state while its echoes are answered. */
+  /** Whether the sender is a performance standby: it serves reads from its own state while its echoes are answered. */
   serves: z.boolean(),
   sealed: z.boolean(),
-  /** Median time of recent writes to its log, in ms; absent when nothing was written, and from older releases. */
+  /** Median time of recent writes to the sender's log, in ms; absent when nothing was written, and from older releases. */
   writeMs: z.number().min(0).optional(),
-  /** State digest mismatch: its records differ from the active node's at one index. */
+  /** State digest mismatch: the sender's records differ from the active node's at one index. */
   differs: z.boolean().default(false),
   version: z.string().max(64),
   hostname: z.string().max(255).default(''),
-  /** Whether it can read memberships that name authorities; absent from older releases. */
+  /** Whether the sender can read memberships that name authorities; absent from older releases. */
   readsAuthorities: z.boolean().default(false),
   /** Index of the newest signed membership list that the sender has. If the active node has a newer list, its answer contains that list. */
   listIndex: z.int().min(0).default(0),

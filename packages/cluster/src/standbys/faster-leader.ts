@@ -2,7 +2,7 @@ import type { NodeId } from '@transitd/raft-core';
 
 /** How many times faster than the disk of the leader the other disk must be. */
 const timesFaster = 3;
-/** How long it must be that much faster, without interruption. */
+/** How long the other disk must be that much faster, without interruption. */
 const fasterForMs = 30_000;
 /** Minimum time between two transfers, including a transfer that made this node the leader. */
 const betweenTransfersMs = 10 * 60_000;
@@ -12,7 +12,7 @@ const fastEnoughMs = 20;
 /** A voter that could lead now. */
 export interface Candidate {
   readonly id: NodeId;
-  /** Median time of recent writes to its log, in ms; undefined when it has not reported one. */
+  /** Median time of recent writes to the voter's log, in ms; undefined when the voter has not reported one. */
   readonly writeMs: number | undefined;
 }
 

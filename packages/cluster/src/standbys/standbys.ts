@@ -3,18 +3,18 @@ import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 /** A node's report about itself in an echo. */
 export interface StandbyReport {
   readonly appliedIndex: LogIndex;
-  /** Whether it is a performance standby: it may serve reads from its own state while its echoes are answered. */
+  /** Whether the node is a performance standby: it may serve reads from its own state while its echoes are answered. */
   readonly serves: boolean;
   readonly sealed: boolean;
-  /** Median time of recent writes to its log, in ms. */
+  /** Median time of recent writes to the node's log, in ms. */
   readonly writeMs?: number | undefined;
-  /** Whether it can read memberships that name authorities: a rotation needs all members to do so. */
+  /** Whether the node can read memberships that name authorities: a rotation needs all members to do so. */
   readonly readsAuthorities?: boolean | undefined;
   readonly version: string;
   readonly hostname: string;
   readonly apiAddress: string;
   readonly clusterAddress: string;
-  /** Fingerprint of the certificate that it used. */
+  /** Fingerprint of the certificate that the node used. */
   readonly certificate: string;
 }
 

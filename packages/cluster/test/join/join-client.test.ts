@@ -71,7 +71,7 @@ describe('a join', () => {
     expect(reported).to.equal(clusterId);
     const pending = new PendingJoin(terms);
     expect(leader.shares.slice(1).map((share) => pending.addShare(share))).to.deep.equal([false, true]);
-    leader.clock.nowMs += 10 * 60_000; // the operators took their time
+    leader.clock.nowMs += 10 * 60_000; // the operators provided the shares late
     const joined = await client.complete(pending.shares, terms);
     expect(joined.clusterId).to.equal(clusterId);
     expect(leader.admitted).to.have.lengthOf(1);

@@ -64,7 +64,7 @@ export class ServingNode {
     return this.member.id;
   }
 
-  /** Whether it leads, has applied an entry of its term, and is not sealed. */
+  /** Whether the node leads, has applied an entry of its term, and is not sealed. */
   get isActive(): boolean {
     return this.#serves && this.#leadsTerm !== undefined;
   }

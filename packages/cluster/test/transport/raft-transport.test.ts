@@ -50,9 +50,9 @@ interface End {
   /** Peers that know a later incarnation of this node, and peers that are still connected to an earlier one. */
   readonly overtaken: NodeId[];
   readonly early: NodeId[];
-  /** Incarnations that it refused. */
+  /** Incarnations that this node refused. */
   readonly refused: (readonly [NodeId, string])[];
-  /** Checks its connections, as its timer would: limits count checks, not time. */
+  /** Checks the node's connections, as its timer would: limits count checks, not time. */
   readonly tick: () => void;
 }
 

@@ -93,7 +93,7 @@ const newestOf = ({ open, newest }: Connection): ServerResponse | undefined =>
 
 function closeAll(open: ReadonlyMap<ServerResponse, unknown>): void {
   for (const res of [...open.keys()]) {
-    res.req.destroy(); // its body can no longer arrive
+    res.req.destroy(); // the body of this request can no longer arrive
     res.destroy();
     Object.assign(res, { _closed: true }); // Node sets this too; code may check it later
     res.emit('close');

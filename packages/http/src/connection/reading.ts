@@ -17,7 +17,7 @@ export class Reading {
   readonly #sockets = new Set<Socket>();
   /** Pipelined requests read in this turn. */
   #pipelined = 0;
-  /** Addresses that have pipelined since the last turn that stayed below the limit. */
+  /** Addresses that have sent pipelined requests. Cleared at the end of a turn that read fewer requests than its limit. */
   readonly #callers = new Set<string>();
   #waiting = 0;
   readonly #waitingMax: number;

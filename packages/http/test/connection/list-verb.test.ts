@@ -254,7 +254,7 @@ describe('the LIST verb on node:http', () => {
     it(`still refuses the method ${garbage}`, async () => {
       await watched();
       const answer = await connected([head.replace('LIST', garbage)]);
-      const isMethod = garbage !== '{}'; // well-formed, but one that nobody has
+      const isMethod = garbage !== '{}'; // a well-formed method that no server has
       expect(statuses(answer)).to.deep.equal([isMethod ? '405' : '400']);
       expect(answer).to.contain(`{"errors":["${isMethod ? 'unsupported operation' : 'malformed HTTP request'}"]}\n`);
     });

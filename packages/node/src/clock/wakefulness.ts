@@ -2,7 +2,8 @@
  * Decides whether this process may claim to lead. A process that was paused (stopped, swapped out, on a virtual machine that was moved)
  * continues with old knowledge: it accepts requests, and old messages of its peers from its buffers, before it learns that another node
  * leads. So it counts as awake again only when it holds a lease, which needs answers to heartbeats sent since the pause, or when a quorum
- * has confirmed its leadership: after a failed leadership transfer a leader has no leases for the rest of its term.
+ * has confirmed its leadership. The second case exists because a leader has no leases for the rest of its term after a failed leadership
+ * transfer.
  */
 export class Wakefulness {
   readonly #limitMs: number;

@@ -33,7 +33,7 @@ export const removedIn = (path: string): string | undefined =>
 export const recordsOf = (mountId: string): string => `transit/${mountId}/`;
 
 const mountShape = z.object({
-  /** Without slashes at its ends. */
+  /** Without a slash at either end. */
   path: z.string(),
   type: z.literal('transit'),
   id: z.string(),

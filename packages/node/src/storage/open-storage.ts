@@ -68,7 +68,7 @@ export async function openStorage({
   log.verifyAgainstState(machine.flushedAtOpen);
   const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
   const { promise: leads, resolve: nowLeads, reject: neverLeads } = Promise.withResolvers<void>();
-  leads.catch(() => undefined); // its rejection reaches those who await it; there may be none
+  leads.catch(() => undefined); // a rejection reaches the callers that await this promise; there may be none
   const snapshots = new NodeSnapshots({
     log,
     machine,

@@ -168,9 +168,9 @@ describe('NodeClock', () => {
     pass(second);
     pass(holdMsMax);
     expect(lines.map(({ level, msg }) => [level, msg.split(':')[0]])).to.deep.equal([
-      [50, 'the wall clock departs from the monotonic clock'],
+      [50, 'the wall clock deviates from the monotonic clock'],
       [30, 'the wall clock agrees with the monotonic clock again'],
-      [50, 'the wall clock departs from the monotonic clock'],
+      [50, 'the wall clock deviates from the monotonic clock'],
       [40, 'the wall clock has differed for an hour'],
     ]);
   });

@@ -22,8 +22,8 @@ interface Stopping {
 
 /**
  * Owns a core and the ports, and carries out the core's effects in the order that safety rests on: the hard state is durable before the
- * entries (the log guarantees that), no vote or acknowledgement is sent before the state it vouches for is durable, and no state is flushed
- * that is not stable in the log. All work is done in event-loop turns; between turns only input and the results of ports are noted.
+ * entries (the log guarantees that), no vote or acknowledgement is sent before the state it vouches for is durable, and only state that
+ * is stable in the log is flushed. All work is done in event-loop turns; between turns only input and the results of ports are noted.
  */
 export class Driver<Result> {
   readonly #log: LogStore;

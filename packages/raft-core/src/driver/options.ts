@@ -16,7 +16,7 @@ export interface DriverPorts<Result> {
   readonly log: LogStore;
   readonly stateMachine: StateMachine<Result>;
   readonly clock: Clock;
-  /** Without it the node runs only as its cluster's sole member. */
+  /** Without peers the node runs only as its cluster's sole member. */
   readonly peers?: PeerPorts;
 }
 

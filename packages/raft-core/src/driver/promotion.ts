@@ -7,13 +7,13 @@ interface CatchUp {
   /** A round ends when the learner holds the entry that was the leader's last one when the round began. */
   readonly targetIndex: LogIndex;
   readonly startedMs: number;
-  /** Since when its rounds have been short. */
+  /** The time since which the learner's rounds have been short. */
   readonly keepsUpSinceMs: number | undefined;
 }
 
 /**
- * Decides when a learner has caught up (thesis §4.2.1). Under load a learner never comes within a fixed distance of the leader, so catching
- * up is measured in rounds: a round shorter than half an election timeout shows that as a voter the learner would not delay commits for
+ * Decides when a learner has caught up (thesis §4.2.1). Under load a learner never comes within a fixed distance of the leader, so
+ * catching up is measured in rounds. If a round is shorter than half an election timeout, the learner would, as a voter, delay commits no
  * longer than an election does.
  */
 export class Promotion {

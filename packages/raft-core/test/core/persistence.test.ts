@@ -171,7 +171,7 @@ describe('the persistence contract', () => {
     cluster.elect(1);
   });
 
-  it('a sole member whose disk stalls leads on for ten election timeouts, and commits when the disk works again', () => {
+  it('a sole member whose disk stalls keeps leading for ten election timeouts, and commits when the disk works again', () => {
     const cluster = new Cluster([1]);
     const leader = cluster.elect(1);
     const { term, commitIndex } = leader.core.status();

@@ -6,8 +6,8 @@ import { bytes, text } from './observed.ts';
 type Outcome = ProposalOutcome<HistoryResult>;
 
 /**
- * A client, a disk and a node that is crashed, broken and stopped at random, and the rules that hold nevertheless: answered writes stay,
- * refused ones never appear, one index always holds the same entry, reads miss nothing answered before them.
+ * A client, a disk and a node that is crashed, broken and stopped at random, and the rules that hold nevertheless. Answered writes stay,
+ * and refused writes never appear. One index always holds the same entry. A read misses no write that was answered before it.
  */
 class Schedule {
   readonly #random: SimRandom;

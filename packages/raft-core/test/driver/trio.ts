@@ -29,7 +29,7 @@ export interface Member {
   receiver: TransportReceiver | undefined;
   source: SnapshotSource | undefined;
   readonly fatal: Error[];
-  /** Writes that its log has accepted and not acknowledged. */
+  /** Writes that the node's log has accepted and not acknowledged. */
   writes: number;
 }
 

@@ -28,9 +28,9 @@ const mebibyte = 1024 * 1024;
 const sampleIntervalMs = 200;
 
 /**
- * The bytes that log and state may need at once before they notice that the disk is full: a log batch and the step by which its file
- * grows (8 and 4 MiB), one of LevelDB's write-ahead logs and the table flushed from it (4 and 4 MiB), and the tables that a compaction
- * writes before it removes the old ones (28 MiB).
+ * The bytes that log and state may need at the same time, before they notice that the disk is full: a log batch and the step by which its
+ * file grows (8 and 4 MiB), one of LevelDB's write-ahead logs and the table flushed from it (4 and 4 MiB), and the tables that a
+ * compaction writes before it removes the old ones (28 MiB).
  */
 export const growthBytesMin = 48 * mebibyte;
 

@@ -70,7 +70,7 @@ export class NodeStateFile {
     await disk.syncDirectory(directory);
   }
 
-  /** @throws StorageDamaged if it is missing or both slots are bad */
+  /** @throws StorageDamaged if `node.state` is missing or both slots are bad */
   static async open(disk: Disk, path: string): Promise<NodeStateFile> {
     const file = await disk.open(path);
     if (file === undefined) throw damaged(path, 'is missing');

@@ -6,7 +6,7 @@ export const recordHeaderBytes = 29;
 
 /** One entry as stored in a segment. */
 export interface LogRecord extends Entry {
-  /** Position of its first byte in the segment. */
+  /** Position of the record's first byte in the segment. */
   readonly offset: number;
   /** Length of header and data. */
   readonly bytes: number;

@@ -26,7 +26,7 @@ export async function* writeSnapshot(
   const writer = new FrameWriter();
   yield writer.begin(meta);
   let records = 0;
-  let body = Buffer.allocUnsafe(chunkBytes); // `writer.records` copies it into the frame
+  let body = Buffer.allocUnsafe(chunkBytes); // `writer.records` copies the body into the frame
   let end = 0;
   for await (const rows of snapshot.pages()) {
     for (const row of rows) {

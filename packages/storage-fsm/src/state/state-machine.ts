@@ -186,7 +186,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
         const meta = await store.checkDigest();
         return meta === undefined ? { sound: false } : { sound: true, index: meta.appliedIndex, digest: meta.digest };
       } catch (error) {
-        if (store === this.#records.store) throw error; // otherwise another state replaced this one meanwhile
+        if (store === this.#records.store) throw error; // otherwise another state has replaced this one meanwhile
       }
     }
   }

@@ -17,7 +17,7 @@ export interface RangeQuery {
 
 export interface RangePage {
   readonly records: readonly (StoredRecord & { readonly path: string })[];
-  /** Pass it as `after` to read the next page; absent on the last page. */
+  /** The value to pass as `after` to read the next page; absent on the last page. */
   readonly next?: string;
 }
 

@@ -180,7 +180,7 @@ describe('the state of a stopped node', () => {
       const directory = await stoppedNode(parent);
       const file = logFile(directory);
       rmSync(file);
-      mkdirSync(file); // reading it fails, as for a bad sector
+      mkdirSync(file); // reading the file fails, as for a bad sector
       expect(await rejection(foundIn(directory))).to.be.instanceOf(LogUnreadable);
       expect((await foundIn(directory, { withoutLog: true })).records).to.deep.equal(flushed);
     }));

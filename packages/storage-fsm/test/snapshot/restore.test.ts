@@ -166,7 +166,7 @@ describe('a restore', function () {
       expect(await machine.checkDigest()).to.include({ sound: true, digest: machine.applied.digest });
       const backup = join(parent, 'second');
       await writeSnapshotFile(backup, serving(node).snapshots.backup());
-      expect(await inspectSnapshot(readSnapshotFile(backup))).to.include({ records: 34 }); // 32, the kept one, and the spaces record
+      expect(await inspectSnapshot(readSnapshotFile(backup))).to.include({ records: 34 }); // 32 restored, the kept one, the spaces record
       const before = await shownState(machine);
 
       await restoreSnapshot(replica, () => readSnapshotFile(backup), { attempt: 'two' });

@@ -8,7 +8,7 @@ describe('makeFilesPrivate', () => {
   it('skips files that LevelDB removes meanwhile', () =>
     inTemporaryDirectory(async (directory) => {
       await writeFile(join(directory, 'open'), '', { mode: 0o644 });
-      // Listed, but missing when it is opened.
+      // A file that is listed, but missing when it is opened.
       await symlink(join(directory, 'gone'), join(directory, '000008.ldb'));
       await makeFilesPrivate(directory);
       expect((await stat(join(directory, 'open'))).mode & 0o777).to.equal(0o600);

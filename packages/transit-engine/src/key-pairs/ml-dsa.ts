@@ -6,7 +6,7 @@ import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key
 
 /** A parameter set of FIPS 204 tables 1 and 2; sizes in bytes. */
 export interface MlDsa {
-  /** Its name in OpenSSL and in the API. */
+  /** Name of the set in OpenSSL and in the API. */
   readonly name: 'ml-dsa-44' | 'ml-dsa-65' | 'ml-dsa-87';
   readonly parameterSet: '44' | '65' | '87';
   readonly publicKeyBytes: number;

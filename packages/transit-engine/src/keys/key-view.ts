@@ -28,7 +28,7 @@ export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | '
   readonly name: string;
   /** Index of the log entry that last wrote the key. */
   readonly revision: number;
-  /** The type's parameters, if it has any. */
+  /** The parameters of the key's type, if the type has any. */
   readonly parameters?: TypeParameters;
   readonly supportsEncryption: boolean;
   readonly supportsDecryption: boolean;

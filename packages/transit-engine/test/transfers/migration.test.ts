@@ -12,7 +12,7 @@ interface RecordedKey {
   readonly encryption_key?: Readonly<Record<string, string>>;
   readonly hmac_key?: Readonly<Record<string, string>>;
   readonly signing_key?: Readonly<Record<string, string>>;
-  /** As the other service returned it. */
+  /** The public key as the other service returned it. */
   readonly public_key?: Readonly<Record<string, string>>;
   readonly cases: readonly (
     | {

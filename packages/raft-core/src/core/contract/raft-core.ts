@@ -92,7 +92,7 @@ export interface PeerStatus {
   readonly active: boolean;
   /** Time since the peer was last heard, or since this leader's term began. */
   readonly silentMs: number;
-  /** The peer said in its last heartbeat answer that it may lead. */
+  /** Whether the peer may lead, according to its last heartbeat answer. */
   readonly fit: boolean;
   /** Index of the snapshot offered to the peer: the log from there on is kept for the peer. */
   readonly pendingSnapshot?: LogIndex;

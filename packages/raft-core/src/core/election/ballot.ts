@@ -5,7 +5,7 @@ import type { NodeId, Term } from '../../types.ts';
 export class Ballot {
   #term: Term;
   #vote: NodeId;
-  /** Changed since it was last handed out to be written. */
+  /** The ballot has changed since it was last handed out to be written. */
   #isChanged = false;
   /** The newest durable term. */
   #durableTerm: Term;

@@ -61,7 +61,7 @@ export class SmallNode {
     return this.#turn(undefined, () => void this.#core.propose(data));
   }
 
-  /** Returns everything that decides its behavior. */
+  /** Returns everything that decides the node's behavior. */
   get print(): string {
     const { role, term, vote, leader, commitIndex } = this.status;
     const log = this.entries.map((entry) => `${entry.term}.${entry.data[0] ?? '-'}`).join();

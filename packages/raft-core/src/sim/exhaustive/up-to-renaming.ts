@@ -7,9 +7,10 @@ import { compare, HISTORY, insert, NODES, numberAt, PASSES, PROPOSALS } from './
  * A small cluster in which states that differ only by the names of the nodes count as one: the least of them represents all.
  *
  * Nothing is lost if renaming a state and taking a step gives the same as taking the step and renaming. A core only compares ids for
- * equality, with two exceptions: a leader numbers the sessions of its peers in the order of their ids, which renamed messages follow, and
- * it prefers low ids when it transfers leadership, which no input here causes. Random timeouts are drawn from the same seed on all nodes.
- * The rules treat every node alike. So a failure follows from a state exactly if it follows from each of its renamings.
+ * equality, with two exceptions. First, a leader numbers the sessions of its peers in the order of their ids; renamed messages get the
+ * renamed numbers. Second, it prefers low ids when it transfers leadership; no input here causes a transfer. Random timeouts are drawn
+ * from the same seed on all nodes. The rules treat every node alike. So a failure follows from a state exactly if it follows from each of
+ * its renamings.
  */
 export class UpToRenaming implements System {
   readonly initial: State;

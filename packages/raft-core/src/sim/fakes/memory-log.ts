@@ -24,9 +24,9 @@ interface Sync {
 }
 
 /**
- * A log in memory that behaves like one on disk: a write is durable only after its sync, writes that arrive during a sync share the next
- * one, a hard state is synced before the entries that come with it, and a crash keeps a prefix of what was being synced. Each step of a
- * sync is a separate event, so that a test can crash between any two.
+ * A log in memory that behaves like one on disk. A write is durable only after its sync, and writes that arrive during a sync share the
+ * next one. A hard state is synced before the entries that come with it. A crash keeps a prefix of the data that was being synced. Each
+ * step of a sync is a separate event, so that a test can crash between any two.
  */
 export class MemoryLog implements LogStore {
   readonly start: LogStart;

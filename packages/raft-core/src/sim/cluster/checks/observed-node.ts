@@ -10,14 +10,14 @@ export class ObservedNode {
   shadow: LogCopy;
   /** Status after the last event of the current incarnation; undefined before its first. */
   status: Status | undefined;
-  /** The current event truncated its log. */
+  /** Whether the current event truncated the node's log. */
   truncatedNow = false;
   /**
    * `awaited`: the core has accepted a snapshot that is not installed yet, and hands out nothing that follows it until then. `inForce`: the
    * snapshot is on disk, and nothing was handed out since; entries received meanwhile come with the next batch.
    */
   install: 'none' | 'awaited' | 'inForce' = 'none';
-  /** Its committed entries are compared up to here. */
+  /** Up to this index, the node's committed entries have been compared. */
   commitChecked: LogIndex = 0;
   /** Entries that were durable before the disk was damaged on purpose: they were stored when they were acknowledged. */
   #lost: { readonly from: LogIndex; readonly terms: readonly Term[] } | undefined;

@@ -29,26 +29,26 @@ export class Member {
   readonly id: NodeId;
   readonly storage: NodeStorage;
   readonly observed: ObservedNode;
-  /** Its process, from the moment that it begins to open its storage. */
+  /** The node's process, from the moment that it begins to open its storage. */
   process: NodeProcess | undefined;
   incarnation: Incarnation | undefined;
   fate: Fate = 'healthy';
-  /** Durable data on its disk was destroyed; its next start must detect that. */
+  /** Durable data on the node's disk was destroyed; the next start must detect that. */
   isDamaged = false;
   fitness: Fitness;
-  /** It was told that it is no longer a member, and remembers that over restarts. */
+  /** The node was told that it is no longer a member, and remembers that over restarts. */
   removedAt: LogIndex | undefined;
-  /** The clock of its machine; the rate differs by node, from 0.9 to 1.1. */
+  /** The clock of the node's machine; the rate differs by node, from 0.9 to 1.1. */
   readonly clock: LocalClock;
   /** Until `untilMs` every sync takes up to `extraMs` longer; if `extraMs` is 0, it lasts until `untilMs`. */
   slowness: { untilMs: number; extraMs: number } = { untilMs: 0, extraMs: 0 };
-  /** For each part of its disk, the time until which no sync of that part ends. */
+  /** For each part of the node's disk, the time until which no sync of that part ends. */
   readonly hangs = new Map<DiskPart, number>();
-  /** Until `untilMs` snapshots stream to it at one piece per `pieceMs`, whatever happens to its other links. */
+  /** Until `untilMs` snapshots stream to the node at one piece per `pieceMs`, whatever happens to its other links. */
   streaming: { untilMs: number; pieceMs: number } = { untilMs: 0, pieceMs: 0 };
   /** Called just before the node learns that a snapshot is fetched, for a scenario that delivers something else at the same time. */
   beforeSnapshot: ((meta: SnapshotMeta) => void) | undefined;
-  /** The wire version that it runs; it reads the previous one too. */
+  /** The wire version that the node runs; it reads the previous one too. */
   version = 1;
 
   constructor(options: {

@@ -20,7 +20,7 @@ describe('NodeProcess', () => {
     expect(process.now()).to.be.closeTo(1_220, 1e-6);
   });
 
-  it('does nothing while it is paused, and then everything in order, by a clock that went on', () => {
+  it('does nothing while it is paused, and then everything in order, by a clock that kept running', () => {
     const { world, process } = processes(1);
     const done: string[] = [];
     process.after(10, () => done.push('a'));
