@@ -1,4 +1,5 @@
-// Which folder of a package may import which. `npm run check:rules -- --arrows PACKAGE` prints the rows that match the current imports.
+// The table of allowed imports between the folders of each package. `npm run check:rules -- --arrows PACKAGE` prints the rows that match
+// the current imports.
 import type { FolderArrows } from './folders.ts';
 
 export const folderArrows: FolderArrows = {

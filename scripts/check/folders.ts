@@ -1,4 +1,4 @@
-// Which folder of a package imports which. The table of arrows is in folder-arrows.ts; the rules here compare it with the imports.
+// Finds the imports between the folders of a package, and compares them with the table of arrows in folder-arrows.ts.
 import { dirname, join, relative } from 'node:path/posix';
 import { specifiersOf } from './imports.ts';
 import type { Finding, SourceFile } from './source-files.ts';

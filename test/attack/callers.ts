@@ -57,7 +57,7 @@ export class HeldConnections {
     const { hostname, port } = new URL(node);
     const socket = connect({ port: Number(port), host: hostname, ...(from !== undefined && { localAddress: from }) });
     this.#sockets.push(socket);
-    socket.on('error', () => undefined); // the server may close it
+    socket.on('error', () => undefined); // the server may close the connection
     await once(socket, 'connect');
     socket.write(sent);
     return socket;

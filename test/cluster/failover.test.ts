@@ -113,7 +113,7 @@ describe('another node becomes active', function () {
       if (outcome.kind === 'unknown') expect(outcome.text, 'an answer, not a time-out of the caller').to.match(/^50[34] /);
       await workload.nextWrite(cluster.others(leader));
       leader.resume();
-      expect((await leader.reaches(200, 429, 473, 474)).code, 'at once after it goes on').not.to.equal(200);
+      expect((await leader.reaches(200, 429, 473, 474)).code, 'at once after it continues').not.to.equal(200);
       await leader.reaches(473);
       await asked;
       await workload.stop();

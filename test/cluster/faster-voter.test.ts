@@ -34,7 +34,7 @@ async function withSlowLog(node: LiveNode, task: (ended: () => number) => Promis
   }
 }
 
-/** How often all nodes together have logged this. */
+/** Returns how often all nodes together have logged this message. */
 const logged = ({ nodes }: LiveCluster, message: string): number =>
   nodes.reduce((sum, { log }) => sum + log.split(`"msg":"${message}`).length - 1, 0);
 const elections = (cluster: LiveCluster): number => logged(cluster, 'this node was elected leader');

@@ -244,7 +244,7 @@ describe('a node that was away for long', function () {
       await until('a new copy is in the place of the old one', () => !generationsIn(away.dataDir).includes('generation-1'));
       for (let i = 0; i < 1000; i += 7)
         expect((await cluster.ask(away, 'GET', `transit/keys/key-${i}`)).status, `key-${i}`).to.equal(200);
-      // It votes and leads like any other.
+      // The new node votes and leads like any other.
       await leader.kill();
       const next = await cluster.leader([away, stays]);
       expect((await cluster.ask(next, 'POST', 'transit/keys/later', {})).status).to.equal(200);
@@ -285,7 +285,7 @@ describe('a voter that was away while all members that it knew were replaced', f
       await cluster.settled([away, ...later]);
       expect((await cluster.ask(away, 'GET', 'transit/keys/while-away')).status).to.equal(200);
       expect(away.log).to.contain('a signed membership list names members that the log of this node does not hold yet');
-      // Its vote counts: without it only one of the three would be left.
+      // The vote of this node counts: without it, only one of the three would be left.
       await leader.kill();
       const [stays = leader] = later.filter((node) => node !== leader);
       await cluster.settled([away, stays]);

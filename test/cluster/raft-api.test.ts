@@ -108,7 +108,7 @@ describe('the members of a cluster', function () {
       const leader = await cluster.settled();
       const [gone = leader] = cluster.others(leader);
       await cluster.ask(leader, 'POST', 'transit/keys/k', {});
-      // It is partitioned, but its last heartbeat was answered a moment ago.
+      // The node is partitioned, but its last heartbeat was answered a moment ago.
       cluster.isolate(gone);
       expect((await change(cluster, leader, 'remove-peer', gone.name)).status).to.equal(204);
       const answer = await cluster.ask(gone, 'GET', 'transit/keys/k');

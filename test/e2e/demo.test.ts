@@ -80,7 +80,7 @@ describe('the demonstration of docker-compose.yml', () => {
       while ((await attempt(demo.ask(way, 'POST', `transit/keys/${name}`, {}))).kind !== 'done') await delay(10);
     };
     try {
-      await until('encryption goes on', () => ciphertexts.length >= 100);
+      await until('encryption continues', () => ciphertexts.length >= 100);
       killed = await demo.leader();
       await demo.docker('kill', await demo.container(killed));
       const killedMs = performance.now();
@@ -88,7 +88,7 @@ describe('the demonstration of docker-compose.yml', () => {
       await Promise.all([write('any', 'written-to-any'), write('leader', 'written-to-the-leader')]);
       const awayMs = Math.round(performance.now() - killedMs);
       console.log(`      no write succeeded for ${awayMs} ms; at most ${writableAgainMs} ms are required on an idle machine`);
-      await until('encryption goes on', () => ciphertexts.length >= before + 100);
+      await until('encryption continues', () => ciphertexts.length >= before + 100);
     } finally {
       stopping = true;
       await Promise.all(readers);

@@ -54,7 +54,7 @@ export class Demo {
     return this.#rootToken;
   }
 
-  /** Starts what is not running. Resolves with the output of `init` when every node serves. */
+  /** Starts the services that are not running. Resolves with the output of `init` when every node serves. */
   async up(): Promise<string> {
     await this.compose('up', '--detach', '--no-build');
     const init = await this.container('init');

@@ -45,7 +45,7 @@ describe('slow callers', () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     sockets.push(socket);
-    socket.on('error', () => undefined); // the server may close it
+    socket.on('error', () => undefined); // the server may close the connection
     await once(socket, 'connect');
     socket.write(sent);
   };

@@ -1,4 +1,4 @@
-// The data disk is full: writes are refused, reads go on, and what was acknowledged stays.
+// The data disk is full: writes are refused, reads continue, and acknowledged data stays.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';

@@ -147,7 +147,7 @@ describe('transitd operator recover', function () {
     });
 
   it('reports a damaged log, and takes only the records with --without-log', async () => {
-    const server = await bench.start({ dataDir: home }); // applies its entries to the records
+    const server = await bench.start({ dataDir: home }); // applies the node's entries to the records
     await server.stop();
     damageLog(dataDir);
     expectSentence(await recover(dataDir, out), 74, /log\/\d+\.log .+\. Use --without-log to recover the records/);

@@ -19,7 +19,7 @@ const saying = (text: string): string[] => ['sh', '-c', 'printf "%s\\n" "$1" >&2
 
 describe('the search for secrets', () => {
   const bench = new Workbench();
-  afterEach(() => bench.clean().catch(() => undefined)); // each test reports it itself
+  afterEach(() => bench.clean().catch(() => undefined)); // each test reports the finding itself
 
   for (const { name, told } of [
     { name: 'as it is', told: mark },

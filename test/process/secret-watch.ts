@@ -7,7 +7,7 @@ export const mark = `planted-${randomBytes(12).toString('hex')}`;
 /** Returns a secret for a field that accepts any text. */
 export const planted = (text: string): string => `${text} ${mark}`;
 
-/** Shorter secrets would match by chance, or are words. */
+/** Shorter secrets are not searched for: they would match by chance, or are ordinary words. */
 const secretBytesMin = 12;
 /** Maximum number of secrets besides the mark. The secrets of a long test are alike, so the first ones represent the rest. */
 const secretsMax = 256;

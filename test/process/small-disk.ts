@@ -35,7 +35,7 @@ export class SmallDisk {
 
   /** Writes a file beside the data directory, or lets it grow, until only so many bytes are free. */
   fillTo(freeBytes: number): void {
-    // To leave nothing, it grows until the file system refuses more.
+    // To leave nothing free, the file grows until the file system refuses more.
     const source = freeBytes === 0 ? 'cat' : `head -c ${Math.max(0, this.freeBytes - freeBytes)}`;
     spawnSync('sh', ['-c', `${source} /dev/zero >> ${this.#filler}`], { stdio: 'ignore' });
   }

@@ -57,7 +57,7 @@ func wrapping(c *Client) Outcome {
 	lookup := must.Get(c.Logical().Write("sys/wrapping/lookup", map[string]any{"token": wrapped.WrapInfo.Token}))
 	opened := must.Get(c.Logical().Unwrap(wrapped.WrapInfo.Token))
 	_, twice := c.Logical().Unwrap(wrapped.WrapInfo.Token)
-	plain := must.Get(c.Logical().Write("sys/wrapping/wrap", map[string]any{"note": "hello"})) // always wraps its response
+	plain := must.Get(c.Logical().Write("sys/wrapping/wrap", map[string]any{"note": "hello"})) // the response is always wrapped
 	login := must.Get(wrapper.Auth().Token().Create(&TokenCreateRequest{TTL: "5m"}))
 	token := must.Get(c.Logical().Unwrap(login.WrapInfo.Token))
 	return Outcome{
