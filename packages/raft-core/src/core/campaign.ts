@@ -90,7 +90,7 @@ export class Campaign {
     const asked = type === 'PreVoteResp' ? 'precandidate' : 'candidate';
     const askedTerm = type === 'PreVoteResp' ? state.term + 1 : state.term;
     if (state.role !== asked || forTerm !== askedTerm) return;
-    if (!reject && term < state.term) state.observe('grant from a lagging node');
+    if (!reject && term < state.term) state.observe('a lagging node granted its vote');
     this.#tally.note(from, !reject);
     if (reject && asked === 'candidate' && isVoter(state.confs.newest.conf, from)) this.#refused({ votedElsewhere });
     this.#count();
@@ -107,7 +107,7 @@ export class Campaign {
     const hasAll = lastIndex === state.log.lastIndex && lastTerm === state.log.lastTerm;
     const isTarget = hasAll && isVoter(state.confs.newest.conf, state.id) && state.fitness !== 'sealed';
     if (!isTarget || !this.#mayCampaign()) return;
-    state.observe('campaign by transfer');
+    state.observe('a transfer started a campaign');
     this.#campaign({ byTransfer: true });
   }
 
@@ -121,7 +121,7 @@ export class Campaign {
 
   #mayCampaign(): boolean {
     const { observe, isRemoved, replicated, confs, id, commitIndex } = this.#state;
-    if (this.#stalled) observe('stalled disk refused to campaign');
+    if (this.#stalled) observe('node with a stalled disk did not campaign');
     return !this.#stalled && !isRemoved && !replicated.isInstalling && mayCampaign(confs, id, commitIndex);
   }
 
@@ -165,7 +165,7 @@ export class Campaign {
     this.#refusals = votedElsewhere && before !== 'other' ? 'split' : 'other';
     if (this.#refusals === before) return;
     if (this.#refusals === 'split') {
-      observe('split vote retried soon');
+      observe('a split vote was retried early');
       clock.retrySoon(nowMs);
     } else if (before === 'split') clock.reset(nowMs);
   }
@@ -180,15 +180,15 @@ export class Campaign {
   }
 
   /** A leader counts as having heard a leader: itself. */
-  #refusalByTime(): 'leader heard' | 'after start' | undefined {
+  #refusalByTime(): 'a leader was heard' | 'the node has just started' | undefined {
     const { role, clock, nowMs } = this.#state;
-    return role === 'leader' ? 'leader heard' : clock.refusal(nowMs);
+    return role === 'leader' ? 'a leader was heard' : clock.refusal(nowMs);
   }
 
   /** Lets even a sealed voter campaign, because perhaps only this node has the last entries of its log. */
   #refusedShorterLog({ type, from }: VoteRequest): void {
     const { observe, confs, fitness, id, nowMs, limits } = this.#state;
-    observe('vote refused: longer log');
+    observe('vote refused: the voter has a longer log');
     const { conf } = confs.newest;
     if (type !== 'PreVote' || fitness !== 'sealed' || !isVoter(conf, from) || !isVoter(conf, id)) return;
     this.#mayCampaignSealedUntilMs = nowMs + 2 * limits.electionMs;

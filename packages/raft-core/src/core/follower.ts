@@ -97,7 +97,7 @@ export class Follower {
       return;
     }
     if (verdict.kind === 'meets' && verdict.missing.length > 0 && !state.replicated.hasRoom) {
-      state.observe('entries not taken: no room');
+      state.observe('entries not accepted: no room');
       // Sends no answer: the leader's window fills up, and then the leader sends only the empty Append that follows a heartbeat.
       state.commitTo(Math.min(commit, verdict.match - verdict.missing.length));
       return;

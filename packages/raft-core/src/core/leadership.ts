@@ -124,7 +124,7 @@ export class Leadership {
     const peer = this.#replication.peer(answer.from);
     if (peer === undefined) return;
     if (peer.session !== answer.session) {
-      this.#node.observe('stale answer ignored: session');
+      this.#node.observe('answer of an earlier session ignored');
       return;
     }
     // Even a refusal shows that the peer still followed this leader when it answered.
@@ -184,14 +184,14 @@ export class Leadership {
     const { limits, observe, id: own } = this.#node;
     if (limits.leaseMs <= 0 || this.#node.commitIndex() < this.termStart) return false;
     if (this.#transfer.leaseEnded) {
-      observe('lease refused: transfer');
+      observe('lease refused: leadership is being transferred');
       return false;
     }
     const askedMs = quorumValue(this.#conf, (id) => {
       return id === own ? nowMs : (this.#replication.peer(id)?.round.sentAtMs ?? Number.NEGATIVE_INFINITY);
     });
     const holds = nowMs < askedMs + limits.leaseMs;
-    if (!holds) observe('lease refused: lapsed');
+    if (!holds) observe('lease refused: it has expired');
     return holds;
   }
 

@@ -52,11 +52,11 @@ export class Membership {
   #refusal(): ConfRefusal | undefined {
     const { leadership, commitIndex, confs, observe } = this.#state;
     if (commitIndex < (leadership?.termStart ?? Number.POSITIVE_INFINITY)) {
-      observe('change refused: no commit in this term');
+      observe('change refused: no entry of this term is committed');
       return 'confPending';
     }
     if (confs.newest.index <= commitIndex) return undefined;
-    observe('change refused: one is uncommitted');
+    observe('change refused: an earlier one is uncommitted');
     return 'confPending';
   }
 

@@ -130,7 +130,7 @@ export class Raft implements RaftCore {
     const flushed = state.leadership?.flush(state.nowMs);
     this.#reads.confirmed(flushed?.reads ?? []);
     const { committed, readLog } = state.toApply.take(state.replicated.applyLimit);
-    if ((committed.at(-1)?.index ?? 0) > state.log.stableIndex) state.observe('applied ahead of the local disk');
+    if ((committed.at(-1)?.index ?? 0) > state.log.stableIndex) state.observe('entries applied before the local disk had them');
     return {
       seq: this.#seq,
       events: state.replicated.takeEvents(),
@@ -163,7 +163,7 @@ export class Raft implements RaftCore {
     invariant(entries.length > 0, 'a log read answers a request, with entries', { reader });
     if (reader === 0) toApply.logRead(entries);
     else if (leadership !== undefined) leadership.logRead(reader, entries);
-    else observe('read for a peer dropped');
+    else observe('old entries for a peer dropped after the read');
   }
 
   compacted(base: SnapshotMeta): void {

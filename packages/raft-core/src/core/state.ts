@@ -101,7 +101,7 @@ export class RaftState {
   get vote(): NodeId {
     return this.#ballot.vote;
   }
-  /** 0 if no leader is known. */
+  /** Id of the leader; 0 if none is known. */
   get leader(): NodeId {
     return this.#leader;
   }
@@ -157,7 +157,7 @@ export class RaftState {
     const waiting = this.#leadership?.waitingReads();
     if (waiting === undefined) return;
     this.#leadership = undefined;
-    if (waiting.length > 0) this.observe('reads dropped with the role');
+    if (waiting.length > 0) this.observe('reads dropped because the role changed');
     this.reads.drop(waiting.filter(({ asker }) => asker === this.id).map(({ request }) => request.id));
     this.clock.reset(this.#nowMs);
   }
@@ -233,7 +233,7 @@ export class RaftState {
     if (this.#leadership === undefined) return;
     const to = this.#leadership.quorumMatch(this.log.stableIndex);
     if (to <= this.commitIndex || this.log.termAt(to) !== this.term) return;
-    if (to > this.log.stableIndex) this.observe('committed before the local disk');
+    if (to > this.log.stableIndex) this.observe('entries committed before the local disk had them');
     this.commitTo(to);
   }
 

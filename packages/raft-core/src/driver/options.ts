@@ -37,7 +37,7 @@ export interface DriverOptions {
   readonly limits?: Partial<DriverLimits>;
   /** The node's fitness at the start; `fit` by default. */
   readonly fitness?: Fitness;
-  /** This node was told earlier that it is no longer a member. */
+  /** Whether this node was told earlier that it is no longer a member. */
   readonly removed?: boolean;
   /** Returns the entry that removed this id, according to the state. A sender with a removed id is told of its removal. */
   removedAt?(id: NodeId): LogIndex | undefined;

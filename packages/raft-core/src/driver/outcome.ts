@@ -42,7 +42,7 @@ export interface DriverStatus {
   /** This node leads, has applied an entry of its own term and takes requests. */
   readonly ready: boolean;
   readonly term: Term;
-  /** 0 if no leader is known. */
+  /** Id of the leader; 0 if none is known. */
   readonly leader: NodeId;
   readonly lastIndex: LogIndex;
   readonly commitIndex: LogIndex;

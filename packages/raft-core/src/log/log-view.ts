@@ -201,7 +201,7 @@ export class LogView {
     for (const [position, write] of this.#writes.entries()) {
       const before = this.#writes[position - 1] ?? { seq: 0, last: this.#stable };
       invariant(write.last <= this.#handed, 'no write reaches beyond the entries handed out', { ...write });
-      invariant(write.seq > before.seq && write.last >= before.last, 'writes in flight ascend', { ...write });
+      invariant(write.seq > before.seq && write.last >= before.last, 'writes in flight are in ascending order', { ...write });
     }
   }
 }

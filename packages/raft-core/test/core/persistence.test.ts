@@ -89,7 +89,7 @@ describe('the persistence contract', () => {
     cluster.post(leader.persist());
     cluster.settle();
     expect(leader.applied).to.equal(2);
-    expect(leader.observed.has('committed before the local disk')).to.equal(true);
+    expect(leader.observed.has('entries committed before the local disk had them')).to.equal(true);
   });
 
   it('a leader counts itself only once its write is durable', () => {
@@ -122,7 +122,7 @@ describe('the persistence contract', () => {
     node.persist();
     node.pump();
     expect(node.applied).to.equal(2);
-    expect(node.observed.has('write acknowledgement clipped')).to.equal(true);
+    expect(node.observed.has('acknowledgement of a superseded write limited')).to.equal(true);
   });
 
   it('a write acknowledged after a change of leader still counts, or an idle follower would never apply it', () => {

@@ -148,7 +148,7 @@ describe('snapshots', () => {
     expect(peer()?.state, 'below the log').to.equal('snapshot');
     leader.core.step({ ...ack, match: 4 }, cluster.nowMs);
     expect(peer()).to.include({ state: 'replicate', match: 4 });
-    expect(leader.observed.has('snapshot state left by an acknowledgement below it')).to.equal(true);
+    expect(leader.observed.has('an acknowledgement below the snapshot ended its offer')).to.equal(true);
     expect(three.core.status().lastIndex).to.equal(1);
   });
 

@@ -117,13 +117,13 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'votes are given right after a start',
     file: `${core}election/election-clock.ts`,
-    find: "return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'after start' : undefined;",
+    find: "return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'the node has just started' : undefined;",
     replace: 'return undefined;',
   },
   {
     name: 'votes are given although a leader was heard',
     file: `${core}election/election-clock.ts`,
-    find: "if (nowMs < this.#heardMs + electionMs) return 'leader heard';",
+    find: "if (nowMs < this.#heardMs + electionMs) return 'a leader was heard';",
     replace: '',
   },
   {

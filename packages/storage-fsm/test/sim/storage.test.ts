@@ -36,7 +36,7 @@ describe('the simulator with the real log and state machine', () => {
     for (const event of [
       'unsynced write lost in a crash',
       'sync failed',
-      'vote slot unreadable at a start',
+      'a start found an unreadable vote slot',
       'damage quarantined',
       'log compacted',
       'snapshot installed',

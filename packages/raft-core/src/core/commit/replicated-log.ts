@@ -165,7 +165,7 @@ export class ReplicatedLog {
     const { handedOut } = this.toApply;
     const { stableIndex } = this.view;
     const facts = { from: this.#applied, to: index, handedOut, stableIndex };
-    invariant(index >= this.#applied && index <= handedOut, 'applied ascends, within what was handed out', facts);
+    invariant(index >= this.#applied && index <= handedOut, 'the applied index ascends, up to the entries handed out', facts);
     invariant(index <= stableIndex, 'the state is never flushed ahead of the stable log', facts);
     this.#applied = index;
     this.view.release(index);
@@ -205,7 +205,7 @@ export class ReplicatedLog {
   }
 
   #truncate(index: LogIndex): void {
-    if (this.view.truncate(index)) this.#observe('write acknowledgement clipped');
+    if (this.view.truncate(index)) this.#observe('acknowledgement of a superseded write limited');
     const rolledBack = this.confs.truncate(index);
     if (rolledBack === 0) return;
     this.#events.push({ type: 'confChanged', ...this.confs.newest });

@@ -102,7 +102,7 @@ export interface Status {
   readonly role: Role;
   readonly term: Term;
   readonly vote: NodeId;
-  /** 0 if no leader is known. */
+  /** Id of the leader; 0 if none is known. */
   readonly leader: NodeId;
   readonly baseIndex: LogIndex;
   readonly lastIndex: LogIndex;

@@ -51,10 +51,10 @@ export class ElectionClock {
   }
 
   /** Returns why this node gives no vote now. A transfer, which the leader itself started, overrides the refusal. */
-  refusal(nowMs: number): 'leader heard' | 'after start' | undefined {
+  refusal(nowMs: number): 'a leader was heard' | 'the node has just started' | undefined {
     const { electionMs } = this.#limits;
-    if (nowMs < this.#heardMs + electionMs) return 'leader heard';
-    return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'after start' : undefined;
+    if (nowMs < this.#heardMs + electionMs) return 'a leader was heard';
+    return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'the node has just started' : undefined;
   }
 
   get #lateMs(): number {

@@ -53,7 +53,7 @@ export class ReadIndexQueue {
    */
   begun(round: number): void {
     if (!this.wantsRound) return;
-    if (this.#queued.length > 1) this.#observe('read round shared');
+    if (this.#queued.length > 1) this.#observe('several reads shared a round');
     this.#inRound = { round, reads: this.#queued };
     this.#queued = [];
   }

@@ -85,7 +85,7 @@ export class Replication {
     const { log, observe } = this.#node;
     if (!peer.mayNudge || peer.state !== 'replicate' || peer.readingFrom !== undefined || peer.match >= log.lastIndex) return;
     peer.mayNudge = false;
-    if (peer.inflight.isFull) observe('empty append through a full window');
+    if (peer.inflight.isFull) observe('empty Append sent through a full window');
     if (peer.inflight.count > 0 && this.#reaches(peer)) this.#append(peer, [], round);
   }
 
@@ -95,7 +95,7 @@ export class Replication {
     const { offered, match } = peer;
     const isProgress = peer.acknowledged(index, log.baseIndex + 1);
     if (offered !== undefined && isProgress && index < offered.index)
-      observe('snapshot state left by an acknowledgement below it');
+      observe('an acknowledgement below the snapshot ended its offer');
     if (!isProgress && index < match) observe('stale acknowledgement ignored');
     return isProgress;
   }
@@ -108,7 +108,7 @@ export class Replication {
     // The peer cannot have this leader's entries of terms later than the hint's term.
     const candidate = log.lastAtMost({ index: hintIndex, term: hintTerm });
     if (!peer.rejected(prevIndex, candidate)) observe('stale rejection ignored');
-    else if (peer.next < prevIndex) observe('rejection skipped a whole term');
+    else if (peer.next < prevIndex) observe('a rejection skipped a whole term');
   }
 
   /** Returns to probing because the snapshot could not be sent, or was not accepted. */
@@ -130,14 +130,14 @@ export class Replication {
     const first = entries[0]?.index;
     const fits = peer.readingFrom !== undefined && first === peer.next && this.#reaches(peer);
     if (fits && entries.every((entry) => log.holds(entry))) {
-      observe('entries read back for a peer');
+      observe('old entries read for a peer');
       for (let rest = entries; rest.length > 0 && !peer.inflight.isFull; ) {
         const part = withinBytes(rest, this.#node.limits.messageBytesMax);
         this.#append(peer, part, round);
         rest = rest.slice(part.length);
       }
     } else {
-      observe('read for a peer dropped');
+      observe('old entries for a peer dropped after the read');
     }
     peer.readingFrom = undefined;
   }

@@ -72,7 +72,7 @@ export class LocalStates {
     return step;
   }
 
-  /** Returns the renamed state: that of the node with the new name, after the same inputs under their new names. */
+  /** Returns the number of the renamed state: the state of the node with the new name after the same inputs under their new names. */
   renamed(state: number, renaming: Renaming): number {
     const { inputs, view } = this.#at(state);
     return this.#played(

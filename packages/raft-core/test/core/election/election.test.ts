@@ -84,7 +84,7 @@ describe('elections', () => {
     cluster.passUntil(() => cluster.node(1).core.status().role === 'candidate', [1]);
     expect(cluster.sentOf('PreVoteResp')[0]).to.include({ reject: false, term: 0, forTerm: 8 });
     expect(cluster.node(1).core.status()).to.include({ role: 'candidate', term: 8 });
-    expect(cluster.node(1).observed.has('grant from a lagging node')).to.equal(true);
+    expect(cluster.node(1).observed.has('a lagging node granted its vote')).to.equal(true);
   });
 
   it('an answer to a pre-vote is not a vote, and an answer to an earlier campaign does not count in a later one', () => {

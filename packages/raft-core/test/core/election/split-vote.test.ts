@@ -38,7 +38,7 @@ describe('a split vote', () => {
     const startMs = cluster.nowMs;
     cluster.passUntil(() => cluster.leaders().length === 1, [1, 2]);
     expect(cluster.nowMs - startMs, 'less than an election timeout').to.be.below(1_000);
-    for (const id of [1, 2]) expect([...cluster.node(id).observed]).to.include('split vote retried soon');
+    for (const id of [1, 2]) expect([...cluster.node(id).observed]).to.include('a split vote was retried early');
   });
 
   it('is reported by a voter that gave its vote of that term to another candidate', () => {

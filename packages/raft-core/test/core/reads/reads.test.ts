@@ -47,7 +47,7 @@ describe('ReadIndex', () => {
     cluster.settle();
     expect(leader.reads).to.have.length(51);
     expect(cluster.sentOf('Heartbeat', from).filter(({ to }) => to === 2)).to.have.length(2);
-    expect(leader.observed.has('read round shared')).to.equal(true);
+    expect(leader.observed.has('several reads shared a round')).to.equal(true);
   });
 
   it('a new leader waits until an entry of its own term is committed', () => {

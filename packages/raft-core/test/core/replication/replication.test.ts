@@ -147,7 +147,7 @@ describe('replication, on a leader', () => {
     const heartbeat = { type: 'HeartbeatResp', fit: true, ok: undefined };
     expect(appended(sentBy(() => answer(heartbeat)))).to.deep.equal(['3+0']);
     expect(appended(sentBy(() => answer(heartbeat))), 'once per heartbeat').to.deep.equal([]);
-    expect(leader.observed.has('empty append through a full window')).to.equal(true);
+    expect(leader.observed.has('empty Append sent through a full window')).to.equal(true);
     expect(appended(sentBy(() => answer({ ok: false, prevIndex: 3, hintIndex: 1, hintTerm: 1 })))).to.deep.equal(['1+3']);
     expect(peer()).to.include({ state: 'probe', next: 2 });
   });
@@ -197,7 +197,7 @@ describe('replication, on a leader', () => {
     cluster.settle();
     answer({ ok: true, match: 2, session: 77 });
     expect(peer()?.match).to.equal(1);
-    expect(leader.observed.has('stale answer ignored: session')).to.equal(true);
+    expect(leader.observed.has('answer of an earlier session ignored')).to.equal(true);
   });
 
   it('a late acknowledgement from before a removal and re-adding raises nothing', () => {
@@ -277,7 +277,7 @@ describe('replication, on a leader', () => {
     const leader = cluster.elect(1);
     cluster.settle();
     expect(cluster.node(2).entries).to.deep.equal(leader.entries);
-    expect(leader.observed.has('entries read back for a peer')).to.equal(true);
+    expect(leader.observed.has('old entries read for a peer')).to.equal(true);
   });
 
   it('drops entries that were read back if the peer no longer needs exactly these', () => {
@@ -285,7 +285,7 @@ describe('replication, on a leader', () => {
     propose('a', 'b');
     cluster.settle();
     leader.core.logRead(2, [entry(2, 1)]);
-    expect(leader.observed.has('read for a peer dropped')).to.equal(true);
+    expect(leader.observed.has('old entries for a peer dropped after the read')).to.equal(true);
     expect(peer()).to.include({ next: 4 });
     answer({ ok: true, match: 3 });
     cluster.elect(1).core.logRead(9, [entry(2, 1)]);

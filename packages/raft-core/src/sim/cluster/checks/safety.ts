@@ -228,7 +228,7 @@ export class Safety {
 
   /** Checks a leader that has processed an answer of a later term from a node that is not its peer. */
   answeredByNonPeer(before: Status, after: Status, from: NodeId): void {
-    this.#coverage.met('later term of a non-peer ignored');
+    this.#coverage.met('later term from a non-peer ignored');
     const leads = after.role === 'leader' && after.term === before.term;
     holds('an answer of a non-peer deposes no leader', leads, () => ({ from, term: before.term, now: after.term }));
   }

@@ -38,7 +38,7 @@ export function appendBesideInstall(cluster: Cluster, pick: number): void {
 
   cluster.undisturbedUntilMs = clock.now() + HANG_MS;
   behind.beforeSnapshot = ({ index }: SnapshotMeta) => {
-    if (isHanging() && follow(index)) cluster.coverage.met('snapshot and what follows it arrived while the log hung');
+    if (isHanging() && follow(index)) cluster.coverage.met('snapshot and the next entries arrived while the log hung');
     leader.hangs.delete('state');
     release();
   };

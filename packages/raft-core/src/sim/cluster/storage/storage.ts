@@ -61,7 +61,7 @@ export interface StorageRun {
 export interface SimMachine extends StateMachine<MachineResult> {
   readonly applied: LogIndex;
   readonly digest: number;
-  /** The last entry that is durable in it, if known. */
+  /** The last entry that is durable in the state, if known. */
   readonly flushed?: LogIndex;
   readonly isFlushing: boolean;
   /** Tombstones: the entry that removed an id from the cluster. */

@@ -255,7 +255,7 @@ export class Clients {
         if (of !== key) continue;
         const happened = log.has(position + 1);
         const wrote = request.kind !== 'read';
-        holds('no refused write happens', !(wrote && refused && happened), () => ({ operation: position + 1 }));
+        holds('a refused write never takes effect', !(wrote && refused && happened), () => ({ operation: position + 1 }));
         holds('no acknowledged write is lost', !wrote || returned === undefined || happened, () => ({
           operation: position + 1,
         }));

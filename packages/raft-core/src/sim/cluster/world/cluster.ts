@@ -142,7 +142,7 @@ export class Cluster {
       around: (task) => this.#around(member, process, task),
     });
     member.process = process;
-    if (member.storage.isTorn) this.coverage.met('log cut at a torn tail');
+    if (member.storage.isTorn) this.coverage.met('torn end of a log cut off');
     try {
       member.storage.open(
         {
@@ -172,7 +172,7 @@ export class Cluster {
     if (isLost) this.coverage.met('unsynced write lost in a crash');
     if (incarnation?.snapshots.isInstalling === true) this.coverage.met('install crashed half-way');
     if (this.config.disk.slotRot > 0 && this.random.chance(this.config.disk.slotRot)) {
-      this.coverage.met('vote slot unreadable at a start');
+      this.coverage.met('a start found an unreadable vote slot');
       storage.rotSlot(this.random.chance(0.5) ? 0 : 1);
     }
   }
