@@ -17,7 +17,7 @@ export const namesOf = (bits: CapabilityBits): Capability[] =>
 
 export const isCapability = (word: string): word is Capability => (capabilities as readonly string[]).includes(word);
 
-/** Capabilities that the words of the older `policy = "…"` syntax grant. `deny` is handled separately. */
+/** Capabilities granted by each word of the older `policy = "…"` syntax. `deny` is handled separately. */
 export const legacyPolicyWords: ReadonlyMap<string, CapabilityBits> = new Map([
   ['read', bitsOf(['read', 'list'])],
   ['write', bitsOf(['create', 'read', 'update', 'delete', 'list'])],

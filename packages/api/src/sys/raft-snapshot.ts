@@ -4,7 +4,7 @@ import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
 function requireSnapshots({ snapshots }: Node): Snapshots {
-  if (snapshots === undefined) throw new Error('a node serves without a state');
+  if (snapshots === undefined) throw new Error('a node that serves has a state');
   return snapshots;
 }
 

@@ -32,7 +32,7 @@ const barrierOperation = <S extends FieldSchema = Record<never, never>>(
   guarded({ name, capability, sudo: capability !== 'read', ...description, run: ({ node }, call) => run(barrierOf(node), call) });
 
 function barrierOf({ store }: Node): Barrier {
-  if (store === undefined) throw new Error('a node serves without a barrier');
+  if (store === undefined) throw new Error('a node that serves has a barrier');
   return store.barrier;
 }
 

@@ -80,7 +80,7 @@ describe('Standbys: a node that may still serve an older state', () => {
     const began = clock.nowMs;
     await standbys.confirmed(5);
     const waitedMs = (clock.nowMs - began) / 1.1; // this node's clock is fast
-    expect(waitedMs).to.be.greaterThan(2000 / 0.9); // and the standby's is slow
+    expect(waitedMs).to.be.greaterThan(2000 / 0.9); // the standby's clock is slow
   });
 
   it('is not waited for longer because it sends echoes without applying entries', async () => {

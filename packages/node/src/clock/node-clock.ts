@@ -48,7 +48,7 @@ export class NodeClock {
     if (change === 'lost')
       this.#log.error(
         { deviation_s: deviationS },
-        'the wall clock deviates from the monotonic clock: check the time of this machine. Until it is right, for an hour at most, ' +
+        'the wall clock deviates from the monotonic clock: check the time of this machine. Until it agrees again, for an hour at most, ' +
           'no expired token is deleted and no key is rotated by time',
       );
     else if (change === 'returned') this.#log.info('the wall clock agrees with the monotonic clock again: it is trusted');
