@@ -214,7 +214,7 @@ const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof 
   maxTtlS: values.max_lease_ttl,
 });
 
-/** Unmounts with one small write. After it the mount is unreachable; its records are deleted later. */
+/** Unmounts with one small write. Afterwards the mount is unreachable; its records are deleted later. */
 const disable = mountOperation(
   'mount-disable',
   'delete',

@@ -33,7 +33,7 @@ async function staticBarrier(seal: StaticSeal, store: Store = memoryStore()): Pr
   return barrier;
 }
 
-/** Resolves with the code with which a holder of `shares` fails to open a wrapped secret; undefined if it opens. */
+/** Opens a wrapped secret as a holder of `shares`; resolves with the code of the error, or undefined on success. */
 async function opening({ secret, ...wrapped }: WrappedJoinSecret, shares: readonly Uint8Array[]): Promise<string | undefined> {
   const opened = openJoinSecret(gathered(wrapped.terms, shares), { ...wrapped, exchanged });
   const same = await opened.then((bytes) => bytes.equals(secret)).catch(() => false);

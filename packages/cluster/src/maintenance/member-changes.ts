@@ -75,6 +75,6 @@ export function refuseTooFewVoters({ voters }: ConfState, without: NodeId, { sel
   if (2 * active <= left.length)
     throw new RequestError(
       'invalid_request',
-      `of the ${left.length} voters that would be left, ${active} can be heard: no majority`,
+      `of the ${left.length} remaining voters, only ${active} are reachable: no majority`,
     );
 }

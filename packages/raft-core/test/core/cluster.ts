@@ -21,7 +21,7 @@ export interface NodeOptions extends Partial<Omit<RaftOptions, 'limits'>> {
   readonly conf?: ConfState;
   readonly limits?: Partial<RaftLimits>;
   readonly start?: Partial<LogStart>;
-  /** The log at the start: entries from 1 on, by their terms. */
+  /** The terms of the log's entries at the start, from entry 1 on. */
   readonly terms?: readonly number[];
 }
 

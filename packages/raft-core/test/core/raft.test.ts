@@ -122,8 +122,8 @@ describe('Raft', () => {
     settle(core);
     core.applied(2);
     core.checkInvariants();
-    expect(() => core.applied(1)).to.throw(/applied ascends/);
-    expect(() => core.applied(3)).to.throw(/applied ascends/);
+    expect(() => core.applied(1)).to.throw(/the applied index ascends/);
+    expect(() => core.applied(3)).to.throw(/the applied index ascends/);
   });
 
   it('hands out each new commit index once as a hint', () => {

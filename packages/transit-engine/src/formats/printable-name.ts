@@ -1,4 +1,4 @@
-/** All valid names are shorter; tokens, keys and their encodings are longer. */
+/** Maximum length of a name in an error text. All valid names are shorter; tokens, keys and their encodings are longer. */
 const nameCharsMax = 24;
 
 /**

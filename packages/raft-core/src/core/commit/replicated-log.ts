@@ -17,7 +17,7 @@ export interface ReplicatedLogOptions {
   readonly applied: LogIndex;
   /** Limit of payload bytes of committed entries handed out at a time. */
   readonly committedBytesMax: number;
-  /** Payload bytes of committed entries in memory above which no more entries are taken. */
+  /** Limit of payload bytes of committed entries in memory; above it, no more entries are accepted. */
   readonly memoryBytesMax: number;
   /** An earlier incarnation was told that this node is no longer a member. */
   readonly removed: boolean;

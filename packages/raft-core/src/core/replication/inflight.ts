@@ -25,7 +25,7 @@ export class Inflight {
   }
 
   add(end: LogIndex, bytes: number): void {
-    invariant(!this.isFull && end > (this.#sent.at(-1)?.end ?? 0), 'the window has room, and its ends ascend', {
+    invariant(!this.isFull && end > (this.#sent.at(-1)?.end ?? 0), 'the window has room, and its ends are in ascending order', {
       end,
       count: this.count,
       bytes: this.#bytes,

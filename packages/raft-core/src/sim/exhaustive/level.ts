@@ -19,7 +19,7 @@ export class Level {
     const chunk = this.#chunkFor(state.length);
     chunk[this.#used++] = state.length;
     for (const number of state) {
-      if (number > NUMBER_MAX) throw new RangeError('there are too many states of one core, or messages');
+      if (number > NUMBER_MAX) throw new RangeError('one core has too many states, or there are too many messages');
       chunk[this.#used++] = number;
     }
     this.#size += 1;

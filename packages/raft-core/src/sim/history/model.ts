@@ -49,7 +49,7 @@ export interface Step {
   next(value: number): number | undefined;
 }
 
-/** The sequential specification of a request and its answer; without an answer any is possible. */
+/** The sequential specification of a request and its answer; without an answer, every outcome is possible. */
 export function stepOf(values: Values, kind: KeyKind, request: Request, answer: Answer | undefined): Step {
   switch (request.kind) {
     case 'write':
