@@ -92,7 +92,7 @@ describe('the members of a cluster', function () {
       });
       const refused = await change(cluster, leader, 'remove-peer', b.name);
       expect([refused.status, refused.text]).to.satisfy(
-        ([status, text]: [number, string]) => status === 400 && /of the 2 voters that would be left, 1 can be heard/.test(text),
+        ([status, text]: [number, string]) => status === 400 && /of the 2 remaining voters, only 1 are reachable/.test(text),
       );
       expect((await change(cluster, leader, 'remove-peer', c.name)).status).to.equal(204);
       expect((await change(cluster, leader, 'remove-peer', b.name)).status).to.equal(204);

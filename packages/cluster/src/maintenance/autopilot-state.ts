@@ -74,7 +74,7 @@ export function deadServer({ servers }: ClusterState, settings: AutopilotSetting
   return dead.find(({ role }) => role === 'non-voter' || voters > minQuorum)?.member.id;
 }
 
-/** Tracks since when each member has been healthy or unhealthy, as observed by this leader. */
+/** Tracks how long each member has been healthy or unhealthy, as observed by this leader. */
 export class Stability {
   readonly #observed = new Map<NodeId, { readonly healthy: boolean; readonly sinceUtcMs: number }>();
 

@@ -21,7 +21,7 @@ export interface Candidate {
  * It also waits for the leader's disk where only one other voter answers. All times are readings of one monotonic clock, in ms.
  */
 export class FasterLeader {
-  /** Since when each voter has been that much faster than this node. */
+  /** For each voter, the time since which it has been that much faster than this node. */
   #fasterSinceMs = new Map<NodeId, number>();
   #transferredMs = Number.NEGATIVE_INFINITY;
 

@@ -47,9 +47,9 @@ describe('a membership change', () => {
     { voters: [1], without: 1, active: [], refused: /last voter/ },
     { voters: [1, 2], without: 2, active: [], refused: undefined },
     { voters: [1, 2, 3], without: 2, active: [3], refused: undefined },
-    { voters: [1, 2, 3], without: 2, active: [2], refused: /of the 2 voters that would be left, 1 can be heard/ },
+    { voters: [1, 2, 3], without: 2, active: [2], refused: /of the 2 remaining voters, only 1 are reachable/ },
     { voters: [1, 2, 3, 4], without: 4, active: [2], refused: undefined },
-    { voters: [1, 2, 3, 4, 5], without: 4, active: [2], refused: /of the 4 voters that would be left, 2 can be heard/ },
+    { voters: [1, 2, 3, 4, 5], without: 4, active: [2], refused: /of the 4 remaining voters, only 2 are reachable/ },
     { voters: [1, 2], without: 3, active: [], refused: undefined },
   ]) {
     it(`${refused ? 'refuses' : 'allows'} to take ${without} out of voters ${voters} while ${[1, ...active]} are active`, () => {

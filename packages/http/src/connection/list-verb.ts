@@ -19,7 +19,7 @@ import { OpenResponses } from './open-responses.ts';
 export interface ListVerbOptions {
   /** Milliseconds from the first packet of a LIST request to the end of its head. */
   readonly headMs?: number;
-  /** Milliseconds from that packet to the end of the response. */
+  /** Milliseconds from the first packet to the end of the response. */
   readonly exchangeMs?: number;
   /** Request line and headers together, in bytes. */
   readonly headBytesMax?: number;

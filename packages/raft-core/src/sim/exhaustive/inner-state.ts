@@ -19,14 +19,14 @@ export interface Turn {
  */
 export class InnerState {
   readonly #limits: RaftLimits;
-  /** When the last message of a leader arrived, and since when the node waits to campaign. */
+  /** The time at which the last message of a leader arrived, and the time since which the node waits to campaign. */
   #heardMs = Number.NEGATIVE_INFINITY;
   #waitsSinceMs = 0;
   /** The answers to the current campaign, the first of each node. */
   readonly #answers = new Map<NodeId, boolean>();
   /** Why voters refused in the candidate's current round, which decides when it retries. */
   #refusals: 'none' | 'split' | 'other' = 'none';
-  /** Since when it waits to retry after a split vote, instead of the whole election timeout. */
+  /** The time since which the node waits to retry after a split vote, instead of the whole election timeout. */
   #retriesSinceMs: number | undefined;
   /** A leader's newest heartbeat round. */
   #round = 0;

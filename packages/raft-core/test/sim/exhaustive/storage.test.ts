@@ -38,7 +38,7 @@ describe('Level', () => {
   });
 
   it('refuses a number of more than two bytes, and a state with no numbers or too many', () => {
-    expect(() => new Level().push([1, 0x10000])).to.throw(RangeError, 'too many states of one core');
+    expect(() => new Level().push([1, 0x10000])).to.throw(RangeError, 'one core has too many states');
     for (const length of [0, 2 ** 16]) {
       expect(() => new Level().push(new Array<number>(length).fill(1))).to.throw(RangeError, 'empty or too long');
     }

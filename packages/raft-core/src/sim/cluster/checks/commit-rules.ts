@@ -7,7 +7,7 @@ import { holds } from './violation.ts';
 interface Committed {
   readonly term: Term;
   readonly print: number;
-  /** Term of the leader that committed it, which may be later than the entry's own term (§5.4.2). */
+  /** Term of the leader that committed the entry; may be later than the entry's own term (§5.4.2). */
   readonly by: Term;
 }
 

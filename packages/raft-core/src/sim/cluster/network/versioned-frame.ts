@@ -2,7 +2,7 @@ import type { Message } from '../../../types.ts';
 import { decodeMessage, encodeMessage, WIRE_VERSION } from '../../../wire/message.ts';
 import type { WireVersions } from '../../../wire/version.ts';
 
-/** Writes a message as a node of that version does. Simulated versions share the layout of the only real one. */
+/** Writes a message as a node of that version does. Simulated versions share the layout of the only real version. */
 export function writeFrame(message: Message, version: number): Uint8Array {
   const frame = encodeMessage(message);
   frame[0] = version;
