@@ -15,7 +15,7 @@ const { values } = parseArgs({
   },
 });
 const chosen = [...mutants, ...storageMutants].filter(({ name }) => name.includes(values.only));
-console.log('| fault | file | seed of first catch | seeds played | rule that it broke |');
+console.log('| fault | file | first seed that finds it | seeds played | rule that it broke |');
 console.log('| --- | --- | --- | --- | --- |');
 let missed = 0;
 for (const mutant of chosen) {

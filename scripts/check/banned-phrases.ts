@@ -119,6 +119,35 @@ export const bannedPhrases: readonly BannedPhrase[] = [
     good: ['the counters are summed up', 'the records of a table'],
   },
   {
+    pattern: /\b(?:goes|went|leads?|led|reads?) on(?=\s*(?:[.,;:)]|$|\b(?:with|without|for|while|until|behind)\b))/i,
+    write: '"continues", "keeps leading" or "keeps running"',
+    bad: ['this node goes on without a list', 'it leads on for a while', 'while the clock went on.'],
+    good: ['the work that goes on here', 'it depends on it', 'the node that is going on'],
+  },
+  {
+    pattern:
+      /\b(?:takes?|taken|took) (?:(?:input|messages|it|them|something|an? [\w-]+) )?in(?=\s*(?:[.,;:)]|$|\b(?:an|only|at)\b))/i,
+    write: '"processes", "receives" or "accepts"',
+    bad: [
+      'a driver takes input in only at its next turn',
+      'a message that the node has taken in, and its status',
+      'it took something in.',
+    ],
+    good: ['taken in one turn', 'takes part in an election', 'it takes seconds in all'],
+  },
+  {
+    pattern: /\blogin methods?\b/i,
+    write: '"auth method"',
+    bad: ['a login method at a path'],
+    good: ['an auth method', 'the method of a login'],
+  },
+  {
+    pattern: /\b(?:disks?|data director(?:y|ies)) (?:(?:that|which) )?(?:(?:is|are|was|were|has been|have been) )?set back\b/i,
+    write: '"rolled back"',
+    bad: ['a disk that was set back', 'its data directory was set back'],
+    good: ['the clock is set back', 'a disk that was rolled back'],
+  },
+  {
     pattern: /\blead (?:(?:is|was|has been) )?handed over\b|\bhand(?:s|ed|ing)? over the lead\b|\brather leaves the lead\b/i,
     write: '"leadership transfer"',
     bad: ['the lead was handed over', 'hands over the lead', 'rather leaves the lead to others'],
@@ -212,6 +241,12 @@ export const bannedStarts: readonly BannedPhrase[] = [
       'That which is stored counts.',
     ],
     good: ['What does it cost?', 'Why it is slow.', 'That node leads.', "What's more, it is fast.", 'Whole entries only.'],
+  },
+  {
+    pattern: /^since when\b/i,
+    write: '"the time since which" or "how long"',
+    bad: ['Since when the node waits.'],
+    good: ['Since then it waits.', 'The time since which the node waits.'],
   },
 ];
 

@@ -75,7 +75,7 @@ describe('snapshots', () => {
     const next = { index: 6, term: 1, type: 'normal', data: bytes('e') } as const;
     const append = { from: 1, to: 3, term: 1, clusterId: 'c', session: 1, type: 'Append', round: 0 } as const;
     three.core.step({ ...append, prevIndex: 5, prevTerm: 1, entries: [next], commit: 6 }, cluster.nowMs);
-    expect(three.core.status(), 'taken in, and committed').to.include({ lastIndex: 6, commitIndex: 6 });
+    expect(three.core.status(), 'stored and committed').to.include({ lastIndex: 6, commitIndex: 6 });
     const batch = three.core.ready();
     expect(batch.snapshot?.index).to.equal(5);
     expect(batch.committed, 'the state in force does not hold what comes before it').to.deep.equal([]);

@@ -69,7 +69,7 @@ describe('a follower that fetches', function () {
       expect(await fetched(snapshots, base(1, 3))).to.equal(undefined);
       expect(errors).to.deep.equal(['the data disk is below its reserve']);
       expect(await generations(follower)).to.deep.equal(['generation-1']);
-      apply(follower.machine, put('a', 'goes on'));
+      apply(follower.machine, put('a', 'continues'));
       await flush(follower.machine);
       await snapshots.close();
     }));
