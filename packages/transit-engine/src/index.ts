@@ -1,4 +1,4 @@
-export { defaultHash, hashNames, noHash } from './algorithms/hash-algorithm.ts';
+export { defaultHash, hashNames, noHash, signatureHash } from './algorithms/hash-algorithm.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { printableName, printablePath } from './formats/printable-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
@@ -16,7 +16,7 @@ export {
   pkcs11Mechanisms,
 } from './managed/managed-key-record.ts';
 export { ManagedKeyRegistry } from './managed/managed-key-registry.ts';
-export { isManagedKeyName, type ManagedKeyRequest } from './managed/managed-key-request.ts';
+export { isManagedKeyName, keyIdDigits, type ManagedKeyRequest, mechanismNamed } from './managed/managed-key-request.ts';
 export { managedPair, managedScheme } from './managed/managed-pair.ts';
 export type {
   BoundManagedKey,
@@ -39,6 +39,7 @@ export type { HmacRequest, HmacResult } from './operations/hmac.ts';
 export { type RandomRequest, type RandomResult, random, randomBytesMax, randomSources } from './operations/random.ts';
 export type { RewrapRequest } from './operations/rewrap.ts';
 export type { SignRequest, SignResult } from './operations/sign.ts';
+export { saltLengthNamed } from './operations/signature-settings.ts';
 export type { Signing } from './operations/signing.ts';
 export type { VerifyRequest, VerifyResult } from './operations/verify.ts';
 export type { WrappedKey, WrapRequest } from './transfers/byok-export.ts';

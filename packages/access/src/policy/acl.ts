@@ -1,13 +1,12 @@
 import { accessTurns, runAtOnce, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
 import { bitOf, type Capability, namesOf } from './capability.ts';
+import type { Parameters, ParameterValue } from './parameter-values.ts';
 import {
   isUnrestricted,
   isValueDenied,
   itemsWithin,
   mergedLists,
   type ParameterReading,
-  type Parameters,
-  type ParameterValue,
   withinParameters,
 } from './parameters.ts';
 import type { PathRule, Policy, Rule } from './policy.ts';

@@ -1,10 +1,13 @@
 import { accessTurns, TimeSlice } from '@transitd/event-loop';
-import { secondsOf } from '../values/duration.ts';
-import { globMatches } from '../values/glob.ts';
-import { integerOf } from '../values/integer.ts';
-
-/** A parameter value that a policy lists. */
-export type ParameterValue = string | number | boolean;
+import {
+  isMissing,
+  type Meaning,
+  mayEqual,
+  mayMean,
+  type Parameters,
+  type ParameterValue,
+  surelyEquals,
+} from './parameter-values.ts';
 
 /** Listed values by parameter name in lower case. An empty list means any value. */
 export type ParameterLists = ReadonlyMap<string, readonly ParameterValue[]>;
@@ -18,9 +21,6 @@ export interface ParameterRules {
   readonly denied: ParameterLists;
 }
 
-/** The fields of a request's body; an object without a prototype. */
-export type Parameters = Readonly<Record<string, unknown>>;
-
 /** How an operation reads parameters that are not top-level fields of the body. */
 export interface ParameterReading {
   /** Parameters in the path, by name. */
@@ -29,6 +29,10 @@ export interface ParameterReading {
   readonly otherNames?: ReadonlyMap<string, readonly string[]> | undefined;
   /** For each field that is an object or a list of objects: the parameter names in these objects. */
   readonly inner?: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  /** How the values of parameters are read, by name; absent for parameters whose values have no other spelling. */
+  readonly meanings?: ReadonlyMap<string, Meaning> | undefined;
+  /** The same for parameters in the objects of `inner`. */
+  readonly innerMeanings?: ReadonlyMap<string, Meaning> | undefined;
 }
 
 /** Returns whether the rules restrict nothing. */
@@ -38,7 +42,8 @@ export const isUnrestricted = ({ required, allowed, denied }: ParameterRules): b
 /**
  * Returns whether a request's parameters are within the rules; `itemsWithin` checks the items of lists. Allowed values match
  * narrowly. Denied values match every form that an endpoint reads as the same value: denying `true` or 4096 also denies `"true"` or
- * `"+0x1000"`, in a list or comma-separated, in the path, and under any other name for the same parameter.
+ * `"+0x1000"`, in a list or comma-separated, in the path, and under any other name for the same parameter. Denying the default denies
+ * omitting the parameter.
  */
 export function withinParameters(rules: ParameterRules, members: Parameters, reading: ParameterReading = {}): boolean {
   if (isUnrestricted(rules)) return true;
@@ -48,14 +53,16 @@ export function withinParameters(rules: ParameterRules, members: Parameters, rea
     if (listed.some(({ inner }) => inner.has(name))) continue; // each item must have the parameter instead: checked in `itemsWithin`
     if (isMissing(members[name])) return false;
   }
-  if (!isPathWithin(rules, reading)) return false;
+  if (!isPathWithin(rules, reading) || !areOmittedWithin(rules, members, reading)) return false;
   if (names.length === 0) return true;
   if (rules.denied.has('*')) return false;
   return (
     areWithin(rules, members, reading, { checksNames: rules.allowed.size > 0 }) &&
     [...(reading.inner ?? [])].every(([name, inner]) => {
       const value = members[name];
-      return !isMembers(value) || areWithin(rules, value, reading, { checksNames: checksInnerNames(rules, inner) });
+      return (
+        !isMembers(value) || areWithin(rules, value, reading, { checksNames: checksInnerNames(rules, inner), isInner: true })
+      );
     })
   );
 }
@@ -76,6 +83,7 @@ export async function itemsWithin(rules: ParameterRules, members: Parameters, re
       if (!isMembers(item)) continue; // the operation rejects such an item
       if (required.some((name) => isMissing(item[name])) || !areWithin(rules, item, reading, { checksNames, isItem: true }))
         return false;
+      if (!areOmittedWithin(rules, item, reading, inner)) return false;
     }
   }
   return true;
@@ -91,8 +99,6 @@ const echoed = 'reference';
 const checksInnerNames = ({ allowed }: ParameterRules, inner: ReadonlySet<string>): boolean =>
   [...inner].some((name) => name !== echoed && allowed.has(name));
 
-const isMissing = (value: unknown): boolean => value === undefined || value === null;
-
 const isMembers = (value: unknown): value is Parameters => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Returns the lists in a request whose items are objects with known names. */
@@ -102,19 +108,29 @@ const listsOf = (members: Parameters, { inner = new Map() }: ParameterReading) =
     return Array.isArray(items) ? [{ items: items as readonly unknown[], inner }] : [];
   });
 
+interface Checked {
+  readonly checksNames: boolean;
+  /** The members are those of an object in the body. */
+  readonly isInner?: boolean;
+  /** The members are those of an item of a list in the body. */
+  readonly isItem?: boolean;
+}
+
 function areWithin(
   { allowed, denied }: ParameterRules,
   members: Parameters,
-  { otherNames }: ParameterReading,
-  { checksNames, isItem = false }: { readonly checksNames: boolean; readonly isItem?: boolean },
+  { otherNames, meanings, innerMeanings }: ParameterReading,
+  { checksNames, isInner = false, isItem = false }: Checked,
 ): boolean {
   const anyName = allowed.has('*');
+  const meaningOf = isInner || isItem ? innerMeanings : meanings;
   for (const name in members) {
     const value = members[name];
     const others = otherNames?.get(name) ?? [];
     for (const each of [name, ...others]) {
       const values = denied.get(each.toLowerCase());
-      if (values !== undefined && (values.length === 0 || values.some((listed) => mayEqual(listed, value)))) return false;
+      if (values === undefined) continue;
+      if (values.length === 0 || values.some((listed) => mayMean(listed, value, meaningOf?.get(name), members))) return false;
     }
     if (!checksNames) continue;
     const values = allowed.get(name.toLowerCase());
@@ -130,16 +146,41 @@ function areWithin(
  * Checks the parameters in the path. Under its other names, a parameter is checked as if it were in the body. Under its own name, it
  * is checked only against listed denied values.
  */
-function isPathWithin({ allowed, denied }: ParameterRules, { inPath = {}, otherNames }: ParameterReading): boolean {
+function isPathWithin({ allowed, denied }: ParameterRules, { inPath = {}, otherNames, meanings }: ParameterReading): boolean {
   return Object.entries(inPath).every(([name, value]) => {
     const others = otherNames?.get(name) ?? [];
-    if (denied.get(name)?.some((listed) => mayEqual(listed, value)) === true) return false;
+    const matches = (listed: ParameterValue): boolean => mayMean(listed, value, meanings?.get(name), inPath);
+    if (denied.get(name)?.some(matches) === true) return false;
     const isDenied = others.some((other) => {
       const values = denied.get(other);
-      return values !== undefined && (values.length === 0 || values.some((listed) => mayEqual(listed, value)));
+      return values !== undefined && (values.length === 0 || values.some(matches));
     });
     return !isDenied && isAllowedAs(allowed, others, value);
   });
+}
+
+/**
+ * Returns whether no omitted parameter has a denied default. A list without values denies only a parameter that is present. A parameter
+ * that items have is not checked beside the items, because it has no effect there.
+ * @param inner - the parameters of an item; undefined for the body
+ */
+function areOmittedWithin(
+  { denied }: ParameterRules,
+  members: Parameters,
+  reading: ParameterReading,
+  inner?: ReadonlySet<string>,
+): boolean {
+  if (denied.size === 0) return true;
+  const { inPath = {}, otherNames, meanings, innerMeanings } = reading;
+  const lists = inner === undefined ? listsOf(members, reading) : [];
+  for (const [name, values] of denied) {
+    const names = [name, ...(otherNames?.get(name) ?? [])];
+    if (names.some((each) => !isMissing(members[each]) || each in inPath || lists.some(({ inner }) => inner.has(each)))) continue;
+    if (inner !== undefined && !inner.has(name)) continue;
+    const meaning = names.flatMap((each) => (inner === undefined ? meanings : innerMeanings)?.get(each) ?? []);
+    if (values.some((listed) => meaning.some((each) => mayMean(listed, undefined, each, members)))) return false;
+  }
+  return true;
 }
 
 /** Returns whether a value is allowed under each other name of its parameter that has a list of allowed values. */
@@ -148,77 +189,6 @@ const isAllowedAs = (allowed: ParameterLists, others: readonly string[], value: 
     const values = allowed.get(other);
     return values === undefined || values.length === 0 || values.some((listed) => surelyEquals(listed, value));
   });
-
-/**
- * Compares narrowly, for allowed values. A listed string may have globs at either end, a boolean matches exactly, and a number is
- * compared in its decimal form.
- */
-function surelyEquals(listed: ParameterValue, given: unknown): boolean {
-  if (typeof listed === 'string') return typeof given === 'string' && globMatches(listed, given);
-  if (typeof listed === 'boolean') return given === listed;
-  return given === listed || (typeof given === 'string' && String(listed) === given);
-}
-
-/**
- * Compares widely, for denied values. Returns whether an endpoint could read `given`, or a part of it, as the listed value. An
- * endpoint may read a list, may read a string as a comma-separated list, and may compare names case-insensitively. The meaning of an
- * object's fields is unknown here, so any non-empty object matches.
- */
-function mayEqual(listed: ParameterValue, given: unknown): boolean {
-  if (given === undefined || given === null) return false;
-  if (listed === '*') return true;
-  if (Array.isArray(given)) return given.some((each) => (isScalar(each) ? mayEqualScalar(listed, each) : each !== null));
-  return isScalar(given) ? mayEqualScalar(listed, given) : Object.keys(given).length > 0;
-}
-
-function mayEqualScalar(listed: ParameterValue, given: ParameterValue): boolean {
-  if (typeof given !== 'string') return mayEqualText(listed, given, String(given));
-  // Base64 may contain line breaks anywhere.
-  const joined = withoutLines(given);
-  if (joined !== given && mayEqualText(listed, given, joined)) return true;
-  return mayEqualText(listed, given, given) || (typeof listed === 'string' && areSameBytes(withoutLines(listed), joined));
-}
-
-function mayEqualText(listed: ParameterValue, given: ParameterValue, written: string): boolean {
-  const pattern = normalized(String(listed));
-  const text = normalized(written);
-  // A mount path may have a slash at either end.
-  if (!pattern.includes('*') && withoutSlashes(pattern) === withoutSlashes(text)) return true;
-  if (globMatches(pattern, text) || text.split(',').some((part) => globMatches(pattern, part.trim()))) return true;
-  const [listedBool, givenBool] = [asBool(listed), asBool(given)];
-  if (listedBool !== undefined && listedBool === givenBool) return true;
-  const numbers = numbersOf(given);
-  return numbersOf(listed).some((number) => numbers.includes(number));
-}
-
-/** Returns whether two strings are base64 of the same bytes. Decoders ignore the padding bits of the last character. */
-function areSameBytes(one: string, other: string): boolean {
-  if (one.length !== other.length || !one.endsWith('=') || !other.endsWith('=')) return false;
-  const [first, second] = [one, other].map((text) => Buffer.from(text.slice(-4), 'base64'));
-  return one.slice(0, -4) === other.slice(0, -4) && first !== undefined && second !== undefined && first.equals(second);
-}
-
-const withoutLines = (text: string): string => text.replace(/[\r\n]/g, '');
-
-const isScalar = (value: unknown): value is ParameterValue =>
-  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
-
-const withoutSlashes = (text: string): string => text.replace(/^\/+|\/+$/g, '');
-const normalized = (text: string): string => text.trim().toLowerCase();
-
-const trueWords: readonly ParameterValue[] = [true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'];
-const falseWords: readonly ParameterValue[] = [false, 0, '0', 'f', 'F', 'FALSE', 'false', 'False', ''];
-
-function asBool(value: ParameterValue): boolean | undefined {
-  if (trueWords.includes(value)) return true;
-  return falseWords.includes(value) ? false : undefined;
-}
-
-/** Returns the numbers that an endpoint could read from a string: as an integer in any base, and as a duration in seconds. */
-const numbersOf = (value: ParameterValue): number[] =>
-  typeof value === 'string'
-    ? [integerOf(value.trim()), secondsOf(value.trim())].filter((number) => !Number.isNaN(number))
-    : [Number(value)];
 
 /** Merges the lists of several policies for one path. If one policy lists a parameter with any value, so does the result. */
 export function mergedLists(lists: readonly ParameterLists[]): ParameterLists {

@@ -6,7 +6,7 @@ import type { Capability } from './capability.ts';
 import { PolicyMistake, positionOf } from './document.ts';
 import { parseHcl } from './hcl.ts';
 import { parseJson } from './json.ts';
-import type { Parameters } from './parameters.ts';
+import type { Parameters } from './parameter-values.ts';
 import { type ParsedPolicy, type Policy, readPolicy } from './policy.ts';
 
 /** Maximum length of a policy's text, in bytes of UTF-8. */
@@ -25,6 +25,15 @@ export function plainText(given: string): string {
   if (bytes.length > policyBytesMax) throw tooLarge();
   if (!isUtf8(bytes)) throw new AccessError('invalid_policy', 'failed to parse policy: the base64 text is not UTF-8');
   return bytes.toString('utf8');
+}
+
+/** Returns a policy's text as {@link plainText} does; the given text if it cannot be a policy. */
+export function plainPolicyText(given: string): string {
+  try {
+    return plainText(given);
+  } catch {
+    return given; // the write will refuse it
+  }
 }
 
 const tooLarge = (): AccessError => new AccessError('policy_too_large', `a policy must have at most ${policyBytesMax} bytes`);

@@ -2,7 +2,8 @@ import type { Steps } from '@transitd/event-loop';
 import { secondsOf } from '../values/duration.ts';
 import { bitOf, type CapabilityBits, isCapability, legacyPolicyWords } from './capability.ts';
 import { type Document, type Member, PolicyMistake, type Value } from './document.ts';
-import type { ParameterLists, ParameterRules, ParameterValue } from './parameters.ts';
+import type { ParameterValue } from './parameter-values.ts';
+import type { ParameterLists, ParameterRules } from './parameters.ts';
 
 /** Rights and restrictions on one path or pattern. */
 export interface Rule {

@@ -1,6 +1,7 @@
 import { type Acl, capabilitiesOn, capabilityNames, denies, deniesValue, pageOf, permits, permitsItems } from '../policy/acl.ts';
 import type { Capability } from '../policy/capability.ts';
-import type { ParameterReading, Parameters, ParameterValue } from '../policy/parameters.ts';
+import type { Parameters, ParameterValue } from '../policy/parameter-values.ts';
+import type { ParameterReading } from '../policy/parameters.ts';
 import type { PathRule } from '../policy/policy.ts';
 import type { TokenRecord } from './token-record.ts';
 

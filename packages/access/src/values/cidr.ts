@@ -28,6 +28,26 @@ export function checkCidrs(cidrs: readonly string[]): readonly string[] {
 export const isCidr = (text: string): boolean => parseBlock(text) !== undefined;
 
 /**
+ * Returns the one spelling of an address block or address that all its spellings share: the first address of the block, IPv6 in eight
+ * full groups, and the prefix length. Undefined for any other text.
+ */
+export function canonicalCidr(text: string): string | undefined {
+  const block = parseBlock(text);
+  if (block === undefined) return undefined;
+  const { bits, prefix } = block;
+  const rest = BigInt(bits - prefix);
+  const first = (block.value >> rest) << rest;
+  const [size, mark] = bits === 32 ? [8n, '.'] : [16n, ':'];
+  const parts = Array.from({ length: bits / Number(size) }, (_, at) =>
+    BigInt.asUintN(Number(size), first >> (BigInt(at) * size)),
+  );
+  return `${parts
+    .reverse()
+    .map((part) => part.toString(bits === 32 ? 10 : 16))
+    .join(mark)}/${prefix}`;
+}
+
+/**
  * Returns whether the address is in one of the blocks. An empty list contains every address; a text that is not an address is in no
  * block.
  */

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { Acl, permits, permitsItems } from '../../src/policy/acl.ts';
-import type { ParameterReading, Parameters } from '../../src/policy/parameters.ts';
+import type { Parameters } from '../../src/policy/parameter-values.ts';
+import type { ParameterReading } from '../../src/policy/parameters.ts';
 import { parsePolicy } from '../../src/policy/policy-text.ts';
 
 const reading: ParameterReading = {

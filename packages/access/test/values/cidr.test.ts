@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { callerGroup, isCidr, withinCidrs } from '../../src/index.ts';
+import { callerGroup, canonicalCidr, isCidr, withinCidrs } from '../../src/index.ts';
 
 describe('CIDR blocks', () => {
   for (const [text, expected] of [
@@ -71,4 +71,30 @@ describe('CIDR blocks', () => {
     expect(callerGroup('2001:db8:1:2:3::4')).to.equal(callerGroup('2001:db8:1:2:ffff::'));
     expect(callerGroup('2001:db8:1:2::')).not.to.equal(callerGroup('2001:db8:1:3::'));
   });
+});
+
+describe('canonicalCidr', () => {
+  it('is the same for two blocks exactly if each contains the first address of the other, with the same length', () => {
+    const version = fc.constantFrom<4 | 6>(4, 6);
+    fc.assert(
+      fc.property(version, fc.ipV4(), fc.ipV4(), fc.ipV6(), fc.ipV6(), fc.nat(128), (family, a4, b4, a6, b6, length) => {
+        const [one, other, bits] = family === 4 ? [a4, b4, length % 33] : [a6, b6, length];
+        const [first, second] = [`${one}/${bits}`, `${other}/${bits}`];
+        const areSame = withinCidrs([first], other) && withinCidrs([second], one);
+        expect(canonicalCidr(first) === canonicalCidr(second)).to.equal(areSame);
+      }),
+    );
+  });
+
+  for (const [text, canonical] of [
+    ['10.1.2.3/8', '10.0.0.0/8'],
+    ['10.1.2.3', '10.1.2.3/32'],
+    ['2001:DB8::1/32', '2001:db8:0:0:0:0:0:0/32'],
+    ['::/0', '0:0:0:0:0:0:0:0/0'],
+    ['10.0.0.0/33', undefined],
+    ['x', undefined],
+  ] as const)
+    it(`of ${text} is ${canonical}`, () => {
+      expect(canonicalCidr(text)).to.equal(canonical);
+    });
 });

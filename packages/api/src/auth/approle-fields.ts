@@ -21,6 +21,7 @@ import {
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
+import { cidrSpellings } from '../operation/spellings.ts';
 import { type MethodContext, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { cidrList } from './login-fields.ts';
 
@@ -163,7 +164,7 @@ export const approleFieldRoutes: readonly Route[] = [
       path,
       twin,
       members: [member],
-      field: texts('CIDR blocks from which secret IDs may be used'),
+      field: texts('CIDR blocks from which secret IDs may be used', { spellings: cidrSpellings }),
       schema: list(string),
       show: (role) => role.secretIdBoundCidrs,
       change: (cidrs) => role({ secretIdBoundCidrs: cidrList(cidrs) }),
@@ -173,7 +174,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'token-bound-cidrs',
     members: ['token_bound_cidrs'],
-    field: texts('CIDR blocks from which the tokens may be used'),
+    field: texts('CIDR blocks from which the tokens may be used', { spellings: cidrSpellings }),
     schema: list(string),
     show: (role) => role.token.boundCidrs,
     change: (cidrs) => token({ boundCidrs: cidrList(cidrs) }),

@@ -23,6 +23,7 @@ import {
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type Call, type GuardedOperation, pathParam, type Route } from '../operation/operation.ts';
+import { cidrSpellings } from '../operation/spellings.ts';
 import { type MethodContext, type MethodHandler, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 
@@ -38,7 +39,7 @@ export const writeAppRole = methodHandler({
     name,
     role_id: text('Role ID, which logins send; random if omitted'),
     bind_secret_id: bool('Require a secret ID at login', { default: true }),
-    secret_id_bound_cidrs: texts('CIDR blocks from which secret IDs may be used'),
+    secret_id_bound_cidrs: texts('CIDR blocks from which secret IDs may be used', { spellings: cidrSpellings }),
     secret_id_num_uses: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
     secret_id_ttl: duration('TTL of a secret ID; 0 for no expiry'),
     ...tokenFields,
@@ -146,8 +147,8 @@ const secretIdFields = {
   metadata: any('Metadata of the secret ID: an object with string values; returned on lookup', {
     shape: { type: ['object', 'string'], additionalProperties: string },
   }),
-  cidr_list: texts('CIDR blocks from which the secret ID may be used'),
-  token_bound_cidrs: texts('CIDR blocks from which tokens created with the secret ID may be used'),
+  cidr_list: texts('CIDR blocks from which the secret ID may be used', { spellings: cidrSpellings }),
+  token_bound_cidrs: texts('CIDR blocks from which tokens created with the secret ID may be used', { spellings: cidrSpellings }),
   num_uses: int('Maximum number of uses', { min: 0 }),
   ttl: duration('TTL of the secret ID'),
 } as const satisfies FieldSchema;

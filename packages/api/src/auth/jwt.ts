@@ -21,6 +21,7 @@ import {
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type Call, pathParam, type Route } from '../operation/operation.ts';
+import { urlSpellings } from '../operation/spellings.ts';
 import { methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 
@@ -65,7 +66,7 @@ const configFields = {
   ),
   jwks: any('JSON Web Key Set, as an object or as JSON text', { shape: { type: ['object', 'string'] } }),
   jwks_file: text('Name of a key set in the configuration file of the node'),
-  jwks_url: text('HTTPS URL of a key set'),
+  jwks_url: text('HTTPS URL of a key set', { spellings: urlSpellings }),
   jwks_ca_pem: text('CA certificates in PEM, to verify the server of `jwks_url`'),
   bound_issuer: text('Required `iss` claim'),
   jwt_supported_algs: texts('Accepted signature algorithms'),

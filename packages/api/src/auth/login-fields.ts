@@ -13,22 +13,27 @@ import {
   text,
   texts,
 } from '@transitd/http';
+import { cidrSpellings, tokenTypeSpellings } from '../operation/spellings.ts';
 
 /** Token settings of users and roles. The `token_` names take precedence over their aliases. */
 export const tokenFields = {
   token_policies: texts('Policies of the tokens'),
   policies: texts('Alias of `token_policies`', { aliasOf: 'token_policies' }),
-  token_ttl: duration('Initial TTL of a token; 0 uses the default of the node'),
+  token_ttl: duration('Initial TTL of a token; 0 uses the default of the node', { initial: 0 }),
   ttl: duration('Alias of `token_ttl`', { aliasOf: 'token_ttl' }),
-  token_max_ttl: duration('Maximum TTL of a token, renewals included'),
+  token_max_ttl: duration('Maximum TTL of a token, renewals included', { initial: 0 }),
   max_ttl: duration('Alias of `token_max_ttl`', { aliasOf: 'token_max_ttl' }),
-  token_explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds'),
-  token_period: duration('Period of a periodic token: each renewal sets its TTL to this value'),
+  token_explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds', { initial: 0 }),
+  token_period: duration('Period of a periodic token: each renewal sets its TTL to this value', { initial: 0 }),
   period: duration('Alias of `token_period`', { aliasOf: 'token_period' }),
-  token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0 }),
-  token_bound_cidrs: texts('CIDR blocks from which a token may be used'),
-  token_no_default_policy: bool('Do not add the policy `default`'),
-  token_type: text('Token type', { oneOf: ['default', 'default-service', 'service', 'batch'] }),
+  token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0, initial: 0 }),
+  token_bound_cidrs: texts('CIDR blocks from which a token may be used', { spellings: cidrSpellings }),
+  token_no_default_policy: bool('Do not add the policy `default`', { initial: false }),
+  token_type: text('Token type', {
+    oneOf: ['default', 'default-service', 'service', 'batch'],
+    initial: 'default',
+    spellings: tokenTypeSpellings,
+  }),
 } as const satisfies FieldSchema;
 
 /** Returns the CIDR blocks, without empty strings. */

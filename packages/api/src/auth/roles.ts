@@ -5,6 +5,7 @@ import type { Route } from '../operation/operation.ts';
 import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './approle.ts';
 import { tokenReply } from './auth-json.ts';
 import { loginOperation, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
+import { rolePathsIn } from './field-paths.ts';
 import { deleteJwtRole, listJwtRoles, readJwtRole, writeJwtRole } from './jwt.ts';
 
 const login = loginOperation({
@@ -40,7 +41,7 @@ export const authRoleRoutes: readonly Route[] = [
   methodRoute('role', { LIST: list }),
   methodRoute('role/:name', {
     GET: methodOperation('auth-role-read', 'read', { approle: readAppRole, jwt: readJwtRole }),
-    POST: methodOperation('auth-role-write', 'update', { approle: writeAppRole, jwt: writeJwtRole }),
+    POST: methodOperation('auth-role-write', 'update', { approle: writeAppRole, jwt: writeJwtRole }, { sameAs: rolePathsIn }),
     DELETE: methodOperation('auth-role-delete', 'delete', { approle: deleteAppRole, jwt: deleteJwtRole }),
   }),
   methodRoute('login', { POST: login }),

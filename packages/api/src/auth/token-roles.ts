@@ -28,6 +28,7 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
+import { cidrSpellings, tokenTypeSpellings } from '../operation/spellings.ts';
 
 const tokenRoleOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -106,17 +107,21 @@ const writeFields = {
   allowed_policies_glob: texts('Patterns of allowed policies, with `*` at either end'),
   disallowed_policies: texts('Policies that tokens of this role may not have'),
   disallowed_policies_glob: texts('Patterns of disallowed policies, with `*` at either end'),
-  orphan: bool('Create tokens without a parent'),
+  orphan: bool('Create tokens without a parent', { initial: false }),
   renewable: bool('Create renewable tokens', { default: true }),
   path_suffix: text('Suffix that is appended to the `path` property of the tokens'),
   period: duration('Alias of `token_period`', { aliasOf: 'token_period' }),
   explicit_max_ttl: duration('Alias of `token_explicit_max_ttl`', { aliasOf: 'token_explicit_max_ttl' }),
-  token_period: duration('Period of periodic tokens: each renewal sets the TTL to this value'),
-  token_explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds'),
-  token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0 }),
-  token_type: text('Token type', { oneOf: ['service', 'batch', 'default-service', 'default-batch'] }),
-  token_bound_cidrs: texts('CIDR blocks from which the tokens may be used'),
-  token_no_default_policy: bool('Do not add the policy `default`'),
+  token_period: duration('Period of periodic tokens: each renewal sets the TTL to this value', { initial: 0 }),
+  token_explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds', { initial: 0 }),
+  token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0, initial: 0 }),
+  token_type: text('Token type', {
+    oneOf: ['service', 'batch', 'default-service', 'default-batch'],
+    initial: 'default-service',
+    spellings: tokenTypeSpellings,
+  }),
+  token_bound_cidrs: texts('CIDR blocks from which the tokens may be used', { spellings: cidrSpellings }),
+  token_no_default_policy: bool('Do not add the policy `default`', { initial: false }),
 } as const satisfies FieldSchema;
 
 const description = {

@@ -1,8 +1,9 @@
-import { dataReply, noContentReply, object, RequestError, text, writtenReply } from '@transitd/http';
+import { dataReply, type Field, noContentReply, object, RequestError, text, writtenReply } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { tokenReply } from './auth-json.ts';
 import { loginOperation, type MethodContext, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
+import { userPathsIn } from './field-paths.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 
 type Named = Pick<Call, 'params'>;
@@ -33,9 +34,14 @@ const writePassword = methodHandler({
   },
 });
 
+/** The fields of a whole user are accepted, but only the policies count: an omitted one has no initial value. */
+const policyFields = Object.fromEntries(
+  Object.entries(tokenFields).map(([name, { initial: _, ...field }]: [string, Field]) => [name, field]),
+) as typeof tokenFields;
+
 const writePolicies = methodHandler({
   about: 'Set the policies of a user; other fields keep their values',
-  takes: { name, ...tokenFields },
+  takes: { name, ...policyFields },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
     await requireUser({ services, mount }, call);
@@ -103,7 +109,7 @@ export const userpassRoutes: readonly Route[] = [
   methodRoute('users', { LIST: methodOperation('userpass-list', 'list', { userpass: list }) }),
   methodRoute('users/:name', {
     GET: methodOperation('userpass-read', 'read', { userpass: read }),
-    POST: methodOperation('userpass-write', 'update', { userpass: write }),
+    POST: methodOperation('userpass-write', 'update', { userpass: write }, { sameAs: userPathsIn }),
     DELETE: methodOperation('userpass-delete', 'delete', { userpass: remove }),
   }),
   methodRoute('users/:name/password', {

@@ -119,10 +119,11 @@ export interface GuardedOperation extends Common {
    */
   readonly adds?: true;
   /**
-   * Returns other paths of the same operation, made from the canonical parameters of this path. If a policy explicitly denies one of them,
-   * the request is refused (decision 13). Each of the paths ends with the name.
+   * Returns other paths of the same operation, made from the canonical parameters of this path, and the paths of single fields in the body.
+   * If a policy explicitly denies one of them, the request is refused (decision 13).
+   * @param body - absent if only the path is known
    */
-  sameAs?(params: Params): readonly string[];
+  sameAs?(params: Params, body?: Body): readonly string[];
   /** The body is not JSON and may be large. */
   readonly streamsBody?: true;
   /** The operation may take minutes. */

@@ -1,8 +1,8 @@
-import type { ParameterReading } from '@transitd/access';
-import type { FieldSchema } from '@transitd/http';
+import type { Meaning, ParameterReading, ParameterValue } from '@transitd/access';
+import type { Field, FieldSchema } from '@transitd/http';
 import type { Call, Operation } from './operation.ts';
 
-type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner'>>;
+type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner' | 'meanings' | 'innerMeanings'>>;
 
 const readings = new WeakMap<Operation, Reading>();
 
@@ -21,17 +21,44 @@ function declared({ takes, byType = {} }: Operation): Reading {
   const schemas: readonly FieldSchema[] = [takes ?? {}, ...Object.values(byType).map(({ takes = {} }) => takes)];
   const otherNames = new Map<string, Set<string>>();
   const inner = new Map<string, ReadonlySet<string>>();
+  const meanings = new Map<string, Meaning>();
+  const innerMeanings = new Map<string, Meaning>();
   for (const schema of schemas) {
-    for (const [name, { aliasOf = name, shape }] of Object.entries(schema)) {
+    for (const [name, field] of Object.entries(schema)) {
+      const { aliasOf = name, shape } = field;
+      meanings.set(name, meaningOf(field));
       const group = otherNames.get(aliasOf) ?? new Set([aliasOf]);
       otherNames.set(aliasOf, group.add(name));
       otherNames.set(name, group);
       const members = shape?.properties ?? shape?.items?.properties;
-      if (members !== undefined) inner.set(name, new Set(Object.keys(members)));
+      if (members === undefined) continue;
+      inner.set(name, new Set(Object.keys(members)));
+      for (const [member, { default: byDefault }] of Object.entries(members)) {
+        const { kind = 'any', spellings } = schema[member] ?? {};
+        innerMeanings.set(member, meaningOf({ kind, default: isScalar(byDefault) ? byDefault : undefined, spellings }));
+      }
     }
   }
   const others = [...otherNames]
     .map(([name, group]) => [name, [...group].filter((other) => other !== name)] as const)
     .filter(([, names]) => names.length > 0);
-  return { otherNames: new Map(others), inner };
+  return { otherNames: new Map(others), inner, meanings, innerMeanings };
+}
+
+type Read = { readonly [Name in 'kind' | 'default' | 'initial' | 'spellings']?: Field[Name] | undefined };
+
+const isScalar = (value: unknown): value is ParameterValue => ['string', 'number', 'boolean'].includes(typeof value);
+
+/** Returns what the conversion of a field makes of its values: an empty or omitted value may be the default, and a TTL `system` is 0. */
+function meaningOf({ kind, default: absent, initial = absent, spellings }: Read): Meaning {
+  const isNumber = kind === 'int' || kind === 'duration';
+  return (value, members) => {
+    const written = kind === 'strings' && typeof value === 'string' ? value.split(',').map((part) => part.trim()) : [value];
+    const spelled = (values: readonly (ParameterValue | undefined)[]): readonly ParameterValue[] =>
+      spellings === undefined ? [] : values.flatMap((one) => spellings(one, members));
+    if (value === 'system' && kind === 'lease') return [0];
+    if (value === '' && isNumber) return [0];
+    if (value !== undefined && value !== '') return spelled(written);
+    return [...spelled(written), ...(initial === undefined ? [] : [...spelled([initial]), initial])];
+  };
 }

@@ -77,7 +77,7 @@ export class PathForms {
     const both = canonical === path ? written : written.filter((name) => capabilitiesOf(principal, canonical).includes(name));
     const denied = new Set<string>();
     for (const operation of Object.values(route.operations)) {
-      if (operation.access !== 'token' || !isDeniedElsewhere(principal, operation, params)) continue;
+      if (operation.access !== 'token' || !isDeniedElsewhere(principal, operation, { params }, nameAt)) continue;
       for (const name of operation.capability === 'update' ? ['create', 'update'] : [operation.capability ?? ''])
         denied.add(name);
     }

@@ -27,7 +27,7 @@ export function mayRun(
 ): boolean | Promise<boolean> {
   if (principal.root || operation.anyRights === true) return true;
   if (nameAt !== undefined && isNameDenied(principal, call.path, nameAt)) return false;
-  if (principal.acl.hasDenials && isDeniedElsewhere(principal, operation, call.params)) return false;
+  if (principal.acl.hasDenials && isDeniedElsewhere(principal, operation, call, nameAt)) return false;
   const { path, written, body } = call;
   const paths = written === path ? [path] : [path, written];
   const reading = hasParameterRules(principal) ? readingOf(operation, call) : undefined;
@@ -47,10 +47,23 @@ async function itemsAllowed(
   return true;
 }
 
-/** Returns whether an equivalent path is denied. Each equivalent path ends with the name. */
-export const isDeniedElsewhere = (principal: Principal, { sameAs }: GuardedOperation, params: Call['params']): boolean =>
-  sameAs?.(params).some((path) => isDenied(principal, path) || isNameDenied(principal, path, path.split('/').length - 1)) ===
-  true;
+/**
+ * Returns whether an equivalent path is denied. A case-insensitive name is compared so in the equivalent paths too, in which it is the same
+ * segment or the last one.
+ * @param nameAt - index of the segment that is a case-insensitive name, if any
+ */
+export function isDeniedElsewhere(
+  principal: Principal,
+  { sameAs }: GuardedOperation,
+  { params, body }: Pick<Call, 'params'> & Partial<Pick<Call, 'body'>>,
+  nameAt?: number,
+): boolean {
+  return (sameAs?.(params, body) ?? []).some((path) => {
+    if (isDenied(principal, path)) return true;
+    const last = path.split('/').length - 1;
+    return nameAt !== undefined && (isNameDenied(principal, path, nameAt) || isNameDenied(principal, path, last));
+  });
+}
 
 function grants(
   principal: Principal,

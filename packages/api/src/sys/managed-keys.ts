@@ -27,6 +27,7 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
+import { keyIdSpellings, mechanismSpellings } from '../operation/spellings.ts';
 
 const managedKeyOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -46,8 +47,8 @@ const writeFields = {
   token_label: text('Label of the PKCS#11 token'),
   pin: text('PIN of the PKCS#11 token; write-only'),
   key_label: text('Label of the key in the PKCS#11 token'),
-  key_id: text('ID of the key in the PKCS#11 token'),
-  mechanism: text('PKCS#11 mechanism', { oneOf: Object.keys(pkcs11Mechanisms) }),
+  key_id: text('ID of the key in the PKCS#11 token', { spellings: keyIdSpellings }),
+  mechanism: text('PKCS#11 mechanism', { oneOf: Object.keys(pkcs11Mechanisms), spellings: mechanismSpellings }),
   key_bits: int('Length in bits of a generated key', { min: 0 }),
   curve: text('Curve of a generated key'),
   allow_generate_key: bool('Generate the key if it is missing', { default: false }),

@@ -23,6 +23,7 @@ import {
   readFields,
   type TypedCall,
 } from '../operation/operation.ts';
+import { policySpellings } from '../operation/spellings.ts';
 
 function policyOperation<S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -50,8 +51,8 @@ const name = text('Policy name, case-insensitive', { required: true });
 
 const writeFields = {
   name,
-  policy: text('Policy in HCL or JSON, as plain text or in base64'),
-  rules: text('Alias of `policy`', { aliasOf: 'policy' }),
+  policy: text('Policy in HCL or JSON, as plain text or in base64', { spellings: policySpellings }),
+  rules: text('Alias of `policy`', { aliasOf: 'policy', spellings: policySpellings }),
 } as const satisfies FieldSchema;
 
 /** Older clients send the policy as `rules`. */

@@ -23,6 +23,7 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
+import { keyTypeSpellings, parameterSetSpellings } from '../operation/spellings.ts';
 import { keyJson, keySchema } from './key-json.ts';
 import { engineOf, keyName } from './transit-operation.ts';
 
@@ -64,14 +65,19 @@ const create = keyOperation(
     about: 'Create a key; has no effect if the key exists',
     takes: {
       name: keyName,
-      type: text('Type of the key', { oneOf: keyTypeNames, default: defaultKeyType }),
-      derived: bool('Derive a separate key for each `context`'),
-      convergent_encryption: bool('Encrypt equal plaintexts with equal contexts to equal ciphertexts; requires `derived`'),
-      exportable: bool('Allow export of the key material; cannot be revoked'),
-      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
+      type: text('Type of the key', { oneOf: keyTypeNames, default: defaultKeyType, spellings: keyTypeSpellings }),
+      derived: bool('Derive a separate key for each `context`', { default: false }),
+      convergent_encryption: bool('Encrypt equal plaintexts with equal contexts to equal ciphertexts; requires `derived`', {
+        default: false,
+      }),
+      exportable: bool('Allow export of the key material; cannot be revoked', { default: false }),
+      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked', { default: false }),
       key_size: int('Size of an `hmac` key in bytes; 0 means 32', { default: 0, min: 0, max: 512 }),
-      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
-      parameter_set: text('Parameter set, for types `ml-dsa` and `hybrid`', { oneOf: ['44', '65', '87'] }),
+      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never', { default: 0 }),
+      parameter_set: text('Parameter set, for types `ml-dsa` and `hybrid`', {
+        oneOf: ['44', '65', '87'],
+        spellings: parameterSetSpellings,
+      }),
       hybrid_key_type_pqc: text('Post-quantum key type, for type `hybrid`', { oneOf: ['ml-dsa'] }),
       hybrid_key_type_ec: text('Elliptic curve key type, for type `hybrid`', {
         oneOf: ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'ed25519'],

@@ -11,8 +11,17 @@ import {
   string,
   text,
 } from '@transitd/http';
-import { defaultHash, hashesSignedAsIs, hashNames, noHash, type SignRequest } from '@transitd/transit-engine';
+import {
+  defaultHash,
+  hashesSignedAsIs,
+  hashNames,
+  noHash,
+  type SignRequest,
+  saltLengthNamed,
+  signatureHash,
+} from '@transitd/transit-engine';
 import { oneOrBatch } from '../operation/answers.ts';
+import { saltLengthSpellings } from '../operation/spellings.ts';
 import { batchOf, dataOperation, itemMembers, keyName as name, type Use } from './transit-operation.ts';
 
 const { context, key_version } = itemMembers;
@@ -109,6 +118,7 @@ const settings = {
   salt_length: text('Salt length of PSS: `auto`, `hash` or a number of bytes', {
     default: 'auto',
     shape: { pattern: '^(auto|hash|[0-9]{1,3})$' },
+    spellings: saltLengthSpellings,
   }),
 } as const satisfies FieldSchema;
 
@@ -118,7 +128,7 @@ type Settings = Fields<typeof settings>['values'] & { readonly batch_input?: Jso
  * Returns the hash of a signature. As in the peers, `algorithm` counts only if `hash_algorithm` was sent as an empty string; if
  * `hash_algorithm` was omitted, its default counts.
  */
-const signatureHash = ({ urlalgorithm, hash_algorithm = defaultHash, algorithm }: Settings): string =>
+const requestedHash = ({ urlalgorithm, hash_algorithm = defaultHash, algorithm }: Settings): string =>
   urlalgorithm || hash_algorithm || algorithm || defaultHash;
 
 /** Returns the hash of an HMAC to verify. For HMACs `algorithm` counts, as in the request that created the HMAC. */
@@ -133,7 +143,7 @@ const withoutEffect = "'algorithm' has no effect on signatures: set the hash in 
  */
 const ignoredHash = (values: Settings): readonly string[] => {
   const { algorithm = '' } = values;
-  return algorithm === '' || algorithm === signatureHash(values) ? [] : [withoutEffect];
+  return algorithm === '' || algorithm === requestedHash(values) ? [] : [withoutEffect];
 };
 
 /**
@@ -147,11 +157,22 @@ function* uses(values: Settings, hash: string): Generator<Use> {
   });
   const named = use(hash);
   yield named;
+  yield* saltUses(values, hash);
   if (hash !== noHash || values.prehashed !== true) return;
   for (const input of inputsOf(values)) {
     yield named; // yielded for each input, so that the caller can check its time slice
     for (const signed of hashesSignedAsIs(Buffer.from(input, 'base64'))) yield use(signed);
   }
+}
+
+/** Yields the salt length of a PSS signature in its other spelling: `hash` is as long as the digest. */
+function* saltUses({ salt_length: salt = '' }: Settings, hash: string): Generator<Use> {
+  const digestBytes = signatureHash(hash)?.digestBytes;
+  if (digestBytes === undefined) return;
+  const length = saltLengthNamed(salt);
+  const names = ['salt_length'];
+  if (length === 'hash') yield { parameter: { names, value: digestBytes } };
+  if (length === String(digestBytes)) yield { parameter: { names, value: 'hash' } };
 }
 
 function* inputsOf({ input, batch_input: batch }: Settings): Generator<string> {
@@ -164,7 +185,7 @@ function* inputsOf({ input, batch_input: batch }: Settings): Generator<string> {
 }
 
 const requestOf = (values: Settings): SignRequest => ({
-  hashAlgorithm: signatureHash(values),
+  hashAlgorithm: requestedHash(values),
   input: values.input,
   context: values.context,
   signatureContext: values.signature_context,
@@ -188,7 +209,7 @@ export const sign = dataOperation({
   ),
 
   capability: 'update',
-  uses: (values) => uses(values, signatureHash(values)),
+  uses: (values) => uses(values, requestedHash(values)),
   ignored: ignoredHash,
   execute: (engine, values, { keyName }) =>
     engine.signing.sign(keyName, { ...requestOf(values), keyVersion: values.key_version }),
@@ -215,7 +236,7 @@ export const verify = dataOperation({
   answers: oneOrBatch(object({ valid: boolean })),
 
   capability: 'update',
-  uses: (values) => uses(values, verifiesHmac(values) ? hmacHash(values) : signatureHash(values)),
+  uses: (values) => uses(values, verifiesHmac(values) ? hmacHash(values) : requestedHash(values)),
   ignored: (values) => (verifiesHmac(values) ? [] : ignoredHash(values)),
   execute: (engine, values, { keyName }) =>
     engine.signing.verify(keyName, {

@@ -64,8 +64,8 @@ async function batchReply<R extends object>(
 
 /** A value that an operation will use; a policy may deny it. */
 export interface Use {
-  /** The value as a part of the path, after the word of the operation. */
-  readonly form: string;
+  /** The value as a part of the path, after the word of the operation; absent if the path cannot contain it. */
+  readonly form?: string;
   /**
    * The value as a policy parameter, with the names under which a request can send it; absent if the value cannot be sent as a parameter.
    */
@@ -83,9 +83,9 @@ async function isUsedDenied(
   const seen = new Set<string>();
   for (const { form, parameter } of uses) {
     if (slice.isOver) await slice.next();
-    if (seen.has(form)) continue;
-    seen.add(form);
-    if (isDenied(principal, `${base}/${form}`)) return true;
+    if (form !== undefined && seen.has(form)) continue;
+    if (form !== undefined && isDenied(principal, `${base}/${form}`)) return true;
+    if (form !== undefined) seen.add(form);
     if (parameter !== undefined && isUseDenied(principal, path, parameter.names, parameter.value)) return true;
   }
   return false;
@@ -146,6 +146,8 @@ const ofBatches = {
   }),
 } as const satisfies FieldSchema;
 
+const paddings = ['oaep', 'pkcs1v15'];
+
 /** Members of a batch item. The engine reads them itself and does not convert types. */
 export const itemMembers = {
   plaintext: base64('Plaintext', { required: true }),
@@ -153,10 +155,10 @@ export const itemMembers = {
   context: base64('Key derivation context'),
   associated_data: base64('Additional authenticated data; not part of the ciphertext'),
   nonce: base64('Nonce, if the key accepts one'),
-  key_version: int('Key version; 0 for the latest', { min: 0 }),
-  padding_scheme: text('Padding scheme, for RSA keys', { oneOf: ['oaep', 'pkcs1v15'] }),
-  decrypt_padding_scheme: text('Padding scheme for decryption, for RSA keys', { oneOf: ['oaep', 'pkcs1v15'] }),
-  encrypt_padding_scheme: text('Padding scheme for encryption, for RSA keys', { oneOf: ['oaep', 'pkcs1v15'] }),
+  key_version: int('Key version; 0 for the latest', { min: 0, default: 0 }),
+  padding_scheme: text('Padding scheme, for RSA keys', { oneOf: paddings, default: 'oaep' }),
+  decrypt_padding_scheme: text('Padding scheme for decryption, for RSA keys', { oneOf: paddings, default: 'oaep' }),
+  encrypt_padding_scheme: text('Padding scheme for encryption, for RSA keys', { oneOf: paddings, default: 'oaep' }),
   input: base64('Input data'),
   signature: text('Signature to verify'),
   hmac: text('HMAC to verify'),
@@ -207,7 +209,8 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
     if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
     try {
       const { values } = fields(takes, {}, data.pathFields?.(pathParams) ?? pathParams);
-      return Array.from(data.uses(values as Fields<S>['values']), ({ form }) => `${mount}/${name}/${form}`);
+      const forms = Array.from(data.uses(values as Fields<S>['values']), ({ form }) => form);
+      return forms.flatMap((form) => (form === undefined ? [] : `${mount}/${name}/${form}`));
     } catch {
       return []; // an invalid value: the operation will refuse it
     }

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { approleRoutes } from '../../src/auth/approle.ts';
+import { approleFieldRoutes } from '../../src/auth/approle-fields.ts';
 import { type Served, served } from '../served.ts';
 
 const role = 'auth/ar/role/web';
@@ -112,5 +114,60 @@ describe('a field of an approle role at its own path', () => {
     expect(await status(`POST ${role}/policies`, { policies: ['b'] })).to.equal(403);
     expect(await status(`POST ${role}/policies`, { policies: ['c'] })).to.equal(204);
     expect(await status(`POST ${role}/token-ttl`, { token_ttl: 1 })).to.equal(204);
+  });
+
+  const asDenied = async (denied: string) => {
+    const policy = `path "auth/ar/role/*" { capabilities = ["create", "read", "update", "delete"] }
+      path "${denied}" { capabilities = ["deny"] }`;
+    await at.ask('POST sys/policies/acl/p', { body: { policy } });
+    const token = (await at.ask('POST auth/token/create', { body: { policies: ['p'] } })).body.auth.client_token;
+    return async (line: string, body: object = {}) => (await at.ask(line, { token, body })).status;
+  };
+
+  it('is denied at its other path if the denial writes the name of the role with capitals', async () => {
+    const cidrs = { bound_cidr_list: '127.0.0.0/8', secret_id_bound_cidrs: '127.0.0.0/8' };
+    for (const [denied, twin] of [
+      ['secret-id-bound-cidrs', 'bound-cidr-list'],
+      ['bound-cidr-list', 'secret-id-bound-cidrs'],
+    ]) {
+      const status = await asDenied(`auth/ar/role/Web/${denied}`);
+      for (const name of ['web', 'Web', 'WEB']) {
+        expect(await status(`POST auth/ar/role/${name}/${twin}`, cidrs), `${name} ${twin}`).to.equal(403);
+        expect(await status(`POST auth/ar/role/${name}/token-ttl`, { token_ttl: 1 })).to.equal(204);
+      }
+    }
+  });
+
+  for (const route of [...approleFieldRoutes, ...approleRoutes].filter(({ operations }) =>
+    operations.POST?.name.endsWith('-write'),
+  )) {
+    const path = route.path.split('/').at(-1) ?? '';
+    const fields = route.operations.POST?.byType?.['approle']?.takes ?? {};
+    for (const member of Object.keys(fields).filter((member) => member !== 'name'))
+      it(`is denied in a write of the whole role with ${member} if ${path} is denied`, async () => {
+        for (const name of ['web', 'Web']) {
+          const status = await asDenied(`auth/ar/role/${name}/${path}`);
+          expect(await status(`POST ${role}`, { [member]: '1' })).to.equal(403);
+          expect(await status('POST auth/ar/role/other', { token_policies: [] })).to.equal(204);
+        }
+      });
+  }
+
+  it('does not deny a write of the whole role without it', async () => {
+    const status = await asDenied(`${role}/policies`);
+    expect(await status(`POST ${role}`, { token_ttl: 5 })).to.equal(204);
+    expect(await status(`POST ${role}`, { policies: ['b'] })).to.equal(403);
+  });
+
+  it('of a user is denied in a write of the whole user', async () => {
+    await at.ask('POST sys/auth/up', { body: { type: 'userpass' } });
+    const policy = `path "auth/up/users/*" { capabilities = ["create", "update"] }
+      path "auth/up/users/Ada/password" { capabilities = ["deny"] } path "auth/up/users/bob/policies" { capabilities = ["deny"] }`;
+    await at.ask('POST sys/policies/acl/p', { body: { policy } });
+    const token = (await at.ask('POST auth/token/create', { body: { policies: ['p'] } })).body.auth.client_token;
+    const status = async (user: string, body: object) => (await at.ask(`POST auth/up/users/${user}`, { token, body })).status;
+    const password = 'a long password';
+    expect([await status('ada', { password }), await status('aDa', { password })]).to.deep.equal([403, 403]);
+    expect([await status('bob', { password }), await status('bob', { password, policies: 'a' })]).to.deep.equal([204, 403]);
   });
 });

@@ -1,3 +1,4 @@
+import type { Meaning } from '@transitd/access';
 import { type JsonSchema, object } from './json-schema.ts';
 
 /**
@@ -17,6 +18,10 @@ export interface FieldDetail {
   readonly aliasOf?: string;
   /** Value if the field is omitted. */
   readonly default?: string | number | boolean;
+  /** Value of a new object if the field is omitted; an existing object keeps its value. */
+  readonly initial?: string | number | boolean;
+  /** Other spellings of a value. Parameter rules of policies compare them too. For a list: of one item. */
+  readonly spellings?: Meaning;
   readonly oneOf?: readonly string[];
   readonly min?: number;
   readonly max?: number;

@@ -96,11 +96,16 @@ function checkSameKey(present: ManagedKeyRecord, record: ManagedKeyRecord): void
 
 function requestedMechanism(requested = ''): Pkcs11Mechanism | undefined {
   if (requested === '') return undefined;
-  const number = /^(?:0x[0-9a-f]{1,8}|\d{1,10})$/i.test(requested) ? Number(requested) : undefined;
-  for (const name of Object.keys(pkcs11Mechanisms).filter(isMechanism)) {
-    if (name === requested || pkcs11Mechanisms[name].number === number) return name;
-  }
+  const mechanism = mechanismNamed(requested);
+  if (mechanism !== undefined) return mechanism;
   throw refusal(`mechanism has to be one of ${Object.keys(pkcs11Mechanisms).join(', ')}`);
+}
+
+/** Returns a mechanism by its name or its number; undefined for an unsupported one. */
+export function mechanismNamed(text: string): Pkcs11Mechanism | undefined {
+  const number = /^(?:0x[0-9a-f]{1,8}|\d{1,10})$/i.test(text) ? Number(text) : undefined;
+  const names = Object.keys(pkcs11Mechanisms).filter(isMechanism);
+  return names.find((name) => name === text || pkcs11Mechanisms[name].number === number);
 }
 
 const isMechanism = (name: string): name is Pkcs11Mechanism => Object.hasOwn(pkcs11Mechanisms, name);
@@ -114,12 +119,15 @@ function requestedSlot(requested = ''): number | undefined {
 
 function requestedKeyId(requested = ''): string | undefined {
   if (requested === '') return undefined;
-  const digits = requested.replace(/^0x/i, '').toLowerCase();
+  const digits = keyIdDigits(requested);
   if (!/^(?:[0-9a-f]{2})+$/.test(digits) || digits.length > 2 * keyIdBytesMax) {
     throw refusal(`key_id has to be hexadecimal, of 1 to ${keyIdBytesMax} bytes`);
   }
   return digits;
 }
+
+/** Returns a key id as it is stored: hexadecimal digits in lower case, without `0x`. */
+export const keyIdDigits = (text: string): string => text.replace(/^0x/i, '').toLowerCase();
 
 function requestedKeyBits(requested: number | undefined, mechanism: Pkcs11Mechanism): number | undefined {
   if (requested === undefined || requested === 0) return undefined;

@@ -34,15 +34,24 @@ export function signingOptions(settings: SignatureSettings): SigningOptions {
   return { hash, prehashed, signatureAlgorithm, marshaling, saltLength, signatureContext: signatureContextOf(signatureContext) };
 }
 
-/** −1 means `hash` and 0 means `auto`. */
 function saltLengthOf(text: string): SigningOptions['saltLength'] {
+  const length = saltLength(text);
+  if (length === undefined) throw refusal(`salt length neither 'auto', 'hash', nor an int: ${printableName(text)}`);
+  if (length !== 'auto' && length !== 'hash' && length < -1) throw refusal(`salt length is invalid: ${length}`);
+  return length;
+}
+
+/** Returns a salt length as the caller means it: −1 is `hash` and 0 is `auto`. Undefined for any other text. */
+function saltLength(text: string): SigningOptions['saltLength'] | undefined {
   const word = text.toLowerCase();
   if (word === 'auto' || word === 'hash') return word;
-  if (!/^[+-]?\d{1,15}$/.test(text)) throw refusal(`salt length neither 'auto', 'hash', nor an int: ${printableName(text)}`);
+  if (!/^[+-]?\d{1,15}$/.test(text)) return undefined;
   const bytes = Number(text);
-  if (bytes < -1) throw refusal(`salt length is invalid: ${bytes}`);
   return bytes === -1 ? 'hash' : bytes === 0 ? 'auto' : bytes;
 }
+
+/** Returns the canonical spelling of a salt length: `auto`, `hash` or a decimal number; undefined for an invalid one. */
+export const saltLengthNamed = (text: string): string | undefined => saltLength(text || 'auto')?.toString();
 
 function signatureContextOf(text: string): Uint8Array {
   try {

@@ -1,0 +1,48 @@
+import { canonicalCidr, canonicalUrl, type Meaning, plainPolicyText } from '@transitd/access';
+import { keyIdDigits, mechanismNamed, saltLengthNamed } from '@transitd/transit-engine';
+
+/** Makes the spellings of a text field from a function that returns the canonical spelling; undefined for an invalid value. */
+const ofText =
+  (canonical: (text: string) => string | undefined): Meaning =>
+  (value) => {
+    const spelled = value === undefined ? undefined : canonical(String(value));
+    return spelled === undefined ? [] : [spelled];
+  };
+
+/** An address block: `10.1.2.3/8` is `10.0.0.0/8`, an address is a block of one. */
+export const cidrSpellings = ofText(canonicalCidr);
+export const urlSpellings = ofText(canonicalUrl);
+/** Policies may be sent in base64. */
+export const policySpellings = ofText(plainPolicyText);
+/** A PKCS#11 mechanism by name or number. */
+export const mechanismSpellings = ofText(mechanismNamed);
+/** The id of a PKCS#11 key in hexadecimal, with or without `0x`. */
+export const keyIdSpellings = ofText(keyIdDigits);
+/** `hash` is −1, `auto` is 0. */
+export const saltLengthSpellings = ofText(saltLengthNamed);
+
+/** The type of the tokens of a login or a token role. The defaults stand for a type too: the one that they issue. */
+export const tokenTypeSpellings: Meaning = (value) =>
+  value === 'default' || value === 'default-service' || value === ''
+    ? ['default-service', 'default', 'service']
+    : value === 'default-batch'
+      ? ['default-batch', 'batch']
+      : [];
+
+const setInType = (type: unknown): string | undefined => /^mldsa-(44|65|87)$/.exec(String(type))?.[1];
+
+/** `mldsa-44` is `ml-dsa` with the parameter set 44. */
+export const keyTypeSpellings: Meaning = (value, { parameter_set: set }) =>
+  typeof value === 'string' && setInType(value) !== undefined
+    ? [value, 'ml-dsa']
+    : value === 'ml-dsa' && isSet(set)
+      ? [value, `mldsa-${set}`]
+      : [];
+
+/** The name of the type may contain the parameter set. */
+export const parameterSetSpellings: Meaning = (value, { type }) => {
+  const set = setInType(type);
+  return (value === undefined || value === '') && set !== undefined ? [set] : [];
+};
+
+const isSet = (set: unknown): set is string | number => typeof set === 'string' || typeof set === 'number';
