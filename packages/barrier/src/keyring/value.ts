@@ -16,7 +16,7 @@ export function encryptValue({ term, key }: TermKey, path: string, plaintext: Ui
   const header = Buffer.alloc(headerBytes);
   header.writeUInt8(format);
   header.writeUInt32BE(term, 1);
-  return Buffer.concat([header, closeBox(key, associatedData(header, path), plaintext)]);
+  return closeBox(key, associatedData(header, path), plaintext, header);
 }
 
 /** Returns the term that a stored value names. The value has not been authenticated yet. @throws BarrierError `barrier_corrupt` */
