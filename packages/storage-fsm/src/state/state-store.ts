@@ -7,6 +7,7 @@ import type { Row } from '../store/range.ts';
 import { isName } from '../store/spaces.ts';
 import type { RangeQuery, StoredRecord } from '../store/store.ts';
 import type { Pending } from './overlay.ts';
+import { RecentReads } from './recent-reads.ts';
 import {
   type Database,
   getExactly,
@@ -40,6 +41,7 @@ export class StateStore {
   readonly #database: StateDatabase;
   readonly #onFailure: (error: Error) => void;
   readonly #scans = new Set<Promise<void>>();
+  readonly #recent = new RecentReads();
   #failure: Error | undefined;
 
   private constructor(database: StateDatabase, metaAtOpen: StateMeta, onFailure: (error: Error) => void) {
@@ -70,12 +72,14 @@ export class StateStore {
     }
   }
 
-  /** @throws the first error of this store; StorageDamaged for a damaged record */
+  /** Returns the record itself, not a copy. @throws the first error of this store; StorageDamaged for a damaged record */
   getSync(path: string): StoredRecord | undefined {
     this.#assertSound();
     try {
-      const bytes = getExactly(this.#level, path);
-      return bytes && this.#decode(path, bytes);
+      return this.#recent.find(path, () => {
+        const bytes = getExactly(this.#level, path);
+        return bytes && this.#decode(path, bytes);
+      });
     } catch (error) {
       throw this.#fail(error);
     }
@@ -127,7 +131,10 @@ export class StateStore {
     }
   }
 
-  /** Writes everything or nothing, synced. The caller makes one call at a time. After an error, every call rejects with the first one. */
+  /**
+   * Writes everything or nothing, synced. The caller makes one call at a time, and does not read the written records before it resolves.
+   * After an error, every call rejects with the first one.
+   */
   async write(records: ReadonlyMap<string, Pending>, meta: StateMeta): Promise<void> {
     this.#assertSound();
     try {
@@ -139,6 +146,7 @@ export class StateStore {
       }
       failpoint('state.before_flush');
       await batch.write({ sync: true });
+      for (const path of records.keys()) this.#recent.forget(path);
       await this.#database.syncNames(); // LevelDB syncs a new write-ahead file but not the directory that names it
       failpoint('state.after_flush');
     } catch (error) {

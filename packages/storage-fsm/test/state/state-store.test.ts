@@ -52,6 +52,20 @@ describe('StateStore', () => {
       for (const name of await readdir(directory)) expect(await modeOf(join(directory, name)), name).to.equal('600');
     }));
 
+  it('returns what was written last, also for records that were read before', () =>
+    inTemporaryDirectory((parent) =>
+      withStore(join(parent, 'state'), async (store) => {
+        expect(store.getSync('a/b')).to.equal(undefined);
+        for (const revision of [3, 4, 5]) {
+          const value = Buffer.from(`value ${revision}`);
+          await store.write(new Map([['a/b', { value, revision }]]), { ...meta, appliedIndex: revision });
+          expect(store.getSync('a/b')).to.deep.equal({ value, revision });
+        }
+        await store.write(new Map([['a/b', { value: null, revision: 6 }]]), { ...meta, appliedIndex: 6 });
+        expect(store.getSync('a/b')).to.equal(undefined);
+      }),
+    ));
+
   it('finds a record by its exact name, of any length and any letters', () =>
     inTemporaryDirectory(async (directory) => {
       // classic-level 3.0.0 copies a string key into a buffer as long as the longest key so far, and truncates a key that does not fit.
