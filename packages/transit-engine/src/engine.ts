@@ -16,7 +16,8 @@ import {
 import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
 import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
 import { KeyNames, type ListRequest } from './keys/key-names.ts';
-import { type KeyView, keyView } from './keys/key-view.ts';
+import type { KeyRecord } from './keys/key-record.ts';
+import { type KeyView, keyView, type VersionView } from './keys/key-view.ts';
 import {
   type CacheConfig,
   type KeysConfig,
@@ -155,9 +156,9 @@ export class TransitEngine {
     return this.#changes.run(name, async () => {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
-      const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), () =>
-        managedMaterial(this.#managedKeys, settings, request),
-      );
+      const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), {
+        given: () => managedMaterial(this.#managedKeys, settings, request),
+      });
       const revision = await commitAndWipe(this.#store, transaction);
       if (revision === undefined) return undefined;
       return { key: keyView({ ...key, revision }, [firstVersion]), warnings: typeWarnings(key.record) };
@@ -256,17 +257,25 @@ export class TransitEngine {
       const key = await this.#keys.key(name);
       if (key === undefined) throw new TransitError('key_not_found', missing);
       const { record, newVersion, transaction, warnings } = await change(key);
+      if (transaction === undefined) return { key: await this.#view(key), warnings };
       try {
         // Nothing is read after the commit, so a committed change is answered even if the node is sealed at that moment.
-        const versions = await visibleVersions(this.#store, this.#paths, record);
-        if (newVersion !== undefined) versions.push(newVersion);
-        const revision = transaction === undefined ? key.revision : await commitAndWipe(this.#store, transaction);
-        if (revision === undefined) return undefined;
-        return { key: keyView({ name, record, revision }, versions), warnings };
+        const kept = await this.#versionsAfter(key, record);
+        const versions = newVersion === undefined ? kept : [...kept, newVersion];
+        const changed = await this.#keys.keepChanged({ name, record }, versions, () => commitAndWipe(this.#store, transaction));
+        return changed && { key: changed, warnings };
       } finally {
-        wipe(transaction?.writes ?? []);
+        wipe(transaction.writes);
       }
     });
+  }
+
+  /** Returns the stored versions that a changed key's view shows; those of the cached view, if it has all of them. */
+  async #versionsAfter({ cachedView, record: before }: LoadedKey, after: KeyRecord): Promise<readonly VersionView[]> {
+    const { minDecryptionVersion: first } = after;
+    if (cachedView === undefined || first < before.minDecryptionVersion) return visibleVersions(this.#store, this.#paths, after);
+    const { versions } = cachedView.view;
+    return first === before.minDecryptionVersion ? versions : versions.filter(({ version }) => version >= first);
   }
 
   async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {

@@ -384,6 +384,72 @@ describe('the cache', () => {
     expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: 10 });
   });
 
+  it('keeps a changed key with its view, so that the next change reads nothing', async () => {
+    const inner = memoryStore();
+    const { engine: other } = newEngine({ store: inner });
+    await other.createKey('k', {});
+    for (let i = 0; i < 3; i++) await other.rotateKey('k');
+    let reads = 0;
+    const get = (path: string) => {
+      reads += 1;
+      return inner.get(path);
+    };
+    const range: Store['range'] = (query) => {
+      reads += 1;
+      return inner.range(query);
+    };
+    const { engine } = newEngine({ store: { ...inner, get, range } });
+    await engine.rotateKey('k');
+    expect(reads).to.be.above(0);
+    reads = 0;
+    const raised = await engine.configureKey('k', { minDecryptionVersion: 3 });
+    const { key } = await engine.rotateKey('k');
+    expect(key.versions.map(({ version }) => version)).to.deep.equal([3, 4, 5, 6]);
+    expect(raised.key.versions.map(({ version }) => version)).to.deep.equal([3, 4, 5]);
+    expect(await engine.readKey('k')).to.equal(key);
+    expect(reads).to.equal(0);
+    const { key: lowered } = await engine.configureKey('k', { minDecryptionVersion: 2 });
+    expect(lowered.versions.map(({ version }) => version)).to.deep.equal([2, 3, 4, 5, 6]);
+    expect(await newEngine({ store: inner }).engine.readKey('k')).to.deep.equal(lowered);
+  });
+
+  it('does not keep a changed key that another node changed again, or that another state replaced, before the answer', async () => {
+    const inner = memoryStore();
+    const { engine: other } = newEngine({ store: inner });
+    const replacing: ((changes: 'everything') => void)[] = [];
+    let afterwards: (() => unknown) | undefined;
+    const store: Store = {
+      ...inner,
+      watch: (prefix, listener) => {
+        replacing.push(listener);
+        return inner.watch(prefix, listener);
+      },
+      commit: async (transaction) => {
+        const result = await inner.commit(transaction);
+        const act = afterwards;
+        afterwards = undefined;
+        await act?.();
+        return result;
+      },
+    };
+    const { engine } = newEngine({ store });
+    await engine.createKey('k', {});
+    afterwards = () => other.rotateKey('k');
+    expect((await engine.rotateKey('k')).key.latestVersion).to.equal(2);
+    expect(engine.cachedRevision('k')).to.equal(undefined);
+    expect((await engine.readKey('k')).latestVersion).to.equal(3);
+    afterwards = () => {
+      for (const listener of replacing) listener('everything');
+    };
+    expect((await engine.rotateKey('k')).key.latestVersion).to.equal(4);
+    expect(engine.cachedRevision('k')).to.equal(undefined);
+    await engine.rotateKey('k');
+    expect(engine.cachedRevision('k')).to.equal((await inner.get(paths.key('k')))?.revision);
+    afterwards = () => engine.close();
+    expect((await engine.rotateKey('k')).key.latestVersion).to.equal(6);
+    expect(engine.cachedRevision('k')).to.equal(undefined);
+  });
+
   it('is emptied when the engine is closed', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', {});

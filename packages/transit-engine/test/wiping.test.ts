@@ -124,7 +124,7 @@ describe('a version record read from the store', () => {
     await engine.createKey('k', {});
     await engine.rotateKey('k');
     read.length = 0;
-    expect((await engine.readKey('k')).versions).to.have.lengthOf(2);
+    expect((await newEngine({ store }).engine.readKey('k')).versions).to.have.lengthOf(2);
     expectWiped(read, 2);
   });
 

@@ -11,7 +11,7 @@ import { wipe } from '../values/secrets.ts';
 import type { StoredKey } from './key.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsVersion, type KeyType, keyType } from './key-type.ts';
-import type { KeyView } from './key-view.ts';
+import { type KeyView, keyView, type VersionView } from './key-view.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type VersionRecord } from './version-record.ts';
 
@@ -73,6 +73,8 @@ export class KeyCache {
    * new callers.
    */
   readonly #loads = new Map<string, Promise<LoadedKey | undefined>>();
+  /** Keys whose change is being committed, and the revisions of the changes that were applied to them meanwhile. */
+  readonly #committing = new Map<string, number[]>();
   readonly #unwatch: () => void;
   /** Makes the error for callers after {@link close}. */
   #refusal: (() => Error) | undefined;
@@ -119,6 +121,34 @@ export class KeyCache {
     this.#updateSize(key);
   }
 
+  /**
+   * Runs the commit of a change, and caches the changed key unless it was changed again meanwhile, here or by another node. Changes of one
+   * key are committed one after the other.
+   * @param commit - returns the revision, or undefined on a conflict
+   * @param versions - those that the changed key's view shows
+   * @returns the view of the changed key, or undefined on a conflict
+   */
+  async keepChanged(
+    { name, record }: Pick<StoredKey, 'name' | 'record'>,
+    versions: readonly VersionView[],
+    commit: () => Promise<number | undefined>,
+  ): Promise<KeyView | undefined> {
+    const applied: number[] = [];
+    this.#committing.set(name, applied);
+    try {
+      const revision = await commit();
+      if (revision === undefined) return undefined;
+      const key = loadedKey(name, record, revision);
+      const view = keyView(key, versions);
+      key.cachedView = { view, bytes: viewBytes(view) };
+      const isNewest = this.#committing.get(name) === applied && applied.length === 1 && applied[0] === revision;
+      if (isNewest) this.#set(key);
+      return view;
+    } finally {
+      if (this.#committing.get(name) === applied) this.#committing.delete(name);
+    }
+  }
+
   /** Changes the size of the cache and empties it. */
   resize(limits: CacheLimits): void {
     this.#entries = entriesWithin(limits);
@@ -134,6 +164,7 @@ export class KeyCache {
     this.#refusal = refusal;
     this.#unwatch();
     this.#loads.clear();
+    this.#committing.clear();
     this.#entries.clear();
   }
 
@@ -163,12 +194,14 @@ export class KeyCache {
     if (changes === 'everything') {
       this.#entries.clear();
       this.#loads.clear();
+      this.#committing.clear();
       return;
     }
-    for (const { path } of changes) {
+    for (const { path, revision } of changes) {
       const name = path.slice(this.#paths.keys.length);
       this.#entries.delete(name);
       this.#loads.delete(name);
+      this.#committing.get(name)?.push(revision);
     }
   }
 
@@ -176,6 +209,12 @@ export class KeyCache {
   #updateSize(key: LoadedKey): void {
     if (this.#entries.peek(key.name) !== key) return;
     this.#entries.delete(key.name);
+    this.#set(key);
+  }
+
+  /** Caches the key; without its view, if both do not fit. */
+  #set(key: LoadedKey): void {
+    if (sizeOf(key) > this.#entries.maxSize) delete key.cachedView;
     this.#entries.set(key.name, key);
   }
 }

@@ -36,7 +36,7 @@ export interface VersionSource {
  */
 export async function withFreshVersion<T>({ record, nowMs, given }: VersionSource, use: (fresh: FreshVersion) => T): Promise<T> {
   const drawn = given ?? (await newMaterial(record));
-  const hmacSecret = randomBytes(keyType(record.type).materialIsHmacSecret ? 0 : hmacSecretBytes);
+  const hmacSecret = keyType(record.type).materialIsHmacSecret ? Buffer.alloc(0) : randomBytes(hmacSecretBytes);
   try {
     return use({ ...drawn, hmacSecret, createdMs: nowMs });
   } finally {
@@ -67,16 +67,22 @@ export async function managedMaterial(
   return { material: uuidBytes(id), ...(publicKey && { publicKey }) };
 }
 
-/** A key that is not stored yet, ready for use. `transaction` stores it; the caller commits and wipes it. */
+/** A key that is not stored yet. `transaction` stores it; the caller commits and wipes it. */
 export interface NewKey {
   readonly key: LoadedKey;
   readonly firstVersion: VersionView;
   readonly transaction: Transaction;
 }
 
+export interface NewKeyOptions {
+  /** Returns the material of the first version, or undefined for new material. */
+  readonly given?: () => Promise<VersionMaterial | undefined>;
+  /** Whether operations will use the key before it is stored, so that its first version has to be loaded. */
+  readonly forUse?: boolean;
+}
+
 /**
  * Makes a key with its first version.
- * @param given - returns the material of the first version, or undefined for new material
  * @throws TransitError `invalid_request` for an invalid key name, and for a type that does not support the requested derivation
  */
 export async function newKey(
@@ -84,14 +90,14 @@ export async function newKey(
   name: string,
   settings: Omit<KeyRecord, 'id'>,
   nowMs: number,
-  given?: () => Promise<VersionMaterial | undefined>,
+  { given, forUse = false }: NewKeyOptions,
 ): Promise<NewKey> {
   if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
   checkDerivation(settings);
   const key = loadedKey(name, { ...settings, id: newKeyId(), latestCreatedMs: nowMs }, 0);
   return withFreshVersion({ record: key.record, nowMs, given: await given?.() }, (fresh) => {
     const version = key.record.latestVersion;
-    key.versions.set(version, loadedVersion(key, fresh));
+    if (forUse) key.versions.set(version, loadedVersion(key, fresh));
     const firstVersion = versionView(key.record, { ...fresh, version });
     return { key, firstVersion, transaction: createKey(paths, name, key.record, fresh) };
   });

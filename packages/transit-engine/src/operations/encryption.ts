@@ -76,7 +76,9 @@ export class Encryption {
     const { store, paths, keys, changes, tools, now } = this.#parts;
     return changes.run(name, async () => {
       if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request, work);
-      const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request, work)), now());
+      const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request, work)), now(), {
+        forUse: true,
+      });
       try {
         const reply = await runUnder(encryption, tools, key, work);
         keys.assertOpen();
