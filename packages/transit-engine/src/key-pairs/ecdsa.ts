@@ -122,9 +122,9 @@ function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiByt
 }
 
 async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
-  if (isSlow(curve)) await nextTurn();
   const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
-  if (!options.prehashed) return signNatively(hash, input, { key, dsaEncoding });
+  if (!options.prehashed) return signNatively(key, input, { hash, dsaEncoding, isSlow: isSlow(curve) });
+  if (isSlow(curve)) await nextTurn();
   const der = key.export({ type: 'sec1', format: 'der' });
   const number = parseEcPrivateKey(der, curve)?.number;
   der.fill(0);
@@ -145,8 +145,8 @@ async function verify(
 ): Promise<boolean> {
   const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (format === 'der') checkForm(signature);
+  if (!options.prehashed) return verifyNatively(key, input, signature, { hash, dsaEncoding, isSlow: isSlow(curve) });
   if (isSlow(curve)) await nextTurn();
-  if (!options.prehashed) return verifyNatively(hash, input, { key, dsaEncoding }, signature);
   try {
     return curve.forDigests.verify(signature, input, point, { prehash: false, lowS: false, format });
   } catch {
@@ -154,7 +154,7 @@ async function verify(
   }
 }
 
-/** Signatures on the larger curves take a millisecond each, so they yield to the event loop. */
+/** Signatures on the larger curves take a millisecond each. They run on the thread pool or, if the input is a digest, in an event-loop turn of their own. */
 const isSlow = ({ coordinateBytes }: Curve): boolean => coordinateBytes > 32;
 
 /**

@@ -15,7 +15,7 @@ import {
   publicDerOf,
 } from './key-formats.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
-import { signNatively, verifyNatively } from './native-signature.ts';
+import { type NativeOptions, signNatively, verifyNatively } from './native-signature.ts';
 
 const halfBytes = 32;
 const digestBytes = 64;
@@ -90,13 +90,13 @@ function load({ material, publicKey: raw }: KeyPairBytes): KeyPair {
       const context = options.signatureContext;
       return variantOf(input, options) === 'ph'
         ? ed25519ph.verify(signature, input, raw, { context, zip215: false })
-        : verifyNatively(null, input, { key: publicKey, ...contextOf(options) }, signature);
+        : verifyNatively(publicKey, input, signature, nativeOptions(options));
     },
   };
 }
 
 async function sign(privateKey: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
-  if (variantOf(input, options) !== 'ph') return signNatively(null, input, { key: privateKey, ...contextOf(options) });
+  if (variantOf(input, options) !== 'ph') return signNatively(privateKey, input, nativeOptions(options));
   const der = privateKey.export({ type: 'pkcs8', format: 'der' });
   try {
     return Buffer.from(ed25519ph.sign(input, der.subarray(-halfBytes), { context: options.signatureContext }));
@@ -120,7 +120,8 @@ function variantOf(input: Uint8Array, { hash, prehashed, signatureContext }: Sig
 }
 
 /** A context selects Ed25519ctx. node:crypto treats an empty context as absent. */
-const contextOf = ({ signatureContext }: SigningOptions) => (signatureContext.length > 0 ? { context: signatureContext } : {});
+const nativeOptions = ({ signatureContext: context }: SigningOptions): NativeOptions =>
+  context.length > 0 ? { hash: null, context } : { hash: null };
 
 function privateHandle(seed: Uint8Array): KeyObject {
   const der = pkcs8Of(seed);

@@ -1,8 +1,8 @@
-import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
-import { promisify } from 'node:util';
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
 import { TransitError } from '../values/errors.ts';
 import { notImported, notPublicKey } from './key-formats.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
+import { signNatively, verifyNatively } from './native-signature.ts';
 
 /** A parameter set of FIPS 204 tables 1 and 2; sizes in bytes. */
 export interface MlDsa {
@@ -87,16 +87,13 @@ export const mlDsaPublicKey = ({ name }: MlDsa, raw: Uint8Array): KeyObject =>
 export const rawPublicKey = (key: KeyObject): Buffer =>
   (key.type === 'private' ? createPublicKey(key) : key).export({ format: 'raw-public' });
 
-const signOnPool = promisify(sign);
-const verifyOnPool = promisify(verify);
-
 /**
  * Signs with pure, randomized ML-DSA (FIPS 204 algorithm 2) on the thread pool.
  * @param context - at most 255 bytes
  */
 export const signMlDsa = (key: KeyObject, message: Uint8Array, context = noContext): Promise<Buffer> =>
-  signOnPool(null, message, { key, context });
+  signNatively(key, message, { hash: null, context, isSlow: true });
 
 /** Verifies a signature (FIPS 204 algorithm 3) on the thread pool; false for a malformed one. @param context - at most 255 bytes */
 export const verifyMlDsa = (key: KeyObject, message: Uint8Array, signature: Uint8Array, context = noContext): Promise<boolean> =>
-  verifyOnPool(null, message, { key, context }, signature);
+  verifyNatively(key, message, signature, { hash: null, context, isSlow: true });

@@ -1,46 +1,70 @@
-import { type SignKeyObjectInput, sign, type VerifyKeyObjectInput, verify } from 'node:crypto';
+import { type KeyObject, sign, verify } from 'node:crypto';
 import { promisify } from 'node:util';
+import { TaskLimit } from '@transitd/event-loop';
 
 /** Longest input to sign or verify on this thread. Hashing a longer one would block the event loop. */
 const onThreadBytesMax = 1024 * 1024;
 
-const signOnPool = promisify(sign) as unknown as (
-  hash: string | null,
-  input: Uint8Array,
-  key: SignKeyObjectInput,
-) => Promise<Buffer>;
-const verifyOnPool = promisify(verify) as unknown as (
-  hash: string | null,
-  input: Uint8Array,
-  key: VerifyKeyObjectInput,
-  signature: Uint8Array,
-) => Promise<boolean>;
+/** How to sign or verify: options of node:crypto. A missing one has node:crypto's default. */
+export interface NativeOptions {
+  /** OpenSSL's name of the hash; null if the key determines it. */
+  readonly hash: string | null;
+  /** RSA. */
+  readonly padding?: number;
+  /** RSA-PSS, in bytes or as a constant of node:crypto. */
+  readonly saltLength?: number;
+  /** ECDSA. */
+  readonly dsaEncoding?: 'der' | 'ieee-p1363';
+  /** Ed25519ctx and ML-DSA. */
+  readonly context?: Uint8Array;
+  /** Takes a large part of a millisecond or more, so it runs on the thread pool. */
+  readonly isSlow?: boolean;
+}
 
 /**
- * Signs long inputs on the thread pool, and short ones on this thread, which is faster.
- * @param hash - OpenSSL's name; null if the key determines it
+ * Limits signatures on the thread pool. The pool has 8 threads (`UV_THREADPOOL_SIZE` in `transitd.mjs`); together with two password hashes
+ * they use at most half of them, so that a write to the log never waits for them.
  */
-export const signNatively = async (hash: string | null, input: Uint8Array, key: SignKeyObjectInput): Promise<Buffer> =>
-  input.length > onThreadBytesMax ? signOnPool(hash, input, key) : sign(hash, input, key);
+const onPool = new TaskLimit(2);
+const signOnPool = promisify(sign);
+const verifyOnPool = promisify(verify);
 
-export const verifyNatively = async (
-  hash: string | null,
+/** Signs slow keys and long inputs on the thread pool, and everything else on this thread, which is faster. */
+export async function signNatively(key: KeyObject, input: Uint8Array, options: NativeOptions): Promise<Buffer> {
+  const { hash, isSlow } = options;
+  if (isSlow === true || input.length > onThreadBytesMax)
+    return onPool.run(() => signOnPool(hash, input, withOptions(key, options)));
+  return sign(hash, input, withOptions(key, options));
+}
+
+/** Verifies slow keys and long inputs on the thread pool. */
+export async function verifyNatively(
+  key: KeyObject,
   input: Uint8Array,
-  key: VerifyKeyObjectInput,
   signature: Uint8Array,
-): Promise<boolean> =>
-  input.length > onThreadBytesMax ? verifyOnPool(hash, input, key, signature) : verify(hash, input, key, signature);
+  options: NativeOptions,
+): Promise<boolean> {
+  const { hash, isSlow } = options;
+  if (isSlow === true || input.length > onThreadBytesMax)
+    return onPool.run(() => verifyOnPool(hash, input, withOptions(key, options), signature));
+  return verify(hash, input, withOptions(key, options), signature);
+}
+
+/**
+ * Returns the key with the options of the next call as its properties. node:crypto reads the options of a signature from the object that
+ * holds the key, before the call returns. If that object is not a KeyObject, it throws and catches two exceptions to find out, which takes
+ * about 20 µs (decision 113).
+ */
+const withOptions = (key: KeyObject, { padding, saltLength, dsaEncoding, context }: NativeOptions): KeyObject =>
+  Object.assign(key, { padding, saltLength, dsaEncoding, context });
 
 /**
  * Checks with one signature that two halves belong together. The signature is made on the thread pool, because an unchecked key may be very
  * slow.
  */
-export async function isPair(
-  hash: string | null,
-  privateKey: SignKeyObjectInput,
-  publicKey: VerifyKeyObjectInput,
-): Promise<boolean> {
-  return verifyOnPool(hash, probe, publicKey, await signOnPool(hash, probe, privateKey));
+export async function isPair(hash: string | null, privateKey: KeyObject, publicKey: KeyObject): Promise<boolean> {
+  const options = { hash, isSlow: true };
+  return verifyNatively(publicKey, probe, await signNatively(privateKey, probe, options), options);
 }
 
 const probe = Buffer.from('the halves of one key');

@@ -6,7 +6,7 @@ import { printableName } from '../formats/printable-name.ts';
 import { TransitError } from '../values/errors.ts';
 import { digestInfoOids } from './digest-info.ts';
 import type { SigningOptions } from './key-pair.ts';
-import { signNatively, verifyNatively } from './native-signature.ts';
+import { type NativeOptions, signNatively, verifyNatively } from './native-signature.ts';
 import { encodePss, verifyPss } from './pss.ts';
 
 const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_NO_PADDING, RSA_PSS_SALTLEN_AUTO } = constants;
@@ -14,15 +14,15 @@ const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_NO_PADDING, RSA_PSS_SALTLE
 /** Signs with RSASSA-PSS or RSASSA-PKCS1-v1_5 (RFC 8017 §8). @param bits - of the key @throws TransitError `invalid_request` */
 export async function signRsa(key: KeyObject, bits: number, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
   const scheme = rsaOptions(bits, input, options);
-  await nextTurn(); // a signature takes a millisecond or more
   if (scheme.padding === 'pkcs1v15') {
-    return options.prehashed
-      ? privateEncrypt({ key, padding: RSA_PKCS1_PADDING }, scheme.digestInfo)
-      : signNatively(scheme.hash.openssl, input, { key, padding: RSA_PKCS1_PADDING });
+    if (!options.prehashed)
+      return signNatively(key, input, { hash: scheme.hash.openssl, padding: RSA_PKCS1_PADDING, isSlow: true });
+    await nextTurn(); // takes a millisecond or more, and node:crypto has no asynchronous form of it
+    return privateEncrypt({ key, padding: RSA_PKCS1_PADDING }, scheme.digestInfo);
   }
   const { hash, saltLength } = scheme;
-  if (!options.prehashed)
-    return signNatively(hash.openssl, input, { key, padding: RSA_PKCS1_PSS_PADDING, saltLength: native(saltLength) });
+  if (!options.prehashed) return signNatively(key, input, { ...nativePss(hash, saltLength), isSlow: true });
+  await nextTurn();
   const encoded = encodePss(input, bits - 1, hash, saltLength === 'auto' ? saltBytesMax(bits, hash) : saltLength);
   if (encoded === undefined) throw invalidSalt(options.saltLength);
   return privateEncrypt({ key, padding: RSA_NO_PADDING }, encoded);
@@ -39,19 +39,13 @@ export async function verifyRsa(
   const scheme = rsaOptions(bits, input, options);
   if (signature.length !== bits / 8) return false;
   if (scheme.padding === 'pkcs1v15') {
-    if (!options.prehashed) return verifyNatively(scheme.hash.openssl, input, { key, padding: RSA_PKCS1_PADDING }, signature);
+    if (!options.prehashed)
+      return verifyNatively(key, input, signature, { hash: scheme.hash.openssl, padding: RSA_PKCS1_PADDING });
     const signed = recover(key, RSA_PKCS1_PADDING, signature);
     return signed?.length === scheme.digestInfo.length && timingSafeEqual(signed, scheme.digestInfo);
   }
   const { hash, saltLength } = scheme;
-  if (!options.prehashed) {
-    return verifyNatively(
-      hash.openssl,
-      input,
-      { key, padding: RSA_PKCS1_PSS_PADDING, saltLength: native(saltLength) },
-      signature,
-    );
-  }
+  if (!options.prehashed) return verifyNatively(key, input, signature, nativePss(hash, saltLength));
   const encoded = recover(key, RSA_NO_PADDING, signature);
   return encoded !== undefined && verifyPss(input, encoded, bits - 1, hash, saltLength === 'auto' ? undefined : saltLength);
 }
@@ -92,7 +86,11 @@ const noHashFor = ({ length }: Uint8Array): Hash => ({ openssl: noHash, digestBy
 const saltBytesMax = (bits: number, { digestBytes }: Hash): number => Math.ceil((bits - 1) / 8) - digestBytes - 2;
 
 /** `auto` selects the longest salt for signing, and accepts any for verifying. */
-const native = (saltLength: number | 'auto'): number => (saltLength === 'auto' ? RSA_PSS_SALTLEN_AUTO : saltLength);
+const nativePss = ({ openssl: hash }: Hash, saltLength: number | 'auto'): NativeOptions => ({
+  hash,
+  padding: RSA_PKCS1_PSS_PADDING,
+  saltLength: saltLength === 'auto' ? RSA_PSS_SALTLEN_AUTO : saltLength,
+});
 
 /** Recovers the padded content of a signature; undefined for wrong padding. */
 function recover(key: KeyObject, padding: number, signature: Uint8Array): Buffer | undefined {

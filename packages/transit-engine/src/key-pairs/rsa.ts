@@ -204,7 +204,7 @@ function checkPublicParts(modulus: Uint8Array, exponent: Uint8Array, bits: numbe
 /** Checks with one signature, on the thread pool, that the halves belong together. */
 async function belongTogether(material: Uint8Array, publicKey: Uint8Array): Promise<boolean> {
   try {
-    return await isPair('sha256', { key: privateHandle(material) }, { key: publicHandle(publicKey) });
+    return await isPair('sha256', privateHandle(material), publicHandle(publicKey));
   } catch {
     return false;
   }
