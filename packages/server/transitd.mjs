@@ -11,7 +11,7 @@ process.on('SIGUSR1', () => {});
 const [major] = process.versions.node.split('.').map(Number);
 if (major < 24) {
   console.error(
-    `transitd needs Node.js 24, this is ${process.versions.node}; start it by "npm start" or with node_modules/.bin/node`,
+    `transitd needs Node.js 24, this is ${process.versions.node}; "npm start" in a checkout uses it, and the release archives include it`,
   );
   process.exit(1);
 }

@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { CallMessage, ResultMessage, TokenCall, TokenResult } from './call.ts';
 import { Pkcs11Failure } from './failure.ts';
@@ -27,6 +28,9 @@ interface Thread {
   busyWith: number | undefined;
 }
 
+// The thread's module has this module's extension: .ts in a checkout, .js in a release.
+const threadScript = new URL(`./library-thread${extname(import.meta.url)}`, import.meta.url);
+
 const [waitingMaxDefault, deadlineMsDefault, reinitializeEveryMsDefault] = [256, 10_000, 10_000];
 
 /**
@@ -50,7 +54,7 @@ export class Library {
       waitingMax,
       deadlineMs,
       reinitializeEveryMs,
-      thread: options.thread ?? new URL('./library-thread.ts', import.meta.url),
+      thread: options.thread ?? threadScript,
     };
   }
 
