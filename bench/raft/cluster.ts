@@ -56,7 +56,7 @@ export class Member {
     this.#asked.set(number, waiting);
     this.#process.send({ kind, number, ask });
     const answer = await waiting.promise.finally(() => this.#asked.delete(number));
-    return answer as Orders[K]['answer']; // the member's table of orders has the same types
+    return answer as Orders[K]['answer']; // the member answers each kind of order with the type that `Orders` names
   }
 
   /** kill -9. */

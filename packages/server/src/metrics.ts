@@ -90,7 +90,7 @@ export class Metrics {
     );
     gauge(
       'disk_stalled_seconds',
-      'Seconds for which a write to the log or a flush that writes wait for has been in progress, otherwise 0',
+      'Seconds for which the present write to the log, or a flush that blocks writes, has been in progress; 0 if there is none',
       () => (sources.diskStalledMs?.() ?? 0) / 1000,
     );
     gauge('raft_storage_stats_fsm_pending', 'Number of committed log entries that are not yet applied', () => {

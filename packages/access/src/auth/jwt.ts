@@ -128,7 +128,7 @@ export class JwtLogins {
     const name = loginName(roleName === '' ? config.value.defaultRole : roleName);
     const role = await this.roles.find(mount.id, name);
     await equalizeReads(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
-    // Reveal that the role does not exist only to callers with a valid token.
+    // Only callers with a valid token may learn that the role does not exist.
     const claims = await this.#verified(config.value, role?.value, jwt);
     if (role === undefined) throw invalidRequest('unknown role');
     checkClaims(role.value, claims);

@@ -33,7 +33,7 @@ describe('Policies', () => {
 
   for (const [text, warning] of [
     ['path "a" { capabilities = ["read", "scan"] }', /^the capability scan grants nothing/],
-    ['path "a" { capabilities = ["list"] pagination_limit = 5 }', /^pagination_limit bounds lists/],
+    ['path "a" { capabilities = ["list"] pagination_limit = 5 }', /^pagination_limit limits lists/],
     ['path "a" { capabilities = ["read"] expiration = "2030-01-31T12:00:00Z" }', /^1 of its rules have an expiration/],
     ['path "a/{{identity.entity.id}}/*" { capabilities = ["read"] }', /^1 of its paths have a template/],
   ] as const)

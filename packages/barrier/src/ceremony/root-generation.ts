@@ -16,7 +16,7 @@ export type RootGenerationStep =
   | { readonly complete: true; readonly status: RootGenerationStatus; readonly masked: Buffer };
 
 interface RootGenerationPurpose {
-  /** As long as the token. */
+  /** The pad that masks the token; as long as the token. */
   readonly pad: Buffer;
   /** The caller that began the attempt. */
   readonly from: string;

@@ -60,7 +60,7 @@ export class ConfHistory {
     return [...ids].sort((a, b) => a - b);
   }
 
-  /** Returns how many configurations came with entries above `index` and at or above `from`. */
+  /** Returns how many configurations belong to entries above `index` that are not below `from`. */
   countAbove(index: LogIndex, from: LogIndex): number {
     return this.#confs.filter((conf) => conf.index > index && conf.index >= from).length;
   }

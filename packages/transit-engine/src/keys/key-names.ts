@@ -62,7 +62,8 @@ export class KeyNames {
   #read(): Promise<readonly string[]> {
     const reading: Promise<readonly string[]> = readNames(this.#store, this.#prefix).then(
       (read) => {
-        // A caller that joined this read after it began may already have seen a change that was dropped together with the list.
+        // The list was dropped during this read, with the changes noted for it. A caller that joined the read may know one of them: read
+        // again.
         if (this.#reading !== reading) return this.#closed ? read : this.list();
         this.#reading = undefined;
         return this.#keep(changed(read, this.#changed));

@@ -39,7 +39,7 @@ export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | '
   readonly convergentEncryption?: boolean;
   /** Present on convergent keys only. -1 means that each version has its own convergent version, which is 3 on keys created here. */
   readonly convergentEncryptionVersion?: -1 | 1 | 2;
-  /** From `minDecryptionVersion` to the latest, ascending. */
+  /** The versions from `minDecryptionVersion` to the latest, ascending. */
   readonly versions: readonly VersionView[];
 }
 

@@ -28,9 +28,9 @@ export interface ManagedKeyRecord {
   /** CKA_ID in hexadecimal. */
   readonly keyId?: string;
   readonly mechanism: Pkcs11Mechanism;
-  /** For generated RSA and AES keys. */
+  /** Length in bits of a key to generate, for RSA and AES. */
   readonly keyBits?: number;
-  /** For generated ECDSA keys. */
+  /** Curve of a key to generate, for ECDSA. */
   readonly curve?: Pkcs11Curve;
   /** A missing key is generated in the token. */
   readonly allowGenerateKey: boolean;

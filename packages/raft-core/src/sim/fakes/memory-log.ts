@@ -10,7 +10,7 @@ export interface MemoryLogOptions {
   onWrite?(write: LogWrite): void;
 }
 
-/** How often the high-water mark follows the log. */
+/** Interval at which the high-water mark is raised to the end of the log. */
 const MARK_EVERY_MS = 200;
 
 export type LogOperation = 'write' | 'read' | 'compact' | 'close';
