@@ -6,7 +6,7 @@ import { allRoutes } from '../src/routes.ts';
 import { type RealNode, realNode } from './real-node.ts';
 import { TestMetrics } from './test-metrics.ts';
 
-/** Longer than any response may take here, so that the test fails with the text of a request that hangs. */
+/** A time limit longer than any response may take here, so that the test fails with the text of a request that hangs. */
 const answerMs = 20_000;
 /** Left out: each of these operations ends the node or the token that all others need. */
 const ending = ['sys/seal', 'sys/step-down', 'auth/token/revoke-self'];

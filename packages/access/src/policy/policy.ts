@@ -73,7 +73,8 @@ function noticesOf({ templates, scans, pages, temporary }: NoticeCounts): string
     templates > 0 &&
       `${templates} of its paths have a template such as {{identity.entity.id}}: tokens have no identity here, so they match no request`,
     scans > 0 && 'the capability scan grants nothing: recursive lists are not supported',
-    pages > 0 && 'pagination_limit limits lists that have the parameter limit, such as that of keys; other lists on its path are refused',
+    pages > 0 &&
+      'pagination_limit limits lists that have the parameter limit, such as that of keys; other lists on its path are refused',
     temporary > 0 && `${temporary} of its rules have an expiration: after it, the rule is ignored, even if it is a denial`,
   ].filter((notice) => notice !== false);
 }

@@ -10,7 +10,9 @@ export const removalFile = 'removed';
  */
 export const overtakenFile = 'overtaken';
 
-/** Records in the data directory why this node may not take part, for all later starts. @throws errors of the file system */
+/**
+ * Records in the data directory why this node must not take part in the cluster, for all later starts. @throws errors of the file system
+ */
 export async function recordExclusion(directory: string, name: string, facts: object): Promise<void> {
   const file = await open(join(directory, name), 'w', 0o600);
   try {

@@ -135,7 +135,7 @@ describe('NodeClock', () => {
   for (const jumpMs of [day, -day])
     it(`returns the later time as now and the earlier as due after a jump of ${jumpMs / 1000} s`, () => {
       const { clocks, clock } = node();
-      clocks.wallMs += jumpMs; // before the first look
+      clocks.wallMs += jumpMs; // before the first reading
       expect(clock.now()).to.equal(beginMs + Math.max(0, jumpMs));
       expect(clock.dueNow()).to.equal(beginMs + Math.min(0, jumpMs));
       clock.look();

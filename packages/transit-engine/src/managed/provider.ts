@@ -58,5 +58,5 @@ export interface ManagedKeys {
 const unavailable = (): Promise<never> =>
   Promise.reject(new TransitError('invalid_request', 'there are no managed keys on this node'));
 
-/** For a mount without managed keys. */
+/** The managed keys of a mount that has none. */
 export const noManagedKeys: ManagedKeys = { bind: unavailable, find: unavailable };

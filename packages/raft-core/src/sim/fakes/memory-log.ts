@@ -82,7 +82,7 @@ export class MemoryLog implements LogStore {
   }
 
   write(write: LogWrite, done: Done): void {
-    // Called even if the log has already failed: the node may not know that yet, and has taken the entries in.
+    // Called even if the log has already failed: the node may not know that yet, and has accepted the entries.
     this.#onWrite?.(write);
     if (this.#refuses(done)) return;
     const { hardState, entries } = write;
