@@ -5,6 +5,7 @@ export { bodyStream } from './body/body-stream.ts';
 export { attachFront } from './connection/attach.ts';
 export { Connections, endpointOf } from './connection/connections.ts';
 export { OpenResponses } from './connection/open-responses.ts';
+export { reading } from './connection/reading.ts';
 export {
   any,
   base64,

@@ -14,6 +14,8 @@ export interface ClusterFigures {
       readonly appliedIndexDelta: number;
       readonly lastHeartbeatMs: number;
     }[];
+    /** Rotation of the cluster's authority. @property waitsFor - names of members */
+    readonly rotation: { readonly isInProgress: boolean; readonly waitsFor: readonly string[] };
   };
 }
 
@@ -84,5 +86,17 @@ export function registerClusterMetrics({
     'Time since the newest echo of the follower, in milliseconds',
     'peer_id',
     onLeader(({ followers }) => followers.map(({ name, lastHeartbeatMs }): Row => [name, lastHeartbeatMs])),
+  );
+  gauge(
+    'raft_authority_rotation_in_progress',
+    "1 while a rotation of the cluster's authority is in progress, otherwise 0",
+    undefined,
+    onLeader(({ rotation }) => [[undefined, flag(rotation.isInProgress)]]),
+  );
+  gauge(
+    'raft_authority_rotation_waits_for',
+    "1 for each member that holds up the rotation of the cluster's authority",
+    'peer_id',
+    onLeader(({ rotation }) => rotation.waitsFor.map((name): Row => [name, 1])),
   );
 }

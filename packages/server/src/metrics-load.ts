@@ -16,13 +16,14 @@ export interface LoadFigures {
     readonly bodies: { readonly held: number; readonly waiting: number; readonly refused: number };
   };
   readonly connections: { readonly open: number; readonly cut: number };
+  readonly pipelining: { readonly waiting: number; readonly closed: number };
 }
 
 /** Registers the metrics of the in-flight limits and of client connections. */
 export function registerLoadMetrics({
   prefix,
   registers,
-  load: { limits, connections },
+  load: { limits, connections, pipelining },
 }: {
   readonly prefix: string;
   readonly registers: Registry[];
@@ -68,4 +69,13 @@ export function registerLoadMetrics({
   metric(Counter, 'core_connections_evicted', 'Client connections closed to make room for others', () => [
     [undefined, connections.cut],
   ]);
+  metric(Gauge, 'core_requests_pipelined', 'Requests waiting for an earlier request of their connection', () => [
+    [undefined, pipelining.waiting],
+  ]);
+  metric(
+    Counter,
+    'core_connections_closed_pipelining',
+    'Client connections closed because too many pipelined requests waited',
+    () => [[undefined, pipelining.closed]],
+  );
 }

@@ -19,6 +19,7 @@ function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
   const members = cluster.membershipList.members.length;
   const state = node.active ? cluster.autopilot?.latestState : undefined;
   if (state === undefined) return { members };
+  const { phase = 'none', waitsFor = [] } = cluster.rotation?.status ?? {};
   const others = state.servers.filter(({ role }) => role !== 'leader');
   return {
     members,
@@ -31,6 +32,7 @@ function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
         const delta = raft.appliedIndex - (report?.appliedIndex ?? 0);
         return report === undefined ? [] : [{ name, appliedIndexDelta: Math.max(0, delta), lastHeartbeatMs: report.agoMs }];
       }),
+      rotation: { isInProgress: phase !== 'none', waitsFor },
     },
   };
 }

@@ -4,7 +4,7 @@ import { allRoutes, createRouter, Limits, PathForms } from '@transitd/api';
 import { AuditDevices } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
 import { type Config, isLoopback, type ListenerConfig, tlsContext } from '@transitd/configuration';
-import { Connections } from '@transitd/http';
+import { Connections, reading } from '@transitd/http';
 import { Node } from '@transitd/node';
 import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
 import { InvariantViolation, LogDamage } from '@transitd/raft-core';
@@ -56,7 +56,10 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   arm(process.env['TRANSITD_FAILPOINTS']);
   const limits = new Limits(config.limits);
   const connections = new Connections(connectionsMax(config, log));
-  const metrics = new Metrics(config.telemetry.prefix, { ...metricSourcesOf(() => running.node), load: { limits, connections } });
+  const metrics = new Metrics(config.telemetry.prefix, {
+    ...metricSourcesOf(() => running.node),
+    load: { limits, connections, pipelining: reading },
+  });
   const audit = await AuditDevices.open({ devices: config.audit, log, observer: metrics.audit });
   running.audit = audit;
   const routes = allRoutes(metrics, audit);

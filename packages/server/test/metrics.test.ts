@@ -20,10 +20,11 @@ describe('cluster metrics', () => {
         { name: 'n2', healthy: false },
       ],
       followers: [{ name: 'n2', appliedIndexDelta: 7, lastHeartbeatMs: 900 }],
+      rotation: { isInProgress: true, waitsFor: ['n2'] },
     };
     let figures: ClusterFigures | undefined = { members: 2, leader };
     const metrics = new Metrics('t', { ...sources, cluster: () => figures });
-    const pattern = /autopilot|follower_|raft_peers/;
+    const pattern = /autopilot|follower_|raft_peers|authority/;
     expect(await lines(metrics, pattern)).to.have.members([
       't_raft_peers 2',
       't_autopilot_healthy 0',
@@ -32,7 +33,11 @@ describe('cluster metrics', () => {
       't_autopilot_node_healthy{node_id="n2"} 0',
       't_raft_storage_follower_applied_index_delta{peer_id="n2"} 7',
       't_raft_storage_follower_last_heartbeat_ms{peer_id="n2"} 900',
+      't_raft_authority_rotation_in_progress 1',
+      't_raft_authority_rotation_waits_for{peer_id="n2"} 1',
     ]);
+    figures = { members: 2, leader: { ...leader, rotation: { isInProgress: false, waitsFor: [] } } };
+    expect(await lines(metrics, /authority/)).to.deep.equal(['t_raft_authority_rotation_in_progress 0']);
     figures = { members: 2 };
     expect(await lines(metrics, pattern)).to.deep.equal(['t_raft_peers 2']);
     figures = undefined;
@@ -103,7 +108,7 @@ describe('cluster metrics', () => {
 describe('load metrics', () => {
   it('show the state of the limits at the time of the scrape', async () => {
     const limits = new Limits({ reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1_000_000 });
-    const load = { limits, connections: new Connections(16) };
+    const load = { limits, connections: new Connections(16), pipelining: { waiting: 7, closed: 3 } };
     const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0, load };
     const metrics = new Metrics('t', sources);
     const res = new EventEmitter() as ServerResponse;
@@ -135,6 +140,8 @@ describe('load metrics', () => {
       't_core_body_bytes 100000',
       't_core_connections 0',
       't_core_connections_evicted 0',
+      't_core_requests_pipelined 7',
+      't_core_connections_closed_pipelining 3',
     ]);
     expect(await lines(metrics, /^t_core_requests_refused.kind="reads"/)).to.have.length(1);
   });

@@ -49,7 +49,7 @@ export function inOrder(open: OpenResponses, serve: RequestListener, reads: Read
     const { socket } = req;
     reads.pipelined(socket);
     const count = open.count(socket);
-    if (count > keptMax && reads.isCrowded) socket.destroy();
+    if (count > keptMax && reads.isCrowded) reads.close(socket);
     else if (count > readMax) hold(socket);
   };
 }

@@ -20,6 +20,7 @@ export class Reading {
   /** Addresses that have sent pipelined requests. Cleared at the end of a turn that read fewer requests than its limit. */
   readonly #callers = new Set<string>();
   #waiting = 0;
+  #closed = 0;
   readonly #waitingMax: number;
 
   /** @param max - maximum number of waiting requests */
@@ -30,6 +31,23 @@ export class Reading {
   /** Whether more requests wait than there is memory for. */
   get isCrowded(): boolean {
     return this.#waiting > this.#waitingMax;
+  }
+
+  /** Pipelined requests that wait for an earlier request of their connection. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Connections closed since the start because more requests waited than there is memory for. */
+  get closed(): number {
+    return this.#closed;
+  }
+
+  /** Closes a connection that adds a request while it is crowded. */
+  close(socket: Pick<Socket, 'destroy' | 'destroyed'>): void {
+    if (socket.destroyed) return; // the rest of what was read before
+    this.#closed += 1;
+    socket.destroy();
   }
 
   /** Watches the connections of `server`. */

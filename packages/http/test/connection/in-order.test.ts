@@ -56,6 +56,8 @@ describe('pipelined requests', () => {
     for (let n = 0; n < 5; n += 1) await send(600);
     const few = await send(4);
     await until(() => closed === 5);
+    expect(reading.closed).to.equal(5);
+    expect(reading.waiting).to.be.within(599, 1000);
     await until(() => !reading.isCrowded);
     expect([early.socket.destroyed, few.socket.destroyed], 'those that were there, and those with few').to.deep.equal([
       false,
@@ -66,5 +68,6 @@ describe('pipelined requests', () => {
     const late = await send(600);
     first.at(-1)?.end();
     await until(() => late.answers() === 600);
+    expect(reading.waiting).to.equal(0);
   });
 });
