@@ -32,7 +32,10 @@ export class FasterLeaderTransfer {
     const { driver, membershipList, standbys, log } = this.#parts;
     const { voters } = driver.consensus().conf;
     const able = driver.peers().filter(({ id, fit, active }) => fit && active && voters.includes(id));
-    const candidates = able.map(({ id }) => ({ id, writeMs: standbys.report(id)?.writeMs }));
+    const candidates = able.map(({ id }) => {
+      const { writeMs, agoMs: reportedAgoMs = 0 } = standbys.report(id) ?? {};
+      return { id, writeMs, reportedAgoMs };
+    });
     const { writeMs } = driver;
     const nowMs = performance.now();
     const successor = this.#decision.successor({ nowMs, writeMs, candidates });

@@ -38,9 +38,11 @@ const charactersMax = 56 * 1024;
 export const signedList = z.object({ text: z.string().max(charactersMax), signature: z.string().max(256) });
 const content = z.strictObject({ clusterId: z.string().max(64), index: z.int().min(1), members: z.array(z.unknown()) });
 
-/** Signs the members of a committed configuration. */
+/** Signs the members of a committed configuration. @throws ListRefused when no node would read the list, because it is too long */
 export function signList({ key }: Pick<ClusterAuthority, 'key'>, { clusterId, index, members }: ListContent): VerifiedList {
   const text = `${heading}${JSON.stringify({ clusterId, index, members })}`;
+  if (text.length > charactersMax)
+    throw new ListRefused(`the membership list has ${text.length} characters; at most ${charactersMax}`);
   const signature = sign('sha256', Buffer.from(text), key).toString('base64');
   return { clusterId, index, members, signed: { text, signature } };
 }
@@ -79,7 +81,8 @@ export interface ListContext {
 }
 
 /**
- * The decision about a signed list. `take`: its index is higher than that of every list accepted before. `known`: nothing new. `conflict`:
+ * The decision about a signed list. `take`: its index is higher than that of every list accepted before, and not below the committed
+ * configuration in this node's log. `known`: nothing new. `conflict`:
  * this node knows other members at the same index, so two histories exist under one cluster id. The other verdicts are reasons to refuse
  * the list.
  */
@@ -94,7 +97,7 @@ export function judgeList(list: ListContent, { clusterId, newest, committed, cal
   const isOther = (one: Members | undefined): boolean =>
     one !== undefined && one.index === list.index && !sameMembers(one.members, list.members);
   if (isOther(newest) || isOther(committed)) return 'conflict';
-  return newest === undefined || list.index > newest.index ? 'take' : 'known';
+  return list.index > (newest?.index ?? 0) && list.index >= committed.index ? 'take' : 'known';
 }
 
 /** Compares two lists of members without regard to order: a configuration change may reorder the members. */

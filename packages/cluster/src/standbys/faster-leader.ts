@@ -9,11 +9,16 @@ const betweenTransfersMs = 10 * 60_000;
 /** A leader whose writes take at most this long stays: a transfer refuses writes for a moment, which would cost more than it saves. */
 const fastEnoughMs = 20;
 
+/** An older report says nothing about the disk of that voter now. */
+const reportAgeMsMax = 10_000;
+
 /** A voter that could lead now. */
 export interface Candidate {
   readonly id: NodeId;
   /** Median time of recent writes to the voter's log, in ms; undefined when the voter has not reported one. */
   readonly writeMs: number | undefined;
+  /** How long ago the voter reported it. */
+  readonly reportedAgoMs: number;
 }
 
 /**
@@ -42,8 +47,9 @@ export class FasterLeader {
     readonly candidates: readonly Candidate[];
   }): NodeId | undefined {
     const before = this.#fasterSinceMs;
-    const isFaster = ({ writeMs: candidateMs }: Candidate): boolean =>
-      candidateMs !== undefined && writeMs !== undefined && writeMs > fastEnoughMs && timesFaster * candidateMs <= writeMs;
+    const isSlow = writeMs !== undefined && writeMs > fastEnoughMs;
+    const isFaster = ({ writeMs: candidateMs, reportedAgoMs }: Candidate): boolean =>
+      isSlow && candidateMs !== undefined && timesFaster * candidateMs <= writeMs && reportedAgoMs <= reportAgeMsMax;
     const faster = candidates.filter(isFaster);
     this.#fasterSinceMs = new Map(faster.map(({ id }) => [id, before.get(id) ?? nowMs]));
     if (nowMs < this.#transferredMs + betweenTransfersMs) return undefined;

@@ -31,6 +31,17 @@ describe('a signed membership list', () => {
     );
   });
 
+  it('is not signed if it is too long to be read', () => {
+    const ids = Array.from({ length: 250 }, (_, at) => at + 1);
+    const members = membersOf(ids).map((member) => ({ ...member, apiAddress: `${member.apiAddress}/${'a'.repeat(150)}` }));
+    const signed = (count: number) => signList(authority, { clusterId, index: 9, members: members.slice(0, count) }).signed;
+    const most = members.findIndex((_, at) => refuses(() => signed(at + 1)));
+    expect(most).to.be.within(100, 249);
+    expect(signed(most).text.length).to.be.within(56_000, 56 * 1024);
+    expect(openList(signed(most), trusted(authority)).members).to.have.length(most);
+    expect(() => signed(most + 1)).to.throw(ListRefused, 'at most 57344');
+  });
+
   for (const { what, shown } of [
     { what: 'nothing', shown: undefined },
     { what: 'an object without a text', shown: { signature: 'AAAA' } },
@@ -69,6 +80,13 @@ describe('a signed membership list', () => {
     ])
       it(`${verdict}: ${what}`, () => expect(judgeList({ clusterId, ...list }, { ...context, caller })).to.equal(verdict));
 
+    it('known: a first list below the committed configuration of this node, and take: one that is not', () => {
+      const verdictOf = (index: number, members: readonly number[]) =>
+        judgeList({ clusterId, index, members: membersOf(members) }, { ...context, newest: undefined });
+      expect([9, 10, 11].map((index) => verdictOf(index, [1, 2]))).to.deep.equal(['known', 'take', 'take']);
+      expect(verdictOf(1, [2, 7])).to.equal('known');
+    });
+
     it('so that the index of the accepted list never falls, and no index has two contents', () => {
       const ids = fc.uniqueArray(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 });
       const shown = fc.record({ index: fc.integer({ min: 1, max: 12 }), ids, from: fc.integer({ min: 1, max: 6 }) });
@@ -82,6 +100,7 @@ describe('a signed membership list', () => {
             const verdict = judgeList(list, { clusterId, newest, committed, caller: { id: from } });
             if (verdict !== 'take') continue;
             expect(index).to.be.greaterThan(newest?.index ?? 0);
+            expect(index).to.be.at.least(local.index);
             expect(ids).to.include(from);
             expect(contents.has(index)).to.equal(false);
             if (index === local.index) expect(ids).to.have.members(local.ids);
@@ -93,3 +112,12 @@ describe('a signed membership list', () => {
     });
   });
 });
+
+function refuses(task: () => unknown): boolean {
+  try {
+    task();
+    return false;
+  } catch {
+    return true;
+  }
+}

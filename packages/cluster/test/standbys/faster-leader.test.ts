@@ -24,14 +24,14 @@ const elected = (byTransfer = false): FasterLeader => {
 
 describe('FasterLeader', () => {
   it('names a voter that has been three times faster for thirty seconds', () => {
-    const candidates = () => [{ id: 2, writeMs: 200 }];
+    const candidates = () => [{ id: 2, writeMs: 200, reportedAgoMs: 0 }];
     expect(namedAt(elected(), { writeMs: 600, candidates })).to.deep.equal({ id: 2, atMs: 30_000 });
   });
 
   it('names the fastest of several', () => {
     const candidates = () => [
-      { id: 2, writeMs: 20 },
-      { id: 3, writeMs: 5 },
+      { id: 2, writeMs: 20, reportedAgoMs: 0 },
+      { id: 3, writeMs: 5, reportedAgoMs: 0 },
     ];
     expect(namedAt(elected(), { writeMs: 600, candidates })).to.include({ id: 3 });
   });
@@ -43,19 +43,28 @@ describe('FasterLeader', () => {
     { who: 'any voter while nothing is written here', writeMs: undefined, candidateMs: 1 },
   ])
     it(`does not name ${who}`, () => {
-      expect(namedAt(elected(), { writeMs, candidates: () => [{ id: 2, writeMs: candidateMs }] })).to.equal(undefined);
+      expect(namedAt(elected(), { writeMs, candidates: () => [{ id: 2, writeMs: candidateMs, reportedAgoMs: 0 }] })).to.equal(
+        undefined,
+      );
     });
 
+  it('does not name one whose report is more than ten seconds old, and starts over with the next report', () => {
+    const old = () => [{ id: 2, writeMs: 1, reportedAgoMs: 10_001 }];
+    expect(namedAt(elected(), { writeMs: 600, candidates: old })).to.equal(undefined);
+    const later = (nowMs: number) => [{ id: 2, writeMs: 1, reportedAgoMs: nowMs < 25_000 ? 10_001 : 10_000 }];
+    expect(namedAt(elected(), { writeMs: 600, candidates: later })).to.deep.equal({ id: 2, atMs: 55_000 });
+  });
+
   it('does not name one that was slow, sealed or away in between', () => {
-    const breaks: readonly (readonly Candidate[])[] = [[{ id: 2, writeMs: 500 }], []];
+    const breaks: readonly (readonly Candidate[])[] = [[{ id: 2, writeMs: 500, reportedAgoMs: 0 }], []];
     for (const broken of breaks) {
-      const candidates = (nowMs: number) => (nowMs % 25_000 === 0 ? broken : [{ id: 2, writeMs: 1 }]);
+      const candidates = (nowMs: number) => (nowMs % 25_000 === 0 ? broken : [{ id: 2, writeMs: 1, reportedAgoMs: 0 }]);
       expect(namedAt(elected(), { writeMs: 600, candidates })).to.equal(undefined);
     }
   });
 
   it('waits ten minutes after its own transfer, and after the transfer that made this node the leader', () => {
-    const candidates = () => [{ id: 2, writeMs: 1 }];
+    const candidates = () => [{ id: 2, writeMs: 1, reportedAgoMs: 0 }];
     const decision = elected();
     const first = namedAt(decision, { writeMs: 600, candidates });
     expect(first?.atMs).to.equal(30_000);
@@ -66,7 +75,7 @@ describe('FasterLeader', () => {
 
   it('starts a new comparison with each new leadership', () => {
     const decision = elected();
-    const candidates = [{ id: 2, writeMs: 1 }];
+    const candidates = [{ id: 2, writeMs: 1, reportedAgoMs: 0 }];
     for (let nowMs = 0; nowMs < 30_000; nowMs += 5_000) decision.successor({ nowMs, writeMs: 600, candidates });
     decision.leadershipBegins({ nowMs: 30_000, byTransfer: false });
     expect(decision.successor({ nowMs: 30_000, writeMs: 600, candidates })).to.equal(undefined);
