@@ -114,8 +114,9 @@ interface ReplyFields {
   readonly wrap_info?: object;
 }
 
-function replyFields({ body, headers }: Reply, requestData: object | undefined, hash: HashText): ReplyFields {
-  if (body === undefined || headers?.['Content-Type'] !== undefined) return {};
+/** A body whose other part is read while it is sent is not recorded. */
+function replyFields({ body, headers, stream }: Reply, requestData: object | undefined, hash: HashText): ReplyFields {
+  if (body === undefined || stream !== undefined || headers?.['Content-Type'] !== undefined) return {};
   const content = readJson(body);
   const { errors, data, auth, wrap_info: wrapInfo } = Object(content) as Readonly<Record<string, unknown>>;
   if (Array.isArray(errors)) return { error: withoutTokens(withoutTextsOf(requestData, errors.join('; '), hash), hash) };

@@ -10,6 +10,7 @@ export function faultyStore(
       return store.get(path);
     },
     range: (query) => store.range(query),
+    paths: (query) => store.paths(query),
     async commit(transaction) {
       await faulty.beforeCommit?.();
       return store.commit(transaction);

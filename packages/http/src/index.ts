@@ -48,6 +48,7 @@ export {
   dataReply,
   envelope,
   errorsBody,
+  longDataReply,
   noContentReply,
   topLevelDataReply,
   withRequestId,

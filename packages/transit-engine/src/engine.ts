@@ -15,7 +15,7 @@ import {
 } from './keys/key.ts';
 import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
 import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
-import { KeyNames, type ListRequest } from './keys/key-names.ts';
+import { KeyNames, type ListRequest, type LongList } from './keys/key-names.ts';
 import type { KeyRecord } from './keys/key-record.ts';
 import { type KeyView, keyView, type VersionView } from './keys/key-view.ts';
 import {
@@ -174,12 +174,13 @@ export class TransitEngine {
   }
 
   /**
-   * Returns names in ascending byte order. The full list is the same object as before if no key was added or removed.
+   * Returns names in ascending byte order. The full list is the same object as before if no key was added or removed. A list that is too
+   * long to be held in memory is returned page by page.
    * @throws TransitError `not_found` for an empty list
    */
-  async listKeys(request: ListRequest = {}): Promise<readonly string[]> {
+  async listKeys(request: ListRequest = {}): Promise<readonly string[] | LongList> {
     const names = await this.#names.list(request);
-    if (names.length === 0) throw new TransitError('not_found', 'no keys');
+    if ('length' in names && names.length === 0) throw new TransitError('not_found', 'no keys');
     return names;
   }
 

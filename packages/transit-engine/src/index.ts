@@ -4,7 +4,7 @@ export { printableName, printablePath } from './formats/printable-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
 export type { CreateKeyRequest } from './keys/key.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';
-export type { ListRequest } from './keys/key-names.ts';
+export type { ListRequest, LongList } from './keys/key-names.ts';
 export { defaultKeyType, keyTypeNames } from './keys/key-type.ts';
 export type { KeyView, PairView, VersionView } from './keys/key-view.ts';
 export type { CacheConfig, KeysConfig } from './keys/mount-config.ts';

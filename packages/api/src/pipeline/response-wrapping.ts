@@ -1,5 +1,6 @@
 import { type Reply, wrapReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
+import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 
 /**
  * Wraps a reply that has a JSON body. A reply that cannot be wrapped is not sent at all. If it contains a new token, which the caller has
@@ -10,9 +11,10 @@ export async function wrapped(
   reply: Reply,
   { path, wrapTtlS }: { readonly path: string; readonly wrapTtlS: number },
 ): Promise<Reply> {
-  const { status, body, issued } = reply;
-  if (body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
+  const { status, issued } = reply;
+  if (reply.body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
   try {
+    const body = reply.body + (await restOf(reply));
     return wrapReply(
       status,
       await wrapping.wrap({ status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' }),
@@ -21,4 +23,16 @@ export async function wrapped(
     if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // otherwise the token ends with its TTL
     throw error;
   }
+}
+
+/** Returns the part of a body that is in a stream. @throws StoreError `too_large` if it cannot be stored */
+async function restOf({ stream }: Reply): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream ?? []) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > transactionBytesMax) throw new StoreError('too_large', 'the response is too large to be wrapped');
+  }
+  return Buffer.concat(chunks).toString();
 }

@@ -8,11 +8,19 @@ import {
   type FieldSchema,
   int,
   integer,
+  longDataReply,
   object,
   text,
   writtenReply,
 } from '@transitd/http';
-import { defaultKeyType, isKeyName, type KeyAnswer, keyTypeNames, type TransitEngine } from '@transitd/transit-engine';
+import {
+  defaultKeyType,
+  isKeyName,
+  type KeyAnswer,
+  keyTypeNames,
+  type LongList,
+  type TransitEngine,
+} from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
 import {
   type GuardedOperation,
@@ -39,15 +47,21 @@ export function keyOperation<S extends FieldSchema = Record<never, never>>(
     values: TypedCall<S>['values'],
     call: TypedCall<S>,
     principal: Principal,
-  ) => Promise<{ readonly data?: string; readonly warnings?: readonly string[] }>,
+  ) => Promise<{
+    readonly data?: string;
+    /** The other parts of a `data` that is only the beginning of a text. */
+    readonly rest?: AsyncIterable<string>;
+    readonly warnings?: readonly string[];
+  }>,
 ): GuardedOperation {
   return guarded({
     name,
     capability,
     ...description,
     run: async ({ services, principal }, call) => {
-      const { data, warnings = [] } = await run(engineOf(services, call), call.values, call, principal);
+      const { data, rest, warnings = [] } = await run(engineOf(services, call), call.values, call, principal);
       const all = [...call.warnings, ...warnings];
+      if (data !== undefined && rest !== undefined) return longDataReply(data, rest, all);
       return data === undefined ? writtenReply(all) : dataReply(data, all);
     },
   });
@@ -123,6 +137,15 @@ function cached<T extends object>(make: (value: T) => string): (value: T) => str
 const keyText = cached(keyJson);
 const namesText = cached((names: readonly string[]) => JSON.stringify({ keys: names }));
 
+/** Returns the JSON of a list in parts, a page each. */
+function longList({ first, rest }: LongList): { data: string; rest: AsyncIterable<string> } {
+  const parts = async function* () {
+    for await (const names of rest) yield `,${JSON.stringify(names).slice(1, -1)}`;
+    yield ']}';
+  };
+  return { data: `{"keys":[${JSON.stringify(first).slice(1, -1)}`, rest: parts() };
+}
+
 const read = keyOperation(
   'keys-read',
   'read',
@@ -144,9 +167,10 @@ const list = keyOperation(
     takes: { after: text('Return only names after this one'), limit: int('Maximum number of names; 0 for all', { min: 0 }) },
     answers: names,
   },
-  async (engine, { after, limit }) => ({
-    data: namesText(await engine.listKeys({ after, limit })),
-  }),
+  async (engine, { after, limit }) => {
+    const found = await engine.listKeys({ after, limit });
+    return 'first' in found ? longList(found) : { data: namesText(found) };
+  },
 );
 
 const remove = keyOperation(

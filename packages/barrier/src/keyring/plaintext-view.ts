@@ -56,6 +56,13 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
       return { ...page, records };
     },
 
+    async paths(query) {
+      keys.keyring();
+      const page = await store.paths(query);
+      keys.keyring();
+      return { ...page, paths: page.paths.filter((path) => !isReserved(path)) };
+    },
+
     async commit({ conditions, writes, restore }) {
       if (restore !== undefined)
         throw new TypeError('a restore consists of ciphertext: commit it to the store below the barrier');

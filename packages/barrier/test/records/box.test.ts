@@ -12,7 +12,7 @@ describe('a box', () => {
     expect(openBox(key, associatedData, closed.subarray(4))).to.deep.equal(plaintext);
   });
 
-  it('has a nonce of its own, also after the nonces were drawn anew', () => {
+  it('has a nonce of its own, also after nonces were drawn again', () => {
     const nonces = Array.from({ length: 1500 }, () => closeBox(key, associatedData, plaintext).toString('hex', 0, 12));
     expect(new Set(nonces).size).to.equal(nonces.length);
     expect(nonces).not.to.include('00'.repeat(12));

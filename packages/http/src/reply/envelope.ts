@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
 import type { WrapInfo } from '@transitd/access';
 import type { Reply } from './reply.ts';
 
@@ -13,19 +14,29 @@ const end = ',"auth":null}\n';
  * @param data - JSON text; values from a caller must have gone through `JSON.stringify`
  */
 export function envelope(data: string, warnings: readonly string[] = []): string {
-  return (
-    beforeId +
-    randomUUID() +
-    beforeData +
-    data +
-    beforeWarnings +
-    (warnings.length === 0 ? 'null' : JSON.stringify(warnings)) +
-    end
-  );
+  return beginning(data) + ending(warnings);
 }
+
+const beginning = (data: string): string => beforeId + randomUUID() + beforeData + data;
+
+const ending = (warnings: readonly string[]): string =>
+  beforeWarnings + (warnings.length === 0 ? 'null' : JSON.stringify(warnings)) + end;
 
 /** Returns 200 with the envelope around `data` (JSON text). */
 export const dataReply = (data: string, warnings?: readonly string[]): Reply => ({ status: 200, body: envelope(data, warnings) });
+
+/**
+ * Returns 200 with the envelope around long data, which is read while it is sent. Without a reader, `rest` must be ended by destroying the
+ * reply's stream.
+ * @param data - the beginning of a JSON text, and `rest` the other parts of it
+ */
+export function longDataReply(data: string, rest: AsyncIterable<string>, warnings: readonly string[] = []): Reply {
+  const parts = async function* () {
+    yield* rest;
+    yield ending(warnings);
+  };
+  return { status: 200, body: beginning(data), stream: Readable.from(parts(), { objectMode: false }) };
+}
 
 const beforeAuth = '","lease_id":"","renewable":false,"lease_duration":0,"data":null,"wrap_info":null,"warnings":';
 

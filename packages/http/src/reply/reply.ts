@@ -6,7 +6,7 @@ import { announcesBody } from './announced-body.ts';
 export interface Reply {
   readonly status: number;
   readonly body?: string;
-  /** Sent instead of `body`. If the stream fails, the connection is closed, so that the caller notices the truncation. */
+  /** Sent after `body`. If the stream fails, the connection is closed, so that the caller notices the truncation. */
   readonly stream?: Readable;
   /** Header names are capitalized as in `Content-Type`. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -42,7 +42,7 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
     const bytes = Buffer.byteLength(body);
     if (bytes === body.length) encoding = 'latin1'; // all ASCII: latin1 writes the same bytes and is faster
     if (reply.headers?.['Content-Type'] === undefined) headers.push('Content-Type', 'application/json');
-    if (!head) headers.push('Content-Length', String(bytes));
+    if (!head && reply.stream === undefined) headers.push('Content-Length', String(bytes));
   } else if (status !== 204 && status !== 304 && !head && reply.stream === undefined) {
     headers.push('Content-Length', '0');
   }
@@ -54,6 +54,7 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   }
   res.writeHead(status, headers);
   if (reply.stream !== undefined) {
+    if (body !== undefined) res.write(body, encoding);
     pipeline(reply.stream, res, () => undefined); // destroys both streams
     return;
   }

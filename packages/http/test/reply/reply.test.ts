@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { dataReply, envelope, errorsBody, noContentReply, topLevelDataReply } from '../../src/reply/envelope.ts';
+import { dataReply, envelope, errorsBody, longDataReply, noContentReply, topLevelDataReply } from '../../src/reply/envelope.ts';
 import { type Reply, sendReply } from '../../src/reply/reply.ts';
 
 describe('sendReply', () => {
@@ -25,6 +25,30 @@ describe('sendReply', () => {
     for await (const chunk of answer) chunks.push(chunk);
     return { status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks).toString('utf8') };
   }
+
+  it('sends long data while it is read, in the usual envelope', async () => {
+    const rest = async function* () {
+      for (let i = 1; i < 5; i++) yield `,"é${i}"`;
+      yield ']}';
+    };
+    reply = longDataReply('{"keys":["a"', rest(), ['a warning']);
+    const { headers, body } = await ask();
+    expect(JSON.parse(body)).to.include({ auth: null, wrap_info: null });
+    expect(JSON.parse(body).data.keys).to.deep.equal(['a', 'é1', 'é2', 'é3', 'é4']);
+    expect(JSON.parse(body).warnings).to.deep.equal(['a warning']);
+    expect(headers).to.include({ 'content-type': 'application/json', 'transfer-encoding': 'chunked' });
+    expect(headers).to.not.have.property('content-length');
+  });
+
+  it('closes the connection when long data cannot be read to its end', async () => {
+    const rest = async function* () {
+      yield ',"b"';
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      throw new Error('sealed');
+    };
+    reply = longDataReply('{"keys":["a"', rest());
+    expect(await ask().catch((error: NodeJS.ErrnoException) => error.code)).to.equal('ECONNRESET');
+  });
 
   it('sends JSON with its length, no-store and HSTS', async () => {
     reply = { status: 200, body: '{"a":1}\n' };

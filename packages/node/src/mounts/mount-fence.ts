@@ -13,6 +13,7 @@ export function fenced(store: Store, { path, id }: Pick<Mount, 'path' | 'id'>, i
   return {
     get: (at) => store.get(at),
     range: (query) => store.range(query),
+    paths: (query) => store.paths(query),
     watch: (prefix, listener) => store.watch(prefix, listener),
     async commit(transaction) {
       if (isRemoved()) throw noHandler(`${path}/`);

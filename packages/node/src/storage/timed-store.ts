@@ -14,6 +14,7 @@ export function timedStore(store: Store, observe: (operation: BarrierOperation, 
   return {
     get: (path) => timed('get', () => store.get(path)),
     range: (query) => timed('list', () => store.range(query)),
+    paths: (query) => timed('list', () => store.paths(query)),
     commit: (transaction) => {
       const removes = transaction.writes.length > 0 && transaction.writes.every(({ value }) => value === null);
       return timed(removes ? 'delete' : 'put', () => store.commit(transaction));

@@ -28,6 +28,7 @@ function holdable(store: Store): Store & { held: PromiseWithResolvers<void> | un
       return store.get(path);
     },
     range: (query) => store.range(query),
+    paths: (query) => store.paths(query),
     commit: (transaction) => store.commit(transaction),
     watch: (prefix, listener) => store.watch(prefix, listener),
   };

@@ -3,6 +3,7 @@ import { encodeTransaction } from '../store/codec.ts';
 import {
   type Changes,
   type CommitResult,
+  type PathPage,
   type RangePage,
   type RangeQuery,
   type Replica,
@@ -24,7 +25,7 @@ export interface Consensus {
 
 export interface LocalReplicaParts {
   readonly consensus: Consensus;
-  readonly machine: Pick<KeyValueMachine, 'applied' | 'getSync' | 'range' | 'watch'>;
+  readonly machine: Pick<KeyValueMachine, 'applied' | 'getSync' | 'paths' | 'range' | 'watch'>;
   /** True while the data disk is below its reserve. */
   readonly diskLow: () => boolean;
 }
@@ -43,6 +44,10 @@ export class LocalReplica implements Replica {
 
   async range(query: RangeQuery): Promise<RangePage> {
     return this.#parts.machine.range(query);
+  }
+
+  async paths(query: RangeQuery): Promise<PathPage> {
+    return this.#parts.machine.paths(query);
   }
 
   async commit(transaction: Transaction): Promise<CommitResult> {

@@ -1,7 +1,8 @@
 import { CodecError } from '@transitd/raft-core';
 import { damaged } from '../errors.ts';
 import { comparePaths } from '../store/path.ts';
-import { checkQuery, mergeAscending, mergeRows, type Row, takePage } from '../store/range.ts';
+import { mergePathPages, withPending } from '../store/path-page.ts';
+import { checkQuery, mergeAscending, mergeRows, pageRecordsMax, type Row, takePage } from '../store/range.ts';
 import {
   decodeSpaces,
   isUnreachable,
@@ -14,7 +15,7 @@ import {
   spacesName,
   visiblePath,
 } from '../store/spaces.ts';
-import type { RangePage, RangeQuery, StoredRecord } from '../store/store.ts';
+import type { PathPage, RangePage, RangeQuery, StoredRecord } from '../store/store.ts';
 import { Overlay } from './overlay.ts';
 import type { OpenDatabase } from './state-level.ts';
 import { StateStore } from './state-store.ts';
@@ -66,6 +67,15 @@ export class Records {
     return takePage(query, sources.length === 1 && sources[0] !== undefined ? sources[0] : mergeAscending(sources));
   }
 
+  /** @throws TypeError for an invalid query */
+  async paths(query: RangeQuery): Promise<PathPage> {
+    checkQuery(query);
+    const { spaces } = this;
+    const limit = Math.min(query.limit ?? pageRecordsMax, pageRecordsMax);
+    const pages = spacesBelow(spaces, query.prefix).map((space) => this.#pathsIn(space, { ...query, limit }, spaces));
+    return mergePathPages(await Promise.all(pages), limit);
+  }
+
   /** Yields every record under its name, including records that no reader sees. */
   all(): AsyncGenerator<Row> {
     return this.#merged({ prefix: '' });
@@ -93,6 +103,15 @@ export class Records {
     return visibleRows(this.#merged(inSpace(space, query)), spaces, space);
   }
 
+  /** Returns the visible paths of one space, as of this call. */
+  async #pathsIn(space: number, { limit, ...query }: RangeQuery & { limit: number }, spaces: Spaces): Promise<PathPage> {
+    const within = inSpace(space, query);
+    const pending = this.#pending.within(within);
+    const { paths: names, next } = withPending(await this.#store.names(within, limit), pending);
+    const paths = names.filter((name) => isVisible(spaces, space, name)).map((name) => name.slice(spaceHead(space).length));
+    return next === undefined ? { paths } : { paths, next: next.slice(spaceHead(space).length) };
+  }
+
   /** Yields the records under their names. */
   #merged(query: Pick<RangeQuery, 'prefix' | 'after'>): AsyncGenerator<Row> {
     // Both are taken in one event-loop turn. A write that is being flushed is still in the overlay, so it does not matter whether the
@@ -115,6 +134,11 @@ const inSpace = (
   const from = space === 0 && comparePaths(after, lastControl) < 0 ? lastControl : after;
   return { prefix: head + prefix, after: from === '' ? '' : head + from };
 };
+
+function isVisible(spaces: Spaces, space: number, name: string): boolean {
+  const path = visiblePath(spaces, name);
+  return path !== undefined && spaceOf(spaces, path) === space;
+}
 
 async function* visibleRows(rows: AsyncIterable<Row>, spaces: Spaces, space: number): AsyncGenerator<Row> {
   for await (const row of rows) {

@@ -5,7 +5,7 @@ import { decodeTransaction } from '../store/codec.ts';
 import { addToDigest, recordDigest, removeFromDigest } from '../store/digest.ts';
 import { applyRestoreStep, type RestoreStep } from '../store/restore-step.ts';
 import { encodeSpaces, nameOf, spacesName } from '../store/spaces.ts';
-import type { Change, Changes, CommitResult, RangePage, RangeQuery, StoredRecord } from '../store/store.ts';
+import type { Change, Changes, CommitResult, PathPage, RangePage, RangeQuery, StoredRecord } from '../store/store.ts';
 import { applyTransaction, type Transaction, type Write } from '../store/transaction.ts';
 import { Watchers } from '../store/watchers.ts';
 import { DigestHistory } from './digest-history.ts';
@@ -139,6 +139,11 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
    */
   range(query: RangeQuery): Promise<RangePage> {
     return this.#records.range(query);
+  }
+
+  /** Returns one page of paths, as {@link range} does of records. */
+  paths(query: RangeQuery): Promise<PathPage> {
+    return this.#records.paths(query);
   }
 
   /** Name of the restore attempt that is being staged, if any. */

@@ -5,7 +5,7 @@ import { DigestSum } from '../store/digest.ts';
 import { comparePaths, prefixUpperBound } from '../store/path.ts';
 import type { Row } from '../store/range.ts';
 import { isName } from '../store/spaces.ts';
-import type { RangeQuery, StoredRecord } from '../store/store.ts';
+import type { PathPage, RangeQuery, StoredRecord } from '../store/store.ts';
 import type { Pending } from './overlay.ts';
 import { RecentReads } from './recent-reads.ts';
 import {
@@ -88,13 +88,28 @@ export class StateStore {
   /** Returns the rows that the query covers, ascending by name, as of this call: `level` takes its snapshot now, not at the first row. */
   scan(query: Pick<RangeQuery, 'prefix' | 'after'>): AsyncIterable<Row> {
     this.#assertSound();
-    const iterator = this.#level.iterator(bounds(query));
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#scans.add(promise);
-    return this.#rows(iterator, () => {
-      this.#scans.delete(promise);
-      resolve();
-    });
+    return this.#rows(this.#level.iterator(bounds(query)), this.#beginScan());
+  }
+
+  /** Returns up to `limit` names that the query covers, ascending, as of this call. Reads no values. */
+  async names(query: Pick<RangeQuery, 'prefix' | 'after'>, limit: number): Promise<PathPage> {
+    this.#assertSound();
+    const iterator = this.#level.keys({ ...bounds(query), limit, highWaterMarkBytes: 256 * 1024 });
+    const ended = this.#beginScan();
+    const names: string[] = [];
+    try {
+      while (names.length < limit) {
+        const more = await iterator.nextv(limit - names.length);
+        if (more.length === 0) return { paths: names };
+        names.push(...more);
+      }
+      return { paths: names, next: names.at(-1) ?? '' };
+    } catch (error) {
+      throw this.#fail(error);
+    } finally {
+      ended();
+      await iterator.close();
+    }
   }
 
   /** Returns the state on disk as of this call. Closing the store ends it, even for a reader in the middle of it. */
@@ -164,6 +179,16 @@ export class StateStore {
   async close(): Promise<void> {
     this.#failure ??= new StorageFailed(`${this.#level.location} is closed`);
     await this.#database.close();
+  }
+
+  /** Keeps a replaced store open until the returned function is called. */
+  #beginScan(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#scans.add(promise);
+    return () => {
+      this.#scans.delete(promise);
+      resolve();
+    };
   }
 
   async *#rows(iterator: DatabaseIterator, ended: () => void): AsyncGenerator<Row> {

@@ -1,7 +1,8 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { decodeTransaction, encodeTransaction } from './codec.ts';
 import { comparePaths } from './path.ts';
-import { checkQuery, inRange, type Row, takePage } from './range.ts';
+import { mergePathPages } from './path-page.ts';
+import { checkQuery, inRange, pageRecordsMax, type Row, takePage } from './range.ts';
 import type { Change, CommitResult, RangeQuery, Replica, StoredRecord } from './store.ts';
 import { applyTransaction, type Transaction, type Write } from './transaction.ts';
 import { Watchers } from './watchers.ts';
@@ -46,6 +47,11 @@ export function memoryStore({ reportsEverything = false }: MemoryStoreOptions = 
       checkQuery(query);
       return takePage(query, [...rows(query, records)]);
     },
+    async paths(query) {
+      checkQuery(query);
+      const limit = Math.min(query.limit ?? pageRecordsMax, pageRecordsMax);
+      return mergePathPages([{ paths: sortedPaths(query, records) }], limit);
+    },
     async commit(transaction) {
       if (transaction.restore !== undefined) throw new TypeError('the memory store does not support restores');
       return apply(decodeTransaction(encodeTransaction(transaction)));
@@ -69,9 +75,11 @@ export function memoryStore({ reportsEverything = false }: MemoryStoreOptions = 
   };
 }
 
+const sortedPaths = (query: RangeQuery, records: ReadonlyMap<string, StoredRecord>): string[] =>
+  [...records.keys()].filter((path) => inRange(query, path)).sort(comparePaths);
+
 function* rows(query: RangeQuery, records: ReadonlyMap<string, StoredRecord>): Generator<Row> {
-  const paths = [...records.keys()].filter((path) => inRange(query, path)).sort(comparePaths);
-  for (const path of paths) {
+  for (const path of sortedPaths(query, records)) {
     const record = records.get(path);
     if (record !== undefined) yield { path, value: Buffer.from(record.value), revision: record.revision };
   }

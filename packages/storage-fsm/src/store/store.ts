@@ -21,6 +21,13 @@ export interface RangePage {
   readonly next?: string;
 }
 
+/** The paths of a page, without the records. */
+export interface PathPage {
+  readonly paths: readonly string[];
+  /** As in {@link RangePage}. */
+  readonly next?: string;
+}
+
 /** `conflict`: a condition no longer held and nothing was written. `index` is the log entry's index. */
 export type CommitResult = { readonly outcome: 'committed' | 'conflict'; readonly index: LogIndex };
 
@@ -63,6 +70,8 @@ export interface Store {
    */
   get(path: string): Promise<StoredRecord | undefined>;
   range(query: RangeQuery): Promise<RangePage>;
+  /** Reads the paths that `range` would return records of. Reads and decrypts no values, so a path alone proves nothing. */
+  paths(query: RangeQuery): Promise<PathPage>;
   /**
    * Resolves after the entry was applied on this node. Either all conditions held and all writes took effect, or nothing changed. Once the
    * promise has settled, no reference to the values is kept: the caller may wipe them.

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import type { DriverStatus, Entry, LogIndex, SnapshotMeta } from '@transitd/raft-core';
+import { expect } from 'chai';
 import { createNode } from '../../src/directory/node-directory.ts';
 import { SegmentLog } from '../../src/log/segment-log.ts';
 import { NodeSnapshots, type NodeSnapshotsOptions } from '../../src/snapshot/node-snapshots.ts';
 import { LocalReplica } from '../../src/state/local-replica.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
-import type { RangePage } from '../../src/store/store.ts';
+import type { PathPage, RangePage } from '../../src/store/store.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
 import { base, close, genesis } from '../log/log-calls.ts';
 
@@ -84,15 +85,30 @@ export function soleReplica(machine: KeyValueMachine, role: 'leader' | 'follower
   });
 }
 
-/** Returns every record as text. */
-export async function shownState(machine: { range: KeyValueMachine['range'] }): Promise<string[]> {
+/** Returns every record as text, after checking that the paths alone are the same. */
+export async function shownState(machine: Pick<KeyValueMachine, 'paths' | 'range'>): Promise<string[]> {
   const shown: string[] = [];
+  const read: string[] = [];
   let page: RangePage = { records: [] };
   do {
     page = await machine.range({ prefix: '', ...(page.next === undefined ? {} : { after: page.next }) });
-    for (const { path, value, revision } of page.records) shown.push(`${path}=${Buffer.from(value)}@${revision}`);
+    for (const { path, value, revision } of page.records) {
+      shown.push(`${path}=${Buffer.from(value)}@${revision}`);
+      read.push(path);
+    }
   } while (page.next !== undefined);
+  expect(await allPaths(machine)).to.deep.equal(read);
   return shown;
+}
+
+async function allPaths(machine: Pick<KeyValueMachine, 'paths'>): Promise<string[]> {
+  const all: string[] = [];
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const page: PathPage = await machine.paths({ prefix: '', after, limit: 2 });
+    all.push(...page.paths);
+    after = page.next;
+  }
+  return all;
 }
 
 /** Returns a node's snapshots, described in term 3, and the peers whose transfers were reported as failed. */

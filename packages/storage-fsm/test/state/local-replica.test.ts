@@ -71,6 +71,7 @@ describe('LocalReplica', () => {
     applied: { appliedIndex: 0, valuesWritten: 5, digest: 0n },
     getSync: () => undefined,
     range: async () => ({ records: [] }),
+    paths: async () => ({ paths: [] }),
     watch: () => () => {},
   };
   const replicaOver = (consensus: Partial<Consensus>, diskLow = false) =>

@@ -8,7 +8,8 @@ import { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
 import { addToDigest, emptyDigest, recordDigest } from '../../src/store/digest.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
-import type { Replica } from '../../src/store/store.ts';
+import { comparePaths } from '../../src/store/path.ts';
+import type { PathPage, Replica } from '../../src/store/store.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { paths, somePath, someTransaction } from '../store/arbitraries.ts';
@@ -77,6 +78,7 @@ describe('KeyValueMachine', () => {
           model.watch('a/', (changes) => expectedWatched.push(changes));
           let flushing: Promise<unknown> | undefined;
           const ranges: [Promise<unknown>, Promise<unknown>][] = [];
+          const pathPages: [limit: number, page: Promise<PathPage>, all: Promise<PathPage>][] = [];
 
           for (const step of steps) {
             if (step.do === 'commit') {
@@ -90,10 +92,12 @@ describe('KeyValueMachine', () => {
               await flushing;
             } else if (step.do === 'range') {
               ranges.push([machine.range(step), model.range(step)]);
+              const { prefix, after } = step;
+              pathPages.push([step.limit, machine.paths(step), model.paths({ prefix, after })]);
             } else {
               await flushing;
               await flush(machine);
-              await Promise.all(ranges.flat());
+              await Promise.all([...ranges.flat(), ...pathPages.map(([, page]) => page)]);
               machine = await reopen();
               machine.watch('a/', (changes) => watched.push(changes));
             }
@@ -101,6 +105,12 @@ describe('KeyValueMachine', () => {
           }
 
           for (const [found, expected] of ranges) expect(await found).to.deep.equal(await expected);
+          for (const [limit, page, all] of pathPages) {
+            const { paths: found, next } = await page;
+            const expected = (await all).paths.filter((path) => next === undefined || comparePaths(path, next) <= 0);
+            expect(found).to.deep.equal(expected);
+            expect(found.length).to.be.at.most(limit);
+          }
           expect(watched).to.deep.equal(expectedWatched);
           const { appliedIndex, valuesWritten } = model.status();
           expect(machine.applied).to.deep.equal({ appliedIndex, valuesWritten, digest: await digestOf(model) });

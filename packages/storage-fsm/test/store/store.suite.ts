@@ -112,6 +112,18 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
       expect(await store.range({ prefix: '', limit: 2, after: 'b' })).not.to.have.property('next');
     });
 
+    it('lists the paths of a range, page by page, without the records', async () => {
+      const sorted = ['a', 'a/b', 'a/\uffff', 'a/\u{10000}', 'a0', 'b'];
+      await store.commit(write(...sorted.toReversed().map((path) => put(path, path))));
+      expect(await store.paths({ prefix: '' })).to.deep.equal({ paths: sorted });
+      expect(await store.paths({ prefix: 'a/', after: 'a/b' })).to.deep.equal({ paths: sorted.slice(2, 4) });
+      expect(await store.paths({ prefix: 'a', limit: 2 })).to.deep.equal({ paths: ['a', 'a/b'], next: 'a/b' });
+      expect(await store.paths({ prefix: 'c' })).to.deep.equal({ paths: [] });
+      await store.commit(write(remove('a/b'), put('a1', '')));
+      expect(await store.paths({ prefix: 'a' })).to.deep.equal({ paths: ['a', 'a/\uffff', 'a/\u{10000}', 'a0', 'a1'] });
+      expect(await rejection(store.paths({ prefix: '', limit: 0 }))).to.be.instanceOf(TypeError);
+    });
+
     it('limits a page by the number of records and by the bytes of values', async () => {
       const many = Array.from({ length: pageRecordsMax + 1 }, (_, i) => put(`many/${i}`, ''));
       const heavy = ['1', '2', '3'].map((path) => ({ path: `heavy/${path}`, value: Buffer.alloc(pageBytesMax / 2) }));

@@ -1,4 +1,4 @@
-import type { Changes, RangePage, Store } from '@transitd/storage-fsm';
+import type { Changes, PathPage, Store } from '@transitd/storage-fsm';
 
 /** Selects names after `after`, at most `limit`; all if `limit` is not positive. */
 export interface ListRequest {
@@ -6,16 +6,27 @@ export interface ListRequest {
   readonly limit?: number | undefined;
 }
 
-/** Approximate maximum of bytes of a cached list and of the text made from it. A larger list is read from the store. */
+/**
+ * A list that is too long to be held in memory: its first page and the others. No page is empty. Each page has the names as of the time
+ * when it is read.
+ */
+export interface LongList {
+  readonly first: readonly string[];
+  readonly rest: AsyncGenerator<readonly string[]>;
+}
+
+/** Approximate maximum of bytes of a list in memory and of the text made from it. A larger list is read from the store page by page. */
 const keptBytesMax = 16 * 1024 * 1024;
 /** Approximate bytes of a name besides its characters, which count twice. */
 const perNameBytes = 40;
+/** Most names that are returned as one list when the list is not cached. */
+const namesAtOnceMax = 10_000;
 /** Maximum number of names added and removed since the list was made. After more changes, the list is read again. */
 const changesMax = 10_000;
 
 /**
- * The names of a mount's keys, in ascending byte order. They are read from the store once, which decrypts every key's record, and then
- * updated with each applied change. They are ASCII (`isKeyName`), so strings sort like their bytes.
+ * The names of a mount's keys, in ascending byte order. They are read from the store once and then updated with each applied change, unless
+ * there are too many to be held in memory. They are ASCII (`isKeyName`), so strings sort like their bytes.
  */
 export class KeyNames {
   readonly #store: Store;
@@ -24,7 +35,9 @@ export class KeyNames {
   /** The list as of some moment. It is replaced, never modified, so texts made from a list are valid while the list is the same object. */
   #names: readonly string[] | undefined;
   /** A read of the list in progress. */
-  #reading: Promise<readonly string[]> | undefined;
+  #reading: Promise<readonly string[] | undefined> | undefined;
+  /** Set when the names were last found to be too many to be held in memory. */
+  #isLong = false;
   /** Names added (true) and removed (false) since the list was made or, during a read, since the read began. */
   readonly #changed = new Map<string, boolean>();
   #closed = false;
@@ -36,12 +49,16 @@ export class KeyNames {
     this.#unwatch = store.watch(prefix, (changes) => this.#apply(changes));
   }
 
-  /** Returns names as of the last applied change. The full list is the same object as before if no name was added or removed. */
-  async list({ after = '', limit = 0 }: ListRequest = {}): Promise<readonly string[]> {
+  /**
+   * Returns names as of the last applied change. The full list is the same object as before if no name was added or removed. Names that are
+   * too many to be held in memory are returned as a {@link LongList}.
+   */
+  async list({ after = '', limit = 0 }: ListRequest = {}): Promise<readonly string[] | LongList> {
     const kept = this.#upToDate();
     // A caller that reads a long list in pages must not read all of it for each page.
-    if (kept === undefined && limit > 0) return readNames(this.#store, this.#prefix, { after, limit });
-    const all = kept ?? (await (this.#reading ?? this.#read()));
+    if (kept === undefined && limit > 0 && limit <= namesAtOnceMax) return this.#some({ after, limit });
+    const all = kept ?? (limit > 0 ? undefined : await this.#whole());
+    if (all === undefined) return this.#long({ after, limit });
     const first = firstAfter(all, after);
     return first === 0 && (limit <= 0 || limit >= all.length) ? all : all.slice(first, limit > 0 ? first + limit : undefined);
   }
@@ -56,17 +73,49 @@ export class KeyNames {
   #forget(): void {
     this.#names = undefined;
     this.#reading = undefined;
+    this.#isLong = false;
     this.#changed.clear();
   }
 
-  #read(): Promise<readonly string[]> {
-    const reading: Promise<readonly string[]> = readNames(this.#store, this.#prefix).then(
-      (read) => {
+  async #some(request: ListRequest): Promise<readonly string[]> {
+    const names: string[] = [];
+    for await (const page of this.#pages(request)) names.push(...page);
+    return names;
+  }
+
+  async #long(request: ListRequest): Promise<readonly string[] | LongList> {
+    const rest = this.#pages(request);
+    const first = await rest.next();
+    return first.done === true ? [] : { first: first.value, rest };
+  }
+
+  async *#pages({ after = '', limit = 0 }: ListRequest): AsyncGenerator<readonly string[]> {
+    let bytes = 0;
+    for await (const names of readNames(this.#store, this.#prefix, { after, limit })) {
+      bytes += bytesOf(names);
+      yield names;
+    }
+    if (after === '' && limit <= 0 && bytes <= keptBytesMax) this.#isLong = false;
+  }
+
+  /** Returns all names, or undefined if they are too many. */
+  async #whole(): Promise<readonly string[] | undefined> {
+    const kept = this.#upToDate();
+    if (kept !== undefined || this.#isLong) return kept;
+    return this.#reading ?? this.#read();
+  }
+
+  #read(): Promise<readonly string[] | undefined> {
+    const reading: Promise<readonly string[] | undefined> = this.#readAll().then(
+      async (read) => {
         // The list was dropped during this read, with the changes noted for it. A caller that joined the read may know one of them: read
         // again.
-        if (this.#reading !== reading) return this.#closed ? read : this.list();
+        if (this.#reading !== reading) return this.#closed || read === undefined ? read : this.#whole();
         this.#reading = undefined;
-        return this.#keep(changed(read, this.#changed));
+        if (read !== undefined) return this.#keep(changed(read, this.#changed));
+        this.#isLong = true;
+        this.#changed.clear();
+        return undefined;
       },
       (error: unknown) => {
         if (this.#reading === reading) this.#forget();
@@ -75,6 +124,17 @@ export class KeyNames {
     );
     if (!this.#closed) this.#reading = reading;
     return reading;
+  }
+
+  async #readAll(): Promise<readonly string[] | undefined> {
+    const all: string[] = [];
+    let bytes = 0;
+    for await (const names of readNames(this.#store, this.#prefix)) {
+      bytes += bytesOf(names);
+      if (bytes > keptBytesMax) return undefined;
+      for (const name of names) all.push(name);
+    }
+    return all;
   }
 
   #apply(changes: Changes): void {
@@ -98,8 +158,8 @@ export class KeyNames {
 
   #keep(names: readonly string[]): readonly string[] {
     this.#changed.clear();
-    const bytes = names.reduce((sum, name) => sum + 2 * name.length + perNameBytes, 0);
-    this.#names = bytes <= keptBytesMax ? names : undefined;
+    this.#isLong = bytesOf(names) > keptBytesMax;
+    this.#names = this.#isLong ? undefined : names;
     return names;
   }
 }
@@ -135,16 +195,21 @@ const holds = (names: readonly string[], name: string): boolean => names[firstAf
 /** A longer `after` is cut to this length, because paths are limited. It exceeds the longest name, so no name is skipped. */
 const afterLengthMax = 600;
 
-async function readNames(store: Store, prefix: string, { after = '', limit = 0 }: ListRequest = {}): Promise<string[]> {
-  const wanted = limit > 0 ? limit : Number.POSITIVE_INFINITY;
-  const names: string[] = [];
+const bytesOf = (names: readonly string[]): number => names.reduce((sum, name) => sum + 2 * name.length + perNameBytes, 0);
+
+async function* readNames(
+  store: Store,
+  prefix: string,
+  { after = '', limit = 0 }: ListRequest = {},
+): AsyncGenerator<readonly string[]> {
+  let wanted = limit > 0 ? limit : Number.POSITIVE_INFINITY;
   let from: string | undefined = prefix + after.slice(0, afterLengthMax).toWellFormed();
-  while (from !== undefined && names.length < wanted) {
-    const page: RangePage = await store.range({ prefix, after: from });
+  while (from !== undefined && wanted > 0) {
+    const page: PathPage = await store.paths({ prefix, after: from });
     // A substring would keep the whole path in memory, so the name is copied.
-    for (const { path } of page.records.slice(0, wanted - names.length))
-      names.push(Buffer.from(path.slice(prefix.length)).toString('latin1'));
+    const names = page.paths.slice(0, wanted).map((path) => Buffer.from(path.slice(prefix.length)).toString('latin1'));
+    if (names.length > 0) yield names;
+    wanted -= names.length;
     from = page.next;
   }
-  return names;
 }

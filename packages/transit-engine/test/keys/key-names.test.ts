@@ -1,7 +1,7 @@
-import type { Change, Changes, RangePage, Store } from '@transitd/storage-fsm';
+import type { Change, Changes, PathPage, Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { KeyNames } from '../../src/keys/key-names.ts';
+import { KeyNames, type ListRequest } from '../../src/keys/key-names.ts';
 import { newEngine } from '../fixtures.ts';
 
 const prefix = 'k/';
@@ -18,13 +18,13 @@ class NameStore {
 
   constructor(names: readonly string[] = [], perPage = 2) {
     for (const name of names) this.there.add(name);
-    const store: Pick<Store, 'range' | 'watch'> = {
-      range: async ({ after = '' }) => {
+    const store: Pick<Store, 'paths' | 'watch'> = {
+      paths: async ({ after = '' }) => {
         if (after === prefix) this.reads += 1;
         const all = [...this.there].sort().filter((name) => prefix + name > after);
-        const records = all.slice(0, perPage).map((name) => ({ path: prefix + name, value: Buffer.alloc(0), revision: 1 }));
-        const last = records.at(-1)?.path;
-        const page: RangePage = all.length > perPage && last !== undefined ? { records, next: last } : { records };
+        const paths = all.slice(0, perPage).map((name) => prefix + name);
+        const last = paths.at(-1);
+        const page: PathPage = all.length > perPage && last !== undefined ? { paths, next: last } : { paths };
         if (this.waits) await new Promise<void>((go) => this.waiting.push(go));
         if (this.error !== undefined) throw this.error;
         return page;
@@ -37,6 +37,15 @@ class NameStore {
       },
     };
     this.names = new KeyNames(store as Store, prefix);
+  }
+
+  /** Reads a list to its end. */
+  async list(request: ListRequest = {}): Promise<readonly string[]> {
+    const found = await this.names.list(request);
+    if (!('first' in found)) return found;
+    const all = [...found.first];
+    for await (const page of found.rest) all.push(...page);
+    return all;
   }
 
   apply(...changes: readonly (readonly [name: string, isThere: boolean])[]): void {
@@ -150,19 +159,43 @@ describe('the names of keys', () => {
     expect(store.reads).to.equal(2);
   });
 
-  it('are not cached when they are too large, also after growing', async () => {
+  it('are not cached when they are too large, also after growing, but again after shrinking', async () => {
     const long = (i: number) => `${i}`.padEnd(400, 'x');
-    const store = new NameStore(
-      Array.from({ length: 15_000 }, (_, i) => long(i)),
-      100_000,
-    );
+    const many = (from: number, count: number) => Array.from({ length: count }, (_, i) => long(from + i));
+    const store = new NameStore(many(0, 15_000), 100_000);
     expect(await store.names.list()).to.equal(await store.names.list());
-    store.apply(...Array.from({ length: 9_000 }, (_, i) => [long(15_000 + i), true] as const));
+    store.apply(...many(15_000, 9_000).map((name) => [name, true] as const));
     expect(await store.names.list()).to.have.length(24_000);
     expect(store.reads).to.equal(1);
-    expect(await store.names.list()).to.have.length(24_000);
-    expect(await store.names.list()).to.have.length(24_000);
+    for (let i = 0; i < 2; i++) expect(await store.list()).to.deep.equal(store.sorted);
     expect(store.reads).to.equal(3);
+    store.apply(...many(15_000, 9_000).map((name) => [name, false] as const));
+    expect(await store.list(), 'read to its end, which shows that it is short').to.have.length(15_000);
+    expect(await store.names.list()).to.equal(await store.names.list());
+    expect(store.reads).to.equal(5);
+  });
+
+  it('are read page by page while the caller reads them, when they are too many to be held in memory', async () => {
+    const names = Array.from({ length: 30_000 }, (_, i) => `${String(i).padStart(6, '0')}${'x'.repeat(400)}`);
+    const store = new NameStore(names, 1000);
+    store.waits = true;
+    let pages = 0;
+    const found = await store.go(store.names.list(), () => {
+      pages += 1;
+    });
+    if (!('first' in found)) throw new Error('the whole list was returned');
+    expect(found.first).to.deep.equal(names.slice(0, 1000));
+    expect(pages, 'as many as may be held in memory, and the first one again').to.be.most(22);
+    store.apply([names[500] ?? '', false], [names[1500] ?? '', false], ['zzz', true]);
+    const second = await store.go(found.rest.next());
+    expect(second.value, 'as of the time when it is read').to.deep.equal(names.slice(1000, 2001).filter((_, i) => i !== 500));
+    await found.rest.return(undefined);
+    expect(store.waiting).to.have.length(0);
+    const limited = await store.go(store.list({ after: names[28_999] ?? '', limit: 20_000 }));
+    expect(limited).to.deep.equal([...names.slice(29_000), 'zzz']);
+    expect(await store.go(store.list({ limit: 12_001 }))).to.have.length(12_001);
+    const joined = [store.names.list(), store.names.list()];
+    for (const each of joined) expect(await store.go(each)).to.have.property('first');
   });
 
   it('are read only as far as requested when they are not cached', async () => {
