@@ -1,5 +1,5 @@
 export { readBody } from './body/body.ts';
-export { BodyMemory, uncountedBytes } from './body/body-memory.ts';
+export { BodyMemory, mayNeedMemory, uncountedBytes } from './body/body-memory.ts';
 export type { BodyCaller } from './body/body-room.ts';
 export { bodyStream } from './body/body-stream.ts';
 export { attachFront } from './connection/attach.ts';
@@ -67,7 +67,7 @@ export {
   unsupportedPath,
 } from './reply/request-error.ts';
 export { notInitialized, unavailable } from './reply/unavailable.ts';
-export { indexHeader, indexHeaders, indexIn, indexValue, indexWanted } from './service-index.ts';
+export { indexHeader, indexHeaders, indexIn, indexValue, indexWanted, wantsIndex } from './service-index.ts';
 export { TextCache } from './text-cache.ts';
 export { namesNamespace, tokenOf, wrapTtlOf } from './token-header.ts';
 export type { Verb } from './verb.ts';

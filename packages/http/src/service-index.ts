@@ -27,9 +27,16 @@ export function indexIn(header: string | string[] | undefined, clusterId: string
   return indexValue(clusterId, index) === header ? index : undefined; // base64 decoding accepts more than encoding produces
 }
 
+/** Returns the header in which a request names the index that it requires; undefined or empty if there is none. */
+const wantedHeader = (headers: NodeJS.Dict<string | string[]>): string | string[] | undefined =>
+  headers['x-service-index'] || headers['x-vault-index'];
+
+/** Returns whether the request requires an index. */
+export const wantsIndex = (headers: NodeJS.Dict<string | string[]>): boolean => Boolean(wantedHeader(headers));
+
 /** Returns the index that the request requires. @throws RequestError if the header is not from this cluster */
 export function indexWanted(headers: NodeJS.Dict<string | string[]>, clusterId: string): number | undefined {
-  const header = headers['x-service-index'] || headers['x-vault-index'];
+  const header = wantedHeader(headers);
   if (header === undefined || header === '') return undefined;
   const index = indexIn(header, clusterId);
   if (index === undefined) throw new RequestError('invalid_request', `${indexHeader} belongs to another cluster`);

@@ -19,8 +19,10 @@ export function tokenOf(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /** Returns whether the request names a namespace other than the root namespace, which is the only one. */
-export const namesNamespace = (headers: IncomingHttpHeaders): boolean =>
-  !/^\/*(?:root\/*)?$/.test(either(headers['x-service-namespace'], headers['x-vault-namespace']));
+export function namesNamespace(headers: IncomingHttpHeaders): boolean {
+  const named = either(headers['x-service-namespace'], headers['x-vault-namespace']);
+  return named !== '' && !/^\/*(?:root\/*)?$/.test(named);
+}
 
 /**
  * Returns the requested TTL of response wrapping in seconds; 0 for no wrapping.

@@ -117,7 +117,7 @@ export class Listener {
   #count(res: ServerResponse): void {
     this.#inFlight.add(res);
     if (this.#draining) res.shouldKeepAlive = false; // otherwise a client with more requests would delay the drain
-    res.once('close', () => {
+    res.on('close', () => {
       this.#inFlight.delete(res);
       if (this.#draining) setImmediate(() => this.#closeWhenIdle()); // the connection of the last response closes by itself
     });

@@ -21,21 +21,6 @@ export function nameAtOf({ path, names }: Route): number | undefined {
   return at < 0 ? undefined : at;
 }
 
-/** Returns the path parameters as written in the request; a `*` parameter takes all remaining segments. */
-export function paramsAt({ path }: Route, segments: readonly string[]): Params {
-  const parts = path.split('/');
-  const more = segments.length - parts.length;
-  const params: Partial<Record<ParamName, string>> = {};
-  let at = 0;
-  for (const part of parts) {
-    const taken = part.startsWith('*') ? 1 + more : 1;
-    if (part.startsWith(':') || part.startsWith('*'))
-      params[part.slice(1) as ParamName] = segments.slice(at, at + taken).join('/');
-    at += taken;
-  }
-  return params;
-}
-
 /** Returns the parameters in their canonical form. */
 export function canonicalParams({ names }: Route, params: Params): Params {
   if (names === undefined) return params;

@@ -41,8 +41,9 @@ export class Authentication {
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
     services.quotas.admitToken(canonical, principal?.id, address);
     // A request without a token does not wait for an index and is not forwarded.
-    const source: ReadSource =
-      token === undefined ? 'here' : await readSource(req.headers, where, this.#options, { waits: principal !== undefined });
+    const chosen =
+      token === undefined ? 'here' : readSource(req.headers, where, this.#options, { waits: principal !== undefined });
+    const source: ReadSource = chosen instanceof Promise ? await chosen : chosen;
     if (source === 'reader') exchange?.defer();
     exchange?.setCaller(token, principal);
     exchange?.setWrapTtl(wrapTtlS);

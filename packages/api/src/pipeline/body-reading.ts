@@ -1,5 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { announcesBody, type Body, type BodyCaller, parseBody, queryBody, RequestError, readBody } from '@transitd/http';
+import {
+  announcesBody,
+  type Body,
+  type BodyCaller,
+  mayNeedMemory,
+  parseBody,
+  queryBody,
+  RequestError,
+  readBody,
+} from '@transitd/http';
 import type { GuardedOperation } from '../operation/operation.ts';
 import type { PipelineOptions, RoutedRequest } from './request.ts';
 
@@ -17,16 +26,17 @@ export class RequestBodies {
   }
 
   /** Returns the body of an authenticated request; undefined if the request has no body, or if the operation reads it as a stream. */
-  async of(
+  of(
     operation: GuardedOperation,
     req: IncomingMessage,
     res: ServerResponse,
-    caller: BodyCaller,
-  ): Promise<Buffer | undefined> {
+    caller: () => BodyCaller,
+  ): Buffer | undefined | Promise<Buffer> {
     if (operation.streamsBody || !announcesBody(req)) return undefined;
     if (operation.endsLeadership) return this.kept(req, res);
     const { bodyBytesMax, limits } = this.#options;
-    return readBody(req, res, { bytesMax: bodyBytesMax, deadlineMs, room: limits?.bodies.reservation(res, caller) });
+    const room = mayNeedMemory(req) ? limits?.bodies.reservation(res, caller()) : undefined;
+    return readBody(req, res, { bytesMax: bodyBytesMax, deadlineMs, room });
   }
 
   /** Returns the body of an unauthenticated request; a second call for the same request returns the same bytes. */

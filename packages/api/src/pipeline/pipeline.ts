@@ -89,19 +89,17 @@ export class Pipeline {
     }
     const showsAllowance = services?.quotas.config.responseHeaders === true;
     const exchange = exchangeOf(req, route, address, this.#options);
-    let outcome = await this.#work({ ...route, req, res, address, exchange });
+    let outcome: Outcome;
+    try {
+      const request = { ...route, req, res, address, exchange };
+      outcome = await (isOpen(request) ? this.#workOpen(request) : this.#workGuarded(request as RoutedRequest<GuardedOperation>));
+    } catch (error) {
+      outcome = outcomeOf(error);
+    }
     if (exchange !== undefined) outcome = await recorded(outcome, exchange, services, (error) => this.#failure(error));
     if (allowance === undefined || !showsAllowance) return outcome;
     if (outcome instanceof Replied) return new Replied(withAllowance(outcome.reply, allowance));
     return outcome instanceof Refused ? new Replied(withAllowance(this.#failure(outcome.error), allowance)) : outcome;
-  }
-
-  async #work(request: RoutedRequest): Promise<Outcome> {
-    try {
-      return await (isOpen(request) ? this.#workOpen(request) : this.#workGuarded(request as RoutedRequest<GuardedOperation>));
-    } catch (error) {
-      return outcomeOf(error);
-    }
   }
 
   /** Runs the stages of an operation that needs a token. */
@@ -110,12 +108,14 @@ export class Pipeline {
     if (isOutcome(known)) return known;
     const { operation, req, res, services, principal, address } = known;
     services.wrapping.checkTtl(known.wrapTtlS);
-    const bytes = await this.#bodies.of(operation, req, res, { tokenId: principal.id, address: callerGroup(address) });
+    const body = this.#bodies.of(operation, req, res, () => ({ tokenId: principal.id, address: callerGroup(address) }));
+    const bytes = body instanceof Promise ? await body : body;
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const complete: CompleteRequest = { ...known, bytes };
     return this.#inPlace(complete, complete.where, async () => {
       // The body may have taken long to arrive. Revocations that other nodes have made since must count here too.
-      if (!(await isStill(complete.source, this.#options.node.eligibility))) return this.#noLongerHere(complete);
+      const still = isStill(complete.source, this.#options.node.eligibility);
+      if (!(still instanceof Promise ? await still : still)) return this.#noLongerHere(complete);
       return this.#respond(complete, await this.#execute(complete));
     });
   }
@@ -125,8 +125,9 @@ export class Pipeline {
     const { operation, services, token, source, wrapTtlS, canonical, exchange } = request;
     const { node } = this.#options;
     try {
-      const call = await callOf(request);
-      await exchange?.begin(call.body);
+      const made = callOf(request);
+      const call = made instanceof Promise ? await made : made;
+      if (exchange !== undefined) await exchange.begin(call.body);
       const { principal, granted } = await authorize(request, call);
       // The node may have been sealed while the body was read.
       if (node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
@@ -142,11 +143,14 @@ export class Pipeline {
    * The stage before the response is recorded. A standby responds only with a success, and only while its state is fresh. The active node
    * responds to a change once the change is in force on every node.
    */
-  async #respond(request: CompleteRequest, outcome: Outcome): Promise<Outcome> {
+  #respond(request: CompleteRequest, outcome: Outcome): Outcome | Promise<Outcome> {
     const { operation, source, where } = request;
     if (source === 'reader') return this.#respondAsStandby(request, outcome);
     const isChange = where === 'leader' || (operation.mayWrite === true && this.#options.forwarded === true);
-    if (!isChange || !(outcome instanceof Replied)) return outcome;
+    return isChange && outcome instanceof Replied ? this.#respondToChange(request, outcome) : outcome;
+  }
+
+  async #respondToChange({ operation, where }: CompleteRequest, outcome: Replied): Promise<Outcome> {
     const { reply } = outcome;
     const adds = operation.adds === true || where !== 'leader' || reply.status >= 400;
     const index = await this.#options.node.eligibility.waitUntilInForce({ adds });

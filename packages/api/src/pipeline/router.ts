@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { turns } from '@transitd/event-loop';
 import { namesNamespace, parsePath, RequestError, type RequestPath, sendReply, type Verb } from '@transitd/http';
-import express, { type Express } from 'express';
 import { isBelowMount, MountRoutes } from '../operation/mount-routes.ts';
 import type { Operation, Params, Route } from '../operation/operation.ts';
-import { canonicalParams, canonicalPath, nameAtOf, paramsAt } from '../operation/path-forms.ts';
+import { canonicalPath, nameAtOf } from '../operation/path-forms.ts';
+import { PlainRoutes } from '../operation/plain-routes.ts';
 import { failureReply } from './failure.ts';
 import { asksHealth, healthReply, isProbe } from './health-reply.ts';
 import { Pipeline } from './pipeline.ts';
@@ -25,7 +25,7 @@ interface RequestHead {
   readonly verb: Verb | undefined;
 }
 
-/** Routes requests below `/v1/`: health from memory, paths below a mount by lookup, the rest with Express (decision 75). */
+/** Routes requests below `/v1/`: health from memory, everything else by lookup in the table of routes (decision 113). */
 export function createRouter(options: RouterOptions): RequestListener {
   const pipeline = new Pipeline(options);
   const belowMounts = new MountRoutes(options.routes.filter(isBelowMount));
@@ -35,10 +35,7 @@ export function createRouter(options: RouterOptions): RequestListener {
     // An unknown verb leads only to operations that refuse it. The body is read as for a POST.
     void pipeline.serve(req, res, { path, canonical, nameAt, url, verb: verb ?? 'POST', operation, params });
   };
-  const app = createApp(
-    options.routes.filter((route) => !isBelowMount(route)),
-    serve,
-  );
+  const plain = new PlainRoutes(options.routes.filter((route) => !isBelowMount(route)));
 
   const route = (req: IncomingMessage, res: ServerResponse): void => {
     checkHead(req);
@@ -57,8 +54,14 @@ export function createRouter(options: RouterOptions): RequestListener {
       serve(req, res, head, operation, found.params, found.route);
       return;
     }
-    req.url = canonicalUrl(path);
-    app(Object.assign(req, { head }), res);
+    for (const match of plain.matches(path.segments)) {
+      const matching = operationAt(match.route, head);
+      if (matching !== undefined) {
+        serve(req, res, head, matching, match.params, match.route);
+        return;
+      }
+    }
+    serve(req, res, head, path.trailingSlash && head.verb !== 'LIST' ? slashAtEnd : unknownPath, {});
   };
 
   const routeOrRefuse = (req: IncomingMessage, res: ServerResponse): void => {
@@ -83,9 +86,6 @@ export function createRouter(options: RouterOptions): RequestListener {
   };
 }
 
-/** Returns the path encoded again, so that Express sees exactly the segments that were checked. */
-const canonicalUrl = ({ segments }: RequestPath): string => `/${segments.map(encodeURIComponent).join('/')}`;
-
 type Serve = (
   req: IncomingMessage,
   res: ServerResponse,
@@ -106,28 +106,4 @@ function operationAt({ operations }: Route, { verb, path }: RequestHead): Operat
   const operation = verb && operations[verb];
   if (operation !== undefined) return operation;
   return Object.values(operations).some(({ access }) => access === 'open') ? openWithoutVerb : guardedWithoutVerb;
-}
-
-const headOf = (req: unknown): RequestHead => (req as { readonly head: RequestHead }).head;
-
-/** Express only selects the route. The parameter values are the segments that were decoded with the head. */
-function createApp(routes: readonly Route[], serve: Serve): Express {
-  const app = express();
-  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
-  for (const route of routes) {
-    app.route(`/${route.path}`).all((req, res, next) => {
-      const head = headOf(req);
-      const params = canonicalParams(route, paramsAt(route, head.path.segments));
-      if (route.accepts !== undefined && !route.accepts(params)) return next();
-      const operation = operationAt(route, head);
-      if (operation === undefined) return next();
-      serve(req, res, head, operation, params, route);
-      return undefined;
-    });
-  }
-  app.use((req, res) => {
-    const head = headOf(req);
-    serve(req, res, head, head.path.trailingSlash && head.verb !== 'LIST' ? slashAtEnd : unknownPath, {});
-  });
-  return app;
 }

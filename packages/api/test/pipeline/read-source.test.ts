@@ -35,7 +35,7 @@ describe('the source of an answer', () => {
   ] as const)
     it(`is '${source}' for ${JSON.stringify({ node, where, forwarded, headers })}`, async () => {
       const options = { node: nodeOf(node), ...(forwarded && { forwarded }) };
-      const found = readSource(headers, where, options).catch((error: unknown) => {
+      const found = Promise.resolve(readSource(headers, where, options)).catch((error: unknown) => {
         expect(error).to.be.instanceOf(StoreError).with.property('code', 'not_leader');
         return 'refused';
       });

@@ -1,8 +1,12 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type BodyCaller, BodyRoom } from './body-room.ts';
 
 /** Bytes at the start of each body that need no reservation. Most bodies are shorter. */
 export const uncountedBytes = 64 * 1024;
+
+/** Returns whether a body may have to reserve memory: whether it is long, or of unknown length. */
+export const mayNeedMemory = ({ headers }: IncomingMessage): boolean => !(Number(headers['content-length']) <= uncountedBytes);
+
 /** How long the caller may take to read the response after sending a body with reserved memory. */
 const answerMsMax = 120_000;
 /** How long a body waits for memory. */

@@ -26,21 +26,29 @@ const usualRate: ArrivalRate = { bytesMin: 5 * 64 * 1024, windowMs: 5_000 };
 const nothing = Buffer.alloc(0);
 
 /**
- * Reads the whole body. An announced length above the limit is refused before a byte is read, and `Expect: 100-continue` is answered only
- * for an allowed length, provided that the server handles `checkContinue` as `request`. After a refusal the connection must close, because
- * the rest of the body follows on it; `sendReply` does that.
+ * Reads the whole body. Returns it at once if it has arrived together with the head, as most small bodies do. An announced length above the
+ * limit is refused before a byte is read, and `Expect: 100-continue` is answered only for an allowed length, provided that the server
+ * handles `checkContinue` as `request`. After a refusal the connection must close, because the rest of the body follows on it; `sendReply`
+ * does that.
  * @throws RequestError `invalid_request` for a transfer coding other than chunked, `body_too_large`, `overloaded`, `body_timeout`,
  * `request_aborted`
  */
-export function readBody(req: IncomingMessage, res: ServerResponse, limits: BodyLimits): Promise<Buffer> {
-  if (!announcesBody(req)) return Promise.resolve(nothing);
+export function readBody(req: IncomingMessage, res: ServerResponse, limits: BodyLimits): Buffer | Promise<Buffer> {
+  if (!announcesBody(req)) return nothing;
   const { 'content-length': announced, 'transfer-encoding': coding } = req.headers;
   // The parser decodes only chunked: a compressed body would be read as if it were plain.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') return Promise.reject(unknownCoding());
   if (announced !== undefined && Number(announced) > limits.bytesMax) return Promise.reject(tooLarge());
   if (req.destroyed && !req.readableEnded) return Promise.reject(aborted());
   if (req.headers.expect !== undefined && req.httpVersionMinor > 0) res.writeContinue();
-  return collect(req, limits);
+  return arrived(req, limits) ?? collect(req, limits);
+}
+
+/** Returns a complete body that needs no memory reservation and that nobody has read from; undefined for any other. */
+function arrived(req: IncomingMessage, { bytesMax }: BodyLimits): Buffer | undefined {
+  const { complete, readableDidRead, destroyed, readableLength: length } = req;
+  const isWhole = complete && !readableDidRead && !destroyed && length > 0;
+  return isWhole && length <= Math.min(bytesMax, uncountedBytes) ? (req.read() ?? undefined) : undefined;
 }
 
 function collect(req: IncomingMessage, { bytesMax, deadlineMs, room, rate = usualRate }: BodyLimits): Promise<Buffer> {

@@ -72,9 +72,9 @@ export class OpenResponses {
     const place: Place = { previous: newestOf(connection) };
     open.set(res, place);
     connection.newest = res;
-    res.setMaxListeners(listenersMax).once('close', () => {
-      open.delete(res);
-      place.onClosed?.();
+    // Not `once`, which costs more: a second `close` finds nothing to delete.
+    res.setMaxListeners(listenersMax).on('close', () => {
+      if (open.delete(res)) place.onClosed?.();
     });
   }
 

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { announcesBody } from './announced-body.ts';
 
@@ -34,7 +34,7 @@ const lingerMs = 5_000;
 export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonly head: boolean }): void {
   const { status } = reply;
   const { req } = res;
-  const unread = !req.readableEnded && announcesBody(req);
+  const unread = !isRead(req) && announcesBody(req);
   const body = contentless(status) ? undefined : reply.body;
   const headers = ['Cache-Control', 'no-store', 'Strict-Transport-Security', strictTransportSecurity];
   let encoding: BufferEncoding = 'utf8';
@@ -63,6 +63,13 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   else if (content === undefined) res.end();
   else res.end(content, encoding);
 }
+
+/**
+ * Returns whether the whole body was read. Its `end` event may still be due, because `readBody` returns a complete body at once. `readBody`
+ * pauses a body that it refuses.
+ */
+const isRead = (req: IncomingMessage): boolean =>
+  req.readableEnded || (req.complete && req.readableDidRead && req.readableLength === 0 && !req.isPaused());
 
 /** Sends the whole response now. Ends the connection once the body is drained, since the caller may still be sending it. */
 function endAfterDrain(res: ServerResponse, content: string | undefined, encoding: BufferEncoding): void {

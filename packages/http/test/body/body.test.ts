@@ -13,14 +13,22 @@ describe('readBody', () => {
   let received: string;
   let outcome: Buffer | RequestError | undefined;
   let limits: BodyLimits;
+  /** Waits before the body is read; undefined to read it as soon as the head was parsed. */
+  let beforeRead: ((req: IncomingMessage) => Promise<void>) | undefined;
+  let onRead: (read: Buffer | Promise<Buffer>) => void;
 
   beforeEach(async () => {
     received = '';
     outcome = undefined;
     limits = { bytesMax: 100, deadlineMs: 3_600_000 };
+    beforeRead = undefined;
+    onRead = () => undefined;
     const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
       try {
-        outcome = await readBody(req, res, limits);
+        if (beforeRead !== undefined) await beforeRead(req);
+        const read = readBody(req, res, limits);
+        onRead(read);
+        outcome = await read;
         sendReply(res, { status: 200, body: `${outcome.length}` }, { head: false });
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
@@ -66,18 +74,55 @@ describe('readBody', () => {
       expected: 'a'.repeat(100),
     },
   ]) {
-    it(`reads ${name}, and the connection stays usable`, async () => {
-      for (let round = 1; round <= 2; round += 1) {
-        outcome = undefined;
-        for (const part of parts) {
-          socket.write(part);
-          await turn();
+    for (const isLate of [false, true])
+      it(`reads ${name}${isLate ? ' that has arrived' : ''}, and the connection stays usable`, async () => {
+        const arrived = async (req: IncomingMessage): Promise<void> => until(() => req.complete);
+        if (isLate) beforeRead = arrived;
+        for (let round = 1; round <= 2; round += 1) {
+          outcome = undefined;
+          for (const part of parts) {
+            socket.write(part);
+            await turn();
+          }
+          await until(() => outcome !== undefined && received.split('HTTP/1.1 200').length > round);
+          expect(String(outcome)).to.equal(expected);
+          expect(received).not.to.contain('Connection: close');
         }
-        await until(() => outcome !== undefined && received.split('HTTP/1.1 200').length > round);
-        expect(String(outcome)).to.equal(expected);
-      }
-    });
+      });
   }
+
+  it('returns a complete small body at once, and starts no deadline for it', async () => {
+    beforeRead = async (req) => {
+      await until(() => req.complete);
+      limits = { ...limits, deadlineMs: Number.NaN }; // setTimeout would call back at once
+    };
+    let isPromise: boolean | undefined;
+    onRead = (read) => {
+      isPromise = read instanceof Promise;
+    };
+    socket.write(`${head('Content-Length: 3')}abc`);
+    await until(() => received.endsWith('3'));
+    expect(isPromise).to.equal(false);
+    expect(String(outcome)).to.equal('abc');
+  });
+
+  it('refuses a body above the limit that has arrived', async () => {
+    beforeRead = async (req) => until(() => req.readableLength === 101);
+    socket.write(`${head('Transfer-Encoding: chunked')}65\r\n${'a'.repeat(101)}\r\n0\r\n\r\n`);
+    await until(() => received.endsWith('}\n'));
+    expect(code()).to.equal('body_too_large');
+    expect(received).to.match(/^HTTP\/1\.1 413 /);
+  });
+
+  it('closes the connection after a response to a body that has arrived and was not read', async () => {
+    beforeRead = async (req) => {
+      await until(() => req.complete);
+      throw new RequestError('permission_denied', 'no');
+    };
+    socket.write(`${head('Content-Length: 3')}abc`);
+    await once(socket, 'close');
+    expect(received).to.match(/\r\nConnection: close\r\n/);
+  });
 
   it('refuses an announced length above the limit before reading a byte, and closes', async () => {
     socket.write(head('Content-Length: 101'));

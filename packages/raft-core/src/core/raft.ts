@@ -4,7 +4,16 @@ import type { LogStart } from '../ports.ts';
 import type { ConfChange, Entry, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
 import { Campaign } from './campaign.ts';
 import { checkLimits } from './contract/limits.ts';
-import type { ConfRefusal, CoreRefusal, PeerStatus, ProposeResult, RaftCore, Ready, Status } from './contract/raft-core.ts';
+import type {
+  ConfRefusal,
+  CoreRefusal,
+  PeerStatus,
+  Position,
+  ProposeResult,
+  RaftCore,
+  Ready,
+  Status,
+} from './contract/raft-core.ts';
 import { Follower } from './follower.ts';
 import type { PeerAnswer } from './leadership.ts';
 import { LinearizableReads } from './linearizable-reads.ts';
@@ -232,6 +241,11 @@ export class Raft implements RaftCore {
       }),
       ...(leadership?.transferTo === undefined ? {} : { transferTo: leadership.transferTo }),
     };
+  }
+
+  position(): Position {
+    const { role, term, leader, log, commitIndex, leadership } = this.#state;
+    return { role, term, leader, lastIndex: log.lastIndex, commitIndex, termStartIndex: leadership?.termStart };
   }
 
   peers(): readonly PeerStatus[] {

@@ -133,7 +133,7 @@ export class Driver<Result> {
   }
 
   status(): DriverStatus {
-    const { role, term, leader, lastIndex, commitIndex, termStartIndex } = this.#core.status();
+    const { role, term, leader, lastIndex, commitIndex, termStartIndex } = this.#core.position();
     const { appliedIndex, flushedIndex } = this.#effects;
     const { nodeId, clusterId } = this.#log.start;
     const ready = termStartIndex !== undefined && appliedIndex >= termStartIndex && this.#stopping === undefined;

@@ -154,7 +154,10 @@ async function verify(
   }
 }
 
-/** Signatures on the larger curves take a millisecond each. They run on the thread pool or, if the input is a digest, in an event-loop turn of their own. */
+/**
+ * Signatures on the larger curves take a millisecond each. They run on the thread pool or, if the input is a digest, in an event-loop turn
+ * of their own.
+ */
 const isSlow = ({ coordinateBytes }: Curve): boolean => coordinateBytes > 32;
 
 /**

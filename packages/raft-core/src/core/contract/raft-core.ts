@@ -127,6 +127,11 @@ export interface Status {
   readonly transferTo?: NodeId;
 }
 
+/** The part of the status that takes no lookup of configurations. */
+export type Position = Pick<Status, 'role' | 'term' | 'leader' | 'lastIndex' | 'commitIndex'> & {
+  readonly termStartIndex: LogIndex | undefined;
+};
+
 /**
  * The consensus of one node as a state machine: calls go in, `ready()` returns the effects to carry out. It does no I/O, reads no clock and
  * draws no randomness of its own, so equal calls give equal outputs, byte for byte.
@@ -197,6 +202,8 @@ export interface RaftCore {
   /** Returns the description of a snapshot of the state at `index`. The log must still reach back to it. */
   snapshotMeta(index: LogIndex): SnapshotMeta;
   status(): Status;
+  /** Returns the part of the status that is read for every request. */
+  position(): Position;
   /** Returns a leader's peers, ascending by id; none in other roles. */
   peers(): readonly PeerStatus[];
   /** Checks every rule that one node can check on its own; reads all entries in memory. @throws InvariantViolation */
