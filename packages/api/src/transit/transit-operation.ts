@@ -54,7 +54,7 @@ async function batchReply<R extends object>(
   for (const result of results) {
     if (items.length % itemsPerTurn === itemsPerTurn - 1) await nextTurn();
     const members = isFailure(result) ? `${failedItem}"error":${JSON.stringify(result.error)}` : render(result, true);
-    items.push(`{${members},"reference":${JSON.stringify(result.reference)}}`);
+    items.push(`{${members},"reference":${result.reference === '' ? '""' : JSON.stringify(result.reference)}}`);
   }
   const override = partialFailureStatus(requestedStatus);
   const all = override === undefined ? [...warnings, badOverride] : warnings;

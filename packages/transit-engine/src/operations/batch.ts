@@ -81,19 +81,23 @@ export class ItemMembers {
  */
 export async function runBatch<I extends { readonly reference: string }, R>(
   items: readonly I[],
-  operation: (item: I, index: number) => Promise<R>,
+  operation: (item: I, index: number) => R | Promise<R>,
   onResume: () => void,
 ): Promise<BatchReply<R>> {
   const results: ItemResult<R>[] = [];
   let failures = 0;
   const slice = new TimeSlice();
-  for (const [index, item] of items.entries()) {
+  let index = -1;
+  for (const item of items) {
+    index += 1;
     if (slice.isOver) {
       await slice.next();
       onResume();
     }
     try {
-      results.push({ ...(await operation(item, index)), reference: item.reference });
+      const made = operation(item, index);
+      const result = made instanceof Promise ? await made : made;
+      results.push({ ...result, reference: item.reference });
     } catch (error) {
       // Ends the batch if the system that holds a managed key did not answer: each further item would wait for a timeout too.
       if (!(error instanceof TransitError) || error.code === 'managed_key_unavailable') throw error;

@@ -2,7 +2,7 @@ import { open } from '../algorithms/aead.ts';
 import { decodePayload, parseCiphertext } from '../formats/ciphertext.ts';
 import type { KeyPair } from '../key-pairs/key-pair.ts';
 import { deriveKey } from '../keys/derivation.ts';
-import type { LoadedKey } from '../keys/key-cache.ts';
+import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { decryptManaged } from '../managed/managed-cipher.ts';
 import { TransitError } from '../values/errors.ts';
 import type { ItemMembers } from './batch.ts';
@@ -34,16 +34,18 @@ export const decryption: Operation<DecryptRequest, DecryptItem, DecryptResult> =
     if (ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
     return { item: { ciphertext, context, associatedData, nonce, paddingScheme, reference: '' } };
   },
-  async run(tools, key, item, index) {
+  run(tools, key, item, index) {
     checkEncrypts(key, 'decryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
     const padding = paddingOf(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
     const associatedData = associatedDataOf(key, item.associatedData, index);
-    const plaintext = await decryptText(tools, key, { ciphertext: item.ciphertext, associatedData, context, nonce, padding });
-    return { plaintext: plaintext.toString('base64') };
+    const made = decryptText(tools, key, { ciphertext: item.ciphertext, associatedData, context, nonce, padding });
+    return made instanceof Promise ? made.then(resultOf) : resultOf(made);
   },
 };
+
+const resultOf = (plaintext: Buffer): DecryptResult => ({ plaintext: plaintext.toString('base64') });
 
 const readItem = (members: ItemMembers): DecryptItem => ({
   ciphertext: members.requiredText('ciphertext', missingCiphertext),
@@ -65,16 +67,29 @@ export interface DecryptInputs {
   readonly padding: string;
 }
 
-/** @throws TransitError `invalid_ciphertext`, `key_version_unavailable`, or `invalid_request` for an empty ciphertext */
-export async function decryptText(tools: Tools, key: LoadedKey, inputs: DecryptInputs): Promise<Buffer> {
-  const { record, type } = key;
+/**
+ * Returns the plaintext; a promise only if the version is not cached, or if another system holds the key.
+ * @throws TransitError `invalid_ciphertext`, `key_version_unavailable`, or `invalid_request` for an empty ciphertext
+ */
+export function decryptText(tools: Tools, key: LoadedKey, inputs: DecryptInputs): Buffer | Promise<Buffer> {
   if (inputs.ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
   const { version, payload: encoded } = parseCiphertext(inputs.ciphertext, tools.prefix);
   checkVersion(key, version);
-  const loaded = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
+  const loaded = key.versions.get(version);
+  return loaded === undefined
+    ? tools.keys.loadVersion(key, version).then((found) => decryptUnder(tools, key, found, encoded, inputs))
+    : decryptUnder(tools, key, loaded, encoded, inputs);
+}
+
+function decryptUnder(
+  { managedKeys }: Tools,
+  { record, type }: LoadedKey,
+  loaded: LoadedVersion,
+  encoded: string,
+  inputs: DecryptInputs,
+): Buffer | Promise<Buffer> {
   if (loaded.managed !== undefined) {
-    const managed = await tools.managedKeys.find(loaded.managed.id);
-    return decryptManaged(managed, { ...inputs, bytes: decodePayload(encoded) });
+    return managedKeys.find(loaded.managed.id).then((key) => decryptManaged(key, { ...inputs, bytes: decodePayload(encoded) }));
   }
   const payload = inputs.nonce.length > 0 ? Buffer.concat([inputs.nonce, decodePayload(encoded)]) : decodePayload(encoded);
   if (loaded.pair !== undefined) return decryptWithPair(loaded.pair, payload, inputs.padding);

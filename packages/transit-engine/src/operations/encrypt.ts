@@ -48,7 +48,7 @@ export const encryption: Operation<EncryptRequest, EncryptItem, EncryptResult> =
     if (plaintext === undefined) throw new TransitError('invalid_request', missingPlaintext);
     return { item: { plaintext, context, associatedData, keyVersion, nonce, paddingScheme, reference: '' } };
   },
-  async run(tools, key, item, index) {
+  run(tools, key, item, index) {
     checkEncrypts(key, 'encryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
@@ -82,24 +82,44 @@ export interface EncryptInputs {
   readonly padding: string;
 }
 
-/** Encrypts under one version: with its public key, with the managed key, or with the key itself or the key derived from the context. */
-export async function encryptBytes(tools: Tools, key: LoadedKey, inputs: EncryptInputs): Promise<EncryptResult> {
+/**
+ * Encrypts under one version: with its public key, with the managed key, or with the key itself or the key derived from the context.
+ * Returns a promise only if the version is not cached, or if another system holds the key: in a batch, promises cost as much as the rest.
+ */
+export function encryptBytes(tools: Tools, key: LoadedKey, inputs: EncryptInputs): EncryptResult | Promise<EncryptResult> {
+  const loaded = key.versions.get(inputs.version);
+  return loaded === undefined
+    ? tools.keys.loadVersion(key, inputs.version).then((version) => encryptUnder(tools, key, version, inputs))
+    : encryptUnder(tools, key, loaded, inputs);
+}
+
+function encryptUnder(
+  tools: Tools,
+  key: LoadedKey,
+  loaded: LoadedVersion,
+  inputs: EncryptInputs,
+): EncryptResult | Promise<EncryptResult> {
   const { version, plaintext, associatedData, padding } = inputs;
-  const loaded = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
   if (loaded.pair?.encrypt !== undefined) {
     return { ciphertext: formatVersioned(tools.prefix, version, loaded.pair.encrypt(plaintext, padding)), keyVersion: version };
   }
-  if (loaded.managed !== undefined) {
-    const managed = await tools.managedKeys.find(loaded.managed.id);
-    const ciphertext = await encryptManaged(managed, { ...inputs, bytes: plaintext }, () => tools.nonces.take());
-    return { ciphertext: formatVersioned(tools.prefix, version, ciphertext), keyVersion: version };
-  }
+  if (loaded.managed !== undefined) return encryptElsewhere(tools, loaded.managed, inputs);
   const { aead } = key.type;
   if (aead === undefined) throw new Error('the loaded version has no key to encrypt with');
   const { key: cipherKey, nonce = tools.nonces.take() } = cipherKeyOf(key, loaded, inputs);
   const payload = seal(aead, cipherKey, { plaintext, associatedData, nonce });
   const kept = inputs.nonce.length > 0 ? payload.subarray(nonceBytes) : payload; // the caller has the nonce, so the ciphertext omits it
   return { ciphertext: formatVersioned(tools.prefix, version, kept), keyVersion: version };
+}
+
+async function encryptElsewhere(
+  { managedKeys, nonces, prefix }: Tools,
+  { id }: NonNullable<LoadedVersion['managed']>,
+  inputs: EncryptInputs,
+): Promise<EncryptResult> {
+  const { version, plaintext } = inputs;
+  const ciphertext = await encryptManaged(await managedKeys.find(id), { ...inputs, bytes: plaintext }, () => nonces.take());
+  return { ciphertext: formatVersioned(prefix, version, ciphertext), keyVersion: version };
 }
 
 /** Returns the cipher key and, for convergent keys, the nonce. Other keys use a random nonce. */

@@ -36,7 +36,7 @@ export interface Operation<Request, I extends Item, R> {
   /** Reads the input of a request. @throws TransitError `invalid_request` */
   readonly workOf: (request: Request) => PendingWork<I>;
   /** Processes one item. @param index - position in the batch, 0 without one; some error texts contain it */
-  readonly run: (tools: Tools, key: LoadedKey, item: I, index: number) => Promise<R>;
+  readonly run: (tools: Tools, key: LoadedKey, item: I, index: number) => R | Promise<R>;
 }
 
 /**
@@ -66,14 +66,15 @@ export async function perform<Request, I extends Item, R>(
 export async function underKey<R>(
   { keys }: Pick<Tools, 'keys'>,
   name: string,
-  use: (key: LoadedKey) => Promise<R>,
+  use: (key: LoadedKey) => R | Promise<R>,
   missing: () => TransitError,
 ): Promise<R> {
   for (let attempt = 1; ; attempt++) {
     const key = keys.cached(name) ?? (await keys.key(name));
     if (key === undefined) throw missing();
     try {
-      const reply = await use(key);
+      const made = use(key);
+      const reply = made instanceof Promise ? await made : made;
       keys.assertOpen();
       return reply;
     } catch (error) {
@@ -88,7 +89,7 @@ export function runUnder<I extends Item, R>(
   tools: Tools,
   key: LoadedKey,
   work: Work<I>,
-): Promise<R | BatchReply<R>> {
+): R | Promise<R | BatchReply<R>> {
   if ('item' in work) return run(tools, key, work.item, 0);
   return runBatch(
     work.items,
