@@ -1,16 +1,31 @@
 // `npm run release -- --dry-run`: makes every artifact of a release below dist/, then installs and runs each in an empty folder.
+//   --key FILE     Ed25519 private key that signs SHA256SUMS; needed unless it is a dry run
+//   --builder URI  where it was built, for the provenance
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { folderName, hasPkcs11, packFolder, stageArchive } from './release/archive.ts';
+import { platforms } from './release/node-binary.ts';
+import { notices } from './release/notices.ts';
 import { pack, stageClient, stageServer } from './release/npm-packages.ts';
 import { git, root, version } from './release/project.ts';
-import { compile } from './release/workspace.ts';
+import { provenance } from './release/provenance.ts';
+import { sbom } from './release/sbom.ts';
+import { artifactsIn, signingKey, writeSums } from './release/sums.ts';
+import { compile, writeJson } from './release/workspace.ts';
 
-const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean' } } });
+const { values } = parseArgs({
+  options: {
+    'dry-run': { type: 'boolean' },
+    key: { type: 'string' },
+    builder: { type: 'string', default: 'urn:transitd:a-maintainers-machine' },
+  },
+});
 if (values['dry-run'] !== true) refuseUnlessReleasable();
 
+const key = signingKey(values.key);
 const out = join(root, 'dist');
 const stage = mkdtempSync(join(tmpdir(), 'transitd-release-'));
 try {
@@ -22,6 +37,18 @@ try {
     stageServer(join(stage, 'transitd'));
     for (const name of ['client', 'transitd']) pack(join(stage, name), out);
   });
+  for (const platform of platforms)
+    step(`archive for ${platform}${hasPkcs11(platform) ? '' : ', without the native part of PKCS#11'}`, () => {
+      stageArchive(platform, join(stage, folderName(platform)));
+      packFolder(join(stage, folderName(platform)), join(out, `${folderName(platform)}.tar.gz`));
+    });
+  step('notices, bill of materials, provenance, sums', () => {
+    writeFileSync(join(out, 'THIRD-PARTY-NOTICES.txt'), notices());
+    writeJson(join(out, `transitd-${version}.cdx.json`), sbom());
+    const built = { builder: values.builder, dryRun: values['dry-run'] === true };
+    writeJson(join(out, `transitd-${version}.provenance.json`), provenance(artifactsIn(out), built));
+    writeSums(out, key);
+  });
 } finally {
   rmSync(stage, { recursive: true });
 }
@@ -31,6 +58,10 @@ process.exitCode = testArtifacts();
 function refuseUnlessReleasable(): void {
   const tag = `v${version}`;
   const faults = [
+    ...(values.key === undefined ? ['--key FILE is missing: the key that signs the release'] : []),
+    ...platforms
+      .filter((one) => one === 'linux-x64' && !hasPkcs11(one))
+      .map(() => 'run "npm run build:pkcs11" first, on Linux x64'),
     ...(git('status', '--porcelain') === '' ? [] : ['the working tree has changes that are not committed']),
     ...(git('tag', '--points-at', 'HEAD').split('\n').includes(tag) ? [] : [`the commit does not have the tag ${tag}`]),
   ];

@@ -1,8 +1,8 @@
 // The npm packages: `@transitd/client`, and `transitd` with the server and the command line. The workspace's own packages are bundled in
 // `transitd`; third-party packages are its dependencies, in the exact versions of the lock file.
-import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { npm } from './npm.ts';
 import { nodeVersion, readManifest, root, version } from './project.ts';
 import { closureOf, copyCompiled, copyReplaced, thirdPartyOf, writeJson } from './workspace.ts';
 
@@ -67,10 +67,7 @@ function copyTexts(readme: string, to: string): void {
 
 /** Runs `npm pack` on a staged package, and returns the path of the archive in `out`. */
 export function pack(staged: string, out: string): string {
-  const npm = process.env['npm_execpath'];
-  const [command = 'npm', ...first] = npm !== undefined && existsSync(npm) ? [process.execPath, npm] : ['npm'];
-  const args = [...first, 'pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', out];
-  const report: unknown = JSON.parse(execFileSync(command, args, { cwd: staged, encoding: 'utf8' }));
+  const report: unknown = JSON.parse(npm(['pack', '--json', '--ignore-scripts', '--pack-destination', out], staged));
   const { name } = readManifest(staged);
   const filename = filenameIn(report, name);
   if (filename === undefined) throw new Error(`npm pack did not name the archive of ${name}`);

@@ -1,0 +1,5 @@
+#!/bin/sh
+# Runs transitd with the Node.js of this release. The folder may be anywhere, and this file may be reached through symbolic links.
+set -eu
+release=$(dirname "$(dirname "$(readlink -f "$0")")")
+exec "$release/lib/node/bin/node" --disable-sigusr1 --max-semi-space-size=8 "$release/lib/transitd/transitd.mjs" "$@"
