@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { folderName, hasPkcs11, packFolder, stageArchive } from './release/archive.ts';
+import { buildDebianPackage } from './release/debian-package.ts';
 import { platforms } from './release/node-binary.ts';
 import { notices } from './release/notices.ts';
 import { pack, stageClient, stageServer } from './release/npm-packages.ts';
@@ -42,6 +43,9 @@ try {
       stageArchive(platform, join(stage, folderName(platform)));
       packFolder(join(stage, folderName(platform)), join(out, `${folderName(platform)}.tar.gz`));
     });
+  step('Debian package', () =>
+    buildDebianPackage({ archive: join(stage, folderName('linux-x64')), stage: join(stage, 'debian'), out }),
+  );
   step('notices, bill of materials, provenance, sums', () => {
     writeFileSync(join(out, 'THIRD-PARTY-NOTICES.txt'), notices());
     writeJson(join(out, `transitd-${version}.cdx.json`), sbom());

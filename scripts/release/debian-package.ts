@@ -1,0 +1,61 @@
+// The Debian package: the archive below /usr/lib/transitd, a systemd unit, a user, a configuration to edit, and rotation of audit files.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { commitSeconds, root, version } from './project.ts';
+
+/** Debian orders `0.1.0~rc.1` before `0.1.0`, as npm orders `0.1.0-rc.1`. */
+export const debianName = `transitd_${version.replace('-', '~')}_amd64.deb`;
+
+const configuration = '/etc/transitd/transitd.yaml';
+
+/** File of the package → file of the repository. */
+const files: Readonly<Record<string, string>> = {
+  [configuration]: 'deploy/transitd.example.yaml',
+  '/etc/logrotate.d/transitd': 'deploy/debian/logrotate',
+  '/usr/lib/systemd/system/transitd.service': 'deploy/systemd/transitd.service',
+};
+
+const control = `Package: transitd
+Version: ${version.replace('-', '~')}
+Architecture: amd64
+Maintainer: The transitd maintainers <transitd@localhost>
+Section: net
+Priority: optional
+Depends: libc6 (>= 2.34), libstdc++6 (>= 11), passwd
+Recommends: logrotate
+Description: clustered transit cryptography service
+ Stores named keys and encrypts, decrypts, signs and verifies with them for
+ callers that never see the keys. Its HTTP API is that of the transit engine
+ of Vault and OpenBao. Nodes replicate by Raft. Node.js is included.
+`;
+
+/**
+ * Builds the package.
+ * @param archive - folder with the content of the archive for Linux x64; it is moved into the package
+ * @param stage - where the package's files are put together; must not exist
+ */
+export function buildDebianPackage({ archive, stage, out }: { archive: string; stage: string; out: string }): void {
+  const put = (from: string, to: string): void => {
+    mkdirSync(dirname(join(stage, to)), { recursive: true });
+    cpSync(join(root, from), join(stage, to));
+  };
+  for (const [to, from] of Object.entries(files)) put(from, to);
+  for (const script of ['postinst', 'prerm', 'postrm']) {
+    put(`deploy/debian/${script}`, `DEBIAN/${script}`);
+    chmodSync(join(stage, 'DEBIAN', script), 0o755);
+  }
+  writeFileSync(join(stage, 'DEBIAN/control'), control);
+  writeFileSync(join(stage, 'DEBIAN/conffiles'), `${configuration}\n/etc/logrotate.d/transitd\n`);
+  renameSync(archive, join(stage, 'usr/lib/transitd'));
+  mkdirSync(join(stage, 'usr/bin'));
+  symlinkSync('../lib/transitd/bin/transitd', join(stage, 'usr/bin/transitd'));
+  mkdirSync(join(stage, 'usr/share/doc/transitd'), { recursive: true });
+  cpSync(join(stage, 'usr/lib/transitd/THIRD-PARTY-NOTICES.txt'), join(stage, 'usr/share/doc/transitd/copyright'));
+  execFileSync('chmod', ['-R', 'a+rX,u+w,go-w', stage]);
+  // gzip, which every dpkg reads. dpkg-deb sorts the names, and sets newer times to this one.
+  execFileSync('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z6', '--build', stage, join(out, debianName)], {
+    env: { ...process.env, SOURCE_DATE_EPOCH: String(commitSeconds()) },
+    stdio: ['ignore', 'ignore', 2],
+  });
+}
