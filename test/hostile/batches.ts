@@ -89,7 +89,7 @@ export const batches: readonly Row[] = Object.entries(good).flatMap(([word, item
 
 export const items: readonly Row[] = [
   ['transit/encrypt/k', { batch_input: [{}] }, 400, 'an item without plaintext', /missing plaintext to encrypt/],
-  ['transit/encrypt/k', { batch_input: [{ plaintext: null }] }, 400, 'an item of null'],
+  ['transit/encrypt/k', { batch_input: [{ plaintext: null }] }, 400, 'an item of null', /missing plaintext to encrypt/],
   ['transit/encrypt/k', { batch_input: [{ plaintext: 5 }] }, 400, 'an item of a number'],
   ['transit/encrypt/k', { batch_input: [{ plaintext: {} }] }, 400, 'an item of an object'],
   ['transit/encrypt/k', { batch_input: [{ plaintext: 'AAAA', key_version: '1' }] }, 400, 'values of items are not converted'],
@@ -119,6 +119,13 @@ export const items: readonly Row[] = [
     400,
     'a context in some items, for a missing key',
     /context should be set/,
+  ],
+  [
+    'transit/encrypt/k',
+    { batch_input: [{ plaintext: 'AAAA' }, {}], partial_failure_response_code: 207 },
+    207,
+    'an item without plaintext beside another',
+    /missing plaintext to encrypt/,
   ],
   ['transit/decrypt/k', { batch_input: [{}] }, 400, 'an item without ciphertext', /missing ciphertext to decrypt/],
   ['transit/rewrap/k', { batch_input: [{}] }, 400, 'an item without ciphertext', /missing ciphertext/],

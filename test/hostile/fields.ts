@@ -313,13 +313,13 @@ export const macs: readonly Row[] = [
   ['transit/cmac/m', {}, 400, 'no input', /missing input/],
   ['transit/cmac/k', { input: 'AAAA' }, 400, 'a key of another type', /does not support CMAC/],
   ['transit/cmac/missing', { input: 'AAAA' }, 400, 'a missing key', /not found/],
-  ...[-1, 17, 1e9].map(
+  ...[-1, 1, 3, 17, 1e9].map(
     (length): Row => ['transit/cmac/m', { input: 'AAAA', mac_length: length }, 400, `${length} bytes of 16`, /mac_length/],
   ),
   ...[1.5, 'x', {}, []].map(
     (length): Row => ['transit/cmac/m', { input: 'AAAA', mac_length: length }, 400, 'no length', notConverted('mac_length')],
   ),
-  ...['17', '-1', '99999999999'].map(
+  ...['3', '17', '-1', '99999999999'].map(
     (length): Row => [`transit/cmac/m/${length}`, { input: 'AAAA' }, 400, 'a length in the path', /mac_length/],
   ),
   ...['x', '1.5', '1e1'].map((length): Row => [`transit/cmac/m/${length}`, { input: 'AAAA' }, 400, 'not a length in the path']),

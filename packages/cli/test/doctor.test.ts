@@ -17,6 +17,8 @@ const healthy = {
   performance_standby: false,
   server_time_utc: 0,
   version: '',
+  cluster_id: '',
+  cluster_name: '',
   clock_skew_ms: 0,
   echo_duration_ms: 0,
 };

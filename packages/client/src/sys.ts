@@ -11,8 +11,9 @@ export interface Health {
   readonly performance_standby: boolean;
   readonly server_time_utc: number;
   readonly version: string;
-  readonly cluster_id?: string;
-  readonly cluster_name?: string;
+  /** Empty until the node has joined a cluster, as `cluster_name`. */
+  readonly cluster_id: string;
+  readonly cluster_name: string;
   readonly clock_skew_ms: number;
   readonly echo_duration_ms: number;
   readonly ha_connection_healthy?: boolean;

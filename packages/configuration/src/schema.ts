@@ -123,6 +123,8 @@ export const electionTimeoutMsMin = 1000;
  */
 export const leaseMsMax = 0.8 * electionTimeoutMsMin;
 
+const expiryTime = z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-01T00:00:00Z' });
+
 /** The whole configuration: each key, its default and its range. Durations become milliseconds, sizes bytes. */
 export const configSchema = z.strictObject({
   node_id: z.string().regex(/^[\w.-]{1,64}$/, 'must have 1 to 64 characters: letters, digits, _, . and -'),
@@ -193,5 +195,6 @@ export const configSchema = z.strictObject({
     .strictObject({ default_ttl: tokenTtl, max_ttl: tokenTtl })
     .refine((tokens) => tokens.default_ttl <= tokens.max_ttl, { message: 'default_ttl must be at most max_ttl' })
     .prefault({}),
+  license: z.strictObject({ expiry_time: expiryTime.transform((text) => Date.parse(text)) }).optional(),
   log: log.prefault({}),
 });

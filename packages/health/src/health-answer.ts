@@ -17,8 +17,9 @@ export interface HealthReport {
   readonly replication_dr_mode: ReplicationMode;
   readonly server_time_utc: number;
   readonly version: string;
-  readonly cluster_name?: string;
-  readonly cluster_id?: string;
+  /** Empty until the node has joined a cluster, as `cluster_id`. */
+  readonly cluster_name: string;
+  readonly cluster_id: string;
   readonly performance_standby: boolean;
   readonly enterprise: true;
   readonly echo_duration_ms: number;
@@ -116,7 +117,8 @@ function report(status: NodeStatus, condition: Condition, now: Moment): HealthRe
     replication_dr_mode: modes.disasterRecovery,
     server_time_utc: Math.floor(now.utcMs / 1000),
     version,
-    ...(cluster && { cluster_name: cluster.name, cluster_id: cluster.id }),
+    cluster_name: cluster?.name ?? '',
+    cluster_id: cluster?.id ?? '',
     performance_standby: condition === 'performance_standby',
     enterprise: true,
     echo_duration_ms: Math.round(echoes?.durationMs ?? 0),
@@ -131,9 +133,9 @@ function report(status: NodeStatus, condition: Condition, now: Moment): HealthRe
 const unknown: ReplicationModes = { performance: 'unknown', disasterRecovery: 'unknown' };
 const disabled: ReplicationModes = { performance: 'disabled', disasterRecovery: 'disabled' };
 
-/** Returns the replication modes. A standby reports what the active node sent; without contact it reports `unknown`. */
+/** Returns the replication modes. An unsealed standby reports what the active node sent; without contact it reports `unknown`. */
 function replicationOf(status: NodeStatus, condition: Condition): ReplicationModes {
-  if (condition === 'ha_unhealthy') return unknown;
+  if (condition === 'ha_unhealthy' || condition === 'sealed') return unknown;
   const reported =
     'echoes' in status ? status.echoes.replication : 'lastWal' in status ? (status.replication ?? disabled) : undefined;
   return condition === 'dr_secondary' ? { ...(reported ?? unknown), disasterRecovery: 'secondary' } : (reported ?? unknown);
@@ -143,7 +145,7 @@ function replicationOf(status: NodeStatus, condition: Condition): ReplicationMod
 const canaryAgeMs = (status: NodeStatus, { utcMs }: Moment): number =>
   'canaryUtcMs' in status && status.canaryUtcMs !== undefined ? Math.round(utcMs - status.canaryUtcMs) : 0;
 
-/** Returns the heartbeat fields, which every unsealed standby reports, including zeros. */
+/** Returns the heartbeat fields, which every member reports that is not active, sealed or not, including zeros. */
 const heartbeat = (echoes: Echoes, monotonicMs: number) => ({
   removed_from_cluster: false,
   ha_connection_healthy: echoes.answeredSentMs !== undefined && inContact(echoes, monotonicMs),

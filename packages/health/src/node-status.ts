@@ -20,12 +20,13 @@ interface Identity {
 }
 
 /**
- * The heartbeats from an unsealed standby to the active node. Times are readings of one monotonic clock, in milliseconds. Only
- * answered echoes count, and their age is measured from when they were sent: an answer that waited in a buffer must not look fresh.
+ * The heartbeats from a member that is not active, sealed or not, to the active node. Times are readings of one monotonic clock, in
+ * milliseconds. Only answered echoes count, and their age is measured from when they were sent: an answer that waited in a buffer must
+ * not look fresh.
  */
 export interface Echoes {
   readonly intervalMs: number;
-  /** When the node became an unsealed standby; used until the first answered echo. */
+  /** When the node last started, was sealed, was unsealed or stopped being active; used until the first answered echo. */
   readonly sinceMs: number;
   /** When the newest answered echo was sent; absent before the first answer. */
   readonly answeredSentMs?: number;
@@ -63,7 +64,7 @@ interface Active extends Identity {
 export type NodeStatus =
   | ({ readonly state: 'uninitialized' } & Identity)
   | ({ readonly state: 'removed' } & Identity)
-  | ({ readonly state: 'sealed' } & Identity)
+  | ({ readonly state: 'sealed'; readonly echoes: Echoes } & Identity)
   | ({ readonly state: 'standby' } & Standby)
   | ({ readonly state: 'performance_standby'; readonly appliedSentMs: number } & Standby)
   | ({ readonly state: 'dr_standby' } & Standby)

@@ -34,7 +34,13 @@ const statuses: readonly {
 }[] = [
   { name: 'uninitialized', status: { state: 'uninitialized', version: '0.1.0' }, code: 501, override: 'uninitcode' },
   { name: 'removed', status: { state: 'removed', ...identity }, code: 530, override: 'removedcode' },
-  { name: 'sealed', status: { state: 'sealed', ...identity }, code: 503, override: 'sealedcode' },
+  { name: 'sealed', status: { state: 'sealed', ...identity, echoes }, code: 503, override: 'sealedcode' },
+  {
+    name: 'sealed without contact',
+    status: { state: 'sealed', ...identity, echoes: silentTooLong },
+    code: 503,
+    override: 'sealedcode',
+  },
   {
     name: 'standby without an answer in time',
     status: { state: 'standby', ...identity, echoes: stale },
@@ -150,15 +156,20 @@ describe('the health report', () => {
   const head = (initialized: boolean, sealed: boolean, standby: boolean, performance: string, dr: string) =>
     `{"initialized":${initialized},"sealed":${sealed},"standby":${standby},"replication_performance_mode":"${performance}","replication_dr_mode":"${dr}","server_time_utc":1750000000,"version":"0.1.0"`;
   const known = ',"cluster_name":"main","cluster_id":"c0ffee00-0000-4000-8000-000000000000"';
+  const nameless = ',"cluster_name":"","cluster_id":""';
   const extended = (performanceStandby: boolean, echoMs: number, skewMs: number) =>
     `,"performance_standby":${performanceStandby},"enterprise":true,"echo_duration_ms":${echoMs},"clock_skew_ms":${skewMs},"replication_primary_canary_age_ms":0`;
   const contact = (healthy: boolean, ms: number) =>
     `,"removed_from_cluster":false,"ha_connection_healthy":${healthy},"last_request_forwarding_heartbeat_ms":${ms}`;
 
   for (const [name, expected] of [
-    ['uninitialized', `${head(false, true, true, 'unknown', 'unknown')}${extended(false, 0, 0)}}`],
+    ['uninitialized', `${head(false, true, true, 'unknown', 'unknown')}${nameless}${extended(false, 0, 0)}}`],
     ['removed', `${head(true, true, true, 'unknown', 'unknown')}${known}${extended(false, 0, 0)},"removed_from_cluster":true}`],
-    ['sealed', `${head(true, true, true, 'unknown', 'unknown')}${known}${extended(false, 0, 0)}}`],
+    ['sealed', `${head(true, true, true, 'unknown', 'unknown')}${known}${extended(false, 4, -12)}${contact(true, 500)}}`],
+    [
+      'sealed without contact',
+      `${head(true, true, true, 'unknown', 'unknown')}${known}${extended(false, 0, 0)}${contact(false, 2000)}}`,
+    ],
     [
       'standby without an answer in time',
       `${head(true, false, true, 'unknown', 'unknown')}${known}${extended(false, 4, -12)}${contact(false, 2000)}}`,
@@ -193,9 +204,9 @@ describe('the health report', () => {
     });
   }
 
-  it('names the cluster of a sealed node only if the node has joined one', () => {
-    const { body } = healthAnswer({ state: 'sealed', version: '0.1.0' }, query(''), now);
-    expect(body).to.not.have.any.keys('cluster_id', 'cluster_name');
+  it('has empty cluster names until the node has joined a cluster', () => {
+    const { body } = healthAnswer({ state: 'sealed', version: '0.1.0', echoes }, query(''), now);
+    expect(body).to.include({ cluster_id: '', cluster_name: '' });
   });
 
   it('has the field for a heartbeat of 0 ms', () => {

@@ -22,11 +22,14 @@ export function nodeStatus(parts: StatusParts): NodeStatus {
   const common = { version, ...(clusterName && { cluster: clusterName }) };
   if (parts.removed) return { state: 'removed', ...common };
   if (!parts.initialized) return { state: 'uninitialized', ...common };
-  if (services === undefined) return { state: 'sealed', ...common };
-  if (eligibility.activeForCertain) return { state: 'active', ...common, lastWal: parts.commitIndex };
+  if (services !== undefined && eligibility.activeForCertain) {
+    const license = config.license && { expiryUtcMs: config.license.expiry_time };
+    return { state: 'active', ...common, lastWal: parts.commitIndex, ...(license && { license }) };
+  }
   const intervalMs = config.cluster_heartbeat_interval;
-  // A node without peers sends no heartbeats. If it does not lead, it soon reports that it is cut off.
-  const echoes = cluster?.heartbeats.echoes ?? { intervalMs, sinceMs: services.sinceMs, durationMs: 0, clockSkewMs: 0 };
+  // A node without peers sends no heartbeats. If it does not lead, it soon reports that it is cut off; sealed, it counts from its start.
+  const echoes = cluster?.heartbeats.echoes ?? { intervalMs, sinceMs: services?.sinceMs ?? 0, durationMs: 0, clockSkewMs: 0 };
+  if (services === undefined) return { state: 'sealed', ...common, echoes };
   const canaryUtcMs = cluster?.canaryUtcMs;
   const standby = { ...common, echoes, ...(canaryUtcMs !== undefined && { canaryUtcMs }) };
   const { appliedSentMs } = eligibility;

@@ -29,7 +29,7 @@ export type {
   ManagedUsage,
 } from './managed/provider.ts';
 export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './operations/batch.ts';
-export type { CmacRequest, CmacResult } from './operations/cmac.ts';
+export { type CmacRequest, type CmacResult, cmacBytesMin } from './operations/cmac.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export type { DecryptRequest, DecryptResult } from './operations/decrypt.ts';
 export type { EncryptRequest, EncryptResult } from './operations/encrypt.ts';

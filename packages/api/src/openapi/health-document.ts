@@ -28,6 +28,8 @@ const always: MembersOf<Omit<HealthReport, Optional<HealthReport>>> = {
   replication_dr_mode: mode,
   server_time_utc: { ...integer, description: 'Unix seconds' },
   version: string,
+  cluster_name: string,
+  cluster_id: string,
   performance_standby: boolean,
   enterprise: { const: true },
   echo_duration_ms: integer,
@@ -35,8 +37,6 @@ const always: MembersOf<Omit<HealthReport, Optional<HealthReport>>> = {
   replication_primary_canary_age_ms: integer,
 };
 const sometimes: MembersOf<Pick<HealthReport, Optional<HealthReport>>> = {
-  cluster_name: string,
-  cluster_id: string,
   removed_from_cluster: boolean,
   ha_connection_healthy: boolean,
   last_request_forwarding_heartbeat_ms: integer,

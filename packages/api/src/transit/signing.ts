@@ -22,11 +22,18 @@ import {
 } from '@transitd/transit-engine';
 import { oneOrBatch } from '../operation/answers.ts';
 import { saltLengthSpellings } from '../operation/spellings.ts';
-import { batchOf, dataOperation, itemMembers, keyName as name, type Use } from './transit-operation.ts';
+import {
+  batchOf,
+  dataOperation,
+  itemMembers,
+  macLengths,
+  keyName as name,
+  type Use,
+  wholeMacBytes,
+} from './transit-operation.ts';
 
 const { context, key_version } = itemMembers;
 const input = base64('Input data; required unless `batch_input` is given');
-const wholeMacBytes = 16;
 const hmacHashes = ['sha1', ...hashNames];
 const signatureHashes = [...hmacHashes, noHash];
 
@@ -65,14 +72,12 @@ export const cmac = dataOperation({
   takes: {
     name,
     url_mac_length: int('Length of the CMAC in bytes, for all items; 0 means all 16', {
-      min: 0,
-      max: wholeMacBytes,
+      shape: macLengths,
       aliasOf: 'mac_length',
     }),
     mac_length: int('Length of the CMAC in bytes, if neither the path nor the item sets it', {
       default: 0,
-      min: 0,
-      max: wholeMacBytes,
+      shape: macLengths,
     }),
     input,
     key_version,

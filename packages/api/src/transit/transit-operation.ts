@@ -19,7 +19,14 @@ import {
   text,
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
-import { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn, type TransitEngine } from '@transitd/transit-engine';
+import {
+  type BatchReply,
+  batchItemsMax,
+  cmacBytesMin,
+  type ItemResult,
+  itemsPerTurn,
+  type TransitEngine,
+} from '@transitd/transit-engine';
 import type { Call, Context, GuardedOperation, OperationDescription, Params } from '../operation/operation.ts';
 
 /** Returns the engine of the mount in the path. */
@@ -148,6 +155,13 @@ const ofBatches = {
 
 const paddings = ['oaep', 'pkcs1v15'];
 
+export const wholeMacBytes = 16;
+
+/** The lengths of a CMAC that the engine makes: all bytes, or a part that it would also verify. */
+export const macLengths: JsonSchema = {
+  enum: [0, ...Array.from({ length: wholeMacBytes - cmacBytesMin + 1 }, (_, i) => cmacBytesMin + i)],
+};
+
 /** Members of a batch item. The engine reads them itself and does not convert types. */
 export const itemMembers = {
   plaintext: base64('Plaintext', { required: true }),
@@ -163,7 +177,7 @@ export const itemMembers = {
   signature: text('Signature to verify'),
   hmac: text('HMAC to verify'),
   cmac: text('CMAC to verify'),
-  mac_length: int('Length of the CMAC in bytes; 0 means all 16', { min: 0, max: 16 }),
+  mac_length: int('Length of the CMAC in bytes; 0 means all 16', { shape: macLengths }),
   reference: text('Any string; returned with the result of this item'),
 } as const satisfies FieldSchema;
 

@@ -56,13 +56,6 @@ export class ItemMembers {
     return value === undefined || typeof value === 'string' ? value : this.#refuse(name, 'string', value);
   }
 
-  /** A required string, which may be empty but not null. */
-  requiredText(name: string, missing: string): string {
-    const value = this.#entry[name];
-    if (value === undefined) throw unparsable(`'[${this.#index}].${name}' ${missing}`);
-    return typeof value === 'string' ? value : this.#refuse(name, 'string', value);
-  }
-
   /** An integer, 0 when absent. */
   integer(name: string): number {
     const value = this.#entry[name] ?? 0;

@@ -9,7 +9,7 @@ import { batchOf, type Item, isBatch, type Operation, type RequestOf } from './o
 export interface CmacItem extends Item {
   /** base64; required, but may be empty. */
   readonly input: string | undefined;
-  /** Bytes of the MAC; 0 for all 16. */
+  /** Bytes of the MAC: 4 to 16, or 0 for all 16. */
   readonly macLength: number;
   /** The same for all items of a request; 0 selects the latest. */
   readonly keyVersion: number;
@@ -25,6 +25,9 @@ export interface CmacResult {
   readonly cmac: string;
   readonly keyVersion: number;
 }
+
+/** The length of the shortest CMAC that verifies. A shorter one could be found by guessing (NIST SP 800-38B appendix A.2). */
+export const cmacBytesMin = 4;
 
 export const cmacOperation: Operation<CmacRequest, CmacItem, CmacResult> = {
   workOf(request) {
@@ -45,6 +48,10 @@ export const cmacOperation: Operation<CmacRequest, CmacItem, CmacResult> = {
     const version = versionFor('CMAC', key, keyVersion);
     if (macLength < 0 || macLength > blockBytes) {
       const refusal = `mac_length must not be larger than the cipher block size of ${blockBytes} bytes`;
+      throw new TransitError('invalid_request', refusal);
+    }
+    if (macLength > 0 && macLength < cmacBytesMin) {
+      const refusal = `mac_length must be 0 or at least ${cmacBytesMin} bytes, because a shorter CMAC never verifies`;
       throw new TransitError('invalid_request', refusal);
     }
     if (input === undefined) throw new TransitError('invalid_request', 'missing input for CMAC');

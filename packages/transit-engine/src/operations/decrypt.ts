@@ -48,7 +48,7 @@ export const decryption: Operation<DecryptRequest, DecryptItem, DecryptResult> =
 const resultOf = (plaintext: Buffer): DecryptResult => ({ plaintext: plaintext.toString('base64') });
 
 const readItem = (members: ItemMembers): DecryptItem => ({
-  ciphertext: members.requiredText('ciphertext', missingCiphertext),
+  ciphertext: members.text('ciphertext'),
   context: members.text('context'),
   associatedData: members.text('associated_data'),
   nonce: members.text('nonce'),

@@ -14,7 +14,8 @@ import { batchWithContexts, type Item, isBatch, type Operation, type RequestOf, 
 
 /** Texts are base64, and empty when absent. */
 export interface EncryptItem extends Item {
-  readonly plaintext: string;
+  /** Required, but may be empty. */
+  readonly plaintext: string | undefined;
   readonly context: string;
   readonly associatedData: string;
   /** 0 selects the latest. */
@@ -54,6 +55,7 @@ export const encryption: Operation<EncryptRequest, EncryptItem, EncryptResult> =
     const nonce = nonceOf(key, item.nonce);
     const padding = paddingOf(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
     const version = versionFor('encryption', key, item.keyVersion);
+    if (item.plaintext === undefined) throw new TransitError('invalid_request', missingPlaintext);
     const plaintext = decodeBase64(item.plaintext);
     const associatedData = associatedDataOf(key, item.associatedData, index);
     return encryptBytes(tools, key, { version, plaintext, associatedData, context, nonce, padding });
@@ -61,7 +63,7 @@ export const encryption: Operation<EncryptRequest, EncryptItem, EncryptResult> =
 };
 
 const readItem = (members: ItemMembers): EncryptItem => ({
-  plaintext: members.requiredText('plaintext', missingPlaintext),
+  plaintext: members.optionalText('plaintext'),
   context: members.text('context'),
   associatedData: members.text('associated_data'),
   keyVersion: members.integer('key_version'),

@@ -127,6 +127,42 @@ describe('a batch', () => {
     ]);
   });
 
+  it('of encrypt and decrypt refuses only the item without an input', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    const made = items(
+      await engine.encryption.encrypt('k', {
+        ...anything,
+        batchInput: [{ plaintext: fox }, { reference: 'a' }, { plaintext: null }],
+      }),
+    );
+    expect(made.outcome).to.equal('some_failed');
+    expect(made.results[0]).to.include({ keyVersion: 1, reference: '' });
+    expect(made.results.slice(1)).to.deep.equal([
+      { error: 'missing plaintext to encrypt', reference: 'a' },
+      { error: 'missing plaintext to encrypt', reference: '' },
+    ]);
+    const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
+    const opened = await engine.encryption.decrypt('k', {
+      batchInput: [{}, { ciphertext }, { ciphertext: null, reference: 'n' }],
+    });
+    expect(opened).to.deep.equal({
+      outcome: 'some_failed',
+      results: [
+        { error: 'missing ciphertext to decrypt', reference: '' },
+        { plaintext: fox, reference: '' },
+        { error: 'missing ciphertext to decrypt', reference: 'n' },
+      ],
+    });
+  });
+
+  it('whose items all lack an input creates no key', async () => {
+    const { engine } = newEngine();
+    const reply = items(await engine.encryption.encrypt('unmade', { ...anything, batchInput: [{}] }));
+    expect(reply.outcome).to.equal('all_failed');
+    expect((await refusalOf(engine.readKey('unmade'))).code).to.equal('not_found');
+  });
+
   it('requires a context in each item of a derived key', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
@@ -216,11 +252,8 @@ describe('a batch is refused as a whole', () => {
     ['encrypt', [5], `${parse}[0] expected a map, got 'number'`],
     ['decrypt', [{ ciphertext: 'x' }, null], `${parse}[1] expected a map, got 'null'`],
     ['rewrap', [[]], `${parse}[0] expected a map, got 'array'`],
-    ['encrypt', [{ plaintext: fox }, {}], `${parse}'[1].plaintext' missing plaintext to encrypt`],
-    ['decrypt', [{}], `${parse}'[0].ciphertext' missing ciphertext to decrypt`],
-    ['encrypt', [{ plaintext: null }], `${parse}'[0].plaintext' expected type 'string', got unconvertible type 'null'`],
     ['encrypt', [{ plaintext: 5 }], `${parse}'[0].plaintext' expected type 'string', got unconvertible type 'number'`],
-    ['decrypt', [{ ciphertext: null }], `${parse}'[0].ciphertext' expected type 'string', got unconvertible type 'null'`],
+    ['decrypt', [{ ciphertext: false }], `${parse}'[0].ciphertext' expected type 'string', got unconvertible type 'boolean'`],
     ['rewrap', [{ ciphertext: {} }], `${parse}'[0].ciphertext' expected type 'string', got unconvertible type 'map'`],
     [
       'encrypt',

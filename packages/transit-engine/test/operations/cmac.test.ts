@@ -36,7 +36,7 @@ describe('cmac', () => {
     await engine.createKey('k', { type: 'aes128-cmac' });
     const whole = await cmacOne(engine, 'k', { input: fox });
     expect(await cmacOne(engine, 'k', { input: fox, macLength: 8 })).to.equal(shortened(whole, 8));
-    expect(await cmacOne(engine, 'k', { input: fox, macLength: 8, macLengthForAll: 1 })).to.equal(shortened(whole, 1));
+    expect(await cmacOne(engine, 'k', { input: fox, macLength: 8, macLengthForAll: 4 })).to.equal(shortened(whole, 4));
     const lengths = async (request: CmacRequest): Promise<readonly number[]> => {
       const reply = await engine.signing.cmac('k', { ...request, batchInput: [{ input: fox }, { input: fox, mac_length: 5 }] });
       if (!('results' in reply)) throw new Error('the request was a batch');
@@ -45,6 +45,20 @@ describe('cmac', () => {
     expect(await lengths({})).to.deep.equal([16, 5]);
     expect(await lengths({ macLength: 9 })).to.deep.equal([9, 5]);
     expect(await lengths({ macLength: 9, macLengthForAll: 4 })).to.deep.equal([4, 4]);
+  });
+
+  it('that would never verify is an error of its item', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { type: 'aes128-cmac' });
+    const reply = await engine.signing.cmac('k', {
+      batchInput: [
+        { input: fox, mac_length: 3 },
+        { input: fox, mac_length: 4 },
+      ],
+    });
+    if (!('results' in reply)) throw new Error('the request was a batch');
+    expect(reply.outcome).to.equal('some_failed');
+    expect(reply.results[0]).to.have.property('error').that.includes('a shorter CMAC never verifies');
   });
 
   it('is accepted from four bytes up to its full length', async () => {
@@ -64,6 +78,8 @@ describe('cmac', () => {
   for (const [request, message] of [
     [{ input: fox, macLength: 17 }, 'mac_length must not be larger than the cipher block size of 16 bytes'],
     [{ input: fox, macLengthForAll: -1 }, 'mac_length must not be larger than the cipher block size of 16 bytes'],
+    [{ input: fox, macLength: 1 }, 'mac_length must be 0 or at least 4 bytes, because a shorter CMAC never verifies'],
+    [{ input: fox, macLengthForAll: 3 }, 'mac_length must be 0 or at least 4 bytes, because a shorter CMAC never verifies'],
     [{}, 'missing input for CMAC'],
     [{ input: '!!' }, 'unable to decode input as base64: illegal base64 data at input byte 0'],
     [{ input: fox, keyVersion: 2 }, 'key version does not exist; latest key version is 1'],
