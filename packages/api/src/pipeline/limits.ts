@@ -16,9 +16,10 @@ export interface LimitsConfig {
 
 /**
  * In-flight limits of one node, over all its listeners; a forwarded request counts on the node that executes it. Requests without a token
- * have their own limit, shared fairly between addresses. So they cannot starve changes or cryptography, and one address cannot starve
- * another. Some requests are not counted, because an operator must be able to inspect and stop an overloaded node: operations that any node
- * answers in any state (`here`), the step-down, and the metrics and health on their separate port.
+ * have their own limit, so they cannot starve changes or cryptography. One token, or one address without a token, may use half of a limit,
+ * and the queue is fair between them, so one caller cannot starve another. Some requests are not counted, because an operator must be able
+ * to inspect and stop an overloaded node: operations that any node answers in any state (`here`), the step-down, and the metrics and
+ * health on their separate port.
  */
 export class Limits {
   readonly reads: WorkLimit;
@@ -28,9 +29,9 @@ export class Limits {
   readonly forwarding: ForwardingLimits;
 
   constructor({ reads, changes, logins, waiting, body_memory }: LimitsConfig) {
-    this.reads = new WorkLimit({ atOnceMax: reads, waitingMax: waiting });
-    this.changes = new WorkLimit({ atOnceMax: changes, waitingMax: waiting });
-    this.logins = new WorkLimit({ atOnceMax: logins, perCallerMax: Math.ceil(logins / 2), waitingMax: waiting });
+    const limitOf = (atOnceMax: number): WorkLimit =>
+      new WorkLimit({ atOnceMax, perCallerMax: Math.ceil(atOnceMax / 2), waitingMax: waiting });
+    [this.reads, this.changes, this.logins] = [limitOf(reads), limitOf(changes), limitOf(logins)];
     this.bodies = new BodyMemory(body_memory, waiting);
     this.forwarding = newForwardingLimits();
   }

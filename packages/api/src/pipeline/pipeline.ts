@@ -112,7 +112,7 @@ export class Pipeline {
     const bytes = body instanceof Promise ? await body : body;
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const complete: CompleteRequest = { ...known, bytes };
-    return this.#inPlace(complete, complete.where, async () => {
+    return this.#inPlace({ res, operation, caller: principal.id }, complete.where, async () => {
       // The body may have taken long to arrive. Revocations that other nodes have made since must count here too.
       const still = isStill(complete.source, this.#options.node.eligibility);
       if (!(still instanceof Promise ? await still : still)) return this.#noLongerHere(complete);
@@ -200,7 +200,7 @@ export class Pipeline {
     const bytes = await this.#bodies.ofStranger(req, res);
     if (where !== 'here' && (await readSource(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
     if (operation.wraps === true) services?.wrapping.checkTtl(wrapTtlS);
-    return this.#inPlace(request, where, async () => {
+    return this.#inPlace({ res, operation, caller: callerGroup(address) }, where, async () => {
       const body = await bodyOf(bytes, request);
       const token = tokenOf(req.headers);
       exchange?.setCaller(token);
@@ -215,14 +215,16 @@ export class Pipeline {
     });
   }
 
-  /** Runs `work` within the in-flight limit. The body is complete by now, so a slow caller occupies no place. */
+  /**
+   * Runs `work` within the in-flight limit. The body is complete by now, so a slow caller occupies no place.
+   * @param caller - id of the token, or the address of a caller without one
+   */
   async #inPlace(
-    { res, operation, address }: Pick<RoutedRequest, 'res' | 'operation' | 'address'>,
+    { res, operation, caller }: Pick<RoutedRequest, 'res' | 'operation'> & { readonly caller: string },
     where: Where,
     work: () => Promise<Outcome>,
   ): Promise<Outcome> {
     const limit = this.#options.limits?.workOf(operation, where);
-    const caller = operation.access === 'open' && limit !== undefined ? callerGroup(address) : undefined;
     const place = limit?.enter(res, caller);
     if (place !== undefined) await place;
     try {

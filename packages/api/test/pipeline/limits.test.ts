@@ -84,6 +84,42 @@ describe('an overloaded node', () => {
     expect((await server.ask('GET sys/internal/counters/none', { token: null })).status).to.equal(403);
   });
 
+  it('gives one token half of the places, so that another token is served while the first has more requests than that', async () => {
+    const limits = new Limits({ ...few, reads: 4, changes: 4, waiting: 8 });
+    server = await served({ limits });
+    const tokenOf = async () =>
+      (await server.ask('POST auth/token/create', { body: { policies: ['root'] } })).body.auth.client_token;
+    const other = await tokenOf();
+    const letGo = holdCommits();
+    const own = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => server.ask(`POST transit/keys/${name}`));
+    await until(() => limits.changes.waiting === 4);
+    expect(limits.changes.atWork).to.equal(2);
+    const others = ['x', 'y'].map((name) => server.ask(`POST transit/keys/${name}`, { token: other }));
+    await until(() => limits.changes.atWork === 4);
+    expect(limits.changes.waiting).to.equal(4);
+    letGo();
+    for (const answer of [...own, ...others]) expect((await answer).status).to.equal(200);
+    expect([limits.changes.atWork, limits.changes.waiting]).to.deep.equal([0, 0]);
+  });
+
+  it('counts reads of one token too', async () => {
+    const limits = new Limits({ ...few, reads: 4, waiting: 0 });
+    server = await served({ limits });
+    const seen: string[] = [];
+    const { enter } = limits.reads;
+    limits.reads.enter = (res, caller) => {
+      seen.push(caller ?? '');
+      return enter.call(limits.reads, res, caller);
+    };
+    await server.ask('POST transit/random');
+    const [own = ''] = seen;
+    expect(own).to.match(/./);
+    for (let n = 0; n < 2; n += 1) limits.reads.enter(undefined as never, own);
+    expect((await server.ask('POST transit/random')).status).to.equal(503);
+    const { body } = await server.ask('POST auth/token/create', { body: { policies: ['root'] } });
+    expect((await server.ask('POST transit/random', { token: body.auth.client_token })).status).to.equal(200);
+  });
+
   it('gives a request no place while its body is incomplete', async () => {
     const limits = new Limits(few);
     server = await served({ limits });
