@@ -1,9 +1,10 @@
 import { boolean, integer, map, object, string, time } from '@transitd/http';
-import type { KeyView, VersionView } from '@transitd/transit-engine';
+import type { KeyView } from '@transitd/transit-engine';
+import { versionsJson } from './versions-json.ts';
 
 /** Returns a key as JSON. The member names are those of the specification. `imported` and `imported_key` have the same value. */
 export function keyJson(key: KeyView): string {
-  return JSON.stringify({
+  const settings = JSON.stringify({
     name: key.name,
     type: key.type,
     ...(key.parameters && {
@@ -33,21 +34,9 @@ export function keyJson(key: KeyView): string {
     supports_derivation: key.supportsDerivation,
     ...(key.backup && { backup_info: occasion(key.backup) }),
     ...(key.restore && { restore_info: occasion(key.restore) }),
-    keys: Object.fromEntries(key.versions.map((version) => [version.version, versionJson(version)])),
   });
+  return `${settings.slice(0, -1)},"keys":${versionsJson(key.versions)}}`;
 }
-
-/** Returns the creation time in seconds; for a key pair, an object with its public parts. */
-const versionJson = ({ createdMs, pair }: VersionView) =>
-  pair === undefined
-    ? Math.floor(createdMs / 1000)
-    : {
-        name: pair.name,
-        public_key: pair.publicKey,
-        hybrid_public_key: pair.hybridPublicKey,
-        certificate_chain: pair.certificateChain,
-        creation_time: new Date(createdMs).toISOString(),
-      };
 
 const occasion = ({ timeMs, version }: { readonly timeMs: number; readonly version: number }) => ({
   time: new Date(timeMs).toISOString(),
