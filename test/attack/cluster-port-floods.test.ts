@@ -63,11 +63,16 @@ describe('floods of the cluster port', function () {
   });
   after(() => cluster?.end());
 
-  /** Expects that the cluster serves and that its leader has not changed. */
+  /** Expects that the cluster serves, at the latest after a moment, and that its leader has not changed. */
   const expectUp = async (): Promise<void> => {
     const answer = await cluster.ask(leader, 'POST', `transit/keys/k${serial++}`, {});
     expect(answer.status, answer.text).to.equal(200);
-    for (const node of cluster.nodes) expect((await node.health())?.code, node.tail()).to.equal(node === leader ? 200 : 473);
+    for (const node of cluster.nodes) {
+      const code = node === leader ? 200 : 473;
+      await until(`${node.name} answers health with ${code}`, async () => (await node.health())?.code === code, {
+        explain: () => node.tail(),
+      });
+    }
     expect(elections(), 'elections').to.equal(elected);
   };
 
