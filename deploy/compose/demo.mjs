@@ -35,8 +35,13 @@ async function initialize(addresses) {
   );
   if (!states.includes(true)) {
     const body = JSON.stringify({ recovery_shares: 1, recovery_threshold: 1 });
-    // The root token is shown only once, so a slow machine gets enough time.
-    const answer = await ask(addresses[0], 'init', { method: 'POST', body }, 120_000);
+    // The root token is shown only once, so a slow machine gets enough time. 503 means that nothing was done: a node that is still trying
+    // to join another one cannot initialize a cluster at that moment.
+    let answer = await ask(addresses[0], 'init', { method: 'POST', body }, 120_000);
+    while (answer.status === 503) {
+      await pause(500);
+      answer = await ask(addresses[0], 'init', { method: 'POST', body }, 120_000);
+    }
     if (!answer.ok) throw new Error(`${addresses[0]} was not initialized: ${answer.status} ${await answer.text()}`);
     writeSecret(tokenFile, `${(await answer.json()).root_token}\n`);
   }
