@@ -1,13 +1,9 @@
-import { nextTurn } from '@transitd/event-loop';
-import { noBytes } from '../algorithms/aead.ts';
-import { reasonOf } from '../key-pairs/key-formats.ts';
 import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from '../keys/key.ts';
 import { checkMinimums } from '../keys/key-config.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
 import { fitsVersion, keyType } from '../keys/key-type.ts';
 import { isKeyName } from '../keys/paths.ts';
 import { convergenceOf } from '../keys/version-record.ts';
-import { managedScheme } from '../managed/managed-pair.ts';
 import { TransitError } from '../values/errors.ts';
 import { isStoredChain } from '../x509/certificate-chain.ts';
 
@@ -73,35 +69,6 @@ export function checkBackup({ name, record, versions }: KeyBackup): void {
     }
   }
 }
-
-/**
- * Checks that the halves of each version belong together, and yields to the event loop on the way.
- * @throws TransitError `invalid_request`
- */
-export async function checkKeyPairs({ record, versions }: Pick<KeyBackup, 'record' | 'versions'>): Promise<void> {
-  const { keyPair, managed } = keyType(record.type);
-  if (managed) return checkManaged(versions);
-  if (keyPair === undefined) return;
-  for (const { version, material, publicKey = noBytes } of versions) {
-    if (version % checksPerTurn === 0) await nextTurn();
-    try {
-      await keyPair.check({ material, publicKey });
-    } catch (error) {
-      if (!(error instanceof TransitError) || error.code === 'busy_generation') throw error;
-      throw invalidBackup(`version ${version} is not a key pair of its type: ${reasonOf(error)}`);
-    }
-  }
-}
-
-async function checkManaged(versions: KeyBackup['versions']): Promise<void> {
-  for (const { version, publicKey } of versions) {
-    if (publicKey === undefined || (await managedScheme(publicKey)) !== undefined) continue;
-    throw invalidBackup(`version ${version} has a public half that managed keys do not support`);
-  }
-}
-
-/** Number of checks between two turns of the event loop: a few milliseconds of work. */
-const checksPerTurn = 10;
 
 const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMsMax;
 

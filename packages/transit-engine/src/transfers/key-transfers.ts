@@ -13,7 +13,6 @@ import { TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
 import { decodeBackup, encodeBackup } from './backup.ts';
 import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
-import { checkKeyPairs } from './key-backup.ts';
 import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
   checkImported,
@@ -25,6 +24,7 @@ import {
   isMissingHalf,
   materialWarnings,
 } from './key-import.ts';
+import { PairChecks } from './pair-checks.ts';
 import { restoreKey } from './restore.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
@@ -53,6 +53,7 @@ export interface RestoreRequest {
 /** Import, export, backup and restore of keys. A refusal is a {@link TransitError}. */
 export class KeyTransfers {
   readonly #parts: TransferParts;
+  readonly #pairChecks = new PairChecks();
 
   constructor(parts: TransferParts) {
     this.#parts = parts;
@@ -195,7 +196,7 @@ export class KeyTransfers {
     const name = requested ?? whole.name;
     const { store, paths, changes, keys, now } = this.#parts;
     try {
-      await checkKeyPairs(whole);
+      await this.#pairChecks.check(whole);
       if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
       if (!mayRestore(name)) throw new TransitError('permission_denied', 'permission denied');
       await changes.run(name, async () => {

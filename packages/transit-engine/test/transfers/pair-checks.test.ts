@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { keyType } from '../../src/keys/key-type.ts';
+import type { KeyBackup } from '../../src/transfers/key-backup.ts';
+import { PairChecks } from '../../src/transfers/pair-checks.ts';
+import { newEngine, refusalOf, storedKey } from '../fixtures.ts';
+
+describe('the checks of the key pairs of a backup', () => {
+  const { keyPair } = keyType('rsa-2048');
+  const costOfOne = keyPair?.checkCost ?? 0;
+  let backup: Pick<KeyBackup, 'record' | 'versions'>;
+  before(async function () {
+    this.timeout(60_000);
+    const { engine, store } = newEngine();
+    await engine.createKey('k', { type: 'rsa-2048' });
+    const { id: _, ...record } = await storedKey(store, 'k');
+    const pairs = await Promise.all([1, 2, 3].map(() => keyPair?.generate()));
+    const versions = pairs.map((pair, at) => {
+      if (pair === undefined) throw new Error('RSA keys have pairs');
+      return { version: at + 1, createdMs: 0, hmacSecret: Buffer.alloc(32), ...pair };
+    });
+    backup = { record, versions };
+  });
+
+  const messageOf = async (checks: PairChecks, given = backup): Promise<string> => {
+    const { code, message } = await refusalOf(checks.check(given));
+    return `${code}: ${message}`;
+  };
+
+  it('stop at their limit, and continue there when the same backup is sent again', async () => {
+    const checks = new PairChecks(costOfOne);
+    expect(await messageOf(checks)).to.match(
+      /^busy_generation: 1 of 3 RSA key versions of the backup are checked; nothing was done/,
+    );
+    expect(await messageOf(checks)).to.match(/^busy_generation: 2 of 3 /);
+    await checks.check(backup);
+    await checks.check(backup);
+  });
+
+  it('check all versions at once within their limit', async () => {
+    await new PairChecks(3 * costOfOne).check(backup);
+    await new PairChecks().check(backup);
+  });
+
+  it('do not take over the result of another private or public half', async () => {
+    const checks = new PairChecks();
+    await checks.check(backup);
+    const [first, second] = backup.versions;
+    if (first === undefined || second === undefined) throw new Error('there are three versions');
+    const swapped = { ...first, publicKey: second.publicKey ?? Buffer.alloc(0) };
+    const damaged = { ...first, material: Buffer.from(first.material) };
+    damaged.material[damaged.material.length - 1] = (damaged.material.at(-1) ?? 0) ^ 1;
+    for (const version of [swapped, damaged])
+      for (let attempt = 0; attempt < 2; attempt += 1)
+        expect(await messageOf(checks, { ...backup, versions: [version] })).to.match(
+          /^invalid_request: .*version 1 is not a key pair/,
+        );
+  });
+
+  it('cost nothing for public halves', async () => {
+    const versions = backup.versions.map((version) => ({ ...version, material: Buffer.alloc(0) }));
+    await new PairChecks(0).check({ ...backup, versions });
+  });
+
+  it('let a request restore 256 versions of 2,048 bits, and again the same ones', async () => {
+    expect(32 / costOfOne, 'versions of 2,048 bits in one request').to.equal(256);
+    const { engine } = newEngine();
+    await engine.createKey('k', { type: 'rsa-2048', exportable: true, allowPlaintextBackup: true });
+    const text = (await engine.transfers.backupKey('k')).toString('base64');
+    const other = newEngine();
+    await other.engine.transfers.restoreKey({ backup: text });
+    await other.engine.transfers.restoreKey({ backup: text, force: true });
+    expect(await other.engine.readKey('k')).to.include({ latestVersion: 1 });
+  }).timeout(60_000);
+});
