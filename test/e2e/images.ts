@@ -4,6 +4,9 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { folderName, packFolder, stageArchive } from '../../scripts/release/archive.ts';
+import type { Platform } from '../../scripts/release/node-binary.ts';
+import { compile } from '../../scripts/release/workspace.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -58,6 +61,38 @@ function transitd(): string {
     rmSync(context, { recursive: true });
   }
   return 'transitd-e2e';
+}
+
+/** Builds the image of a release from an archive that is made for it, and returns its name. */
+export function releaseImage(): string {
+  const platform = `${process.platform}-${process.arch}` as Platform;
+  const tools = ['/bin/sh', '/usr/bin/chmod', '/usr/bin/dirname', '/usr/bin/install', '/usr/bin/mv', '/usr/bin/readlink'];
+  const base = standIn({
+    name: 'transitd-e2e-release-base',
+    programs: Object.fromEntries(tools.map((path) => [path, path])),
+    files: librariesOf(join(root, 'node_modules/node/bin/node')),
+    changes: ['CMD ["sh"]'],
+  });
+  const context = mkdtempSync(join(tmpdir(), 'transitd-context-'));
+  try {
+    const archive = `${folderName(platform)}.tar.gz`;
+    compile();
+    stageArchive(platform, join(context, folderName(platform)));
+    packFolder(join(context, folderName(platform)), join(context, archive));
+    const args = [
+      '--build-arg',
+      `BASE=${base}`,
+      '--build-arg',
+      `ARCHIVE=${archive}`,
+      '--file',
+      join(root, 'deploy/image/Dockerfile'),
+    ];
+    rmSync(join(context, folderName(platform)), { recursive: true });
+    docker('build', '--quiet', '--tag', 'transitd-e2e-release', ...args, context);
+  } finally {
+    rmSync(context, { recursive: true });
+  }
+  return 'transitd-e2e-release';
 }
 
 /** The build context: the sources that .dockerignore admits, and the production packages of the lock file. */
