@@ -212,7 +212,7 @@ async function isReplaced(
 
 /** Returns the reason that an ended node logged last. */
 function lastWords({ server }: LiveNode): string {
-  const line = server.stderr.split('\n').find((text) => text.includes('"level":60'));
+  const line = server.stderr.split('\n').find((text) => text.includes('"level":"fatal"'));
   return String(JSON.parse(line ?? '{}').reason);
 }
 

@@ -143,7 +143,7 @@ describe('hostile input', () => {
     expect([decrypted.status, decrypted.at('data.plaintext')]).to.deep.equal([200, 'AAAA']);
     expect((await server.call('GET', 'sys/health')).status).to.equal(200);
     expect(server.child.exitCode).to.equal(null);
-    expect(server.stderr).to.not.match(/internal error|"level":"?(?:error|fatal|50|60)/);
+    expect(server.stderr).to.not.match(/internal error|"level":"(?:error|fatal)"/);
     for (const secret of [made.root, made.limited]) expect(server.stderr.includes(secret)).to.equal(false);
   });
 });

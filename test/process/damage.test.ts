@@ -68,7 +68,7 @@ describe('a damaged data directory', () => {
       } else {
         refused += 1;
         expect(await server.exited, `${what}: ${server.stderr}`).to.deep.include({ code: 74 });
-        const line = server.stderr.split('\n').find((text) => text.includes('"level":60')) ?? '';
+        const line = server.stderr.split('\n').find((text) => text.includes('"level":"fatal"')) ?? '';
         const { reason } = JSON.parse(line) as { reason: string };
         expect(reason, what).to.match(/^[^\n]+\.$/);
         expect(reason, what).to.include(relative('/', dataDir).split('/').at(-1));

@@ -44,4 +44,5 @@ export { secondsOf } from './values/duration.ts';
 export { AccessError, type AccessErrorCode, RateLimited } from './values/errors.ts';
 export { integerOf } from './values/integer.ts';
 export { isRoleName, loginName } from './values/names.ts';
+export { didYouMean } from './values/nearest-name.ts';
 export { canonicalUrl } from './values/url.ts';

@@ -2,46 +2,71 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { StartError } from '@transitd/process';
-import { parse as parseYaml } from 'yaml';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { withEnvironment } from './environment.ts';
+import { type Fault, faultsOf, type SectionSchema, startErrorOf } from './faults.ts';
+import { issueWords } from './issue-words.ts';
 import { configSchema } from './schema.ts';
+import { type ConfigSource, parseSource } from './source.ts';
 
 export type Config = z.output<typeof configSchema>;
 export type ConfigInput = z.input<typeof configSchema>;
 export type ListenerConfig = Config['listeners'][number];
 export type LogConfig = Config['log'];
 
+const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as SectionSchema;
+
+/** Where the checked configuration was read. */
+export interface ConfigFile {
+  readonly file: string;
+  readonly positionOf: ConfigSource['positionOf'];
+}
+
 /**
  * Checks a configuration and returns it typed: every key is known and every value in its range. A setting in `environment` replaces the one
  * in `input`; a section in `fixed` replaces the same section of `input` and of `environment` as a whole.
- * @throws StartError with one sentence that names the key
+ * @param from - the file of `input`, for the positions in errors
+ * @throws StartError that names all faults: each with its place, key, expected form and value
  */
-export function parseConfig(input: unknown, environment: NodeJS.ProcessEnv = {}, fixed: Partial<ConfigInput> = {}): Config {
-  const overlaid = withEnvironment(input ?? {}, environment);
-  const result = configSchema.safeParse(Object.keys(fixed).length === 0 ? overlaid : { ...(overlaid as object), ...fixed });
-  if (!result.success) {
-    const issue = result.error.issues[0];
-    const where = issue && issue.path.length > 0 ? issue.path.join('.') : 'the document';
-    throw new StartError(`configuration: ${where}: ${issue?.message ?? 'is not valid'}`);
+export function parseConfig(
+  input: unknown,
+  environment: NodeJS.ProcessEnv = {},
+  fixed: Partial<ConfigInput> = {},
+  from?: ConfigFile,
+): Config {
+  const { settings, variableOf, faults: unknown } = withEnvironment(input ?? {}, environment);
+  const overlaid = Object.keys(fixed).length === 0 ? settings : { ...(settings as object), ...fixed };
+  const result = configSchema.safeParse(overlaid, { error: issueWords });
+  const faults = result.success
+    ? [...unknown, ...combinationFaults(result.data)]
+    : [...unknown, ...result.error.issues.flatMap((issue) => faultsOf(issue, overlaid, schema))];
+  if (result.success && faults.length === 0) return result.data;
+  throw startErrorOf(faults, ({ path, isKey = false }) => {
+    const variable = variableOf(path);
+    if (variable !== undefined || from === undefined || unknown.some(({ path: [name] }) => name === path[0])) return variable;
+    return `${from.file}:${from.positionOf(path, isKey ? 'key' : 'value')}`;
+  });
+}
+
+/** Returns the faults that involve several keys, of a configuration whose single keys are valid. */
+function combinationFaults(config: Config): readonly Fault[] {
+  const faults: Fault[] = [];
+  const { cluster_addr, cluster_listen, retry_join, listeners, limits, data_dir } = config;
+  if (cluster_addr === undefined && (retry_join.length > 0 || cluster_listen !== undefined)) {
+    const text = 'must be set with retry_join or cluster_listen: it is the address that other nodes connect to';
+    faults.push({ path: ['cluster_addr'], text });
   }
-  const config = result.data;
-  if (config.cluster_addr === undefined && (config.retry_join.length > 0 || config.cluster_listen !== undefined))
-    throw new StartError(
-      'configuration: cluster_addr: must be set with retry_join or cluster_listen: it is the address that other nodes connect to',
-    );
-  const large = config.listeners.findIndex(({ max_request_size }) => max_request_size > config.limits.body_memory);
-  if (large >= 0)
-    throw new StartError(
-      `configuration: limits.body_memory: must be at least listeners.${large}.max_request_size, or a body of that size never fits`,
-    );
-  const inside = sealKeyFiles(config).find((file) => isInside(file, config.data_dir));
+  const large = listeners.findIndex(({ max_request_size }) => max_request_size > limits.body_memory);
+  if (large >= 0) {
+    const text = `must be at least listeners.${large}.max_request_size, or a body of that size never fits`;
+    faults.push({ path: ['limits', 'body_memory'], text });
+  }
+  const inside = sealKeyFiles(config).find((file) => isInside(file, data_dir));
   if (inside !== undefined) {
-    throw new StartError(
-      `configuration: seal: the key file ${inside} is inside data_dir, so a copy of it would contain data and key: move the file`,
-    );
+    const text = `the key file ${inside} is inside data_dir, so a copy of it would contain data and key: move the file`;
+    faults.push({ path: ['seal'], text });
   }
-  return config;
+  return faults;
 }
 
 function sealKeyFiles({ seal }: Config): string[] {
@@ -73,13 +98,12 @@ export function readConfigFile(file: string, environment: NodeJS.ProcessEnv = pr
   } catch (error) {
     throw new StartError(`configuration: ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
   }
-  let input: unknown;
-  try {
-    input = parseYaml(text, { uniqueKeys: true });
-  } catch (error) {
-    throw new StartError(`configuration: ${file} is not valid YAML: ${(error as Error).message.split('\n')[0]}`);
+  const { input, mistakes, positionOf } = parseSource(text);
+  if (mistakes.length > 0) {
+    const places = mistakes.map((mistake) => `${file}:${mistake}`);
+    throw new StartError(`configuration: ${file} is not valid YAML: ${places.join('\n  ')}`);
   }
-  return parseConfig(input, environment);
+  return parseConfig(input, environment, {}, { file, positionOf });
 }
 
 /** Returns whether only processes on this machine can reach the host. */

@@ -1,4 +1,6 @@
-import { StartError } from '@transitd/process';
+import { didYouMean } from '@transitd/access';
+import type { Fault } from './faults.ts';
+import type { KeyPath } from './source.ts';
 
 /** Variables with the prefix `TRANSITD_` that are not configuration: those of the client, and the fault injection of tests. */
 const notConfiguration = new Set([
@@ -57,14 +59,23 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
   TRANSITD_LOG_FORMAT: ['log', 'format'],
 };
 
-/**
- * Returns the configuration with the settings of the environment merged into it. A value is parsed as in YAML: a boolean, a number or a
- * string.
- * @throws StartError for an unknown variable with the prefix `TRANSITD_`
- */
-export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv): unknown {
-  let result = input;
+/** The names of all variables of the configuration. */
+export const variableNames: readonly string[] = Object.keys(variables);
+
+/** A configuration with the settings of the environment merged into it. */
+export interface Overlaid {
+  readonly settings: unknown;
+  /** Returns the variable that set a key; undefined if none did. */
+  readonly variableOf: (path: KeyPath) => string | undefined;
+  /** One for each unknown variable with the prefix `TRANSITD_`. */
+  readonly faults: readonly Fault[];
+}
+
+/** Merges the settings of the environment into a configuration. A value is parsed as in YAML: a boolean, a number or a string. */
+export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv): Overlaid {
+  let settings = input;
   const unknown: string[] = [];
+  const used = new Map<string, string>();
   for (const [name, text] of Object.entries(environment)) {
     if (!name.startsWith('TRANSITD_') || notConfiguration.has(name) || text === undefined) continue;
     const path = variables[name];
@@ -73,14 +84,22 @@ export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv):
       continue;
     }
     const value = /^(true|false|0|[1-9]\d*)$/.test(text) && !name.endsWith('_ID') ? JSON.parse(text) : text;
-    result = withValueAt(result, path, value);
+    settings = withValueAt(settings, path, value);
+    used.set(path.join('.'), name);
   }
-  // The variable that `key_env` names holds a seal key. Its name is known only after the whole configuration has been read.
-  const unexpected = unknown.find((name) => !namesKeyVariable(result, name));
-  if (unexpected !== undefined)
-    throw new StartError(`configuration: unknown environment variable ${unexpected}: correct its name or unset it`);
-  return result;
+  const faults = unknown
+    // The variable that `key_env` names holds a seal key. Its name is known only after the whole configuration has been read.
+    .filter((name) => !namesKeyVariable(settings, name))
+    .map((name) => ({
+      path: [name],
+      text: `is not an environment variable of the configuration: correct its name or unset it${didYouMean(name, variableNames)}`,
+    }));
+  return { settings, variableOf: (path) => used.get(path.join('.')), faults };
 }
+
+/** Returns the environment variable of a key, with list positions; undefined if the key needs the file. */
+export const variableNameOf = (path: KeyPath): string | undefined =>
+  Object.entries(variables).find(([, other]) => other.join('.') === path.join('.'))?.[0];
 
 function namesKeyVariable(input: unknown, name: string): boolean {
   if (typeof input !== 'object' || input === null) return false;

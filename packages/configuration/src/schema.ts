@@ -6,25 +6,44 @@ import { parseByteSize, parseDurationMs } from './units.ts';
 /** The prefix of a mount's ciphertext strings, before `:v1:`. */
 export const ciphertextPrefixPattern = /^[a-z][a-z0-9]{0,31}$/;
 
-const durationMs = (fallback: string) =>
-  z
-    .union([z.string(), z.number()])
-    .default(fallback)
-    .transform((text, context) => {
-      const ms = parseDurationMs(text);
-      if (ms === undefined) context.addIssue({ code: 'custom', message: 'must be a duration such as 10s, 150ms or 1h' });
-      return ms ?? 0;
-    });
+/** Bounds of a duration or a size, as the configuration has them. `orZero`: 0 is allowed too. */
+interface Bounds {
+  readonly min?: string;
+  readonly max?: string;
+  readonly orZero?: boolean;
+}
 
-const byteSize = (fallback: string) =>
-  z
-    .union([z.string(), z.number()])
-    .default(fallback)
-    .transform((text, context) => {
-      const bytes = parseByteSize(text);
-      if (bytes === undefined) context.addIssue({ code: 'custom', message: 'must be a size such as 33554432 or 512MiB' });
-      return bytes ?? 0;
-    });
+/** Returns the bounds in words: `between 1s and 5m`, `0 or at least 24h`. */
+const rangeText = ({ min, max, orZero = false }: Bounds): string => {
+  const range = min === undefined ? `at most ${max}` : max === undefined ? `at least ${min}` : `between ${min} and ${max}`;
+  return orZero ? `0 or ${range}` : range;
+};
+
+/** @param parse - returns the number of a text, or undefined */
+const quantity =
+  (kind: 'duration' | 'size', form: string, parse: (text: string | number) => number | undefined) =>
+  (fallback: string, bounds: Bounds = {}) => {
+    const limit = (text: string | undefined, absent: number): number =>
+      text === undefined ? absent : (parse(text) ?? Number.NaN);
+    const [min, max] = [limit(bounds.min, 0), limit(bounds.max, Number.POSITIVE_INFINITY)];
+    const bounded = bounds.min !== undefined || bounds.max !== undefined;
+    return z
+      .union([z.string(), z.number()], { error: `must be ${form}` })
+      .default(fallback)
+      .transform((text, context) => {
+        const value = parse(text);
+        if (value === undefined) context.addIssue({ code: 'custom', message: `must be ${form}` });
+        return value ?? 0;
+      })
+      .refine(
+        (value) => (value >= min && value <= max) || (bounds.orZero === true && value === 0),
+        `must be ${rangeText(bounds)}`,
+      )
+      .meta({ kind, ...(bounded && { range: rangeText(bounds) }) });
+  };
+
+const durationMs = quantity('duration', 'a duration such as 10s, 150ms or 1h', parseDurationMs);
+const byteSize = quantity('size', 'a size such as 33554432 or 512MiB', parseByteSize);
 
 /** `host:port`; for port 0 the operating system chooses a free port. */
 const listenAddress = z.string().transform((text, context) => {
@@ -36,6 +55,8 @@ const listenAddress = z.string().transform((text, context) => {
   }
   return { host: match[1] ?? match[2] ?? '', port };
 });
+
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be a URL such as https://n1.example:8200' });
 
 /** An address that other nodes connect to: both host and port are required. */
 const peerAddress = z
@@ -56,7 +77,7 @@ const listener = z
     tls: tls.optional(),
     tls_disable: z.boolean().default(false),
     max_request_size: byteSize('33554432'),
-    headers_timeout: durationMs('10s').refine((ms) => ms >= 1000 && ms <= 5 * 60_000, 'must be between 1s and 5m'),
+    headers_timeout: durationMs('10s', { min: '1s', max: '5m' }),
   })
   .refine((value) => value.tls !== undefined || value.tls_disable, { message: 'needs tls or tls_disable: true' })
   .refine((value) => value.tls === undefined || !value.tls_disable, { message: 'has both tls and tls_disable' });
@@ -106,14 +127,14 @@ const limits = z.strictObject({
   changes: z.int().min(1).max(100_000).default(256),
   logins: z.int().min(1).max(100_000).default(64),
   waiting: z.int().min(0).max(100_000).default(1024),
-  body_memory: byteSize('256MiB').refine((bytes) => bytes >= 1024 * 1024, 'must be at least 1MiB'),
+  body_memory: byteSize('256MiB', { min: '1MiB' }),
   connections: z.int().min(16).max(1_000_000).default(4096),
 });
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const log = z.strictObject({ level: z.enum(logLevels).default('info'), format: z.enum(['json', 'pretty']).default('json') });
 
-const tokenTtl = durationMs('768h').refine((ms) => ms >= 1000 && ms <= 3650 * 86_400_000, 'must be between 1s and 3650d');
+const tokenTtl = durationMs('768h', { min: '1s', max: '3650d' });
 
 /** Shortest election timeout of any node. The leases of all other nodes rely on it, whatever their own timeouts are. */
 export const electionTimeoutMsMin = 1000;
@@ -129,14 +150,11 @@ const expiryTime = z.iso.datetime({ offset: true, error: 'must be a time such as
 export const configSchema = z.strictObject({
   node_id: z.string().regex(/^[\w.-]{1,64}$/, 'must have 1 to 64 characters: letters, digits, _, . and -'),
   data_dir: z.string().min(1),
-  api_addr: z.url({ protocol: /^https?$/ }).optional(),
+  api_addr: httpUrl.optional(),
   cluster_addr: peerAddress.optional(),
   cluster_listen: listenAddress.optional(),
-  cluster_heartbeat_interval: durationMs('1s').refine((ms) => ms >= 100 && ms <= 60_000, 'must be between 100ms and 1m'),
-  retry_join: z
-    .array(z.url({ protocol: /^https?$/ }))
-    .max(32)
-    .default([]),
+  cluster_heartbeat_interval: durationMs('1s', { min: '100ms', max: '1m' }),
+  retry_join: z.array(httpUrl).max(32).default([]),
   retry_join_ca_file: z.string().optional(),
   performance_standby: z.boolean().default(true),
   non_voter: z.boolean().default(false),
@@ -146,16 +164,16 @@ export const configSchema = z.strictObject({
       address: listenAddress.optional(),
       prefix: z
         .string()
-        .regex(/^[a-z][a-z0-9]{0,15}$/)
+        .regex(/^[a-z][a-z0-9]{0,15}$/, 'must have 1 to 16 characters: small letters and digits, a letter first')
         .default('svc'),
     })
     .prefault({}),
   seal: seal.default({ type: 'shamir' }),
   raft: z
     .strictObject({
-      heartbeat: durationMs('150ms').refine((ms) => ms >= 20, 'must be at least 20ms'),
-      election_timeout: durationMs('1s').refine((ms) => ms >= electionTimeoutMsMin && ms <= 60_000, 'must be between 1s and 1m'),
-      lease: durationMs('800ms').refine((ms) => ms <= leaseMsMax, `must be at most ${leaseMsMax}ms`),
+      heartbeat: durationMs('150ms', { min: '20ms' }),
+      election_timeout: durationMs('1s', { min: `${electionTimeoutMsMin / 1000}s`, max: '1m' }),
+      lease: durationMs('800ms', { max: `${leaseMsMax}ms` }),
       snapshot_threshold: z.int().min(100).default(50_000),
       trailing_logs: z.int().min(0).default(10_000),
       disk_reserve: byteSize('512MiB'),
@@ -171,7 +189,7 @@ export const configSchema = z.strictObject({
   barrier_rotation: z
     .strictObject({
       max_operations: z.int().min(1_000_000).max(2_147_483_648).default(2_147_483_648),
-      interval: durationMs('0').refine((ms) => ms === 0 || ms >= 24 * 3_600_000, 'must be 0 or at least 24h'),
+      interval: durationMs('0', { min: '24h', orZero: true }),
     })
     .prefault({}),
   pkcs11_libraries: z
@@ -187,9 +205,17 @@ export const configSchema = z.strictObject({
       (devices) => new Set(devices.map(targetOf)).size === devices.length,
       'has the same file twice, or two devices of type stdout',
     ),
-  ciphertext_prefix: z.string().regex(ciphertextPrefixPattern).default('svc'),
+  ciphertext_prefix: z
+    .string()
+    .regex(ciphertextPrefixPattern, 'must have 1 to 32 characters: small letters and digits, a letter first')
+    .default('svc'),
   trusted_proxies: z.array(z.string().refine(isCidr, 'must be a CIDR block such as 10.0.0.0/8')).max(64).default([]),
-  jwks_files: z.record(z.string().regex(/^[\w.-]{1,64}$/), z.string().min(1)).default({}),
+  jwks_files: z
+    .record(
+      z.string().regex(/^[\w.-]{1,64}$/, 'must have a name of 1 to 64 characters: letters, digits, _, . and -'),
+      z.string().min(1),
+    )
+    .default({}),
   limits: limits.prefault({}),
   tokens: z
     .strictObject({ default_ttl: tokenTtl, max_ttl: tokenTtl })

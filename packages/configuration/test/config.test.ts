@@ -49,7 +49,7 @@ describe('configuration', () => {
   });
 
   for (const { what, input, says } of [
-    { what: 'nothing at all', input: {}, says: /node_id/ },
+    { what: 'a missing node name', input: { ...minimal, node_id: undefined }, says: /node_id: is missing: it must be a string/ },
     { what: 'an unknown key', input: { ...minimal, color: 'red' }, says: /color/ },
     {
       what: 'an unknown key of a listener',
@@ -211,6 +211,105 @@ describe('configuration', () => {
         .that.does.not.include('\n');
     });
   }
+
+  describe('names', () => {
+    let folder = '';
+    before(() => {
+      folder = mkdtempSync(join(tmpdir(), 'transitd-config-'));
+    });
+    after(() => rmSync(folder, { recursive: true }));
+    /** Returns the error of a file with this text. */
+    const faultsIn = (text: string, environment: NodeJS.ProcessEnv = {}): string => {
+      const file = join(folder, 'c.yaml');
+      writeFileSync(file, text);
+      try {
+        readConfigFile(file, environment);
+      } catch (error) {
+        if (error instanceof StartError) return error.message.replaceAll(file, 'c.yaml');
+        throw error;
+      }
+      return 'none';
+    };
+
+    it('all faults at once: each with file, line, column, key, expected form, value and the name that was meant', () => {
+      const text = [
+        'node_di: n1',
+        'data_dir: /d',
+        'listeners:',
+        '  - address: 127.0.0.1:8200',
+        '    tls_disable: true',
+        '    headers_timeout: 6m',
+        '    max_requst_size: 5',
+        'log: { level: inof }',
+        'limits: { reads: many, changes: 0 }',
+        'seal: { type: sttic }',
+      ].join('\n');
+      expect(faultsIn(text, { TRANSITD_RAFT_HEARTBEAT: '1ms', TRANSITD_RAFT_LAESE: '0' }).split('\n')).to.deep.equal([
+        'configuration: 10 faults',
+        '  TRANSITD_RAFT_LAESE: is not an environment variable of the configuration: correct its name or unset it; did you mean "TRANSITD_RAFT_LEASE"?',
+        '  c.yaml:1:1: node_id: is missing: it must be a string',
+        '  c.yaml:6:22: listeners.0.headers_timeout: must be between 1s and 5m, not "6m"',
+        '  c.yaml:7:5: listeners.0.max_requst_size: is not a key of the configuration; did you mean "max_request_size"?',
+        '  c.yaml:10:15: seal.type: must be one of shamir, static, not "sttic"; did you mean "static"?',
+        '  TRANSITD_RAFT_HEARTBEAT: raft.heartbeat: must be at least 20ms, not "1ms"',
+        '  c.yaml:9:18: limits.reads: must be a number, not "many"',
+        '  c.yaml:9:33: limits.changes: must be at least 1, not 0',
+        '  c.yaml:8:15: log.level: must be one of trace, debug, info, warn, error, fatal, silent, not "inof"; did you mean "info"?',
+        '  c.yaml:1:1: node_di: is not a key of the configuration; did you mean "node_id"?',
+      ]);
+    });
+
+    it('all faults that involve several keys', () => {
+      const text = 'node_id: n1\ndata_dir: /d\nlisteners: [{ address: "127.0.0.1:1", tls_disable: true }]\n';
+      const more = 'retry_join: [http://a]\nlimits:\n  body_memory: 2MiB\nseal: { type: static, key_id: k, key_file: /d/k }\n';
+      expect(
+        faultsIn(text + more)
+          .split('\n')
+          .map((line) => line.trim().split(': ').slice(0, 2)),
+      ).to.deep.equal([
+        ['configuration', '3 faults'],
+        ['c.yaml:1:1', 'cluster_addr'],
+        ['c.yaml:6:16', 'limits.body_memory'],
+        ['c.yaml:7:7', 'seal'],
+      ]);
+    });
+
+    it('the file and the position of a single fault in one line', () => {
+      const text = 'node_id: n1\ndata_dir: /d\nlisteners:\n  - { address: "127.0.0.1:1" }\n';
+      expect(faultsIn(text)).to.equal('configuration: c.yaml:4:5: listeners.0: needs tls or tls_disable: true');
+    });
+
+    it('the value of an alias at its anchor', () => {
+      const text = 'node_id: n1\ndata_dir: /d\nlisteners: [{ address: "127.0.0.1:1", tls_disable: true }]\n';
+      expect(faultsIn(`${text}limits: &x { reads: 0 }\nraft: *x\n`)).to.include('c.yaml:4:14: raft.reads: is not a key');
+    });
+
+    it('no value of a seal, in which a key may have been pasted', () => {
+      const text = 'node_id: n1\ndata_dir: /d\nlisteners: [{ address: "127.0.0.1:1", tls_disable: true }]\n';
+      const secret = 'c2VjcmV0'.repeat(30);
+      expect(faultsIn(`${text}seal: { type: static, key_id: ${secret}, key: ${secret} }\n`)).to.not.include('c2Vj');
+    });
+
+    it('every mistake of the YAML with its position', () => {
+      expect(faultsIn('a: 1\na: 2\nb: [\n')).to.match(/c\.yaml:2:1: Map keys must be unique[\s\S]*c\.yaml:4:1: /);
+    });
+
+    for (const text of [
+      '[',
+      'a: *b',
+      '- 1',
+      '5',
+      '',
+      '{a: {b: [}]',
+      '? [x]\n: 1',
+      'listeners: [[]]',
+      'listeners: {a: 1}',
+      '\u0000',
+    ]) {
+      it(`a fault, and never fails otherwise, for ${JSON.stringify(text)}`, () =>
+        expect(faultsIn(text)).to.match(/^configuration: /));
+    }
+  });
 
   it('reads settings from the environment', () => {
     const config = parseConfig(

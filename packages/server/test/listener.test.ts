@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -180,6 +180,27 @@ describe('a listener', () => {
     expect(await handshake('TLSv1.3')).to.equal('TLSv1.3 next');
     await listener.drain();
   });
+
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    it(`with client_ca_file serves only clients with a certificate of that authority, by ${version} and after a reload`, async () => {
+      const [first, second] = [makeCertificate(folder, 'first'), makeCertificate(folder, 'second')];
+      const withAuthority = ({ cert_file }: typeof first) => ({ ...certificate, client_ca_file: cert_file });
+      const { listener, url } = await start({ tls: withAuthority(first) }, hello);
+      const answer = async (client?: typeof first): Promise<string> => {
+        const shown = client && { cert: readFileSync(client.cert_file), key: readFileSync(client.key_file) };
+        const options = { host: '127.0.0.1', rejectUnauthorized: false, minVersion: version, maxVersion: version } as const;
+        const socket = connectTls({ port: Number(url.port), ...options, ...shown });
+        sockets.push(socket);
+        socket.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+        return text(socket).catch(() => 'refused');
+      };
+      const outcomes = async () => [await answer(), await answer(first), await answer(second)].map((each) => /hello/.test(each));
+      expect(await outcomes()).to.deep.equal([false, true, false]);
+      listener.replaceContext(tlsContext({ ...withAuthority(second), min_version: '1.2' }));
+      expect(await outcomes(), 'after the reload').to.deep.equal([false, false, true]);
+      await listener.drain();
+    });
+  }
 
   it('refuses an invalid certificate or key file in one sentence', () => {
     const junk = join(folder, 'junk');

@@ -20,7 +20,10 @@ export type Document = Extract<Value, { kind: 'object' }>;
 /** Maximum nesting depth of lists and objects. The parameters of a path need four levels. */
 export const documentDepthMax = 16;
 
-/** A mistake in a policy's text. The message names the mistake and its position, and never quotes the text. */
+/**
+ * A mistake in a policy's text. The message names the mistake and its position. It quotes a word of the text only if the word is a
+ * misspelled name: other text might be a secret.
+ */
 export class PolicyMistake extends Error {
   override readonly name = 'PolicyMistake';
   /** Offset in the text, in UTF-16 code units. */
@@ -28,6 +31,16 @@ export class PolicyMistake extends Error {
   constructor(at: number, message: string) {
     super(message);
     this.at = at;
+  }
+}
+
+/** All mistakes in a policy's text, in the order of the text; at least one. */
+export class PolicyMistakes extends Error {
+  override readonly name = 'PolicyMistakes';
+  readonly mistakes: readonly PolicyMistake[];
+  constructor(mistakes: readonly PolicyMistake[]) {
+    super('the policy has mistakes');
+    this.mistakes = mistakes;
   }
 }
 

@@ -3,7 +3,7 @@ import { runAtOnce, type Steps } from '@transitd/event-loop';
 import { AccessError } from '../values/errors.ts';
 import { Acl, permits } from './acl.ts';
 import type { Capability } from './capability.ts';
-import { PolicyMistake, positionOf } from './document.ts';
+import { PolicyMistake, PolicyMistakes, positionOf } from './document.ts';
 import { parseHcl } from './hcl.ts';
 import { parseJson } from './json.ts';
 import type { Parameters } from './parameter-values.ts';
@@ -41,14 +41,16 @@ const tooLarge = (): AccessError => new AccessError('policy_too_large', `a polic
 /**
  * Parses a policy: JSON if the text begins with a brace, else HCL.
  * @param strict - false for stored policies: malformed templates, which have no effect, are accepted
- * @throws AccessError `invalid_policy` with line and column
+ * @throws AccessError `invalid_policy` with line and column of each mistake
  */
 export function* policySteps(text: string, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
   try {
     return yield* readPolicy(yield* /^\s*\{/.test(text) ? parseJson(text) : parseHcl(text), { strict });
   } catch (error) {
-    if (!(error instanceof PolicyMistake)) throw error;
-    throw new AccessError('invalid_policy', `failed to parse policy: ${positionOf(text, error.at)}: ${error.message}`);
+    const mistakes = error instanceof PolicyMistakes ? error.mistakes : error instanceof PolicyMistake ? [error] : undefined;
+    if (mistakes === undefined) throw error;
+    const faults = mistakes.map(({ at, message }) => `${positionOf(text, at)}: ${message}`);
+    throw new AccessError('invalid_policy', `failed to parse policy: ${faults.join('; ')}`);
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Steps } from '@transitd/event-loop';
 import { secondsOf } from '../values/duration.ts';
-import { bitOf, type CapabilityBits, isCapability, legacyPolicyWords } from './capability.ts';
-import { type Document, type Member, PolicyMistake, type Value } from './document.ts';
+import { misspelled } from '../values/nearest-name.ts';
+import { bitOf, type CapabilityBits, capabilities, isCapability, legacyPolicyWords } from './capability.ts';
+import { type Document, type Member, PolicyMistake, PolicyMistakes, type Value } from './document.ts';
 import type { ParameterValue } from './parameter-values.ts';
 import type { ParameterLists, ParameterRules } from './parameters.ts';
 
@@ -38,10 +39,14 @@ export interface ParsedPolicy {
 /** Maximum number of path blocks in one policy: each may be tried for every requested path. */
 const rulesMax = 5000;
 
-/** Reads the rules of a policy. @param strict - whether to refuse a malformed template @throws PolicyMistake */
+/** Maximum number of mistakes that are reported at once. */
+const mistakesMax = 10;
+
+/** Reads the rules of a policy. @param strict - whether to refuse a malformed template @throws PolicyMistake, PolicyMistakes */
 export function* readPolicy(document: Document, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
   const rules: PathRule[] = [];
   const found: NoticeCounts = { templates: 0, scans: 0, pages: 0, temporary: 0 };
+  const mistakes: PolicyMistake[] = [];
   let blocks = 0;
   for (const { name, at, value } of document.members.filter(isGiven)) {
     if (name === 'name') continue;
@@ -51,12 +56,14 @@ export function* readPolicy(document: Document, { strict }: { readonly strict: b
         yield;
         blocks += 1;
         if (blocks > rulesMax) throw new PolicyMistake(path.at, `a policy must have at most ${rulesMax} path blocks`);
-        const rule = { path: pathOf(path), ...readRule(block, found) };
+        const rule = { path: pathOf(path), ...readRule(block, found, mistakes) };
+        if (mistakes.length >= mistakesMax) throw new PolicyMistakes(mistakes);
         if (isTemplate(path, { strict })) found.templates += 1;
         else rules.push(rule);
       }
     }
   }
+  if (mistakes.length > 0) throw new PolicyMistakes(mistakes);
   return { policy: rules, notices: noticesOf(found) };
 }
 
@@ -160,7 +167,8 @@ const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>>
   },
 };
 
-function readRule({ at, members }: Document, found: NoticeCounts): Omit<PathRule, 'path'> {
+/** @param mistakes - receives the mistakes in the attributes, so that all of them are reported */
+function readRule({ at, members }: Document, found: NoticeCounts, mistakes: PolicyMistake[]): Omit<PathRule, 'path'> {
   const draft: Draft = {
     capabilities: 0,
     deny: false,
@@ -176,18 +184,19 @@ function readRule({ at, members }: Document, found: NoticeCounts): Omit<PathRule
   const seen: string[] = [];
   for (const member of members) {
     if (!isGiven(member)) continue;
-    const read = Object.hasOwn(attributes, member.name) ? attributes[member.name] : undefined;
-    // In Vault or OpenBao, an attribute unknown here may restrict rights; ignoring it would grant these rights.
-    if (read === undefined) throw new PolicyMistake(member.at, 'a path block has no attribute of this name');
-    if (seen.includes(member.name)) throw new PolicyMistake(member.at, 'this attribute is given twice');
-    seen.push(member.name);
-    read(draft, member.value);
+    try {
+      readAttribute(draft, member, seen);
+    } catch (error) {
+      if (!(error instanceof PolicyMistake)) throw error;
+      mistakes.push(error);
+    }
   }
   const { capabilities, deny, required, allowed, denied, min, max, pageMax, expiresMs, scans } = draft;
   found.scans += Number(scans);
   found.pages += Number(pageMax > 0);
   found.temporary += Number(expiresMs > 0);
-  if (max !== 0 && max < min) throw new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl');
+  if (max !== 0 && max < min)
+    mistakes.push(new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl'));
   const free =
     required === noParameterRules.required && allowed === noParameterRules.allowed && denied === noParameterRules.denied;
   const rule: Rule = {
@@ -200,12 +209,24 @@ function readRule({ at, members }: Document, found: NoticeCounts): Omit<PathRule
   return { rule, ...(expiresMs > 0 && { expiresMs }) };
 }
 
+/** @param seen - names of the attributes before it; receives its own */
+function readAttribute(draft: Draft, { name, at, value }: Member, seen: string[]): void {
+  const read = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
+  // In Vault or OpenBao, an attribute unknown here may restrict rights; ignoring it would grant these rights.
+  if (read === undefined) {
+    throw new PolicyMistake(at, `a path block has no attribute of this name${misspelled(name, Object.keys(attributes))}`);
+  }
+  if (seen.includes(name)) throw new PolicyMistake(at, 'this attribute is given twice');
+  seen.push(name);
+  read(draft, value);
+}
+
 function grant(draft: Draft, item: Value): void {
   const word = text(item);
   if (word === 'deny') draft.deny = true;
   else if (word === 'scan') draft.scans = true;
   else if (isCapability(word)) draft.capabilities |= bitOf(word);
-  else throw new PolicyMistake(item.at, 'invalid capability');
+  else throw new PolicyMistake(item.at, `invalid capability${misspelled(word, [...capabilities, 'deny'])}`);
 }
 
 function parameterLists(value: Value): ParameterLists {

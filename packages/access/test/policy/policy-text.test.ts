@@ -113,7 +113,21 @@ describe('a policy in HCL', () => {
       expect(message).to.match(new RegExp(`^invalid_policy: failed to parse policy: ${where}: .*${what}`));
     });
 
-  it('is never quoted in an error', () => {
+  it('has all its mistakes reported at once, a misspelled name with the name that was meant', () => {
+    const text = 'path "a" {\n  capabilites = ["read"]\n}\npath "b" {\n  capabilities = ["raed"]\n  comment = 5\n}';
+    expect(complaint(() => parsePolicy(text))).to.equal(
+      'invalid_policy: failed to parse policy: ' +
+        '2:3: a path block has no attribute of this name: "capabilites"; did you mean "capabilities"?; ' +
+        '5:19: invalid capability: "raed"; did you mean "read"?; 6:13: expected a string',
+    );
+  });
+
+  it('has at most ten mistakes reported', () => {
+    const text = 'path "a" { x = 1 }\n'.repeat(5000);
+    expect(complaint(() => parsePolicy(text)).match(/no attribute/g)).to.have.lengthOf(10);
+  });
+
+  it('is never quoted in an error, except for misspelled names', () => {
     expect(complaint(() => parsePolicy('path "x" { capabilities = ["my-secret"] }'))).not.to.include('my-secret');
   });
 });

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { variableNames } from '../src/environment.ts';
+import { keyDocs } from '../src/key-docs.ts';
+import { configKeys, configurationReference } from '../src/reference.ts';
+
+const written = (): string => readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8');
+
+describe('the reference of the configuration', () => {
+  it('describes every key of the schema, and no other', () => {
+    expect(Object.keys(keyDocs)).to.have.members(configKeys().map(({ name }) => name));
+  });
+
+  it('is what the generator writes; otherwise run `npm run docs:configuration`', () => {
+    expect(written()).to.equal(configurationReference());
+  });
+
+  it('names every environment variable', () => {
+    expect(written().match(/TRANSITD_\w+/g)).to.have.members([...variableNames]);
+  });
+
+  for (const row of [
+    '| `performance_standby` | Whether .* | true or false | `true` | – | restart | `TRANSITD_PERFORMANCE_STANDBY` |',
+    '| `raft.heartbeat` | .* | duration | `150ms` | at least 20ms | restart | `TRANSITD_RAFT_HEARTBEAT` |',
+    '| `pkcs11_libraries[].name` | .* | string | **required** | – | restart | – |',
+    '| `log.level` | .* | choice | `info` | `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent` | SIGHUP | `TRANSITD_LOG_LEVEL` |',
+    '| `seal.type` | .* | choice | **required** | `shamir`, `static` | restart | `TRANSITD_SEAL_TYPE` |',
+    '| `limits.reads` | .* | integer | `1024` | 1 to 100000 | restart | `TRANSITD_LIMITS_READS` |',
+    '| `barrier_rotation.interval` | .* | duration | `0` | 0 or at least 24h | restart | `TRANSITD_BARRIER_ROTATION_INTERVAL` |',
+  ]) {
+    it(`has the row ${row}`, () => {
+      const pattern = row
+        .split('.*')
+        .map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+        .join('.*');
+      expect(written()).to.match(new RegExp(`^${pattern}$`, 'm'));
+    });
+  }
+});
