@@ -60,7 +60,7 @@ export class Cluster {
       config: host.config,
       log: host.log,
       membershipList: this.membershipList,
-      raft: (socket, from, incarnation) => this.#raftPeers.accept(socket, from, incarnation),
+      raft: (...connection) => this.#raftPeers.accept(...connection),
       judge: (from, incarnation) => this.#raftPeers.judge(from, incarnation),
       isLeaderless: () => this.#services?.isLeaderless ?? false,
     });

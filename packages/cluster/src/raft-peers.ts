@@ -96,9 +96,9 @@ export class RaftPeers {
     this.#transport?.judge(from, incarnation) ?? 'in order';
 
   /** Accepts a connection that a peer opened. */
-  readonly accept: ClusterListenerOptions['raft'] = (socket, from, incarnation) => {
+  readonly accept: ClusterListenerOptions['raft'] = (socket, ...rest) => {
     if (this.#transport === undefined) socket.terminate();
-    else this.#transport.accept(socket, from, incarnation);
+    else this.#transport.accept(socket, ...rest);
   };
 
   close(): void {

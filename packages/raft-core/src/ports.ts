@@ -70,6 +70,11 @@ export interface TransportReceiver {
   message(message: Message): void;
   /** Reports that nothing can be sent to this peer for now; called once per attempt to connect. */
   unreachable(peer: NodeId): void;
+  /**
+   * Reports that this peer itself closed its connections (FIN or RST, never a time-out of this node) and refuses a new one: its process has
+   * probably ended. May be called again for each further refusal.
+   */
+  refused(peer: NodeId): void;
 }
 
 /** Carries messages to peers. May lose, duplicate, delay and reorder them, but never changes one. */

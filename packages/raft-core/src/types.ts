@@ -110,7 +110,13 @@ export type Message = Envelope &
         readonly hintTerm: Term;
         readonly round: number;
       }
-    | { readonly type: 'Heartbeat'; readonly commit: LogIndex; readonly round: number }
+    | {
+        readonly type: 'Heartbeat';
+        readonly commit: LogIndex;
+        readonly round: number;
+        /** Length of the leader's lease, the same in its whole term; absent from a leader of a release that does not announce it. */
+        readonly leaseMs?: number;
+      }
     | { readonly type: 'HeartbeatResp'; readonly round: number; readonly fit: boolean }
     | { readonly type: 'SnapOffer'; readonly meta: SnapshotMeta }
     | { readonly type: 'SnapResult'; readonly index: LogIndex; readonly ok: boolean; readonly lastIndex: LogIndex }

@@ -11,6 +11,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
 import { type Caller, type CallerChecks, Callers } from './callers.ts';
+import { ConnectionEnding } from './connection-ending.ts';
 import { type Incarnation, type IncarnationVerdict, incarnationHeader, readIncarnation } from './incarnations.ts';
 import { agreedProtocol } from './raft-protocol.ts';
 
@@ -37,7 +38,7 @@ export interface ClusterListenerOptions extends CallerChecks {
   readonly calls: Readonly<Record<string, ClusterHandler>>;
   /** Serves a client's request under `/v1/` that a member forwarded. Its body is unread, and `Expect: 100-continue` is not answered yet. */
   readonly forwarded: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
-  readonly raft: (socket: WebSocket, from: NodeId, incarnation: Incarnation) => void;
+  readonly raft: (socket: WebSocket, from: NodeId, incarnation: Incarnation, ending: ConnectionEnding) => void;
   /** Compares an incarnation of a member with those that connected before. */
   readonly judge: (from: NodeId, incarnation: Incarnation) => IncarnationVerdict;
   /** A handler failed with an error that is not a refusal. */
@@ -226,10 +227,11 @@ export class ClusterListener {
     else if (incarnation === undefined || verdict === undefined) refuseUpgrade(socket, noIncarnation);
     else if (verdict !== 'in order') refuseUpgrade(socket, incarnationRefusals[verdict]);
     else {
+      const ending = new ConnectionEnding(socket);
       this.#agreed.set(req, agreed);
       this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
         caller.streams.add({ end: () => webSocket.terminate() });
-        this.#options.raft(webSocket, caller.from, incarnation);
+        this.#options.raft(webSocket, caller.from, incarnation, ending);
       });
     }
   }

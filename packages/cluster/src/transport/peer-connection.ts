@@ -23,6 +23,10 @@ export interface PeerConnection {
   readonly certificate: string;
 }
 
+/** Whether the host of the peer refused the connection: nothing listens at that address. */
+export const isConnectionRefused = ({ cause }: PeerUnreachable): boolean =>
+  (cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
+
 /**
  * Connects to a member by TLS 1.3 with certificates on both sides. `done` gets the connection only when the membership list names the
  * peer's certificate for this member, so nothing is ever sent to another node. The peer may still refuse this node afterwards.

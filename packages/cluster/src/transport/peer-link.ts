@@ -5,9 +5,10 @@ import { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member } from '../membership/membership.ts';
 import { raftPath } from './cluster-listener.ts';
+import { ConnectionEnding } from './connection-ending.ts';
 import { type Incarnation, incarnationHeader, writeIncarnation } from './incarnations.ts';
-import { connectToPeer } from './peer-connection.ts';
-import { raftProtocols } from './raft-protocol.ts';
+import { connectToPeer, isConnectionRefused } from './peer-connection.ts';
+import { raftProtocols, versionOf } from './raft-protocol.ts';
 
 export interface TransportLimits {
   /** Interval at which all connections are checked; every second check sends a ping. */
@@ -52,6 +53,8 @@ export interface PeerLinkOptions {
   /** An attempt failed, or a connection ended. @param reason - with the address that was dialed */
   readonly unreachable: (reason: string) => void;
   readonly reachable: (address: string) => void;
+  /** The peer itself closed the connection, and the attempt to connect again was refused; called for each such attempt. */
+  readonly refused: () => void;
   readonly removed: () => void;
   readonly foreignVersion: () => void;
   readonly overtaken: (by: 'later' | 'other') => void;
@@ -65,6 +68,10 @@ export class PeerLink {
   #socket: WebSocket;
   /** Fingerprint of the certificate that the peer showed on the present connection. */
   #certificate: string | undefined;
+  /** How the newest connection to the peer ended. */
+  #ending: ConnectionEnding | undefined;
+  /** The peer closed the newest connection itself, and refused another one. */
+  #isRefused = false;
   #retry: NodeJS.Timeout | undefined;
   /** Attempts to connect since the last connection that was stable. */
   #attempts = 0;
@@ -95,10 +102,15 @@ export class PeerLink {
     return this.#socket.readyState === WebSocket.OPEN;
   }
 
+  /** Whether the peer closed its connection and refuses a new one. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
   send(messages: readonly Message[]): void {
     const socket = this.#socket;
     if (socket.readyState !== WebSocket.OPEN) return;
-    for (const frame of framesOf(messages)) {
+    for (const frame of framesOf(messages, versionOf(socket.protocol, wireVersions))) {
       if (socket.bufferedAmount <= this.#options.limits.unsentBytesMax) socket.send(frame, ignoreError);
     }
   }
@@ -131,13 +143,16 @@ export class PeerLink {
       createConnection: ((_options: unknown, callback: (error: Error | null, socket?: Duplex) => void) =>
         connectToPeer(this.#member, { identity: identity(), localAddress, connectMsMax }, (error, connection) => {
           this.#certificate = connection?.certificate;
+          if (connection !== undefined) this.#ending = new ConnectionEnding(connection.socket);
           callback(error ?? null, connection?.socket);
+          if (error !== undefined && isConnectionRefused(error)) this.#onConnectionRefused();
         })) as never,
     });
     const { clusterAddress } = this.#member;
     let reason = `the connection to ${clusterAddress} ended`;
     socket.on('open', () => {
       this.#options.reachable(clusterAddress);
+      this.#isRefused = false;
       this.#reportedStatus = undefined;
       this.#early = 0;
       this.#silentTicks = 0;
@@ -165,6 +180,12 @@ export class PeerLink {
       this.#onClose(reason);
     });
     return socket;
+  }
+
+  #onConnectionRefused(): void {
+    if (this.#closed || this.#ending?.byPeer !== true) return;
+    this.#isRefused = true;
+    this.#options.refused();
   }
 
   #onRefusal(status: number | undefined): void {
@@ -202,11 +223,11 @@ export function backoffMs(
 const ignoreError = (): void => undefined;
 
 /** Encodes all messages as one frame, or one frame each when together they exceed the frame limit. */
-function framesOf(messages: readonly Message[]): readonly Uint8Array[] {
+function framesOf(messages: readonly Message[], version: number): readonly Uint8Array[] {
   try {
-    return [encodeBatch(messages)];
+    return [encodeBatch(messages, version)];
   } catch (error) {
     if (!(error instanceof CodecError)) throw error;
-    return messages.map(encodeMessage);
+    return messages.map((message) => encodeMessage(message, version));
   }
 }

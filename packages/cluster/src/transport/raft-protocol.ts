@@ -6,6 +6,10 @@ import type { WireVersions } from '@transitd/raft-core';
 export const raftProtocols = ({ oldest, newest }: WireVersions): readonly string[] =>
   Array.from({ length: newest - oldest + 1 }, (_, age) => `transitd.raft.${newest - age}`);
 
+/** Returns the frame format that a subprotocol names. */
+export const versionOf = (protocol: string, local: WireVersions): number =>
+  local.newest - Math.max(0, raftProtocols(local).indexOf(protocol));
+
 /**
  * Returns the newest frame format that both sides know; undefined when they have none in common because their releases are too far apart.
  */

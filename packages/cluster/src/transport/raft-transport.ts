@@ -10,6 +10,7 @@ import {
 import type { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import type { Member } from '../membership/membership.ts';
+import type { ConnectionEnding } from './connection-ending.ts';
 import { type Incarnation, Incarnations, type IncarnationVerdict } from './incarnations.ts';
 import { PeerLink, type PeerLinkOptions, type TransportLimits, transportLimits } from './peer-link.ts';
 
@@ -50,6 +51,8 @@ export class WebSocketTransport implements Transport {
   readonly #limits: TransportLimits;
   readonly #outgoing = new Map<NodeId, PeerLink>();
   readonly #incoming = new Map<NodeId, Incoming>();
+  /** Peers that have themselves closed the newest connection that they opened. */
+  readonly #closedByPeer = new Set<NodeId>();
   readonly #incarnations = new Incarnations();
   /** Nonce of the incarnation that was refused last, by peer. */
   readonly #refused = new Map<NodeId, string>();
@@ -103,7 +106,7 @@ export class WebSocketTransport implements Transport {
   }
 
   /** Accepts a connection that `from` opened, and closes the earlier connection from `from`. */
-  accept(socket: WebSocket, from: NodeId, incarnation: Incarnation): void {
+  accept(socket: WebSocket, from: NodeId, incarnation: Incarnation, ending: ConnectionEnding): void {
     if (this.#closed) {
       socket.terminate();
       return;
@@ -112,6 +115,7 @@ export class WebSocketTransport implements Transport {
     this.#incoming.get(from)?.socket.terminate();
     const incoming: Incoming = { socket, idleTicks: 0 };
     this.#incoming.set(from, incoming);
+    this.#closedByPeer.delete(from);
     socket.binaryType = 'nodebuffer';
     const resetIdle = (): void => {
       incoming.idleTicks = 0;
@@ -125,7 +129,10 @@ export class WebSocketTransport implements Transport {
     });
     socket.on('error', () => undefined); // `close` follows
     socket.on('close', () => {
-      if (this.#incoming.get(from) === incoming) this.#incoming.delete(from);
+      if (this.#incoming.get(from) !== incoming) return;
+      this.#incoming.delete(from);
+      if (ending.byPeer) this.#closedByPeer.add(from);
+      this.#reportRefused(from);
     });
   }
 
@@ -160,12 +167,18 @@ export class WebSocketTransport implements Transport {
         this.#receiver?.unreachable(id);
         onUnreachable?.(id, reason);
       },
+      refused: () => this.#reportRefused(id),
       reachable: (address) => onReachable?.(id, address),
       removed: () => onRemoved?.(),
       foreignVersion: () => onForeignVersion?.(id),
       overtaken: (by) => onOvertaken?.(id, by),
       early: () => onEarlierConnected?.(id),
     };
+  }
+
+  /** Both connections are gone, both closed by the peer, which refuses a new one: its process has probably ended. */
+  #reportRefused(id: NodeId): void {
+    if (this.#closedByPeer.has(id) && this.#outgoing.get(id)?.isRefused === true) this.#receiver?.refused(id);
   }
 
   #tick(): void {

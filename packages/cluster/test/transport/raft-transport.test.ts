@@ -44,6 +44,8 @@ interface End {
   readonly transport: WebSocketTransport;
   readonly heard: Message[];
   readonly unreachable: NodeId[];
+  /** Peers that closed their connections themselves and refuse new ones. */
+  readonly gone: NodeId[];
   /** Peers without a frame format in common. */
   readonly foreign: NodeId[];
   readonly removed: () => number;
@@ -81,7 +83,7 @@ describe('Raft’s messages', () => {
   function endOf(node: TestNode, limits: Partial<TransportLimits> = {}, ownIncarnation = incarnation(1)): End {
     let removed = 0;
     let tick = (): void => undefined;
-    const [heard, unreachable]: [Message[], NodeId[]] = [[], []];
+    const [heard, unreachable, gone]: [Message[], NodeId[], NodeId[]] = [[], [], []];
     const { id: self, identity } = node;
     const [foreign, overtaken, early]: [NodeId[], NodeId[], NodeId[]] = [[], [], []];
     const refused: (readonly [NodeId, string])[] = [];
@@ -100,9 +102,24 @@ describe('Raft’s messages', () => {
         return () => undefined;
       },
     });
-    transport.receive({ message: (message) => heard.push(message), unreachable: (peer) => unreachable.push(peer) });
+    transport.receive({
+      message: (message) => heard.push(message),
+      unreachable: (peer) => unreachable.push(peer),
+      refused: (peer) => gone.push(peer),
+    });
     closing.push(() => transport.close());
-    return { transport, heard, unreachable, foreign, overtaken, early, refused, removed: () => removed, tick: () => tick() };
+    return {
+      transport,
+      heard,
+      unreachable,
+      gone,
+      foreign,
+      overtaken,
+      early,
+      refused,
+      removed: () => removed,
+      tick: () => tick(),
+    };
   }
 
   /** Opens a node's cluster port; returns the port and a function to close it. */
@@ -112,9 +129,9 @@ describe('Raft’s messages', () => {
       memberState: (certificate) => memberState.get(certificate),
       calls: {},
       forwarded: () => undefined,
-      raft: (socket, from, incarnation) => {
+      raft: (socket, ...rest) => {
         accepted.push(socket);
-        transport.accept(socket, from, incarnation);
+        transport.accept(socket, ...rest);
       },
       judge: (from, incarnation) => transport.judge(from, incarnation),
       onFault: () => undefined,
@@ -167,6 +184,66 @@ describe('Raft’s messages', () => {
     await next.stop();
     await listen(two, b, { port: later.port, versions: { oldest: newest + 1, newest: newest + 1 } });
     await until(() => a.foreign.length === 2);
+  });
+
+  describe('of a peer whose connections end', () => {
+    const quick: Partial<TransportLimits> = { reconnectMsMin: 1, reconnectMsMax: 2 };
+
+    /** Two nodes that are connected both ways; `port` is the second one's. */
+    async function connected() {
+      const [a, b] = [endOf(one, quick), endOf(two, quick)];
+      const [atA, atB] = [await listen(one, a), await listen(two, b)];
+      const list: readonly Member[] = [memberAt(one, atA.port), memberAt(two, atB.port)];
+      for (const { transport } of [a, b]) transport.members(list);
+      await untilHeard(a, b, heartbeat(1, 2));
+      await untilHeard(b, a, heartbeat(2, 1));
+      return { a, b, atA, atB };
+    }
+
+    it('report that the peer is gone once it has closed both and refuses a new one', async () => {
+      const { a, b, atB } = await connected();
+      await atB.stop();
+      b.transport.close();
+      await until(() => a.gone.length > 0);
+      expect(new Set(a.gone)).to.deep.equal(new Set([2]));
+    });
+
+    it('report nothing while the peer accepts new connections', async () => {
+      const { a, b } = await connected();
+      for (const socket of accepted.splice(0)) socket.terminate();
+      await until(() => accepted.length === 2 && a.transport.unconnected.length === 0);
+      expect([a.gone, b.gone]).to.deep.equal([[], []]);
+    });
+
+    it('report nothing while a connection of the peer is open', async () => {
+      const { a, b, atB } = await connected();
+      await atB.stop();
+      const refusals = a.unreachable.length;
+      await until(() => a.unreachable.length > refusals + 5);
+      expect(a.gone).to.deep.equal([]);
+      b.transport.close();
+      await until(() => a.gone.length > 0);
+    });
+
+    it('report nothing when this node closed the peer’s connection itself', async () => {
+      const { a, atA, atB } = await connected();
+      await atB.stop();
+      await atA.stop(); // ends the connections of its callers
+      const refusals = a.unreachable.length;
+      await until(() => a.unreachable.length > refusals + 5);
+      expect(a.gone).to.deep.equal([]);
+    });
+
+    it('report nothing when this node gave up its own connection', async () => {
+      const { a, b, atB } = await connected();
+      for (let check = 0; check <= transportLimits.silentTicksMax; check++) a.tick();
+      const stopped = atB.stop();
+      b.transport.close();
+      await stopped;
+      const refusals = a.unreachable.length;
+      await until(() => a.unreachable.length > refusals + 5);
+      expect(a.gone).to.deep.equal([]);
+    });
   });
 
   describe('of a node whose disk was rolled back or copied', () => {
@@ -301,7 +378,7 @@ describe('Raft’s messages', () => {
       heard++;
       if (sending) within++;
     };
-    a.transport.receive({ message: note, unreachable: note });
+    a.transport.receive({ message: note, unreachable: note, refused: note });
     await until(() => {
       send();
       b.transport.send([heartbeat(2, 1)]);

@@ -1,5 +1,5 @@
 import { isVoter, votersOf } from '../confchange/conf-state.ts';
-import type { Message, Term } from '../types.ts';
+import type { Message, NodeId, Term } from '../types.ts';
 import { isSoleMember, isUpToDate, mayCampaign, Tally, wouldGrant } from './election/election.ts';
 import type { RaftState } from './state.ts';
 
@@ -52,6 +52,15 @@ export class Campaign {
     if (role !== 'follower') this.#state.stepDown();
   }
 
+  /**
+   * Handles the report that a peer closed its connections and refuses new ones. If it is the leader of this term, this node suspects that
+   * it has ended, and campaigns once before the election timeout.
+   */
+  onRefused(id: NodeId): void {
+    const { role, leader, clock, nowMs, observe } = this.#state;
+    if (role === 'follower' && leader === id && clock.suspect(nowMs)) observe('leader suspected');
+  }
+
   onRequest(ask: VoteRequest): void {
     const state = this.#state;
     const refusal = ask.transfer ? undefined : this.#refusalByTime();
@@ -72,6 +81,7 @@ export class Campaign {
     }
     // Only the log decides: the candidate may be a voter of a configuration that this node does not have yet.
     if (!isVoter(state.confs.newest.conf, state.id)) state.observe('learner voted');
+    if (!ask.transfer && state.clock.isEarly(state.nowMs)) state.observe('vote given early');
     if (ask.type === 'Vote') {
       state.stepDown();
       state.voteFor(ask.from);

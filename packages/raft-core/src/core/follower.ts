@@ -27,7 +27,8 @@ export class Follower {
     const isKnown = message.term > term || leader === 0 || leader === message.from;
     invariant(isKnown, 'a term has one leader', { term, leader, from: message.from });
     this.#state.becomeFollower({ term: message.term, leader: message.from });
-    clock.heardLeader(nowMs);
+    const leaseMs = message.type === 'Heartbeat' ? message.leaseMs : undefined;
+    clock.heardLeader(nowMs, { leader: message.from, term: message.term, leaseMs });
     if (message.type === 'Append') this.#onAppend(message);
     else if (message.type === 'SnapOffer') this.#onSnapOffer(message);
     else this.#onHeartbeat(message);

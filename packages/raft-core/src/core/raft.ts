@@ -183,6 +183,10 @@ export class Raft implements RaftCore {
     this.#state.leadership?.unreachable(id);
   }
 
+  refused(id: NodeId): void {
+    this.#campaign.onRefused(id);
+  }
+
   snapshotResult(id: NodeId, ok: boolean): void {
     if (!ok) this.#state.leadership?.snapshotFailed(id);
   }

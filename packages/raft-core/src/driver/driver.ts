@@ -15,6 +15,12 @@ import { type TransferDone, Transfers } from './transfers.ts';
 
 type Refusable<Reason> = (outcome: { readonly kind: 'refused'; readonly reason: Reason }) => void;
 
+/** A peer closed its connections and refuses new ones. */
+interface Refused {
+  readonly type: 'refused';
+  readonly from: NodeId;
+}
+
 interface Stopping {
   readonly dones: Done[];
   phase: 'finishing' | 'closing' | 'closed';
@@ -41,7 +47,8 @@ export class Driver<Result> {
 
   #turnPlanned = false;
   #endTicks: (() => void) | undefined;
-  #inbox: Message[] = [];
+  /** In the order of arrival: a leader heard after a refusal is no longer suspected. */
+  #inbox: (Message | Refused)[] = [];
   #unreachable: NodeId[] = [];
   /** Present once `stop` was called. */
   #stopping: Stopping | undefined;
@@ -83,6 +90,7 @@ export class Driver<Result> {
     this.#peers?.transport.receive({
       message: (message) => this.#input(() => this.#inbox.push(message)),
       unreachable: (peer) => this.#input(() => this.#unreachable.push(peer)),
+      refused: (peer) => this.#input(() => this.#inbox.push({ type: 'refused', from: peer })),
     });
     this.#peers?.snapshots.serve({
       describe: (index) => this.#core.snapshotMeta(index),
@@ -256,7 +264,8 @@ export class Driver<Result> {
     this.#unreachable = [];
     const nowMs = this.#clock.now();
     for (const message of inbox) {
-      if (!this.#isFromRemoved(message)) this.#core.step(message, nowMs);
+      if (message.type === 'refused') this.#core.refused(message.from);
+      else if (!this.#isFromRemoved(message)) this.#core.step(message, nowMs);
     }
     for (const peer of unreachable) this.#core.unreachable(peer);
     this.#promotion.promote(this.#core, this.#options.promotes, nowMs);

@@ -2,23 +2,24 @@ import type { Message } from '../types.ts';
 import { ByteReader } from './byte-reader.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
-import { decodeMessage, encodeMessage, frameBytesMax, WIRE_VERSION } from './message.ts';
+import { decodeMessage, encodeMessage, frameBytesMax, readVersion, WIRE_VERSION } from './message.ts';
 
 const BATCH = 0;
 
 /**
  * Encodes all messages of one turn to one peer as one frame: `version u8 | 0 u8 | (length u32 | message)*`. A single message is sent as its
  * own frame without this envelope.
+ * @param version - the version agreed with the receiver
  * @throws CodecError if the messages together exceed the frame limit; then send them one by one
  */
-export function encodeBatch(messages: readonly Message[]): Uint8Array {
-  const frames = messages.map(encodeMessage);
+export function encodeBatch(messages: readonly Message[], version = WIRE_VERSION): Uint8Array {
+  const frames = messages.map((message) => encodeMessage(message, version));
   const [only] = frames;
   if (only !== undefined && frames.length === 1) return only;
   const size = frames.reduce((sum, { length }) => sum + 4 + length, 2);
   if (size > frameBytesMax) throw new CodecError(`The frame is longer than ${frameBytesMax} bytes.`);
   const writer = new ByteWriter(size);
-  writer.u8(WIRE_VERSION).u8(BATCH);
+  writer.u8(version).u8(BATCH);
   for (const frame of frames) writer.u32(frame.length).raw(frame);
   return writer.written();
 }
@@ -28,7 +29,7 @@ export function decodeBatch(frame: Uint8Array): readonly Message[] {
   if (frame[1] !== BATCH) return [decodeMessage(frame)];
   if (frame.length > frameBytesMax) throw new CodecError(`The frame is longer than ${frameBytesMax} bytes.`);
   const reader = new ByteReader(frame);
-  if (reader.u8() !== WIRE_VERSION) throw new CodecError('The version of the frame is unknown.');
+  readVersion(reader);
   reader.u8();
   const messages: Message[] = [];
   while (reader.left > 0) messages.push(decodeMessage(reader.raw(reader.u32())));

@@ -4,9 +4,12 @@ import { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
 import { ENTRY_HEADER_BYTES, readEntries, writeEntries } from './entries.ts';
 import { decodeSnapshotMeta, encodeSnapshotMeta } from './snapshot-meta.ts';
-import { wireVersions } from './version.ts';
+import { leaseVersion, wireVersions } from './version.ts';
 
-/** First byte of every frame. A frame of an unknown version is refused as a whole, and its reader continues. */
+/**
+ * First byte of a frame, unless its reader knows only an older version. A frame of an unknown version is refused as a whole, and its reader
+ * continues.
+ */
 export const WIRE_VERSION = wireVersions.newest;
 /** Longest accepted frame: an entry of the largest size (8 MiB) plus its envelope. */
 export const frameBytesMax = 9 * 2 ** 20;
@@ -40,16 +43,17 @@ const READ_REQUEST_BYTES = 12;
 /**
  * Encodes a message as one frame: `version u8 | type u8 | from u48 | to u48 | term u48 | session u48 | cluster id | fields`, numbers
  * big-endian, entries by their bytes. Rare data is JSON with a version of its own.
+ * @param version - the version agreed with the receiver; an older one leaves out what it does not know
  * @throws CodecError for a message that no core sends: a number that is not an integer from 0 to 2^48 - 1, entries that do not follow
  * `prevIndex`
  */
-export function encodeMessage(message: Message): Uint8Array {
+export function encodeMessage(message: Message, version = WIRE_VERSION): Uint8Array {
   const meta = message.type === 'SnapOffer' ? encodeSnapshotMeta(message.meta) : undefined;
   const size = ENVELOPE_BYTES + message.clusterId.length + FIELDS_BYTES_MAX + listBytes(message) + (meta?.length ?? 0);
   const writer = new ByteWriter(size);
-  writer.u8(WIRE_VERSION).u8(codes[message.type]);
+  writer.u8(version).u8(codes[message.type]);
   writer.u48(message.from).u48(message.to).u48(message.term).u48(message.session).ascii(message.clusterId);
-  writeFields(writer, message);
+  writeFields(writer, message, version);
   if (meta !== undefined) writer.raw(meta);
   return writer.written();
 }
@@ -62,7 +66,7 @@ function listBytes(message: Message): number {
   return bytes;
 }
 
-function writeFields(writer: ByteWriter, message: Message): ByteWriter {
+function writeFields(writer: ByteWriter, message: Message, version: number): ByteWriter {
   switch (message.type) {
     case 'PreVote':
     case 'Vote':
@@ -78,7 +82,8 @@ function writeFields(writer: ByteWriter, message: Message): ByteWriter {
       if (message.ok) return writer.u48(message.match);
       return writer.u48(message.prevIndex).u48(message.hintIndex).u48(message.hintTerm);
     case 'Heartbeat':
-      return writer.u48(message.commit).u48(message.round);
+      writer.u48(message.commit).u48(message.round);
+      return version < leaseVersion ? writer : writeLease(writer, message.leaseMs);
     case 'HeartbeatResp':
       return writer.u48(message.round).flag(message.fit);
     case 'SnapOffer':
@@ -96,6 +101,11 @@ function writeFields(writer: ByteWriter, message: Message): ByteWriter {
   }
 }
 
+/** Writes the length plus one, in ms; 0 means that it is not announced. */
+function writeLease(writer: ByteWriter, leaseMs: number | undefined): ByteWriter {
+  return writer.u32(leaseMs === undefined ? 0 : leaseMs + 1);
+}
+
 function writeRequests(writer: ByteWriter, requests: readonly ReadRequest[]): ByteWriter {
   writer.u32(requests.length);
   for (const { id, incarnation } of requests) writer.u48(id).u48(incarnation);
@@ -109,19 +119,31 @@ function writeRequests(writer: ByteWriter, requests: readonly ReadRequest[]): By
 export function decodeMessage(frame: Uint8Array): Message {
   if (frame.length > frameBytesMax) throw new CodecError(`The frame is longer than ${frameBytesMax} bytes.`);
   const reader = new ByteReader(frame);
-  if (reader.u8() !== WIRE_VERSION) throw new CodecError('The version of the frame is unknown.');
+  const version = readVersion(reader);
   const type = types.get(reader.u8());
   if (type === undefined) throw new CodecError('The type of the message is unknown.');
   const [from, to, term, session] = [reader.u48(), reader.u48(), reader.u48(), reader.u48()];
   if (from === 0 || to === 0) throw new CodecError('The sender or receiver of the message is 0.');
-  const message = readFields(reader, type, { from, to, term, clusterId: reader.ascii(), session });
+  const message = readFields(reader, { type, version }, { from, to, term, clusterId: reader.ascii(), session });
   reader.end();
   return message;
 }
 
+/** @throws CodecError for a version that this program does not know */
+export function readVersion(reader: ByteReader): number {
+  const version = reader.u8();
+  if (version < wireVersions.oldest || version > wireVersions.newest)
+    throw new CodecError('The version of the frame is unknown.');
+  return version;
+}
+
 type Envelope = Pick<Message, 'from' | 'to' | 'term' | 'clusterId' | 'session'>;
 
-function readFields(reader: ByteReader, type: Message['type'], envelope: Envelope): Message {
+function readFields(
+  reader: ByteReader,
+  { type, version }: { readonly type: Message['type']; readonly version: number },
+  envelope: Envelope,
+): Message {
   switch (type) {
     case 'PreVote':
     case 'Vote':
@@ -141,7 +163,7 @@ function readFields(reader: ByteReader, type: Message['type'], envelope: Envelop
     case 'AppendResp':
       return readAppendResp(reader, envelope);
     case 'Heartbeat':
-      return { ...envelope, type, commit: reader.u48(), round: reader.u48() };
+      return { ...envelope, type, commit: reader.u48(), round: reader.u48(), ...(version >= leaseVersion && readLease(reader)) };
     case 'HeartbeatResp':
       return { ...envelope, type, round: reader.u48(), fit: reader.flag() };
     case 'SnapOffer':
@@ -177,6 +199,11 @@ function readAppendResp(reader: ByteReader, envelope: Envelope): Message {
     hintTerm: reader.u48(),
     round,
   };
+}
+
+function readLease(reader: ByteReader): { readonly leaseMs?: number } {
+  const written = reader.u32();
+  return written === 0 ? {} : { leaseMs: written - 1 };
 }
 
 function readRequests(reader: ByteReader): ReadRequest[] {

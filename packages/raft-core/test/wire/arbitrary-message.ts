@@ -54,6 +54,7 @@ const fields = fc.oneof(
     round: u48,
   }),
   record({ type: constant('Heartbeat' as const), commit: u48, round: u48 }),
+  record({ type: constant('Heartbeat' as const), commit: u48, round: u48, leaseMs: fc.nat(2 ** 31) }),
   record({ type: constant('HeartbeatResp' as const), round: u48, fit: flag }),
   record({ type: constant('SnapOffer' as const), meta }),
   record({ type: constant('SnapResult' as const), index: u48, ok: flag, lastIndex: u48 }),

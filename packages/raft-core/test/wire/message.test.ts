@@ -35,7 +35,7 @@ describe('decodeMessage', () => {
 
   it('reads the written form, which must not change', () => {
     const written = [
-      '0105', // version, type
+      '0205', // version, type
       '000000000001000000000002000000000003000000000004', // from, to, term, session
       '0163', // cluster id
       '000000000005000000000002000000000004000000000007', // prevIndex, prevTerm, commit, round
@@ -45,6 +45,29 @@ describe('decodeMessage', () => {
     ].join('');
     expect(hex(encodeMessage(append))).to.equal(written);
     expect(decodeMessage(Buffer.from(written, 'hex'))).to.deep.equal(append);
+  });
+
+  it('reads the form of the first release, which announces no lease, and that of this one', () => {
+    const heartbeat: Message = { ...envelope, type: 'Heartbeat', commit: 5, round: 7 };
+    const fields = '07' + '000000000001000000000002000000000003000000000004' + '0163' + '000000000005000000000007';
+    const [first, second] = [`01${fields}`, `02${fields}00000097`];
+    expect(hex(encodeMessage({ ...heartbeat, leaseMs: 150 }, 1))).to.equal(first);
+    expect(decodeMessage(Buffer.from(first, 'hex'))).to.deep.equal(heartbeat);
+    expect(hex(encodeMessage({ ...heartbeat, leaseMs: 150 }))).to.equal(second);
+    expect(decodeMessage(Buffer.from(second, 'hex'))).to.deep.equal({ ...heartbeat, leaseMs: 150 });
+    expect(decodeMessage(encodeMessage({ ...heartbeat, leaseMs: 0 }))).to.deep.equal({ ...heartbeat, leaseMs: 0 });
+    expect(decodeMessage(encodeMessage(heartbeat)), 'none is not 0').to.deep.equal(heartbeat);
+  });
+
+  it('reads every other message of the first release as that release wrote it', () => {
+    fc.assert(
+      fc.property(message, (said) => {
+        if (said.type === 'Heartbeat') return;
+        const frame = encodeMessage(said, 1);
+        expect(decodeMessage(frame)).to.deep.equal(said);
+        expect(frame.subarray(1)).to.deep.equal(encodeMessage(said).subarray(1));
+      }),
+    );
   });
 
   it('gives entry data as views of the frame, without a copy', () => {
@@ -68,7 +91,8 @@ describe('decodeMessage', () => {
   });
 
   for (const [name, change] of Object.entries<(frame: Uint8Array) => void>({
-    'another version': (frame) => frame.set([2], 0),
+    'a later version': (frame) => frame.set([3], 0),
+    'an earlier version': (frame) => frame.set([0], 0),
     'an unknown type': (frame) => frame.set([99], 1),
     'no sender': (frame) => frame.fill(0, 2, 8),
     'no receiver': (frame) => frame.fill(0, 8, 14),
@@ -100,7 +124,7 @@ describe('decodeMessage', () => {
   it('answers corrupted frames with a CodecError or a message, and nothing else', () => {
     const seed = Number(process.env['SIM_SEED'] ?? 1);
     const random = new SimRandom(seed);
-    const frames = fc.sample(message, { numRuns: 300, seed }).map(encodeMessage);
+    const frames = fc.sample(message, { numRuns: 300, seed }).map((said) => encodeMessage(said));
     for (let i = 0; i < 100_000; i++) mutated(frames, random);
   }).timeout(240_000);
 });

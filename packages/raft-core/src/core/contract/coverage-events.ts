@@ -10,6 +10,8 @@ export type CoverageEvent =
   | 'vote refused: the node has just started'
   | 'vote refused: the voter has a longer log'
   | 'a split vote was retried early'
+  | 'leader suspected'
+  | 'vote given early'
   | 'a lagging node granted its vote'
   | 'answer of an earlier session ignored'
   | 'stale acknowledgement ignored'

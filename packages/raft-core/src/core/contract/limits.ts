@@ -44,6 +44,15 @@ export const raftLimits: RaftLimits = {
   leaseMs: 800,
 };
 
+/** Random part of the wait before an early campaign, in ms (see `ElectionClock.suspect`). */
+export const earlyJitterMs = 50;
+
+/**
+ * Returns how long a voter keeps from voting after it has heard a leader with such a lease. The factor covers a leader's clock at rate 0.9
+ * and a voter's clock at rate 1.1, as in `checkLimits`.
+ */
+export const promiseMsFor = (leaseMs: number): number => 1.25 * leaseMs;
+
 /**
  * A leader's clock at rate 0.9 takes 889 ms of real time for 800 of its own; a follower's clock at rate 1.1 ends its promise of 1 000 ms
  * after 909. So a lease of 0.8 election timeouts ends first while every clock rate differs by less than a tenth from real time.

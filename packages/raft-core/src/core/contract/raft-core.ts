@@ -168,6 +168,8 @@ export interface RaftCore {
   compacted(base: SnapshotMeta): void;
   /** Notes that the connection to this peer broke. */
   unreachable(id: NodeId): void;
+  /** Notes that this peer itself closed its connections and refuses new ones. */
+  refused(id: NodeId): void;
   /**
    * On a leader: notes that the snapshot stream to this peer ended. `ok` changes nothing, because the peer itself reports once it has
    * installed the snapshot.

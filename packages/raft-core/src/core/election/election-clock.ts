@@ -1,5 +1,13 @@
-import type { RaftLimits } from '../contract/limits.ts';
+import type { NodeId, Term } from '../../types.ts';
+import { earlyJitterMs, promiseMsFor, type RaftLimits } from '../contract/limits.ts';
 import { Xorshift32 } from './xorshift.ts';
+
+/** The leader that was heard last. `leaseMs`: the length of its lease; undefined until it is announced in this term. */
+interface HeardLeader {
+  readonly leader: NodeId;
+  readonly term: Term;
+  readonly leaseMs: number | undefined;
+}
 
 /**
  * The promises that this node has made by time, in ms of its own clock. They are not counted in ticks: event-loop turns may be delayed,
@@ -10,6 +18,9 @@ export class ElectionClock {
   readonly #random: Xorshift32;
   #bootMs: number | undefined;
   #heardMs = Number.NEGATIVE_INFINITY;
+  #heard: HeardLeader | undefined;
+  /** The leader heard last has closed its connections and refuses new ones, and has not been heard since. */
+  #isSuspected = false;
   #deadlineMs = Number.NEGATIVE_INFINITY;
   /** This node prefers that another node leads. */
   isLate = false;
@@ -26,10 +37,33 @@ export class ElectionClock {
     this.reset(nowMs);
   }
 
-  /** Notes a message of a leader, which this node trusts for one election timeout from now. */
-  heardLeader(nowMs: number): void {
+  /** Notes a message of a leader, which this node trusts for one election timeout from now. Ends a suspicion. */
+  heardLeader(nowMs: number, heard: HeardLeader): void {
+    const before = this.#heard;
+    const isSame = before?.leader === heard.leader && before.term === heard.term;
+    this.#heard = isSame ? { ...heard, leaseMs: heard.leaseMs ?? before.leaseMs } : heard;
     this.#heardMs = nowMs;
+    this.#isSuspected = false;
     this.reset(nowMs);
+  }
+
+  /**
+   * Suspects that the leader heard last has ended. This permits one campaign as soon as no lease of that leader can hold any longer, after
+   * a random part that separates the candidates. A leader that announced no lease is trusted for the whole election timeout nevertheless.
+   * Returns false if this node suspected it already.
+   */
+  suspect(nowMs: number): boolean {
+    if (this.#isSuspected) return false;
+    this.#isSuspected = true;
+    if (this.#heard?.leaseMs === undefined) return true;
+    const soonMs = this.#mayVoteFromMs(nowMs) + (this.#random.next() % earlyJitterMs) + this.#lateMs;
+    this.#deadlineMs = Math.min(this.#deadlineMs, soonMs);
+    return true;
+  }
+
+  /** Returns whether a vote given now is earlier than one election timeout after the leader was heard. */
+  isEarly(nowMs: number): boolean {
+    return nowMs < this.#heardMs + this.#limits.electionMs;
   }
 
   /** Sets the next campaign to one election timeout plus a random part from now, and later still for a node that should not lead. */
@@ -41,8 +75,7 @@ export class ElectionClock {
    * Retries after a split vote once the random part of the wait is over, but never before this node's own promise not to vote has ended.
    */
   retrySoon(nowMs: number): void {
-    const promisedMs = Math.max(nowMs, this.#heardMs + this.#limits.electionMs, this.#afterStartMs(nowMs));
-    const soonMs = promisedMs + this.#jitterMs() + this.#lateMs;
+    const soonMs = this.#mayVoteFromMs(nowMs) + this.#jitterMs() + this.#lateMs;
     this.#deadlineMs = Math.min(this.#deadlineMs, soonMs);
   }
 
@@ -53,8 +86,19 @@ export class ElectionClock {
   /** Returns why this node gives no vote now. A transfer, which the leader itself started, overrides the refusal. */
   refusal(nowMs: number): 'a leader was heard' | 'the node has just started' | undefined {
     const { electionMs } = this.#limits;
-    if (nowMs < this.#heardMs + electionMs) return 'a leader was heard';
+    if (nowMs < this.#trustedUntilMs) return 'a leader was heard';
     return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'the node has just started' : undefined;
+  }
+
+  /** Until then this node votes for no other node than the leader heard last. */
+  get #trustedUntilMs(): number {
+    const leaseMs = this.#isSuspected ? this.#heard?.leaseMs : undefined;
+    return this.#heardMs + (leaseMs === undefined ? this.#limits.electionMs : promiseMsFor(leaseMs));
+  }
+
+  /** Returns the earliest time from now at which none of this node's promises keeps it from voting. */
+  #mayVoteFromMs(nowMs: number): number {
+    return Math.max(nowMs, this.#trustedUntilMs, this.#afterStartMs(nowMs));
   }
 
   get #lateMs(): number {

@@ -66,7 +66,7 @@ export class Replication {
     for (const peer of this.#peers) {
       const commit = Math.min(peer.match, this.#node.commitIndex());
       peer.sentCommit = Math.max(peer.sentCommit, commit);
-      this.#post(peer, { type: 'Heartbeat', commit, round });
+      this.#post(peer, { type: 'Heartbeat', commit, round, leaseMs: Math.ceil(this.#node.limits.leaseMs) });
       if (!isTimed) continue;
       peer.paused = false;
       peer.mayNudge = true;

@@ -15,6 +15,8 @@ const coreEvents: Record<Exclude<CoreCoverageEvent, typeof impossible>, true> = 
   'vote refused: the node has just started': true,
   'vote refused: the voter has a longer log': true,
   'a split vote was retried early': true,
+  'leader suspected': true,
+  'vote given early': true,
   'a lagging node granted its vote': true,
   'answer of an earlier session ignored': true,
   'stale acknowledgement ignored': true,
@@ -102,6 +104,11 @@ export const extraCoverageEvents = [
   'answer to an earlier incarnation delivered',
   'last voter restarted with its removal of the leader uncommitted',
   'one half of a joint configuration cut off',
+  'leader killed, connections refused',
+  'live leader reset and refused',
+  'leader reset on one side',
+  'follower reset while the leader is silent',
+  'refused leader heard again',
 ] as const;
 
 export type CoverageEvent = CoreCoverageEvent | (typeof extraCoverageEvents)[number] | (typeof seenEvents)[number];

@@ -5,24 +5,47 @@ import { holds } from './violation.ts';
 
 const CANDIDATES = 2 ** 20;
 
+/** The leader that a node heard last, by the node's own clock. */
+interface Heard {
+  readonly term: Term;
+  readonly leader: NodeId;
+  readonly atMs: number;
+  /** The leader has announced the length of its lease in this term. */
+  readonly isAnnounced: boolean;
+  /** Since then the node was told that the leader closed its connections and refuses new ones. */
+  readonly isRefused: boolean;
+}
+
 /**
  * The promise that a lease relies on (thesis §6.4.1): a node that has heard a leader votes for no other node until a minimum election
  * timeout of its own clock has passed, even across a restart, unless that leader itself transferred leadership. The promise also binds a
- * node that elects itself.
+ * node that elects itself. A node that suspects the leader waits only for 1.25 times the lease that the leader announced.
  */
 export class Promises {
   readonly #electionMs: number;
   readonly #localMs: (id: NodeId) => number;
-  readonly #heard = new Map<NodeId, { readonly term: Term; readonly leader: NodeId; readonly atMs: number }>();
+  readonly #leaseMs: (leader: NodeId) => number;
+  readonly #heard = new Map<NodeId, Heard>();
   /** Candidates, by term, that were told to campaign by a leader that had given up its lease. */
   readonly #transfers = new Set<number>();
   /** Terms whose leader has told a node to campaign. From then on nothing relies on a promise made to that leader. */
   readonly #released = new Set<Term>();
 
-  /** @param localMs - returns the clock of that node's machine */
-  constructor(electionMs: number, localMs: (id: NodeId) => number) {
-    this.#electionMs = electionMs;
-    this.#localMs = localMs;
+  /** @param options.localMs - returns the clock of that node's machine; `leaseMs`: the length of the leases of that node */
+  constructor(options: {
+    readonly electionMs: number;
+    readonly localMs: (id: NodeId) => number;
+    readonly leaseMs: (leader: NodeId) => number;
+  }) {
+    this.#electionMs = options.electionMs;
+    this.#localMs = options.localMs;
+    this.#leaseMs = options.leaseMs;
+  }
+
+  /** Notes that the node is told that this peer closed its connections and refuses new ones. */
+  refused(id: NodeId, peer: NodeId): void {
+    const heard = this.#heard.get(id);
+    if (heard?.leader === peer) this.#heard.set(id, { ...heard, isRefused: true });
   }
 
   /** Notes that a candidate campaigns because its leader told it to. */
@@ -43,13 +66,18 @@ export class Promises {
   received(id: NodeId, message: Message, status: Status): void {
     const { type, term, from } = message;
     const speaks = type === 'Append' || type === 'Heartbeat' || type === 'SnapOffer';
-    if (speaks && status.term === term) this.#heard.set(id, { term, leader: from, atMs: this.#localMs(id) });
+    if (!speaks || status.term !== term) return;
+    const before = this.#heard.get(id);
+    const isSame = before?.term === term && before.leader === from;
+    const announcesNow = type === 'Heartbeat' && message.leaseMs !== undefined;
+    const isAnnounced = announcesNow || (isSame && before.isAnnounced);
+    this.#heard.set(id, { term, leader: from, atMs: this.#localMs(id), isAnnounced, isRefused: false });
   }
 
   /** Returns whether the node currently votes only for the leader of that term. */
   isBound(id: NodeId, term: Term): boolean {
     const heard = this.#heard.get(id);
-    return heard?.term === term && this.#localMs(id) - heard.atMs < this.#electionMs;
+    return heard?.term === term && this.#localMs(id) - heard.atMs < this.#promisedMs(heard);
   }
 
   voted(id: NodeId, candidate: NodeId, term: Term): void {
@@ -68,15 +96,23 @@ export class Promises {
     if (!this.#released.has(heard.term) && isVoter(committed, heard.leader)) this.#waited(id, id, term, heard);
   }
 
-  #waited(id: NodeId, candidate: NodeId, term: Term, heard: { readonly term: Term; readonly atMs: number }): void {
+  #promisedMs({ leader, isAnnounced, isRefused }: Heard): number {
+    return isRefused && isAnnounced ? 1.25 * this.#leaseMs(leader) : this.#electionMs;
+  }
+
+  #waited(id: NodeId, candidate: NodeId, term: Term, heard: Heard): void {
     const waitedMs = this.#localMs(id) - heard.atMs;
     // Multiplying by the clock's rate loses up to a millionth of a millisecond.
-    holds('a node that has heard a leader votes for no other node for a while', waitedMs > this.#electionMs - 1e-6, () => ({
-      id,
-      candidate,
-      term,
-      heard: heard.term,
-      waitedMs,
-    }));
+    holds(
+      'a node that has heard a leader votes for no other node for a while',
+      waitedMs > this.#promisedMs(heard) - 1e-6,
+      () => ({
+        id,
+        candidate,
+        term,
+        heard: heard.term,
+        waitedMs,
+      }),
+    );
   }
 }

@@ -18,7 +18,17 @@ export const extraKinds = [
 ] as const;
 /** Kinds added even later, drawn from a random stream of their own: seeds that do not draw them give the same run as before. */
 const laterKinds = ['appendBesideInstall'] as const;
-export type ExtraKind = (typeof extraKinds)[number] | (typeof laterKinds)[number];
+/** Kinds about a leader whose connections end, drawn from a third stream; some of them leave the leader alive. */
+const endingKinds = [
+  'killLeader',
+  'resetLeader',
+  'resetOneSide',
+  'resetFollower',
+  'resetAndHeard',
+  'changeClockRate',
+  'kill',
+] as const;
+export type ExtraKind = (typeof extraKinds)[number] | (typeof laterKinds)[number] | (typeof endingKinds)[number];
 
 /** One step, `afterMs` after the previous one. `pick` chooses nodes when the step is carried out. */
 export interface ExtraAction {
@@ -38,6 +48,14 @@ export interface ExtraFaults {
   /** Maximum duration of an ordinary flush of the state; with 0, the same as for a sync of the log. */
   readonly flushMsMax: number;
   readonly schedule: readonly ExtraAction[];
+  /** Heartbeats and leases as short as the product's; other runs keep the longer ones with which they were recorded. */
+  readonly timing?: Timing;
+}
+
+export interface Timing {
+  readonly heartbeatMs: number;
+  /** The lease of each node, by its number; they differ, because no rule may rely on a lease that another leader announced. */
+  readonly leasesMs: readonly number[];
 }
 
 const ACTIONS = 200;
@@ -66,14 +84,15 @@ export function withExtraFaults(config: SimConfig): SimConfig {
     return { afterMs: 1 + random.below(2 * paceMs), kind: random.pick(kinds), pick: random.uint32(), durationMs };
   });
   const { sizes } = config;
-  return withLaterFaults({
+  const drawn: SimConfig & { readonly extra: ExtraFaults } = {
     ...config,
     ...(hasTwoNodes ? { nodes: 2 } : {}),
     // A lease requires that no clock stands still (docs/consensus.md).
     ...(kinds.includes('stopClock') ? { leaseReads: false } : {}),
     ...(compactsSoon ? { sizes: { ...sizes, compactAfterEntries: random.between(5, 20), keepTrailingEntries: 1 } } : {}),
     extra: { seed, flushMsMax, schedule },
-  });
+  };
+  return withEndings(drawn) ?? withLaterFaults(drawn);
 }
 
 /** Replaces the second schedule of some seeds by later kinds only: these scenarios need a leader that stays for seconds. */
@@ -89,4 +108,22 @@ function withLaterFaults(config: SimConfig & { readonly extra: ExtraFaults }): S
   });
   const compactsSoon = { compactAfterEntries: random.between(5, 20), keepTrailingEntries: 1 };
   return { ...config, sizes: { ...sizes, ...compactsSoon }, extra: { ...extra, schedule } };
+}
+
+/** Returns another second schedule for some seeds: endings of leaders, under short leases. */
+function withEndings(config: SimConfig & { readonly extra: ExtraFaults }): SimConfig | undefined {
+  const { seed, extra } = config;
+  const random = new SimRandom((seed ^ 0x4_0ff5) >>> 0);
+  if (config.nodes < 3 || !random.chance(0.3)) return undefined;
+  const paceMs = random.pick([200, 500, 1500]);
+  const schedule = Array.from({ length: ACTIONS }, (): ExtraAction => {
+    const durationMs = random.pick([100, 400, 1500]) + random.below(400);
+    return { afterMs: 1 + random.below(2 * paceMs), kind: random.pick(endingKinds), pick: random.uint32(), durationMs };
+  });
+  const leasesMs = Array.from({ length: 7 }, () => random.pick([150, 150, 150, 400, 800, 0]));
+  return {
+    ...config,
+    leaseReads: true,
+    extra: { ...extra, schedule, timing: { heartbeatMs: 50, leasesMs } },
+  };
 }

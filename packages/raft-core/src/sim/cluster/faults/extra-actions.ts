@@ -4,6 +4,7 @@ import { diskParts } from '../storage/storage.ts';
 import type { Cluster } from '../world/cluster.ts';
 import { later } from '../world/links.ts';
 import { appendBesideInstall } from './append-beside-install.ts';
+import { killLeader, resetAndHeard, resetFollower, resetLeader, resetOneSide } from './endings.ts';
 import {
   abortTransfer,
   answerToEarlierRun,
@@ -70,6 +71,21 @@ function carryOutExtra(cluster: Cluster, { kind, pick, durationMs }: ExtraAction
       break;
     case 'appendBesideInstall':
       appendBesideInstall(cluster, pick);
+      break;
+    case 'killLeader':
+      killLeader(cluster, durationMs);
+      break;
+    case 'resetLeader':
+      resetLeader(cluster, pick, durationMs);
+      break;
+    case 'resetOneSide':
+      resetOneSide(cluster, pick, durationMs);
+      break;
+    case 'resetFollower':
+      resetFollower(cluster, pick, durationMs);
+      break;
+    case 'resetAndHeard':
+      resetAndHeard(cluster);
       break;
     case 'abortTransfer':
       abortTransfer(cluster, pick);

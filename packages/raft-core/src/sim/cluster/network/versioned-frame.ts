@@ -2,9 +2,9 @@ import type { Message } from '../../../types.ts';
 import { decodeMessage, encodeMessage, WIRE_VERSION } from '../../../wire/message.ts';
 import type { WireVersions } from '../../../wire/version.ts';
 
-/** Writes a message as a node of that version does. Simulated versions share the layout of the only real version. */
+/** Writes a message as a node of that version does. Simulated versions above the newest real one share its layout. */
 export function writeFrame(message: Message, version: number): Uint8Array {
-  const frame = encodeMessage(message);
+  const frame = encodeMessage(message, layoutOf(version));
   frame[0] = version;
   return frame;
 }
@@ -14,6 +14,8 @@ export function readFrame(frame: Uint8Array, { oldest, newest }: WireVersions): 
   const [version = 0] = frame;
   const isKnown = version >= oldest && version <= newest;
   const copy = frame.slice();
-  copy[0] = isKnown ? WIRE_VERSION : WIRE_VERSION + 1;
+  copy[0] = isKnown ? layoutOf(version) : WIRE_VERSION + 1;
   return decodeMessage(copy);
 }
+
+const layoutOf = (version: number): number => Math.min(version, WIRE_VERSION);

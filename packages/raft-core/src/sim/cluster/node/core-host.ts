@@ -71,6 +71,7 @@ export class CoreHost implements Host {
     transport.receive({
       message: (message) => this.#do(() => this.#receive(message)),
       unreachable: (peer) => this.#do(() => this.#core.unreachable(peer)),
+      refused: (peer) => this.#do(() => this.#core.refused(peer)),
     });
     snapshots.serve({
       describe: (index) => this.#core.snapshotMeta(index),

@@ -28,6 +28,8 @@ import { Operator } from './operator.ts';
 import { SnapshotTransfers } from './snapshot-transfers.ts';
 
 export const electionMs = 1_000;
+/** Heartbeats and leases of every run without {@link Timing}, so that a recorded run stays the same. */
+const recorded = { heartbeatMs: 150, leaseMs: 800, tickMs: 50 } as const;
 const CLUSTER_ID = 'simulated';
 const NOBODY: ConfState = {
   voters: [],
@@ -74,7 +76,11 @@ export class Cluster {
     const { seed, sizes } = config;
     this.random = new SimRandom(seed ^ 0x5eed);
     this.extraRandom = new SimRandom(config.extra?.seed ?? 0);
-    const promises = new Promises(electionMs, (id) => this.member(id)?.clock.now() ?? 0);
+    const promises = new Promises({
+      electionMs,
+      localMs: (id) => this.member(id)?.clock.now() ?? 0,
+      leaseMs: (id) => this.#leaseMs(id),
+    });
     this.safety = new Safety(this.coverage, promises);
     const world = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage };
     const network = config.skew === 0 ? world : { ...world, versions: (id: NodeId) => this.#versionsOf(id) };
@@ -82,10 +88,12 @@ export class Cluster {
     this.clients = new Clients(this, new SimRandom(seed ^ 0xc11e));
     const hasStrangers = config.extra?.schedule.some(({ kind }) => kind === 'strangerAnswers') === true;
     this.#hasTombstones = !hasStrangers && config.schedule.every(({ kind }) => kind !== 'removeAndReadd');
+    const { heartbeatMs } = config.extra?.timing ?? recorded;
+    const timing = { heartbeatMs, tickMs: Math.min(recorded.tickMs, heartbeatMs / 2) };
     this.#limits = {
       ...driverLimits,
       electionMs,
-      leaseMs: config.leaseReads ? driverLimits.leaseMs : 0,
+      ...timing,
       uncommittedBytesMax: sizes.uncommittedBytes,
       committedBytesMax: sizes.committedBytes,
       memoryBytesMax: sizes.memoryBytes ?? driverLimits.memoryBytesMax,
@@ -204,6 +212,24 @@ export class Cluster {
     return true;
   }
 
+  /** Reports to a node that a peer closed its connections and refuses new ones, unless the node has ended. */
+  refused(peer: Member, to: Member): void {
+    const { incarnation } = to;
+    if (incarnation === undefined) return;
+    this.trace.note(this.clock.now(), 'refused', to.id, peer.id);
+    this.enter(to, incarnation, () => {
+      this.safety.promises.refused(to.id, peer.id);
+      incarnation.inbox.receiver?.refused(peer.id);
+    });
+  }
+
+  /** Returns the length of the leases of that node. */
+  #leaseMs(id: NodeId): number {
+    const { leaseReads, extra } = this.config;
+    const leasesMs = extra?.timing?.leasesMs ?? [recorded.leaseMs];
+    return leaseReads ? (leasesMs[id % leasesMs.length] ?? 0) : 0;
+  }
+
   #end(member: Member, process: NodeProcess): void {
     member.incarnation = undefined;
     member.process = undefined;
@@ -287,7 +313,11 @@ export class Cluster {
     const peers = { transport, snapshots, random };
     const options = {
       // Nodes compact at different times, so that one may still have what another has deleted.
-      limits: { ...this.#limits, compactAfterEntries: this.#limits.compactAfterEntries * (1 + (member.id % 3)) },
+      limits: {
+        ...this.#limits,
+        leaseMs: this.#leaseMs(member.id),
+        compactAfterEntries: this.#limits.compactAfterEntries * (1 + (member.id % 3)),
+      },
       fitness: member.fitness,
       removed: this.#hasTombstones && member.removedAt !== undefined,
       observe: (event: Parameters<Coverage['met']>[0]) => this.coverage.met(event),
