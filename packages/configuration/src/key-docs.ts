@@ -62,7 +62,9 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   ...under('raft', {
     heartbeat: restart('Interval of the leader’s heartbeats to the followers; at most a third of `election_timeout`'),
     election_timeout: restart('How long a follower waits for a leader before it asks for votes; it waits up to twice as long'),
-    lease: restart('How long a leader answers reads after a quorum confirmed it; 0 asks a quorum for each read'),
+    lease: restart(
+      'How long a leader answers reads after a quorum confirmed it; 0 asks a quorum for each read; three heartbeats if it is not set',
+    ),
     snapshot_threshold: restart('Number of log entries after which a snapshot replaces them; at least 100'),
     trailing_logs: restart('Number of entries kept behind a snapshot; at most half of `snapshot_threshold`'),
     disk_reserve: restart('Free space below which this node refuses writes; 0 turns the check off'),

@@ -22,14 +22,13 @@ const rangeText = ({ min, max, orZero = false }: Bounds): string => {
 /** @param parse - returns the number of a text, or undefined */
 const quantity =
   (kind: 'duration' | 'size', form: string, parse: (text: string | number) => number | undefined) =>
-  (fallback: string, bounds: Bounds = {}) => {
+  (bounds: Bounds = {}) => {
     const limit = (text: string | undefined, absent: number): number =>
       text === undefined ? absent : (parse(text) ?? Number.NaN);
     const [min, max] = [limit(bounds.min, 0), limit(bounds.max, Number.POSITIVE_INFINITY)];
     const bounded = bounds.min !== undefined || bounds.max !== undefined;
     return z
       .union([z.string(), z.number()], { error: `must be ${form}` })
-      .default(fallback)
       .transform((text, context) => {
         const value = parse(text);
         if (value === undefined) context.addIssue({ code: 'custom', message: `must be ${form}` });
@@ -42,8 +41,11 @@ const quantity =
       .meta({ kind, ...(bounded && { range: rangeText(bounds) }) });
   };
 
-const durationMs = quantity('duration', 'a duration such as 10s, 150ms or 1h', parseDurationMs);
-const byteSize = quantity('size', 'a size such as 33554432 or 512MiB', parseByteSize);
+const givenDurationMs = quantity('duration', 'a duration such as 10s, 150ms or 1h', parseDurationMs);
+const givenByteSize = quantity('size', 'a size such as 33554432 or 512MiB', parseByteSize);
+const durationMs = (fallback: string, bounds?: Bounds) => givenDurationMs(bounds).prefault(fallback);
+const optionalDurationMs = (bounds?: Bounds) => givenDurationMs(bounds).optional();
+const byteSize = (fallback: string, bounds?: Bounds) => givenByteSize(bounds).prefault(fallback);
 
 /** `host:port`; for port 0 the operating system chooses a free port. */
 const listenAddress = z.string().transform((text, context) => {
@@ -171,9 +173,9 @@ export const configSchema = z.strictObject({
   seal: seal.default({ type: 'shamir' }),
   raft: z
     .strictObject({
-      heartbeat: durationMs('150ms', { min: '20ms' }),
+      heartbeat: durationMs('50ms', { min: '20ms' }),
       election_timeout: durationMs('1s', { min: `${electionTimeoutMsMin / 1000}s`, max: '1m' }),
-      lease: durationMs('800ms', { max: `${leaseMsMax}ms` }),
+      lease: optionalDurationMs({ max: `${leaseMsMax}ms` }),
       snapshot_threshold: z.int().min(100).default(50_000),
       trailing_logs: z.int().min(0).default(10_000),
       disk_reserve: byteSize('512MiB'),
@@ -185,6 +187,8 @@ export const configSchema = z.strictObject({
     .refine((raft) => raft.trailing_logs <= raft.snapshot_threshold / 2, {
       message: 'trailing_logs must be at most half of snapshot_threshold',
     })
+    // Two lost or late heartbeats cost no lease. A longer lease would delay the election after the leader's process has ended.
+    .transform((raft) => ({ ...raft, lease: raft.lease ?? Math.min(leaseMsMax, 3 * raft.heartbeat) }))
     .prefault({}),
   barrier_rotation: z
     .strictObject({

@@ -24,9 +24,9 @@ describe('configuration', () => {
       address: { host: '127.0.0.1', port: 8200 },
     });
     expect(config.raft).to.deep.equal({
-      heartbeat: 150,
+      heartbeat: 50,
       election_timeout: 1000,
-      lease: 800,
+      lease: 150,
       snapshot_threshold: 50_000,
       trailing_logs: 10_000,
       disk_reserve: 512 * 2 ** 20,
@@ -40,6 +40,14 @@ describe('configuration', () => {
       body_memory: 256 * 2 ** 20,
       connections: 4096,
     });
+  });
+
+  it('makes a lease three heartbeats long, within its limit, unless it is given', () => {
+    const leaseOf = (raft: object): number => parseConfig({ ...minimal, raft }).raft.lease;
+    expect(leaseOf({ heartbeat: '100ms' })).to.equal(300);
+    expect(leaseOf({ heartbeat: '300ms' })).to.equal(800);
+    expect(leaseOf({ heartbeat: '100ms', lease: '200ms' })).to.equal(200);
+    expect(leaseOf({ lease: 0 })).to.equal(0);
   });
 
   it('creates an audit file with mode 0600 and without sync by default', () => {

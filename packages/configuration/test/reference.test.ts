@@ -21,7 +21,7 @@ describe('the reference of the configuration', () => {
 
   for (const row of [
     '| `performance_standby` | Whether .* | true or false | `true` | – | restart | `TRANSITD_PERFORMANCE_STANDBY` |',
-    '| `raft.heartbeat` | .* | duration | `150ms` | at least 20ms | restart | `TRANSITD_RAFT_HEARTBEAT` |',
+    '| `raft.heartbeat` | .* | duration | `50ms` | at least 20ms | restart | `TRANSITD_RAFT_HEARTBEAT` |',
     '| `pkcs11_libraries[].name` | .* | string | **required** | – | restart | – |',
     '| `log.level` | .* | choice | `info` | `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent` | SIGHUP | `TRANSITD_LOG_LEVEL` |',
     '| `seal.type` | .* | choice | **required** | `shamir`, `static` | restart | `TRANSITD_SEAL_TYPE` |',

@@ -13,7 +13,10 @@ export class Wakefulness {
   /** When a jump of another clock showed a pause. */
   #pausedMs = Number.NEGATIVE_INFINITY;
 
-  /** @param limitMs - longest lease: after this time without a tick another node may have been elected */
+  /**
+   * @param limitMs - longest lease: after this time without a tick another node may have been elected. A paused process keeps its
+   * connections, so no other node suspects it and votes early.
+   */
   constructor(limitMs: number, nowMs: number) {
     this.#limitMs = limitMs;
     this.#ranMs = nowMs;

@@ -8,6 +8,7 @@ import {
   Driver,
   type DriverLimits,
   type DriverStatus,
+  driverLimits,
   type LogIndex,
   type NodeId,
   type Random,
@@ -39,10 +40,14 @@ export interface StorageOptions extends Pick<Config, 'raft'> {
   readonly membership?: MembershipPorts;
 }
 
+/** Ticks in one heartbeat interval: a heartbeat is late by one tick at most. */
+const ticksPerHeartbeat = 2.5;
+
 /**
  * Returns the driver's limits. The election jitter is half of the paper's: with three to five nodes two candidates at once are rare enough.
  */
 export const raftLimits = (raft: Config['raft']): Partial<DriverLimits> => ({
+  tickMs: Math.min(driverLimits.tickMs, raft.heartbeat / ticksPerHeartbeat),
   heartbeatMs: raft.heartbeat,
   electionMs: raft.election_timeout,
   electionJitterMs: raft.election_timeout / 2,
