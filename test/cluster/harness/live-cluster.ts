@@ -23,6 +23,8 @@ export interface ClusterOptions {
    * default timing of the product, for measurements.
    */
   readonly elections?: 'rare' | 'shipped';
+  /** `direct`: nodes connect without a proxy, so that the port of a dead process refuses connections. Then no link can be cut. */
+  readonly links?: 'proxied' | 'direct';
   /** Added to each node's configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** Added to the environment of the node with this name. */
@@ -258,7 +260,7 @@ export class LiveCluster {
   async #add(
     index: number,
     size: number,
-    { retryJoin, strangersSeal, elections = 'rare', config: more, env }: ClusterOptions,
+    { retryJoin, strangersSeal, elections = 'rare', links = 'proxied', config: more, env }: ClusterOptions,
   ): Promise<void> {
     const name = `n${index}`;
     const host = hostOf(index);
@@ -269,8 +271,9 @@ export class LiveCluster {
     const proxy = await LinkProxy.listen(cluster, sources);
     const dataDir = join(this.#folder, name);
     const configFile = join(this.#folder, `${name}.json`);
+    const dialed = links === 'direct' ? cluster : proxy.address;
     const peers = {
-      cluster_addr: `${proxy.address.host}:${proxy.address.port}`,
+      cluster_addr: `${dialed.host}:${dialed.port}`,
       cluster_listen: `${cluster.host}:${cluster.port}`,
       ...(retryJoin === true && index > 1 && { retry_join: [this.node(1).apiAddress] }),
     };
