@@ -13,6 +13,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   client: [],
   'event-loop': [],
   'storage-fsm': ['raft-core'],
+  gateway: ['storage-fsm'],
   barrier: ['storage-fsm'],
   'transit-engine': ['event-loop', 'storage-fsm'],
   access: ['event-loop', 'storage-fsm'],

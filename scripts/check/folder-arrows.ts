@@ -59,6 +59,11 @@ export const folderArrows: FolderArrows = {
   'event-loop': {
     '.': [],
   },
+  gateway: {
+    coherence: [],
+    shared: [],
+    replica: ['coherence', 'shared'],
+  },
   health: {
     '.': [],
   },

@@ -27,3 +27,4 @@ export { pathBytesMax, pathFault } from './store/path.ts';
 export type { RestoredRecord, RestoreStep } from './store/restore-step.ts';
 export * from './store/store.ts';
 export * from './store/transaction.ts';
+export { Watchers } from './store/watchers.ts';

@@ -1,0 +1,32 @@
+import { long, type NodeMemory } from './node-memory.ts';
+
+/** `lease`: this node may answer as the active node. `read`: it may answer reads as a performance standby. */
+export type DeadlineName = 'lease' | 'read';
+
+/**
+ * A time until which every gateway may rely on something that the main thread knows. The main thread calls {@link end} before the act that
+ * ends it: before it sends TimeoutNow, steps down, accepts a higher term, seals, is removed, or reports a state digest mismatch.
+ */
+export class Deadline {
+  readonly #longs: BigInt64Array;
+  readonly #index: number;
+
+  constructor({ longs }: NodeMemory, name: DeadlineName) {
+    this.#longs = longs;
+    this.#index = name === 'lease' ? long.leaseEndNs : long.readEndNs;
+  }
+
+  /** Sets the end. @param endNs - on the clock of `process.hrtime.bigint()` */
+  set(endNs: bigint): void {
+    Atomics.store(this.#longs, this.#index, endNs);
+  }
+
+  /** Ends it at once, for every thread. */
+  end(): void {
+    Atomics.store(this.#longs, this.#index, 0n);
+  }
+
+  holds(nowNs = process.hrtime.bigint()): boolean {
+    return nowNs < Atomics.load(this.#longs, this.#index);
+  }
+}
