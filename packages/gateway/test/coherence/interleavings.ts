@@ -8,7 +8,7 @@ export type Thread = Generator<Alternatives | undefined, void, number>;
 
 export interface World {
   readonly threads: readonly Thread[];
-  /** Returns everything that determines how the world goes on: two worlds with the same text behave alike. */
+  /** Returns everything that determines how the world continues: two worlds with the same text behave alike. */
   readonly state: () => string;
 }
 
