@@ -16,6 +16,8 @@ import {
 } from './key-formats.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
 import { type NativeOptions, signNatively, verifyNatively } from './native-signature.ts';
+import { QuickEd25519 } from './quick-ed25519.ts';
+import { type Sodium, sodium } from './sodium.ts';
 
 const halfBytes = 32;
 const digestBytes = 64;
@@ -27,9 +29,11 @@ const generate = promisify(generateKeyPair);
 
 /**
  * Ed25519 (RFC 8032 §5.1). The private half is seed ‖ public key, 64 bytes, which is also the material of derived keys; the public half is
- * raw. node:crypto makes Ed25519 and Ed25519ctx signatures; @noble/curves makes Ed25519ph, which node:crypto does not support.
+ * raw. libsodium makes Ed25519 signatures where it is present, otherwise node:crypto. node:crypto makes Ed25519ctx signatures, and
+ * @noble/curves Ed25519ph, which node:crypto does not support.
+ * @param library - libsodium, or undefined to do without it
  */
-export const ed25519: KeyPairScheme = {
+export const ed25519Of = (library: Sodium | undefined): KeyPairScheme => ({
   versionName: 'ed25519',
   fits: (materialBytes) => materialBytes === 2 * halfBytes,
   async generate() {
@@ -42,7 +46,7 @@ export const ed25519: KeyPairScheme = {
     }
   },
   fromSeed,
-  load,
+  load: (bytes) => load(bytes, library),
   async check({ material, publicKey }) {
     if (material.length === 0) return checkPoint(publicKey);
     const pair = fromSeed(material.subarray(0, halfBytes));
@@ -70,7 +74,9 @@ export const ed25519: KeyPairScheme = {
     },
     toPkcs8: (material) => pkcs8Of(material.subarray(0, halfBytes)),
   },
-};
+});
+
+export const ed25519 = ed25519Of(sodium);
 
 function fromSeed(seed: Uint8Array): KeyPairBytes & { readonly material: Buffer; readonly publicKey: Buffer } {
   const publicKey = rawPublic(createPublicKey(privateHandle(seed)));
@@ -80,26 +86,35 @@ function fromSeed(seed: Uint8Array): KeyPairBytes & { readonly material: Buffer;
   return { material, publicKey };
 }
 
-function load({ material, publicKey: raw }: KeyPairBytes): KeyPair {
+function load({ material, publicKey: raw }: KeyPairBytes, library: Sodium | undefined): KeyPair {
   const publicKey = publicHandle(raw);
   const privateKey = material.length === 0 ? undefined : privateHandle(material.subarray(0, halfBytes));
-  return {
-    ...(privateKey && { sign: (input, options) => sign(privateKey, input, options) }),
+  const quick = library && new QuickEd25519(library, { material, publicKey: raw });
+  const pair: KeyPair = {
+    ...(privateKey && {
+      sign: async (input, options) => {
+        if (variantOf(input, options) === 'ph') return signPh(privateKey, input, options);
+        return quick?.sign(input, options) ?? signNatively(privateKey, input, nativeOptions(options));
+      },
+    }),
     verify: async (input, signature, options) => {
       if (signature.length !== 2 * halfBytes) return variantOf(input, options) === 'never';
       const context = options.signatureContext;
-      return variantOf(input, options) === 'ph'
-        ? ed25519ph.verify(signature, input, raw, { context, zip215: false })
-        : verifyNatively(publicKey, input, signature, nativeOptions(options));
+      if (variantOf(input, options) === 'ph') return ed25519ph.verify(signature, input, raw, { context, zip215: false });
+      // node:crypto has the last word about a signature that libsodium refuses, so both builds accept the same signatures.
+      return (
+        quick?.accepts(input, signature, options) === true || verifyNatively(publicKey, input, signature, nativeOptions(options))
+      );
     },
   };
+  quick?.wipeWith(pair);
+  return pair;
 }
 
-async function sign(privateKey: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
-  if (variantOf(input, options) !== 'ph') return signNatively(privateKey, input, nativeOptions(options));
+async function signPh(privateKey: KeyObject, input: Uint8Array, { signatureContext: context }: SigningOptions): Promise<Buffer> {
   const der = privateKey.export({ type: 'pkcs8', format: 'der' });
   try {
-    return Buffer.from(ed25519ph.sign(input, der.subarray(-halfBytes), { context: options.signatureContext }));
+    return Buffer.from(ed25519ph.sign(input, der.subarray(-halfBytes), { context }));
   } finally {
     der.fill(0);
   }

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { TaskLimit } from '@transitd/event-loop';
 
 /** Longest input to sign or verify on this thread. Hashing a longer one would block the event loop. */
-const onThreadBytesMax = 1024 * 1024;
+export const onThreadBytesMax = 1024 * 1024;
 
 /** How to sign or verify: options of node:crypto. A missing one has node:crypto's default. */
 export interface NativeOptions {
