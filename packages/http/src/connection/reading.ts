@@ -5,8 +5,8 @@ import { callerGroup } from '@transitd/access';
 
 /** Maximum number of pipelined requests read in one event-loop turn: about 10 ms of work. */
 const pipelinedMax = 500;
-/** Maximum number of waiting pipelined requests over all connections: a few KiB each, 200 MB in all. */
-const waitingMax = 32_768;
+/** Maximum number of waiting pipelined requests over all connections: some 20 KiB each, 90 MB in all. */
+const waitingMax = 4096;
 
 /**
  * Limits the pipelined requests read in one event-loop turn and counts those that wait, over all connections. One read returns up to 64
