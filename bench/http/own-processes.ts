@@ -28,13 +28,8 @@ export class OwnProcesses {
    * of seal. Returns the server `ours`, which is the active node, and `standby` if there is one.
    */
   async startNodes({ nodes, tls, audit }: Pick<Options, 'nodes' | 'tls' | 'audit'>): Promise<ApiServer[]> {
-    const folder = mkdtempSync(join(tmpdir(), 'transitd-bench-'));
-    this.#folders.push(folder);
-    if (nodes === 1 && !tls && !audit) {
-      const { url, pid } = await this.#startNode(['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0']);
-      const token = readFileSync(join(folder, 'dev/root-token'), 'utf8').trim();
-      return [new ApiServer({ name: 'ours', url, token, pids: [pid] })];
-    }
+    const folder = this.newFolder();
+    if (nodes === 1 && !tls && !audit) return [await this.startDevNode(folder)];
     const certificate = tls ? makeCertificate(folder) : undefined;
     const environment = { BENCH_SEAL_KEY: newSealKey() };
     const configured = { folder, certificate, audit };
@@ -54,6 +49,20 @@ export class OwnProcesses {
     const standbys = others.map(({ url }) => new ApiServer({ name: 'standby', url, token, pids, authority, sameAs: ours }));
     for (const server of [ours, ...standbys]) await untilHealthy(server);
     return [ours, ...standbys.slice(0, 1)];
+  }
+
+  /** Returns a temporary folder, which `stop` removes. */
+  newFolder(): string {
+    const folder = mkdtempSync(join(tmpdir(), 'transitd-bench-'));
+    this.#folders.push(folder);
+    return folder;
+  }
+
+  /** Starts a `--dev` node on the data in a folder, and waits until it listens. */
+  async startDevNode(folder: string): Promise<ApiServer> {
+    const { url, pid } = await this.#startNode(['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0']);
+    const token = readFileSync(join(folder, 'dev/root-token'), 'utf8').trim();
+    return new ApiServer({ name: 'ours', url, token, pids: [pid] });
   }
 
   /** Starts one node with the same Node options as `npm start`, and waits until it listens. */
@@ -82,13 +91,18 @@ export class OwnProcesses {
   }
 
   async stop(): Promise<void> {
+    await this.endAll();
+    this.#removeFolders();
+  }
+
+  /** Ends the processes; their folders remain. */
+  async endAll(): Promise<void> {
     for (const child of this.#children.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
       await ended;
     }
-    this.#removeFolders();
   }
 
   #removeFolders(): void {

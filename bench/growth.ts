@@ -1,0 +1,51 @@
+// `npm run bench:growth`: measures how costs grow with the number of keys, of versions and of tokens, on nodes that it starts. Prints the
+// report, and writes it to bench/results. See docs/benchmarks.md.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { keysCurve, tokensCurve, versionsCurve } from './growth/curves.ts';
+import { type Options, parseOptions, usage } from './growth/options.ts';
+import { type GrowthRun, markdown } from './growth/report.ts';
+import { Generator } from './http/generator.ts';
+import { OwnProcesses } from './http/own-processes.ts';
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+if (process.argv.includes('--help')) {
+  console.log(usage);
+  process.exit(0);
+}
+try {
+  await main(parseOptions(process.argv.slice(2)));
+} catch (error) {
+  console.error(`bench:growth: ${error instanceof Error ? error.message : error}`);
+  process.exitCode = 1;
+}
+
+async function main({ out, ...settings }: Options): Promise<void> {
+  const own = new OwnProcesses();
+  const generator = new Generator(1);
+  const [date, [loadBefore = 0]] = [new Date().toISOString(), loadavg()];
+  try {
+    const parts = { own, generator, options: { out, ...settings }, say: (text: string) => console.error(text) };
+    const curves = [await keysCurve(parts), await versionsCurve(parts), await tokensCurve(parts)];
+    writeReport(out, { date, machine: machine(), settings, loadBefore, loadAfter: loadavg()[0] ?? 0, curves });
+  } finally {
+    await generator.close();
+    await own.stop();
+  }
+}
+
+function machine(): string {
+  const [cpu] = cpus();
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
+  return `${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${memory}, ${process.platform}, Node ${process.version}`;
+}
+
+/** Writes `DATE-TIME-growth.md` and `.json` into the folder, and prints the first. */
+function writeReport(folder: string, run: GrowthRun): void {
+  mkdirSync(folder, { recursive: true });
+  const name = join(folder, `${run.date.slice(0, 19).replace('T', '-').replaceAll(':', '')}-growth`);
+  writeFileSync(`${name}.md`, `${markdown(run)}\n`);
+  writeFileSync(`${name}.json`, `${JSON.stringify(run, undefined, 2)}\n`);
+  console.log(markdown(run));
+}

@@ -1,0 +1,79 @@
+import { createWriteStream } from 'node:fs';
+import { request } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import { pipeline } from 'node:stream/promises';
+import type { ApiServer } from '../http/api-server.ts';
+import type { Generator } from '../http/generator.ts';
+import { usageOf } from '../http/process-usage.ts';
+
+/** A request that is sent again and again; `{n}` in the path counts up, and begins again after `spread`. */
+export interface Repeated {
+  readonly path: string;
+  readonly body?: object;
+  readonly spread?: number;
+}
+
+/** Time of a request in the server: CPU time of all threads, and the median time to its response. */
+export interface Cost {
+  readonly cpuUs: number;
+  readonly p50Ms: number;
+}
+
+const longestS = 24 * 3600;
+
+/** Sends `count` POST requests over many connections. @throws Error if one fails */
+export async function fill(
+  generator: Generator,
+  server: ApiServer,
+  { path, body = {}, spread }: Repeated,
+  { count, connections }: { readonly count: number; readonly connections: number },
+): Promise<Cost> {
+  const { url, token, pids } = server;
+  const {
+    requests,
+    failed,
+    failure,
+    serverCpuUs = Number.NaN,
+    p50Us = Number.NaN,
+  } = await generator.run(
+    {
+      ...{ url, token, path, spread, connections, method: 'POST', authority: undefined },
+      ...{ body: JSON.stringify(body), seconds: longestS, requests: count },
+    },
+    pids,
+  );
+  if (failed > 0) throw new Error(`${failed} of ${requests} requests failed: ${path}: ${failure}`);
+  return { cpuUs: serverCpuUs / requests, p50Ms: p50Us / 1000 };
+}
+
+/** Returns the time of a GET until its last byte arrived, in ms, and the length of its body. */
+export async function timed(
+  server: ApiServer,
+  path: string,
+  to?: string,
+): Promise<{ readonly ms: number; readonly bytes: number }> {
+  const begunMs = performance.now();
+  let bytes = 0;
+  await new Promise<void>((resolve, reject) => {
+    request(`${server.url}/v1/${path}`, { headers: { 'x-vault-token': server.token } }, (response) => {
+      if (response.statusCode !== 200) reject(new Error(`GET ${path}: ${response.statusCode}`));
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      if (to === undefined) response.once('end', resolve).once('error', reject);
+      else pipeline(response, createWriteStream(to)).then(resolve, reject);
+    })
+      .once('error', reject)
+      .end();
+  });
+  return { ms: performance.now() - begunMs, bytes };
+}
+
+/** Returns the median of several such times. */
+export async function medianMs(server: ApiServer, path: string): Promise<number> {
+  const times: number[] = [];
+  for (let i = 0; i < 5; i++) times.push((await timed(server, path)).ms);
+  return times.sort((a, b) => a - b)[2] ?? Number.NaN;
+}
+
+export const memoryMebibytes = ({ pids }: ApiServer): number => (usageOf(pids)?.residentBytes ?? Number.NaN) / 2 ** 20;
