@@ -7,9 +7,12 @@ import { readManifest, root } from './project.ts';
 
 const own = '@transitd/';
 
-/** Compiles the workspace into the folders `dist` of its packages. */
+/** Compiles the server, the client and what they import into the folders `dist` of the packages. */
 export function compile(): void {
-  execFileSync(join(root, 'node_modules/.bin/tsc'), ['-b'], { cwd: root, stdio: ['ignore', 2, 2] });
+  execFileSync(join(root, 'node_modules/.bin/tsc'), ['-b', 'packages/server', 'packages/client'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  });
 }
 
 /** Returns the folder names of the packages that `name` imports, directly or not, and of `name` itself; sorted. */

@@ -34,8 +34,14 @@ export class Folders {
   }
 }
 
-/** Returns the lines of a document's shell blocks. @param file - relative to the repository */
-export function shellLines(file: string): string[] {
+/**
+ * Returns the lines of a document's shell blocks.
+ * @param file - relative to the repository
+ * @param heading - of the section; default: all sections
+ */
+export function shellLines(file: string, heading?: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = '']) => block.trimEnd().split('\n'));
+  const section = heading === undefined ? text : text.split(/^(?=## )/m).find((one) => one.startsWith(`## ${heading}\n`));
+  if (section === undefined) throw new Error(`${file} has no section ${heading}`);
+  return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = '']) => block.trimEnd().split('\n'));
 }

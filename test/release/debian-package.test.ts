@@ -1,10 +1,10 @@
 // Installs, removes and purges the Debian package with dpkg, in a copy of this machine's file system that is thrown away afterwards.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { debianName } from '../../scripts/release/debian-package.ts';
-import { artifact, Folders } from './artifacts.ts';
+import { artifact, Folders, shellLines } from './artifacts.ts';
 import { DevNode } from './dev-node.ts';
 
 const folders = new Folders();
@@ -30,7 +30,7 @@ describe('the Debian package', () => {
     output('mount', '-t', 'proc', 'proc', join(machine, 'proc'));
     output('mount', '--bind', '/dev', join(machine, 'dev'));
     output('mount', '-t', 'tmpfs', 'tmpfs', join(machine, 'tmp'));
-    execFileSync('cp', [artifact(debianName), join(machine, 'tmp/transitd.deb')]);
+    execFileSync('cp', [artifact(debianName), join(machine, 'tmp')]);
   });
 
   after(() => {
@@ -41,8 +41,10 @@ describe('the Debian package', () => {
     folders.clean();
   });
 
-  it('installs, and says what to do next', () => {
-    expect(inside('dpkg', '-i', '/tmp/transitd.deb')).to.include('edit /etc/transitd/transitd.yaml');
+  const [install = ''] = shellLines('docs/install.md', 'Debian package');
+
+  it(`says what to do next: ${install}`, () => {
+    expect(inside('sh', '-c', `cd /tmp && ${install}`)).to.include('edit /etc/transitd/transitd.yaml');
   });
 
   it('creates the user and its folders, which nobody else can read', () => {
@@ -76,6 +78,5 @@ describe('the Debian package', () => {
     expect(inside('dpkg', '--purge', 'transitd')).to.include('/var/lib/transitd stays');
     expect(['/var/lib/transitd', '/var/log/transitd'].map(modeOf)).to.deep.equal(Array(2).fill('700 transitd:transitd'));
     expect(spawnSync('chroot', [machine, 'test', '-e', '/usr/lib/transitd']).status).to.equal(1);
-    rmSync(join(machine, 'tmp/transitd.deb'));
   });
 });
