@@ -1,6 +1,7 @@
 // `npm test`: runs every suite of the workspace one after the other, and prints one last line with the sum of all results.
 // `-- --attack` adds the attack suite, `-- --chaos` two minutes of faults, `-- --clients` the third-party clients (downloaded and built
-// first), `-- --e2e` the container tests, on an engine started for them.
+// first), `-- --release` a dry run of a release with the tests of its artifacts, `-- --e2e` the container tests, on an engine started for
+// them.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { conclude, Tally } from './tally.ts';
@@ -19,7 +20,7 @@ const run = (command: string, args: string[]): boolean =>
 const tool = (name: string, args: string[]): boolean => run(join(root, 'node_modules/.bin', name), args);
 
 const chaosSeed = '1';
-const suites = ['--attack', '--chaos', '--clients', '--e2e'];
+const suites = ['--attack', '--chaos', '--clients', '--release', '--e2e'];
 const rest = process.argv.slice(2).filter((arg) => !suites.includes(arg));
 // The linter, the compiler and the rules count as suites with one case each: if one of them fails, `npm test` fails.
 const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b']), run(process.execPath, ['scripts/check.ts'])];
@@ -38,6 +39,7 @@ const attacks = !process.argv.includes('--attack') || tool('mocha', ['--config',
 if (process.argv.includes('--chaos'))
   checks.push(run(process.execPath, ['scripts/chaos.ts', '--minutes', '2', '--seed', chaosSeed]));
 const clients = !process.argv.includes('--clients') || tool('mocha', ['--config', 'test/clients/.mocharc.json']);
+const release = !process.argv.includes('--release') || run(process.execPath, ['scripts/release.ts', '--dry-run']);
 const containers = !process.argv.includes('--e2e') || run('scripts/engine.sh', [process.execPath, 'scripts/e2e.ts']);
 
 const { passed, failed, pending } = tally.counts;
@@ -46,6 +48,6 @@ const checked = checks.filter((ok) => ok).length;
 process.exit(
   conclude(
     { passed: passed === 0 ? 0 : passed + checked, failed: failed + checks.length - checked, pending },
-    { ended: packages && workspace && attacks && clients && containers },
+    { ended: packages && workspace && attacks && clients && release && containers },
   ),
 );
