@@ -1,5 +1,6 @@
-// `npm run sim:exhaustive [-- --depth 14] [--nodes 3] [--terms 2] [--entries 3] [--passes 4] [--states N] [--names]`: plays all orders of
-// messages, passing time and proposals in a small cluster, once from a fresh start and once with a leader; prints the number of states.
+// `npm run sim:exhaustive [-- --depth 14] [--nodes 3] [--terms 2] [--entries 3] [--passes 4] [--states N] [--names]`: plays messages,
+// the passage of time and proposals of a small cluster in every possible order, once from a fresh start and once with a leader; prints the
+// number of states.
 // States that differ only by the names of the nodes count as one, unless `--names` is given.
 import { parseArgs } from 'node:util';
 import { explore } from '../packages/raft-core/src/sim/exhaustive/explore.ts';

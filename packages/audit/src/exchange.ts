@@ -129,7 +129,7 @@ export class Exchange {
     try {
       await this.#parts.devices.write(type, (device) => {
         const request = requests?.get(device);
-        if (request === undefined) throw new Error('the fields of this request are missing');
+        if (request === undefined) throw new Error('no request fields were prepared for this audit device');
         return entry(request);
       });
     } catch (error) {

@@ -25,7 +25,7 @@ import { UnsealShares } from './seal/unseal-shares.ts';
 import { isSnapshotProof, proveSnapshot } from './snapshot-proof.ts';
 
 export interface BarrierOptions {
-  /** The store of the ciphertext. */
+  /** The store with the encrypted records. */
   readonly store: Store;
   readonly seal: SealConfig;
   /** Returns the replicated count of values ever written (`ReplicaStatus.valuesWritten`). */

@@ -48,7 +48,7 @@ export function parseConfig(
   });
 }
 
-/** Returns the faults that involve several keys, of a configuration whose single keys are valid. */
+/** Returns the faults in combinations of keys. Each key must already be valid by itself. */
 function combinationFaults(config: Config): readonly Fault[] {
   const faults: Fault[] = [];
   const { cluster_addr, cluster_listen, retry_join, listeners, limits, data_dir } = config;

@@ -82,7 +82,7 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   'audit[].mode': restart('Mode of the file, `"0600"` to `"0664"` with a 6 for the owner; type `file` only'),
   'audit[].sync': restart('Whether each entry is synced to the disk before the answer; type `file` only'),
   ciphertext_prefix: restart(
-    'Prefix of the ciphertexts of mounts that set none; `vault` for clients that require it; 1 to 32 small letters and digits',
+    'Prefix of the ciphertexts of mounts that set none; `vault` for clients that require it; 1 to 32 lowercase letters and digits',
   ),
   trusted_proxies: restart('CIDR blocks of proxies whose `X-Forwarded-For` is trusted'),
   'trusted_proxies[]': restart('A CIDR block such as `10.0.0.0/8`'),

@@ -166,7 +166,7 @@ export const configSchema = z.strictObject({
       address: listenAddress.optional(),
       prefix: z
         .string()
-        .regex(/^[a-z][a-z0-9]{0,15}$/, 'must have 1 to 16 characters: small letters and digits, a letter first')
+        .regex(/^[a-z][a-z0-9]{0,15}$/, 'must have 1 to 16 characters: lowercase letters and digits, a letter first')
         .default('svc'),
     })
     .prefault({}),
@@ -211,7 +211,7 @@ export const configSchema = z.strictObject({
     ),
   ciphertext_prefix: z
     .string()
-    .regex(ciphertextPrefixPattern, 'must have 1 to 32 characters: small letters and digits, a letter first')
+    .regex(ciphertextPrefixPattern, 'must have 1 to 32 characters: lowercase letters and digits, a letter first')
     .default('svc'),
   trusted_proxies: z.array(z.string().refine(isCidr, 'must be a CIDR block such as 10.0.0.0/8')).max(64).default([]),
   jwks_files: z

@@ -48,7 +48,7 @@ export function parseHealthQuery(query: { get(name: string): string | null; read
   return { standbyOk, performanceStandbyOk, codes };
 }
 
-/** Parses a boolean as Go's strconv.ParseBool; an absent or empty value is false. */
+/** Parses a boolean as Go's strconv.ParseBool does; an absent or empty value is false. */
 function parseBoolean(text: string | null): boolean | undefined {
   if (text === null || text === '' || /^(?:0|f|F|FALSE|false|False)$/.test(text)) return false;
   return /^(?:1|t|T|TRUE|true|True)$/.test(text) ? true : undefined;

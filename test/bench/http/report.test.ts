@@ -45,7 +45,9 @@ describe('report of the HTTP benchmark', () => {
   it('says when, where and how it was measured', () => {
     expect(text).to.include('- Date: 2026-01-02 03:04 UTC\n- Machine: CPU, 2 cores, 4 GiB, linux x64\n- Node v24.0.0\n');
     expect(text).to.include('- Load average (1 min): before 0.0, after 1.3\n- Servers: ours (0.1.0)\n');
-    expect(text).to.include('- 16 connections, 1 generator threads, 3 rounds of 3 s, 10 listed keys, a started cluster of 3 nodes, TLS\n');
+    expect(text).to.include(
+      '- 16 connections, 1 generator threads, 3 rounds of 3 s, 10 listed keys, a started cluster of 3 nodes, TLS\n',
+    );
   });
 
   for (const { value, expected } of [

@@ -195,8 +195,7 @@ function readRule({ at, members }: Document, found: NoticeCounts, mistakes: Poli
   found.scans += Number(scans);
   found.pages += Number(pageMax > 0);
   found.temporary += Number(expiresMs > 0);
-  if (max !== 0 && max < min)
-    mistakes.push(new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl'));
+  if (max !== 0 && max < min) mistakes.push(new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl'));
   const free =
     required === noParameterRules.required && allowed === noParameterRules.allowed && denied === noParameterRules.denied;
   const rule: Rule = {

@@ -21,7 +21,7 @@ export interface TokenRecord {
   readonly expiresMs: number;
   /** 0 when none was requested. */
   readonly explicitMaxTtlS: number;
-  /** Maximum TTL from the login that made the token. It limits renewals; 0 when only the maximum of the node applies. */
+  /** Maximum TTL that the settings of the login gave the token. It limits renewals; 0 if only the node's maximum applies. */
   readonly maxTtlS: number;
   /** TTL after each renewal, without an overall maximum; 0 when it is not periodic. */
   readonly periodS: number;

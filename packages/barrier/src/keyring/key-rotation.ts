@@ -14,7 +14,7 @@ import {
 } from './rotation.ts';
 
 export interface KeyRotationParts {
-  /** The store of the ciphertext. */
+  /** The store with the encrypted records. */
   readonly store: Store;
   /** The records in plaintext. */
   readonly plaintext: Store;

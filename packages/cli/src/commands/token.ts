@@ -44,7 +44,7 @@ export function tokenCommands(program: Command, { serverAction }: Runner): void 
     .option('--no-default-policy', 'do not attach the policy default')
     .option('--metadata <name=value>', 'metadata recorded in the audit log; repeatable', collect)
     .option('--role <name>', 'token role to create the token with')
-    .option('--id <id>', 'use this token ID instead of a random one: - for standard input or @file; requires sudo')
+    .option('--id <id>', 'token ID to use instead of a random one (- reads standard input, @file reads a file); requires sudo')
     .action(serverAction(createToken));
 
   fieldOption(token.command('lookup'))

@@ -31,8 +31,8 @@ export function certificateFinding(
 export function diskFinding(freeBytes: number, reserveBytes: number): Finding {
   const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
   const found = `${mib(freeBytes)} free, ${mib(reserveBytes)} reserved`;
-  if (freeBytes < reserveBytes) return fail('disk', found, 'free disk space: the node refuses writes below the reserve');
+  if (freeBytes < reserveBytes) return fail('disk', found, 'make room on the disk: the node refuses writes below the reserve');
   return freeBytes < 2 * reserveBytes
-    ? warn('disk', found, 'free disk space soon: the node refuses writes below the reserve')
+    ? warn('disk', found, 'make room on the disk soon: the node refuses writes below the reserve')
     : ok('disk', found);
 }

@@ -12,7 +12,7 @@ export interface FasterLeaderTransferParts {
   readonly log: Logger;
 }
 
-/** Transfers leadership to another voter when the disk of this node has been much slower for long enough. */
+/** Transfers leadership to a voter whose disk has been much faster than this node's for some time. */
 export class FasterLeaderTransfer {
   readonly #parts: FasterLeaderTransferParts;
   readonly #decision = new FasterLeader();

@@ -18,7 +18,7 @@ export interface JoinAttemptsParts {
   readonly start: (joining?: Joining) => Promise<void>;
 }
 
-/** Pause between two attempts to join the configured cluster instead of the one that a request named. */
+/** Pause between attempts to join the configured cluster while a join that a request asked for is pending. */
 const preferMs = 5_000;
 
 /**

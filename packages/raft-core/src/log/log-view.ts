@@ -60,7 +60,7 @@ export class LogView {
   }
 
   termAt(index: LogIndex): Term {
-    invariant(index <= this.lastIndex, 'a requested term is at or before the last entry', { index, lastIndex: this.lastIndex });
+    invariant(index <= this.lastIndex, 'a term is requested only up to the last entry', { index, lastIndex: this.lastIndex });
     return this.#terms.termAt(index);
   }
 
@@ -96,7 +96,7 @@ export class LogView {
    * affected.
    */
   truncate(index: LogIndex): boolean {
-    invariant(index > this.#base.index && index <= this.lastIndex, 'superseded entries are in the log', {
+    invariant(index > this.#base.index && index <= this.lastIndex, 'a truncation begins at an entry of the log', {
       index,
       base: this.#base.index,
       lastIndex: this.lastIndex,

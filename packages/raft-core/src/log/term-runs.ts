@@ -47,7 +47,10 @@ export class TermRuns {
       else high = middle - 1;
     }
     const run = this.#at(low);
-    invariant(run.firstIndex <= index, 'a requested term is at or after the base', { index, base: run.firstIndex });
+    invariant(run.firstIndex <= index, 'a term is requested only for an index at or after the base', {
+      index,
+      base: run.firstIndex,
+    });
     return run.term;
   }
 

@@ -208,5 +208,5 @@ const privateHandle = (material: Uint8Array): KeyObject =>
   createPrivateKey({ key: Buffer.from(material.buffer, material.byteOffset, material.length), format: 'der', type: 'pkcs8' });
 
 function notOnCurve(): never {
-  throw notImported('error parsing public key: it is not a point of its curve');
+  throw notImported('error parsing public key: the point is not on the curve');
 }

@@ -53,7 +53,7 @@ export const verification: Operation<VerifyRequest, VerifyItem, VerifyResult> = 
     const { input = '', context = '' } = request;
     const [kind, ...more] = kindsIn([request]);
     if (kind === undefined) {
-      throw new TransitError('invalid_request', "neither a 'signature' nor an 'hmac' or a 'cmac' was given to verify");
+      throw new TransitError('invalid_request', "none of 'signature', 'hmac' and 'cmac' was given to verify");
     }
     if (more.length > 0) throw new TransitError('invalid_request', "provide one of 'signature', 'hmac' or 'cmac'");
     return { item: { input, context, kind, value: request[kind] ?? '', ...settingsFor(kind, request), reference: '' } };

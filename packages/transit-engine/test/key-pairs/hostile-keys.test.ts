@@ -61,7 +61,7 @@ const outOfRange = `${prefix}the private key is out of the range of its curve`;
 const mismatch = `${prefix}key pair does not match`;
 const exponent = `${prefix}the public exponent is even or out of range`;
 const noPublic = `${prefix}error parsing public key: it is not a key of this kind`;
-const noPoint = `${prefix}error parsing public key: it is not a point of its curve`;
+const noPoint = `${prefix}error parsing public key: the point is not on the curve`;
 const noPem = `${prefix}error parsing public key: not in PEM format`;
 
 type Type = keyof typeof pairs;

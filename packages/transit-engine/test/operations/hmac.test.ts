@@ -169,7 +169,7 @@ describe('verify of an HMAC', () => {
   }
 
   for (const [request, message] of [
-    [{}, "neither a 'signature' nor an 'hmac' or a 'cmac' was given to verify"],
+    [{}, "none of 'signature', 'hmac' and 'cmac' was given to verify"],
     [{ hmac: 'svc:v1:AAAA', signature: 'svc:v1:AAAA' }, "provide one of 'signature', 'hmac' or 'cmac'"],
     [{ hmac: 'svc:v1:AAAA', cmac: 'svc:v1:AAAA' }, "provide one of 'signature', 'hmac' or 'cmac'"],
     [{ signature: 'svc:v1:AAAA' }, 'key type aes256-gcm96 does not support verification'],

@@ -1,5 +1,5 @@
 // RSA signatures and encryption, certificate requests and certificates, compared with node-forge: JavaScript that shares no code with
-// OpenSSL (decision 118). node-forge has no ECDSA; `openssl` checks those requests in certificate-request.test.ts.
+// OpenSSL (decision 118). node-forge has no ECDSA: certificate-request.test.ts checks the requests of ECDSA keys with `openssl`.
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { expect } from 'chai';
 import forge from 'node-forge';

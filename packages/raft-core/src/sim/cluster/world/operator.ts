@@ -175,7 +175,7 @@ export class Operator {
   }
 }
 
-/** Returns the voters of the configuration after a change, and of the one before: both halves count until the change is done. */
+/** Returns the joint configuration of a change: the new and the old voters. A quorum of both is needed until the change is done. */
 function targetOf(conf: ConfState, members: readonly MemberChange[]): ConfState {
   const part = new Map(members.map(({ id, to }) => [id, to]));
   const stays = conf.voters.filter((id) => (part.get(id) ?? 'voter') === 'voter');
