@@ -1,15 +1,25 @@
-// `npm run cluster [-- --data-dir .transitd] [--port 8200]`: three nodes in one terminal that initialize, unseal and join by themselves.
+// `npm run cluster [-- --load] [--data-dir .transitd] [--port 8200] [--log-level error]`: three nodes in one terminal that initialize,
+// unseal and join by themselves. A node that dies is started again. Keys kill, pause, cut off a node or slow its disk; with `--load`, a
+// small load runs beside and shows its figures.
 // NOT FOR PRODUCTION: the seal key and the root token are stored beside the data. A second run continues with the same data.
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { LinkProxy } from '../test/cluster/harness/link-proxy.ts';
+import { DevNode, sourceOf } from './cluster/dev-node.ts';
+import { Load } from './cluster/load.ts';
+import { readKeys, Screen } from './cluster/terminal.ts';
+import { healthOf, Watch } from './cluster/watch.ts';
 
 const { values } = parseArgs({
-  options: { 'data-dir': { type: 'string', default: '.transitd' }, port: { type: 'string', default: '8200' } },
+  options: {
+    'data-dir': { type: 'string', default: '.transitd' },
+    port: { type: 'string', default: '8200' },
+    load: { type: 'boolean', default: false },
+    'log-level': { type: 'string', default: 'error' },
+  },
 });
 const firstPort = Number(values.port);
 const folder = resolve(values['data-dir']);
@@ -17,30 +27,41 @@ const data = join(folder, 'cluster');
 const secrets = join(folder, 'dev-cluster');
 const sealKeyFile = join(secrets, 'seal.key');
 const tokenFile = join(secrets, 'root-token');
-const root = join(import.meta.dirname, '..');
+const server = join(import.meta.dirname, '../packages/server/transitd.mjs');
+/** A cluster port behind a proxy needs a loopback address of its own for each node, which only Linux has without setup. */
+const withProxies = values.load && process.platform === 'linux';
 
-interface DevNode {
-  readonly name: string;
-  readonly address: string;
-  readonly color: number;
-  child: ChildProcess | undefined;
-}
-
-const nodes: readonly DevNode[] = [36, 33, 35].map((color, i) => ({
-  name: `n${i + 1}`,
-  address: `http://127.0.0.1:${firstPort + 10 * i}`,
-  color,
-  child: undefined,
-}));
+const screen = new Screen(process.stdout);
+const nodes: readonly DevNode[] = [36, 33, 35].map((color, i) => {
+  const name = `n${i + 1}`;
+  return new DevNode({
+    name,
+    address: `http://127.0.0.1:${firstPort + 10 * i}`,
+    color: process.stdout.isTTY ? color : undefined,
+    command: [server, 'server', '--config', configOf(name)],
+    print: (line) => screen.print(line),
+    onFailed: () => void stop(1),
+  });
+});
+const watch = new Watch(nodes);
+let load: Load | undefined;
 let stopping = false;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
 try {
   prepare();
-  for (const node of nodes) start(node);
+  if (withProxies) for (const node of nodes) node.proxy = await proxyOf(node);
+  for (const node of nodes) node.start();
   const rootToken = await found();
+  void watch.run();
   await Promise.all(nodes.map(({ address }) => answers(address, 200, 473)));
+  while (watch.active === undefined && !stopping) await delay(50);
   welcome(rootToken);
+  listenForKeys();
+  if (values.load) {
+    load = new Load({ nodes, token: rootToken, show: (figures) => screen.show(figures) });
+    void load.run();
+  }
 } catch (error) {
   if (!stopping) console.error(`cluster: ${error instanceof Error ? error.message : error}`);
   await stop(1);
@@ -64,11 +85,13 @@ function prepare(): void {
       data_dir: join(data, name),
       api_addr: address,
       cluster_addr: `127.0.0.1:${port + 1}`,
+      // Behind a proxy, the address also tells the proxies of the other nodes who calls.
+      ...(withProxies && { cluster_listen: `${sourceOf({ name })}:${port + 1}` }),
       listeners: [{ address: `127.0.0.1:${port}`, tls_disable: true }],
       seal: { type: 'static', key_id: 'dev', key_file: sealKeyFile },
       // The first node creates the cluster; the others try all nodes until one admits them.
       ...(index > 0 && { retry_join: nodes.filter((node) => node.name !== name).map((node) => node.address) }),
-      log: { format: 'pretty', level: 'info' },
+      log: { format: 'pretty', level: values['log-level'] },
     };
     writeFileSync(configOf(name), `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });
   }
@@ -78,22 +101,10 @@ function configOf(name: string): string {
   return join(secrets, `${name}.json`);
 }
 
-/** Starts a node in its own process group: Ctrl-C reaches only this process, which sends the signal to the node once. */
-function start(node: DevNode): void {
-  const command = [join(root, 'packages/server/transitd.mjs'), 'server', '--config', configOf(node.name)];
-  const child = spawn(process.execPath, ['--disable-sigusr1', '--max-semi-space-size=8', ...command], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
-  node.child = child;
-  const label = process.stdout.isTTY ? `\u001b[${node.color}m${node.name} │\u001b[0m` : `${node.name} │`;
-  for (const stream of [child.stdout, child.stderr])
-    createInterface({ input: stream }).on('line', (line) => console.log(`${label} ${line}`));
-  child.on('exit', (code, signal) => {
-    if (stopping) return;
-    console.error(`cluster: ${node.name} ended by itself (${code ?? signal}); the others are stopped`);
-    void stop(1);
-  });
+/** Opens the proxy at a node's cluster address. */
+async function proxyOf({ name }: DevNode): Promise<LinkProxy> {
+  const port = firstPort + 10 * nodes.findIndex((node) => node.name === name) + 1;
+  return LinkProxy.listen({ host: sourceOf({ name }), port }, nodes.map(sourceOf), '127.0.0.1', port);
 }
 
 /** Initializes the first node unless it is initialized. Returns the root token. */
@@ -116,10 +127,7 @@ async function found(): Promise<string> {
 /** Waits until health answers one of these codes, or until this process is stopped. */
 async function answers(address: string, ...codes: readonly number[]): Promise<number> {
   while (!stopping) {
-    const code = await fetch(`${address}/v1/sys/health`).then(
-      ({ status }) => status,
-      () => undefined,
-    );
+    const code = await healthOf(address);
     if (code !== undefined && codes.includes(code)) return code;
     await delay(50);
   }
@@ -129,33 +137,55 @@ async function answers(address: string, ...codes: readonly number[]): Promise<nu
 function welcome(rootToken: string): void {
   const curl = `curl -s -H "X-Service-Token: ${rootToken}"`;
   const [first, second] = nodes.map(({ address }) => address);
-  process.stdout.write(`
+  const { name, pid } = watch.active ?? {};
+  screen.print(`
 Three nodes are running. They initialized, unsealed and joined by themselves: NOT FOR PRODUCTION.
 Their seal key and root token are in ${secrets}: whoever can read this folder has every key.
 
-  addresses   ${nodes.map(({ name, address }) => `${name} ${address}`).join('   ')}
+  addresses   ${nodes.map((node) => `${node.name} ${node.address}`).join('   ')}
   root token  ${rootToken}
 
-Try it: encrypt through one node, decrypt through another, and stop the active one in between.
+Try it: encrypt through one node, kill the active one, and decrypt through another.
 
   ${curl} ${first}/v1/transit/encrypt/my-key -d "{\\"plaintext\\": \\"$(printf 'hello' | base64)\\"}"
+  kill -9 ${pid}   # ${name}, the active node; it comes back after a moment
   ${curl} ${second}/v1/transit/decrypt/my-key -d '{"ciphertext": "…paste it here…"}'
   ${curl} -X PUT ${second}/v1/sys/step-down
   curl -s ${first}/v1/sys/health
 
-Ctrl-C stops all three.
-
+Keys: k kill, p pause, c cut off, s slow disk: the active node, or 1, 2, 3 first for n1, n2, n3. The same key ends p, c and s.
+${values.load ? '' : 'With `npm run cluster -- --load`, a small load runs beside and shows its figures. '}q or Ctrl-C stops all three.
 `);
+}
+
+/** Performs the fault of each key. A digit chooses the node of the next fault, and of its end. */
+function listenForKeys(): void {
+  let chosen: DevNode | undefined;
+  /** The node that a key has paused, cut off or slowed: the same key ends that, although another node is active by then. */
+  const affected = new Map<string, DevNode>();
+  readKeys(process.stdin, (key) => {
+    if (key === 'q' || key === '\u0003') return void stop(0);
+    if (/^[123]$/.test(key)) {
+      chosen = nodes[Number(key) - 1];
+      return;
+    }
+    const node = chosen ?? affected.get(key) ?? watch.active;
+    if (node === undefined || !'kpcs'.includes(key)) return;
+    if (key === 'k') node.kill();
+    else if (affected.get(key) === node) affected.delete(key);
+    else affected.set(key, node);
+    if (key === 'p') node.pause();
+    if (key === 'c') node.cutOff(nodes.filter((other) => other !== node));
+    if (key === 's') node.slowDisk();
+    chosen = undefined;
+  });
 }
 
 async function stop(code: number): Promise<void> {
   if (stopping) return;
   stopping = true;
-  const ends = nodes.map(({ child }) => {
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return undefined;
-    child.kill('SIGTERM');
-    return new Promise((resolve) => child.once('close', resolve));
-  });
-  await Promise.all(ends);
+  watch.stop();
+  load?.stop();
+  await Promise.all(nodes.map((node) => node.stop()));
   process.exit(code);
 }

@@ -1,6 +1,8 @@
 // `npm run cluster`, as a new user meets it.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -24,25 +26,29 @@ async function freePorts(): Promise<number> {
 
 describe('npm run cluster', function () {
   this.timeout(scenarioMs);
-  const folder = mkdtempSync(join(tmpdir(), 'transitd-dev-cluster-'));
+  /** A new one for each test: a cluster keeps the addresses of its members. */
+  let folder = '';
   let child: ChildProcess | undefined;
   let output = '';
 
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-dev-cluster-'));
+  });
   afterEach(async () => {
     await stop();
+    rmSync(folder, { recursive: true, force: true });
   });
-  after(() => rmSync(folder, { recursive: true, force: true }));
 
-  async function start(port: number): Promise<void> {
+  async function start(port: number, ...more: readonly string[]): Promise<void> {
     output = '';
-    const args = [join(root, 'scripts/cluster.ts'), '--data-dir', folder, '--port', String(port)];
-    const started = spawn(nodeBinary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const args = [join(root, 'scripts/cluster.ts'), '--data-dir', folder, '--port', String(port), ...more];
+    const started = spawn(nodeBinary, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     child = started;
     for (const stream of [started.stdout, started.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => {
         output += text;
       });
-    await until('it says that it is ready', () => output.includes('root token') || started.exitCode !== null, {
+    await until('it says that it is ready', () => output.includes('Keys: ') || started.exitCode !== null, {
       explain: () => output,
     });
     expect(output).to.include('NOT FOR PRODUCTION');
@@ -92,5 +98,78 @@ describe('npm run cluster', function () {
       expect(decrypted.at('data.plaintext'), decrypted.text).to.equal('AAAA');
     }
     expect(await stop(), output).to.equal(0);
+  });
+
+  const press = (keys: string): void => void child?.stdin?.write(keys);
+  /** Waits until a line matches that was not printed before the mark. Returns it. */
+  const line = (pattern: RegExp, mark: number): Promise<string> =>
+    until(`a line ${pattern}`, () => pattern.exec(output.slice(mark))?.[0] ?? false, { explain: () => output });
+
+  it('survives the kill that it prints: one line each for the death, the election and the return', async () => {
+    await start(await freePorts());
+    const [, pid, name] = /kill -9 (\d+) {3}# (n\d), the active node/.exec(output) ?? [];
+    const mark = output.length;
+    process.kill(Number(pid), 'SIGKILL');
+    await line(/n\d │ is the active node now \(process \d+\), [\d.]+ s after the loss of the one before/, mark);
+    await line(new RegExp(`${name} │ is (?:back as a standby|the active node now) \\(process \\d+\\)`), mark);
+    const lines = output.slice(mark).trim().split('\n');
+    expect(lines.filter((each) => each.includes('died (SIGKILL)'))).to.deep.equal([
+      `${name} │ died (SIGKILL); it starts again in 2 s`,
+    ]);
+    expect(lines[0], 'the death comes first').to.include('died');
+    // On a busy machine leadership may change once more; nothing is said twice in a row.
+    expect(lines.filter((each, index) => each === lines[index - 1])).to.deep.equal([]);
+    press('q');
+    await until('it ends', () => child?.exitCode === 0, { explain: () => output });
+  });
+
+  it('with --load kills, pauses, cuts off and slows nodes by keys, and no answer is wrong', async () => {
+    await start(await freePorts(), '--load');
+    await line(/load │ [1-9]\d* requests\/s \([1-9]\d* writes\)/, 0);
+    let mark = output.length;
+    press('1k');
+    await line(/n1 │ died \(SIGKILL\)/, mark);
+    await line(/n1 │ is (?:back|the active)/, mark);
+    mark = output.length;
+    press('2p');
+    await line(/n2 │ paused/, mark);
+    press('p');
+    await line(/n2 │ continues/, mark);
+    if (process.platform === 'linux') {
+      mark = output.length;
+      press('3c');
+      await line(/n3 │ cut off/, mark);
+      await line(/n3 │ has no contact with the active node/, mark);
+      press('c');
+      await line(/n3 │ connected again/, mark);
+      await line(/n3 │ is (?:a standby|the active node) now/, mark);
+    }
+    mark = output.length;
+    press('1s');
+    if (
+      /takes 200 ms longer/.test(await line(/n1 │ (?:each sync of its disk takes 200 ms longer|its disk cannot|strace).*/, mark))
+    ) {
+      press('s');
+      await line(/n1 │ its disk is fast again/, mark);
+    }
+    mark = output.length;
+    await line(/load │ [1-9]\d* requests\/s \([1-9]\d* writes\), 0 failed/, mark);
+    expect(output).to.not.match(/ [1-9]\d* wrong answers/);
+    press('q');
+    await until('it ends', () => child?.exitCode === 0, { explain: () => output });
+  });
+
+  it('ends with a sentence if a node cannot start', async () => {
+    const port = await freePorts();
+    const blocker = createServer().listen(port + 10, '127.0.0.1');
+    await once(blocker, 'listening');
+    try {
+      const args = [join(root, 'scripts/cluster.ts'), '--data-dir', folder, '--port', String(port)];
+      const { status, stdout } = spawnSync(nodeBinary, args, { encoding: 'utf8', timeout: 60_000 });
+      expect(status).to.equal(1);
+      expect(stdout).to.match(/n2 │ .*in use[\s\S]*n2 │ ended by itself \(exit code 1\)/);
+    } finally {
+      blocker.close();
+    }
   });
 });

@@ -61,11 +61,11 @@ export class LinkProxy {
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket));
   }
 
-  /** @param sources - the addresses that may call */
-  static async listen(target: Address, sources: readonly string[], host = '127.0.0.1'): Promise<LinkProxy> {
+  /** @param sources - the addresses that may call @param port - to listen on; 0 for a free one */
+  static async listen(target: Address, sources: readonly string[], host = '127.0.0.1', port = 0): Promise<LinkProxy> {
     const proxy = new LinkProxy(target, sources);
     await new Promise<void>((resolve, reject) => {
-      proxy.#server.once('error', reject).listen({ host, port: 0 }, resolve);
+      proxy.#server.once('error', reject).listen({ host, port }, resolve);
     });
     return proxy;
   }
