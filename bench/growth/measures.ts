@@ -1,10 +1,9 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { pipeline } from 'node:stream/promises';
 import type { ApiServer } from '../http/api-server.ts';
 import type { Generator } from '../http/generator.ts';
-import { usageOf } from '../http/process-usage.ts';
 
 /** A request that is sent again and again; `{n}` in the path counts up, and begins again after `spread`. */
 export interface Repeated {
@@ -76,4 +75,15 @@ export async function medianMs(server: ApiServer, path: string): Promise<number>
   return times.sort((a, b) => a - b)[2] ?? Number.NaN;
 }
 
-export const memoryMebibytes = ({ pids }: ApiServer): number => (usageOf(pids)?.residentBytes ?? Number.NaN) / 2 ** 20;
+/**
+ * Returns the resident memory of the server's process, with and without the files that are mapped into it, such as LevelDB's tables. Not a
+ * number where `/proc` is missing.
+ */
+export function memoryOf({ pids: [pid] }: ApiServer): { readonly residentMebibytes: number; readonly ownMebibytes: number } {
+  let status = '';
+  try {
+    status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {}
+  const mebibytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
+  return { residentMebibytes: mebibytes('VmRSS'), ownMebibytes: mebibytes('RssAnon') };
+}
