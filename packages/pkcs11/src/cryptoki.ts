@@ -77,7 +77,7 @@ function loadBinding(): Constants {
   } catch (error) {
     throw new Pkcs11Failure(
       'binding_missing',
-      'keys in PKCS#11 tokens need the package pkcs11js, which is not built on this node: run "npm run build:pkcs11"',
+      'keys in PKCS#11 tokens need the package pkcs11js, which is not built on this node: run "npm run build:pkcs11" in a checkout, or "npm rebuild --ignore-scripts=false pkcs11js" beside the npm package',
       { cause: error },
     );
   }
