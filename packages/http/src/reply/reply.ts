@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pipeline, type Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
 import { announcesBody } from './announced-body.ts';
 
 /** A response as plain data. Without `body` the response has no content and no content type. A JSON body ends with a newline. */
@@ -25,6 +25,10 @@ const contentless = (status: number): boolean => status === 204 || status === 20
  * response.
  */
 const lingerMs = 5_000;
+
+/** Longer content is written in pieces of `pieceChars`, each when the caller has read the one before. */
+const atOnceCharsMax = 4 * 1024 * 1024;
+const pieceChars = 256 * 1024;
 
 /**
  * Writes `reply` and ends the response. A caller that has disconnected is not an error. If the request body was not read to its end, the
@@ -61,7 +65,14 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   const content = head ? undefined : body;
   if (unread && !req.destroyed) endAfterDrain(res, content, encoding);
   else if (content === undefined) res.end();
+  else if (content.length > atOnceCharsMax && encoding === 'latin1')
+    pipeline(Readable.from(piecesOf(content), { objectMode: false }), res, () => undefined);
   else res.end(content, encoding);
+}
+
+/** Yields ASCII content in pieces. Copying all of it at once would block the event loop for tens of milliseconds. */
+function* piecesOf(content: string): Generator<Buffer> {
+  for (let at = 0; at < content.length; at += pieceChars) yield Buffer.from(content.slice(at, at + pieceChars), 'latin1');
 }
 
 /**

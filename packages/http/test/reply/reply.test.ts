@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, request, type Server } from 'node:http';
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { dataReply, envelope, errorsBody, longDataReply, noContentReply, topLevelDataReply } from '../../src/reply/envelope.ts';
@@ -48,6 +48,31 @@ describe('sendReply', () => {
     };
     reply = longDataReply('{"keys":["a"', rest());
     expect(await ask().catch((error: NodeJS.ErrnoException) => error.code)).to.equal('ECONNRESET');
+  });
+
+  for (const { name, text } of [
+    { name: 'ASCII', text: '0123456789abcdef'.repeat(2 ** 19) },
+    { name: 'other characters', text: `é${'0123456789abcdef'.repeat(2 ** 19)}` },
+  ])
+    it(`sends long content of ${name} with its length, and keeps the connection`, async () => {
+      reply = { status: 200, body: text };
+      const { headers, body } = await ask();
+      expect(headers['content-length']).to.equal(String(Buffer.byteLength(text)));
+      expect(headers.connection).to.equal('keep-alive');
+      expect(body === text).to.equal(true);
+    });
+
+  it('writes long content in pieces, each when the caller has read the one before', async () => {
+    reply = { status: 200, body: '0'.repeat(32 * 1024 * 1024) };
+    let buffered = 0;
+    const watch = (_req: IncomingMessage, res: ServerResponse): void => {
+      setImmediate(() => {
+        buffered = res.writableLength;
+      });
+    };
+    server.once('request', watch);
+    await ask();
+    expect(buffered).to.be.below(1024 * 1024);
   });
 
   it('sends JSON with its length, no-store and HSTS', async () => {
