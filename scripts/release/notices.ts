@@ -1,5 +1,5 @@
 // The licenses of everything in an archive that is not ours.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { productionPackages } from './lock-file.ts';
 import { nodeFor } from './node-binary.ts';
@@ -15,16 +15,21 @@ export function notices(): string {
   const node = section(`Node.js ${nodeVersion}, with the libraries that it includes`, [
     readFileSync(join(nodeFor('linux-x64'), 'LICENSE'), 'utf8'),
   ]);
-  return ['transitd includes the following software.\n', ...packages, node].join('\n');
+  const libsodium = section('libsodium, inside sodium-native (ISC)', [
+    readFileSync(join(import.meta.dirname, 'licenses/libsodium.txt'), 'utf8'), // its package has no copy
+  ]);
+  return ['transitd includes the following software.\n', ...packages, libsodium, node].join('\n');
 }
 
 const section = (title: string, texts: readonly string[]): string =>
   [line, title, line, '', ...texts.map((text) => `${text.trim()}\n`)].join('\n');
 
+/** Returns the texts of a package and of the libraries whose code it contains, but not of the packages nested in it. */
 function licenseTexts(folder: string): string[] {
-  const files = readdirSync(folder)
-    .filter((file) => /^(licen[cs]e|copying|notice)/i.test(file))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /(^|\/)(licen[cs]e|copying|notice)[^/]*$/i.test(file) && !/(^|\/)node_modules\/|\.[cm]?[jt]s$/.test(file))
+    .filter((file) => statSync(join(folder, file)).isFile())
     .sort();
-  if (files.length === 0) throw new Error(`${folder} has no license text`);
+  if (!files.some((file) => !file.includes('/'))) throw new Error(`${folder} has no license text`);
   return files.map((file) => readFileSync(join(folder, file), 'utf8'));
 }

@@ -54,6 +54,17 @@ function node(): unknown {
   };
 }
 
+/** Native libraries whose code is inside a package: package → library. A scanner cannot find them by the package's name. */
+const embedded: Readonly<
+  Record<string, readonly { readonly name: string; readonly version?: string; readonly license: string }[]>
+> = {
+  'classic-level': [
+    { name: 'leveldb', version: '1.20', license: 'BSD-3-Clause' },
+    { name: 'snappy', license: 'BSD-3-Clause' },
+  ],
+  'sodium-native': [{ name: 'libsodium', version: '1.0.21', license: 'ISC' }],
+};
+
 function component(one: ProductionPackage): unknown {
   const [algorithm, hash = ''] = one.integrity?.split('-') ?? [];
   if (algorithm !== 'sha512') throw new Error(`the lock file has no SHA-512 of ${one.path}`);
@@ -66,6 +77,11 @@ function component(one: ProductionPackage): unknown {
     scope: one.optional === true ? 'optional' : 'required',
     licenses: [{ license: { id: one.license } }],
     hashes: [{ alg: 'SHA-512', content: Buffer.from(hash, 'base64').toString('hex') }],
+    components: embedded[one.name]?.map(({ license, ...library }) => ({
+      type: 'library',
+      ...library,
+      licenses: [{ license: { id: license } }],
+    })),
   };
 }
 

@@ -13,7 +13,12 @@ const folders = new Folders();
 after(() => folders.clean());
 
 interface Bom {
-  readonly components: readonly { readonly 'bom-ref': string; readonly purl: string; readonly hashes?: readonly unknown[] }[];
+  readonly components: readonly {
+    readonly 'bom-ref': string;
+    readonly purl: string;
+    readonly hashes?: readonly unknown[];
+    readonly components?: readonly { readonly name: string }[];
+  }[];
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 const readBom = (): Bom => JSON.parse(readFileSync(artifact(`transitd-${version}.cdx.json`), 'utf8'));
@@ -77,6 +82,13 @@ describe('the bill of materials', () => {
     const listed = components.map(({ purl }) => purl);
     expect(listed).to.deep.equal([`pkg:generic/nodejs@${nodeVersion}`, ...wanted]);
     expect(components.filter(({ purl, hashes }) => purl.startsWith('pkg:npm/') && hashes?.length !== 1)).to.deep.equal([]);
+  });
+
+  it('names the native libraries inside packages that have a license for them', () => {
+    const inside = readBom().components.flatMap(({ components = [] }) => components.map(({ name }) => name));
+    expect(inside).to.deep.equal(['leveldb', 'snappy', 'libsodium']);
+    const notices = readFileSync(artifact('THIRD-PARTY-NOTICES.txt'), 'utf8');
+    for (const holder of ['The LevelDB Authors', 'Google Inc', 'Frank Denis']) expect(notices).to.include(holder);
   });
 
   it('connects every component with transitd', () => {
