@@ -14,7 +14,7 @@ const { values } = parseArgs({
 });
 const kills = Number(values.kills);
 const clients = Number(values.clients);
-const medianMaxMs = 1_500;
+const medianMaxMs = 1_000;
 const longestMaxMs = 4_000;
 /**
  * How long the active node has led when it is killed. A younger one may still be allowed to serve as a standby, and changes of keys wait
