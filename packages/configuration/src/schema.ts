@@ -187,7 +187,7 @@ export const configSchema = z.strictObject({
     .refine((raft) => raft.trailing_logs <= raft.snapshot_threshold / 2, {
       message: 'trailing_logs must be at most half of snapshot_threshold',
     })
-    // Two lost or late heartbeats cost no lease. A longer lease would delay the election after the leader's process has ended.
+    // A lost or late heartbeat costs no lease. A longer lease would delay the election after the leader's process has ended.
     .transform((raft) => ({ ...raft, lease: raft.lease ?? Math.min(leaseMsMax, 3 * raft.heartbeat) }))
     .prefault({}),
   barrier_rotation: z

@@ -70,7 +70,7 @@ export class PeerLink {
   #certificate: string | undefined;
   /** How the newest connection to the peer ended. */
   #ending: ConnectionEnding | undefined;
-  /** The peer closed the newest connection itself, and refused another one. */
+  /** The peer closed the newest connection itself, and refused the last attempt to open another one. */
   #isRefused = false;
   #retry: NodeJS.Timeout | undefined;
   /** Attempts to connect since the last connection that was stable. */
@@ -102,7 +102,7 @@ export class PeerLink {
     return this.#socket.readyState === WebSocket.OPEN;
   }
 
-  /** Whether the peer closed its connection and refuses a new one. */
+  /** Whether the peer closed its connection and refused the last attempt to open another one. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
@@ -144,6 +144,7 @@ export class PeerLink {
         connectToPeer(this.#member, { identity: identity(), localAddress, connectMsMax }, (error, connection) => {
           this.#certificate = connection?.certificate;
           if (connection !== undefined) this.#ending = new ConnectionEnding(connection.socket);
+          this.#isRefused = false;
           callback(error ?? null, connection?.socket);
           if (error !== undefined && isConnectionRefused(error)) this.#onConnectionRefused();
         })) as never,
@@ -152,7 +153,6 @@ export class PeerLink {
     let reason = `the connection to ${clusterAddress} ended`;
     socket.on('open', () => {
       this.#options.reachable(clusterAddress);
-      this.#isRefused = false;
       this.#reportedStatus = undefined;
       this.#early = 0;
       this.#silentTicks = 0;

@@ -10,7 +10,10 @@ export interface ClockReading {
   readonly bootMs?: number;
 }
 
-/** Smaller differences are attributed to the resolution of the clocks. The leader lease has a margin for them. */
+/**
+ * Smaller differences are attributed to the resolution of the clocks. The promises that back a leader lease have a margin for them
+ * (`promiseMsFor` in raft-core).
+ */
 export const toleranceMs = 20;
 /**
  * The time since boot may be rounded down to one of these steps. `/proc/uptime` counts hundredths of a second, but in some containers only

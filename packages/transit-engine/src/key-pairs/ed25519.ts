@@ -80,7 +80,7 @@ export const ed25519 = ed25519Of(sodium);
 
 function fromSeed(seed: Uint8Array): KeyPairBytes & { readonly material: Buffer; readonly publicKey: Buffer } {
   const publicKey = rawPublic(createPublicKey(privateHandle(seed)));
-  const material = Buffer.allocUnsafeSlow(2 * halfBytes);
+  const material = Buffer.from(new ArrayBuffer(2 * halfBytes)); // not on V8's heap, which moves what is passed to libsodium
   material.set(seed);
   material.set(publicKey, halfBytes);
   return { material, publicKey };
@@ -90,7 +90,7 @@ function load({ material, publicKey: raw }: KeyPairBytes, library: Sodium | unde
   const publicKey = publicHandle(raw);
   const privateKey = material.length === 0 ? undefined : privateHandle(material.subarray(0, halfBytes));
   const quick = library && new QuickEd25519(library, { material, publicKey: raw });
-  const pair: KeyPair = {
+  return {
     ...(privateKey && {
       sign: async (input, options) => {
         if (variantOf(input, options) === 'ph') return signPh(privateKey, input, options);
@@ -107,8 +107,6 @@ function load({ material, publicKey: raw }: KeyPairBytes, library: Sodium | unde
       );
     },
   };
-  quick?.wipeWith(pair);
-  return pair;
 }
 
 async function signPh(privateKey: KeyObject, input: Uint8Array, { signatureContext: context }: SigningOptions): Promise<Buffer> {

@@ -22,10 +22,12 @@ export interface NativeOptions {
 }
 
 /**
- * Limits signatures on the thread pool. The pool has 8 threads (`UV_THREADPOOL_SIZE` in `transitd.mjs`); together with two password hashes
- * they use at most half of them, so that a write to the log never waits for them.
+ * Limits signatures on the thread pool. The pool has 8 threads (`UV_THREADPOOL_SIZE` in `transitd.mjs`). Signatures and two password
+ * hashes use at most half of them, and the check of an imported key one more, so that a write to the log never waits for them.
  */
 const onPool = new TaskLimit(2);
+/** Unchecked keys, which may be very slow, do not delay the signatures of others. */
+const uncheckedOnPool = new TaskLimit(1);
 const signOnPool = promisify(sign);
 const verifyOnPool = promisify(verify);
 
@@ -63,8 +65,11 @@ const withOptions = (key: KeyObject, { padding, saltLength, dsaEncoding, context
  * slow.
  */
 export async function isPair(hash: string | null, privateKey: KeyObject, publicKey: KeyObject): Promise<boolean> {
-  const options = { hash, isSlow: true };
-  return verifyNatively(publicKey, probe, await signNatively(privateKey, probe, options), options);
+  const options = { hash };
+  return uncheckedOnPool.run(async () => {
+    const signature = await signOnPool(hash, probe, withOptions(privateKey, options));
+    return verifyOnPool(hash, probe, withOptions(publicKey, options), signature);
+  });
 }
 
 const probe = Buffer.from('the halves of one key');

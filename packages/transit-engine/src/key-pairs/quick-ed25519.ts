@@ -2,7 +2,7 @@ import type { KeyPairBytes, SigningOptions } from './key-pair.ts';
 import { onThreadBytesMax } from './native-signature.ts';
 import type { Sodium } from './sodium.ts';
 
-/** Wipes private keys once their pairs are garbage. */
+/** Wipes private keys once nothing can use them any more. */
 const garbage = new FinalizationRegistry<Uint8Array>((privateKey) => privateKey.fill(0));
 
 /** Ed25519 with libsodium, without a context, for inputs that are not too long for this thread. */
@@ -15,7 +15,8 @@ export class QuickEd25519 {
   constructor(library: Sodium, { material, publicKey }: KeyPairBytes) {
     this.#library = library;
     this.#publicKey = Uint8Array.from(publicKey);
-    this.#privateKey = Uint8Array.from(material); // not from Buffer's pool, which other buffers share
+    this.#privateKey = outsideHeap(material);
+    if (material.length > 0) garbage.register(this, this.#privateKey);
   }
 
   /** Returns the signature, which is the same from every implementation (RFC 8032 §5.1.6); undefined if node:crypto has to make it. */
@@ -30,11 +31,16 @@ export class QuickEd25519 {
   accepts(input: Uint8Array, signature: Uint8Array, options: SigningOptions): boolean | undefined {
     return isQuick(input, options) ? this.#library.crypto_sign_verify_detached(signature, input, this.#publicKey) : undefined;
   }
+}
 
-  /** Wipes the private key when `owner` is garbage. */
-  wipeWith(owner: object): void {
-    if (this.#privateKey.length > 0) garbage.register(owner, this.#privateKey);
-  }
+/**
+ * Copies bytes to memory of their own. V8 keeps an array of up to 64 bytes on its heap, and moves it away when native code takes it: a copy
+ * would stay behind, which nobody wipes.
+ */
+export function outsideHeap(bytes: Uint8Array): Buffer {
+  const copy = Buffer.from(new ArrayBuffer(bytes.length));
+  copy.set(bytes);
+  return copy;
 }
 
 const isQuick = (input: Uint8Array, { signatureContext }: SigningOptions): boolean =>

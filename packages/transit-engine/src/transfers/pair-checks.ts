@@ -19,8 +19,8 @@ const checksPerTurn = 10;
 
 /**
  * Checks the key pairs of backups. Testing the primes of an RSA key takes up to a second, so one call checks a limited number of them and
- * remembers those that passed: the same request, sent again, continues where the last one stopped. A pair is remembered by a MAC of both
- * halves under a key of this process.
+ * remembers those that passed: the same request, sent again, continues where the last one stopped. A pair is remembered by a MAC of its
+ * type and both halves under a key of this process.
  */
 export class PairChecks {
   readonly #costMax: number;
@@ -46,29 +46,25 @@ export class PairChecks {
       const pair = { material, publicKey };
       const ownCost = material.length === 0 ? 0 : (keyPair.checkCost ?? 0);
       if (ownCost === 0) await checkOne(keyPair, version, pair);
-      else if (!this.#hasPassed(pair)) {
+      else if (!this.#passed.has(this.#idOf(record.type, pair))) {
         cost += ownCost;
         if (cost > this.#costMax) throw unfinished(at, versions.length);
         await checkOne(keyPair, version, pair);
-        this.#remember(pair);
+        this.#remember(this.#idOf(record.type, pair));
       }
     }
   }
 
-  #hasPassed(pair: KeyPairBytes): boolean {
-    return this.#passed.has(this.#idOf(pair));
-  }
-
-  #remember(pair: KeyPairBytes): void {
-    this.#passed.add(this.#idOf(pair));
+  #remember(id: string): void {
+    this.#passed.add(id);
     const [oldest] = this.#passed;
     if (this.#passed.size > passedMax && oldest !== undefined) this.#passed.delete(oldest);
   }
 
-  #idOf({ material, publicKey }: KeyPairBytes): string {
-    const length = Buffer.allocUnsafe(4);
-    length.writeUInt32BE(material.length);
-    return createHmac('sha256', this.#key).update(length).update(material).update(publicKey).digest('base64');
+  /** A pair that is right for one type may be wrong for another: the number of bits, for example. */
+  #idOf(type: string, { material, publicKey }: KeyPairBytes): string {
+    const head = JSON.stringify([type, material.length]);
+    return createHmac('sha256', this.#key).update(head).update(material).update(publicKey).digest('base64');
   }
 }
 

@@ -56,6 +56,13 @@ describe('the checks of the key pairs of a backup', () => {
         );
   });
 
+  it('do not take over the result for another type', async () => {
+    const checks = new PairChecks();
+    await checks.check(backup);
+    const larger = { ...backup, record: { ...backup.record, type: 'rsa-4096' as const } };
+    expect(await messageOf(checks, larger)).to.match(/^invalid_request: .*expected 512 bytes/);
+  });
+
   it('cost nothing for public halves', async () => {
     const versions = backup.versions.map((version) => ({ ...version, material: Buffer.alloc(0) }));
     await new PairChecks(0).check({ ...backup, versions });

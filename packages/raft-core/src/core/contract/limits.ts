@@ -47,11 +47,15 @@ export const raftLimits: RaftLimits = {
 /** Random part of the wait before an early campaign, in ms (see `ElectionClock.suspect`). */
 export const earlyJitterMs = 50;
 
+/** Longest pause of a leader that its node may not detect, by a voter's clock at rate 1.1 (`toleranceMs` of the node: 20 ms). */
+const undetectedPauseMs = 25;
+
 /**
- * Returns how long a voter keeps from voting after it has heard a leader with such a lease. The factor covers a leader's clock at rate 0.9
- * and a voter's clock at rate 1.1, as in `checkLimits`.
+ * Returns how long a voter that suspects a leader with such a lease keeps from voting after it has heard it. The factor covers a leader's
+ * clock at rate 0.9 and a voter's clock at rate 1.1, as in `checkLimits`; a pause of the leader delays the end of its lease.
+ * Without leases there is nothing to wait for.
  */
-export const promiseMsFor = (leaseMs: number): number => 1.25 * leaseMs;
+export const promiseMsFor = (leaseMs: number): number => (leaseMs === 0 ? 0 : 1.25 * leaseMs + undetectedPauseMs);
 
 /**
  * A leader's clock at rate 0.9 takes 889 ms of real time for 800 of its own; a follower's clock at rate 1.1 ends its promise of 1 000 ms

@@ -93,7 +93,8 @@ export class ElectionClock {
   /** Until then this node votes for no other node than the leader heard last. */
   get #trustedUntilMs(): number {
     const leaseMs = this.#isSuspected ? this.#heard?.leaseMs : undefined;
-    return this.#heardMs + (leaseMs === undefined ? this.#limits.electionMs : promiseMsFor(leaseMs));
+    const { electionMs } = this.#limits;
+    return this.#heardMs + (leaseMs === undefined ? electionMs : Math.min(electionMs, promiseMsFor(leaseMs)));
   }
 
   /** Returns the earliest time from now at which none of this node's promises keeps it from voting. */

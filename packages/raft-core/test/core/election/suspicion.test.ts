@@ -3,8 +3,8 @@ import type { NodeId } from '../../../src/types.ts';
 import { Cluster, type TestNode } from '../cluster.ts';
 
 const limits = { heartbeatMs: 50, leaseMs: 150 };
-/** 1.25 leases: until then a lease may hold that a voter backed when it heard the leader last. */
-const waitMs = 187.5;
+/** 1.25 leases and 25 ms: until then a lease may hold that a voter backed when it heard the leader last. */
+const waitMs = 212.5;
 
 /** Three nodes of which the first leads and is silent from now on. `told` learn that it refuses connections. */
 function withSilentLeader(told: readonly NodeId[], { leaseMs = limits.leaseMs, announces = true } = {}): Cluster {

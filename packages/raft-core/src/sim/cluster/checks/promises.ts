@@ -19,7 +19,7 @@ interface Heard {
 /**
  * The promise that a lease relies on (thesis §6.4.1): a node that has heard a leader votes for no other node until a minimum election
  * timeout of its own clock has passed, even across a restart, unless that leader itself transferred leadership. The promise also binds a
- * node that elects itself. A node that suspects the leader waits only for 1.25 times the lease that the leader announced.
+ * node that elects itself. A node that suspects the leader waits only for 1.25 times the lease that the leader announced, and 25 ms.
  */
 export class Promises {
   readonly #electionMs: number;
@@ -97,7 +97,9 @@ export class Promises {
   }
 
   #promisedMs({ leader, isAnnounced, isRefused }: Heard): number {
-    return isRefused && isAnnounced ? 1.25 * this.#leaseMs(leader) : this.#electionMs;
+    if (!isRefused || !isAnnounced) return this.#electionMs;
+    const leaseMs = this.#leaseMs(leader);
+    return leaseMs === 0 ? 0 : Math.min(this.#electionMs, 1.25 * leaseMs + 25);
   }
 
   #waited(id: NodeId, candidate: NodeId, term: Term, heard: Heard): void {
