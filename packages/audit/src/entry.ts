@@ -114,7 +114,7 @@ interface ReplyFields {
   readonly wrap_info?: object;
 }
 
-/** A body whose other part is read while it is sent is not recorded. */
+/** A body is not recorded if a part of it is read only while it is sent. */
 function replyFields({ body, headers, stream }: Reply, requestData: object | undefined, hash: HashText): ReplyFields {
   if (body === undefined || stream !== undefined || headers?.['Content-Type'] !== undefined) return {};
   const content = readJson(body);

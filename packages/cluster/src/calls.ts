@@ -64,8 +64,8 @@ export function clusterCalls({
     /**
      * Status 200 requires a leader lease or a quorum that has just confirmed leadership, because a deposed leader must not keep a standby
      * serving. The quorum matters after a failed leadership transfer: the leader has no lease for the rest of its term then. A node that is
-     * not active answers with the members, since the caller may not know the leader. Status 409 refuses a caller with another interval: it
-     * would serve old state for longer than this node waits.
+     * not active answers with the members, since the caller may not know the leader. Status 409 refuses a caller with another interval:
+     * that caller would serve old state for longer than this node waits.
      */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
       const read = echoRequestSchema.safeParse(jsonIn(body));

@@ -271,7 +271,7 @@ export class Cluster {
 
   /**
    * Ends the process, and records that later starts on this data directory must fail. Without the record, each restart would raise the
-   * incarnation's number, until the number passed the one that the peers know.
+   * incarnation's number, until it was higher than the number that the peers know.
    */
   async #stopExcluded(error: Error): Promise<void> {
     if (this.#isStopping) return;

@@ -1,4 +1,4 @@
-// This node among the other members, and the storage that it needs.
+// The cluster code of one node, and the interfaces of the node and its storage.
 
 export { Cluster } from './cluster.ts';
 export type { MembershipPorts, Storage } from './ports/storage-port.ts';

@@ -31,7 +31,7 @@ export interface NodeOptions {
   readonly log: Logger;
   readonly onFatal: (error: Error) => void;
   readonly observer?: NodeObserver;
-  /** Returns the form of a path in which quotas count requests; unchanged by default. */
+  /** Returns the form of a path in which quotas count requests; by default the path itself. */
   readonly canonicalPath?: (path: string) => string;
 }
 

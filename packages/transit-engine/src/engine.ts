@@ -44,7 +44,7 @@ import { KeyCertificates } from './x509/key-certificates.ts';
 export interface TransitEngineOptions {
   /** Holds plaintext records; the layers below encrypt them. */
   readonly store: Store;
-  /** The mount's own id, part of every path. */
+  /** The mount's id, which is a part of the path of every record. */
   readonly mountId: string;
   /** First part of every ciphertext string, `svc` when absent. */
   readonly ciphertextPrefix?: string;
@@ -271,7 +271,7 @@ export class TransitEngine {
     });
   }
 
-  /** Returns the stored versions that a changed key's view shows; those of the cached view, if it has all of them. */
+  /** Returns the stored versions that a changed key's view shows. They come from the cached view, if it has all of them. */
   async #versionsAfter({ cachedView, record: before }: LoadedKey, after: KeyRecord): Promise<readonly VersionView[]> {
     const { minDecryptionVersion: first } = after;
     if (cachedView === undefined || first < before.minDecryptionVersion) return visibleVersions(this.#store, this.#paths, after);

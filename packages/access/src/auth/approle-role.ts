@@ -3,7 +3,7 @@ import { checkCidrs } from '../values/cidr.ts';
 import { invalidRequest } from '../values/errors.ts';
 import { decodeJson } from '../values/json-record.ts';
 
-/** Longest role id, and longest secret id. */
+/** Maximum length of a role id, and of a secret id, in characters. */
 export const idCharsMax = 4096;
 
 export interface AppRole {

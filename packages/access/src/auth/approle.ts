@@ -74,7 +74,7 @@ export class AppRoles {
       };
       checkRole(role);
       if (role.roleId === present?.roleId) return { value: role };
-      // If two roles had the same id, a holder of it could log in as either.
+      // If two roles had the same role id, anyone who knows it could log in as either role.
       const at = roleIdPath(mount, key, role.roleId);
       if ((await this.#store.get(at)) !== undefined) throw invalidRequest('the role_id is already in use');
       const writes: Write[] = [{ path: at, value: encodeJson({ name: loginName(name) }) }];

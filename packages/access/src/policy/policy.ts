@@ -208,7 +208,7 @@ function readRule({ at, members }: Document, found: NoticeCounts, mistakes: Poli
   return { rule, ...(expiresMs > 0 && { expiresMs }) };
 }
 
-/** @param seen - names of the attributes before it; receives its own */
+/** @param seen - names of the earlier attributes; the name of this one is added */
 function readAttribute(draft: Draft, { name, at, value }: Member, seen: string[]): void {
   const read = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
   // In Vault or OpenBao, an attribute unknown here may restrict rights; ignoring it would grant these rights.

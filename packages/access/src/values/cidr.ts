@@ -28,7 +28,7 @@ export function checkCidrs(cidrs: readonly string[]): readonly string[] {
 export const isCidr = (text: string): boolean => parseBlock(text) !== undefined;
 
 /**
- * Returns the one spelling of an address block or address that all its spellings share: the first address of the block, IPv6 in eight
+ * Returns the canonical spelling of an address block or an address: the first address of the block, IPv6 in eight
  * full groups, and the prefix length. Undefined for any other text.
  */
 export function canonicalCidr(text: string): string | undefined {

@@ -1,5 +1,5 @@
 /**
- * Returns the one spelling of an https URL that all its spellings share, for comparison only: scheme and host in lower case, no default
+ * Returns the canonical spelling of an https URL, for comparison only: scheme and host in lower case, no default
  * port, no user, no fragment, no dot at the end of the host, no dot segments, and no percent-encoding where none is needed (RFC 3986 §6.2).
  * Undefined for a text that is not a URL.
  */

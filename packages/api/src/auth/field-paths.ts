@@ -1,7 +1,7 @@
 import type { Body } from '@transitd/http';
 import type { Params } from '../operation/operation.ts';
 
-/** Paths below a user or role that set one member of the whole, by that member. */
+/** Paths below a user or role that set a single member, by the name of the member. */
 type FieldPaths = Readonly<Record<string, readonly string[]>>;
 
 const cidrPaths = ['secret-id-bound-cidrs', 'bound-cidr-list'];
@@ -40,6 +40,6 @@ const pathsIn = (whole: string, fields: FieldPaths, body: Body = {}): readonly s
 export const rolePathsIn = ({ method, name }: Params, body?: Body): readonly string[] =>
   pathsIn(`auth/${method}/role/${name}`, ofRole, body);
 
-/** The same for a write of a whole user. */
+/** Returns the paths of the single fields that a write of a whole user sets; see `rolePathsIn`. */
 export const userPathsIn = ({ method, name }: Params, body?: Body): readonly string[] =>
   pathsIn(`auth/${method}/users/${name}`, ofUser, body);

@@ -34,7 +34,7 @@ const writePassword = methodHandler({
   },
 });
 
-/** The fields of a whole user are accepted, but only the policies count: an omitted one has no initial value. */
+/** All fields of a user are accepted, but only the policies have an effect. An omitted field gets no initial value. */
 const policyFields = Object.fromEntries(
   Object.entries(tokenFields).map(([name, { initial: _, ...field }]: [string, Field]) => [name, field]),
 ) as typeof tokenFields;

@@ -48,8 +48,8 @@ async function itemsAllowed(
 }
 
 /**
- * Returns whether an equivalent path is denied. A case-insensitive name is compared so in the equivalent paths too, in which it is the same
- * segment or the last one.
+ * Returns whether an equivalent path is denied. In the equivalent paths too, a case-insensitive name is compared case-insensitively; it is
+ * the same segment there, or the last one.
  * @param nameAt - index of the segment that is a case-insensitive name, if any
  */
 export function isDeniedElsewhere(

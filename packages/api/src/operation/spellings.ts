@@ -9,7 +9,7 @@ const ofText =
     return spelled === undefined ? [] : [spelled];
   };
 
-/** An address block: `10.1.2.3/8` is `10.0.0.0/8`, an address is a block of one. */
+/** An address block: `10.1.2.3/8` is the same as `10.0.0.0/8`, and a single address is a block of one address. */
 export const cidrSpellings = ofText(canonicalCidr);
 export const urlSpellings = ofText(canonicalUrl);
 /** Policies may be sent in base64. */
@@ -18,10 +18,10 @@ export const policySpellings = ofText(plainPolicyText);
 export const mechanismSpellings = ofText(mechanismNamed);
 /** The id of a PKCS#11 key in hexadecimal, with or without `0x`. */
 export const keyIdSpellings = ofText(keyIdDigits);
-/** `hash` is −1, `auto` is 0. */
+/** A salt length: `hash` is the same as −1, `auto` the same as 0. */
 export const saltLengthSpellings = ofText(saltLengthNamed);
 
-/** The type of the tokens of a login or a token role. The defaults stand for a type too: the one that they issue. */
+/** The type of the tokens of a login or a token role. A default stands for the type of token that it issues. */
 export const tokenTypeSpellings: Meaning = (value) =>
   value === 'default' || value === 'default-service' || value === ''
     ? ['default-service', 'default', 'service']
@@ -31,7 +31,7 @@ export const tokenTypeSpellings: Meaning = (value) =>
 
 const setInType = (type: unknown): string | undefined => /^mldsa-(44|65|87)$/.exec(String(type))?.[1];
 
-/** `mldsa-44` is `ml-dsa` with the parameter set 44. */
+/** A key type: `mldsa-44` is the same as `ml-dsa` with the parameter set 44. */
 export const keyTypeSpellings: Meaning = (value, { parameter_set: set }) =>
   typeof value === 'string' && setInType(value) !== undefined
     ? [value, 'ml-dsa']

@@ -49,7 +49,7 @@ export function keyOperation<S extends FieldSchema = Record<never, never>>(
     principal: Principal,
   ) => Promise<{
     readonly data?: string;
-    /** The other parts of a `data` that is only the beginning of a text. */
+    /** The remaining parts, if `data` is only the beginning of a text. */
     readonly rest?: AsyncIterable<string>;
     readonly warnings?: readonly string[];
   }>,
@@ -122,7 +122,7 @@ const create = keyOperation(
     ),
 );
 
-/** Returns `make` with a cache, which holds as long as the engine returns the same object for a value. */
+/** Returns `make` with a cache. A cached result is used as long as the engine returns the same object. */
 function cached<T extends object>(make: (value: T) => string): (value: T) => string {
   const made = new WeakMap<T, string>();
   return (value) => {
@@ -137,7 +137,7 @@ function cached<T extends object>(make: (value: T) => string): (value: T) => str
 const keyText = cached(keyJson);
 const namesText = cached((names: readonly string[]) => JSON.stringify({ keys: names }));
 
-/** Returns the JSON of a list in parts, a page each. */
+/** Returns the JSON of a list in parts, one page in each part. */
 function longList({ first, rest }: LongList): { data: string; rest: AsyncIterable<string> } {
   const parts = async function* () {
     for await (const names of rest) yield `,${JSON.stringify(names).slice(1, -1)}`;

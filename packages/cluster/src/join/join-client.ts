@@ -29,7 +29,7 @@ export interface JoinClientOptions {
   readonly joiner: Joiner;
   /** The private key of `joiner.request`, PEM. */
   readonly key: string;
-  /** The cluster that this node belongs to, if known: it joins no other. */
+  /** The cluster that this node belongs to, if known: the node joins no other cluster. */
   readonly clusterId?: string;
   /** API addresses of members, tried in this order; any member forwards the exchange to the active node. */
   readonly leaders: readonly string[];
@@ -81,7 +81,7 @@ export class JoinClient {
   }
 
   /**
-   * Runs the whole exchange with a new challenge: that of `prepare` is valid for a minute, and the last share may come later.
+   * Runs the whole exchange with a new challenge: the challenge of `prepare` is valid for a minute, and the last share may come later.
    * @param prepared - the terms for which the shares were collected
    * @throws as `prepare`; JoinError `seal_changed`: shares must be collected again; BarrierError `share_missing`: the shares were wiped
    */

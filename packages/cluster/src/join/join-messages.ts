@@ -18,7 +18,7 @@ export interface Joiner {
   readonly request: string;
 }
 
-/** 1, joiner → leader. */
+/** Message 1, from the joiner to the leader. */
 export interface JoinRequest extends Joiner {
   /** 32 random bytes. They show that the messages of the leader were made after this request. */
   readonly nonce: Buffer;
@@ -33,14 +33,14 @@ export interface Announcement {
   readonly challengeId: string;
 }
 
-/** 2, leader → joiner. */
+/** Message 2, from the leader to the joiner. */
 export interface JoinOffer extends Announcement {
   readonly terms: SealTerms;
   /** A secret that only a holder of the seal's key can open. */
   readonly wrapped: Buffer;
 }
 
-/** 3, joiner → leader. */
+/** Message 3, from the joiner to the leader. */
 export interface JoinAnswer {
   readonly challengeId: string;
   readonly proof: Buffer;
@@ -54,7 +54,7 @@ export interface Admission {
   readonly members: readonly Member[];
 }
 
-/** 4, leader → joiner. */
+/** Message 4, from the leader to the joiner. */
 export interface JoinWelcome extends Admission {
   readonly proof: Buffer;
 }

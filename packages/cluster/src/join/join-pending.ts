@@ -1,8 +1,9 @@
 import { type SealStatus, type SealTerms, ShareCollection } from '@transitd/barrier';
 
 /**
- * A node with a shamir seal that has asked to join and collects shares, by the terms that the leader reported. Whether the terms are true
- * is known only later: the key from the shares opens the wrapped secret only if they are. The shares never leave this node.
+ * A node that has asked to join a cluster with a Shamir seal, and collects shares by the terms that the leader reported. Whether the terms
+ * are true is known only later: the key from the shares opens the wrapped secret only if the terms are true. The shares never leave this
+ * node.
  */
 export class PendingJoin {
   readonly terms: SealTerms;

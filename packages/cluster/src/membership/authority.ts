@@ -70,7 +70,7 @@ export async function makeRequest(nodeId: NodeId): Promise<{ readonly key: strin
 /**
  * Certifies the key of a request for one year; returns the certificate in PEM. Only the key is taken from the request, and its subject must
  * be `nodeId`; this function sets everything else.
- * @throws RequestRefused unless the request is for an EC P-256 key, signed with it, and names exactly this node
+ * @throws RequestRefused unless the request is for an EC P-256 key, is signed with that key, and names exactly this node
  */
 export async function signRequest(
   authority: ClusterAuthority,

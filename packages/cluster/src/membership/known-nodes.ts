@@ -1,7 +1,7 @@
 import type { NodeId } from '@transitd/raft-core';
 
 /**
- * Tracks, for each other member, which members its log certainly names: the members at the time of this process's last connection to it. If
+ * Tracks, for each other member, the members that its log certainly names: those at the time of this process's last connection to it. If
  * all of them are replaced while a voter is away, the returning voter reaches no member, unless a member sends it a signed membership list.
  */
 export class KnownNodes {

@@ -9,7 +9,9 @@ export interface Storage {
   readonly snapshots: NodeSnapshots;
   /** Whether consensus ran recently. After a pause of the process it must also have confirmed since then that this node leads. */
   isAwake(): boolean;
-  /** Whether a read in this event-loop turn is linearizable: the leader lease holds, and no clock shows a pause since it was granted. */
+  /**
+   * Whether a read in this event-loop turn is linearizable: the leader lease holds, and no clock shows a pause since the lease was granted.
+   */
   holdsLease(): boolean;
   /** Time of the last clock jump, by the monotonic clock. Everything granted before it is void. */
   clockJumpedMs(): number;

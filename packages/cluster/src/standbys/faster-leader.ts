@@ -1,15 +1,15 @@
 import type { NodeId } from '@transitd/raft-core';
 
-/** How many times faster than the disk of the leader the other disk must be. */
+/** Factor by which the other disk must be faster than the leader's disk. */
 const timesFaster = 3;
-/** How long the other disk must be that much faster, without interruption. */
+/** How long the other disk must stay faster by this factor, without interruption. */
 const fasterForMs = 30_000;
 /** Minimum time between two transfers, including a transfer that made this node the leader. */
 const betweenTransfersMs = 10 * 60_000;
 /** A leader whose writes take at most this long stays: a transfer refuses writes for a moment, which would cost more than it saves. */
 const fastEnoughMs = 20;
 
-/** An older report says nothing about the disk of that voter now. */
+/** Maximum age of a report: an older one does not describe the present state of the voter's disk. */
 const reportAgeMsMax = 10_000;
 
 /** A voter that could lead now. */
@@ -26,7 +26,7 @@ export interface Candidate {
  * It also waits for the leader's disk where only one other voter answers. All times are readings of one monotonic clock, in ms.
  */
 export class FasterLeader {
-  /** For each voter, the time since which it has been that much faster than this node. */
+  /** For each voter, the time since which its disk has been faster than this node's by `timesFaster`. */
   #fasterSinceMs = new Map<NodeId, number>();
   #transferredMs = Number.NEGATIVE_INFINITY;
 

@@ -161,7 +161,7 @@ export class PeerLink {
     socket.on('pong', () => {
       this.#silentTicks = 0;
       this.#bufferedBytesMax = 0;
-      this.#attempts = 0; // the connection has lasted
+      this.#attempts = 0; // the connection has lasted long enough to count as stable
     });
     // A peer sends nothing but pongs on this connection.
     socket.on('message', () => socket.terminate());

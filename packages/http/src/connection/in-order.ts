@@ -5,8 +5,8 @@ import type { OpenResponses } from './open-responses.ts';
 import { type Reading, reading } from './reading.ts';
 
 /**
- * Reading pauses when a connection has more pipelined requests than this, including the current one. Low, because a disconnect is noticed
- * only once reading resumes.
+ * Reading pauses when a connection has more pipelined requests than this, including the current one. The limit is low, because a disconnect
+ * is noticed only once reading resumes.
  */
 const readMax = 32;
 /** Pipelined requests that one connection may have while too many wait over all connections; a connection with more is closed. */

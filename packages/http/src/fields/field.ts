@@ -20,7 +20,7 @@ export interface FieldDetail {
   readonly default?: string | number | boolean;
   /** Value of a new object if the field is omitted; an existing object keeps its value. */
   readonly initial?: string | number | boolean;
-  /** Other spellings of a value. Parameter rules of policies compare them too. For a list: of one item. */
+  /** Other spellings of a value. Parameter rules of policies compare them too. For a list, the spellings of one item. */
   readonly spellings?: Meaning;
   readonly oneOf?: readonly string[];
   readonly min?: number;

@@ -10,7 +10,7 @@ export type Body = { readonly [member: string]: JsonValue };
 
 /** Maximum nesting depth, including the body itself. */
 export const jsonDepthMax = 64;
-/** Maximum number of values: enough for the longest batch with eight members per item. No item has that many. */
+/** Maximum number of values: enough for the longest batch with eight members per item. All items have fewer members. */
 export const jsonValuesMax = 1_000_000;
 /** Maximum number of members of one object: objects with many different names are ten times as expensive to parse. */
 export const jsonMembersMax = { body: 1_000, nested: 64 } as const;

@@ -26,8 +26,8 @@ const ending = (warnings: readonly string[]): string =>
 export const dataReply = (data: string, warnings?: readonly string[]): Reply => ({ status: 200, body: envelope(data, warnings) });
 
 /**
- * Returns 200 with the envelope around long data, which is read while it is sent. Without a reader, `rest` must be ended by destroying the
- * reply's stream.
+ * Returns 200 with the envelope around long data, which is read while it is sent. If nobody reads the reply, destroy its stream, so that
+ * `rest` ends.
  * @param data - the beginning of a JSON text, and `rest` the other parts of it
  */
 export function longDataReply(data: string, rest: AsyncIterable<string>, warnings: readonly string[] = []): Reply {

@@ -26,7 +26,7 @@ const contentless = (status: number): boolean => status === 204 || status === 20
  */
 const lingerMs = 5_000;
 
-/** Longer content is written in pieces of `pieceChars`, each when the caller has read the one before. */
+/** Longer content is written in pieces of `pieceChars`, each after the caller has read the previous piece. */
 const atOnceCharsMax = 4 * 1024 * 1024;
 const pieceChars = 256 * 1024;
 

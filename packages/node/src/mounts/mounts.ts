@@ -15,7 +15,7 @@ export interface Move {
 /** All mounts in the order of their creation. No path is a prefix of another. */
 export interface MountTable {
   readonly mounts: readonly Mount[];
-  /** The newest last. */
+  /** Remembered moves, the newest last. */
   readonly moves: readonly Move[];
 }
 

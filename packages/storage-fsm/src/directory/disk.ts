@@ -10,7 +10,7 @@ export interface DiskFile {
   /** Writes all of `bytes` or rejects. */
   write(position: number, bytes: Uint8Array): Promise<void>;
   truncate(size: number): Promise<void>;
-  /** Makes the content durable. `Disk.syncDirectory` does so for the name. */
+  /** Makes the content durable. `Disk.syncDirectory` makes the name durable. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
@@ -81,7 +81,7 @@ async function readFully(handle: FileHandle, { position, bytes }: { position: nu
   return target.subarray(0, have);
 }
 
-/** Repeats after a short write: the next call either writes on or reports the error. */
+/** Repeats after a short write: the next call either continues the write or reports the error. */
 async function writeFully(handle: FileHandle, position: number, bytes: Uint8Array): Promise<void> {
   let done = 0;
   while (done < bytes.length) {

@@ -3,7 +3,7 @@ import type { ConfState, LogIndex, NodeId, SnapshotMeta, Term } from '@transitd/
 import { damaged, newerFormat } from '../errors.ts';
 import type { Disk, DiskFile } from './disk.ts';
 
-/** The newest entry known to be durable: a log that ends before it has lost entries. */
+/** The newest entry known to be durable. If the log ends before this entry, entries were lost. */
 export interface HighWaterMark {
   readonly index: LogIndex;
   readonly term: Term;
@@ -86,7 +86,7 @@ export class NodeStateFile {
     }
   }
 
-  /** The state that is durable in both slots, apart from the high-water mark, which may be in one. */
+  /** The state that is durable in both slots, apart from the high-water mark, which may be in one slot only. */
   get value(): NodeState {
     return this.#value;
   }

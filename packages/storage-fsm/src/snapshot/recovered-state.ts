@@ -23,9 +23,9 @@ export interface RecoveredState {
   readonly clusterId: string;
   /** Index of the last applied entry. */
   readonly index: LogIndex;
-  /** Term of that entry; undefined when the log was not read and `node.state` does not have the term either. */
+  /** Term of the entry at `index`; undefined when the log was not read and `node.state` does not have the term either. */
   readonly term: Term | undefined;
-  /** Configuration as of that entry; undefined when the log was not read. */
+  /** Configuration as of the entry at `index`; undefined when the log was not read. */
   readonly conf: ConfState | undefined;
   /** Highest index that this disk records as committed. Above `index` only when the log was not read. */
   readonly commitIndex: LogIndex;

@@ -246,7 +246,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
       digest = changed;
       changes.push({ path, revision: index, deleted: value === null });
     }
-    // A conflict's values count too: the leader encrypted them, and the barrier counts its key's use by this.
+    // A conflict's values count too: the leader encrypted them, and the barrier uses this count to limit the use of its key.
     const valuesWritten = this.#applied.valuesWritten + transaction.writes.filter(isPut).length;
     this.#applied = { appliedIndex: index, valuesWritten, digest };
     this.#watchers.notify(changes);

@@ -24,7 +24,7 @@ export type RestoreStep =
       readonly records: number;
       /** Sum of the digests of the records, each computed with revision 0. */
       readonly digest: bigint;
-      /** The restored state's count; this state's count is raised to it. */
+      /** The count of values written in the restored state. The present count is raised to it. */
       readonly valuesWritten: number;
       readonly keep: readonly string[];
     }

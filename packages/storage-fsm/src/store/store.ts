@@ -100,7 +100,10 @@ export interface ReplicaStatus {
   readonly commitIndex: LogIndex;
   readonly appliedIndex: LogIndex;
   readonly flushedIndex: LogIndex;
-  /** Values in all applied entries, also conflicting ones; equal on all nodes at one index. The barrier counts its key's use by it. */
+  /**
+   * Values in all applied entries, also conflicting ones; equal on all nodes at one index. The barrier uses this count to limit the use of
+   * its key.
+   */
   readonly valuesWritten: number;
   /** True while the free space of the data disk is below its reserve: proposals are refused with `disk_low`. */
   readonly diskLow: boolean;

@@ -39,7 +39,10 @@ const uncompressed = 0x04;
 const pointForms: readonly number[] = [0x02, 0x03, uncompressed];
 const one = encodeDer(derTag.integer, Uint8Array.of(1));
 
-/** Encodes PKCS#8 with the named curve and the point, and SubjectPublicKeyInfo. @param number - absent if only the public half is known */
+/**
+ * Encodes both halves of a pair: PKCS#8 with the named curve and the public point, and SubjectPublicKeyInfo. @param number - absent if only
+ * the public half is known
+ */
 export function encodeEcPair({ oid }: Curve, point: Uint8Array, number: Uint8Array | undefined): KeyPairBytes {
   const algorithm = Buffer.concat([ecPublicKey, encodeOid(oid)]);
   const publicKey = encodeSpki(algorithm, point);
@@ -100,7 +103,7 @@ function bitsOf({ content }: DerElement): Uint8Array {
   return bits?.tag === derTag.bitString && bits.content[0] === 0 ? bits.content.subarray(1) : new Uint8Array(0);
 }
 
-/** Computes the public point. @throws TransitError `invalid_request` for zero, and for the curve's order and above */
+/** Computes the public point. @throws TransitError `invalid_request` for zero, and for numbers not below the curve's order */
 export function pointOf(curve: Curve, number: Uint8Array): Buffer {
   const pair = createECDH(curve.openssl);
   try {

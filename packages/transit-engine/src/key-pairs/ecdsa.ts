@@ -38,7 +38,9 @@ export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
   const algorithm = Buffer.concat([ecPublicKey, encodeOid(curve.oid)]);
   const spkiOf = (point: Uint8Array): Buffer => encodeSpki(algorithm, point);
 
-  /** Encodes the pair of a private number and computes the point. @throws TransitError `invalid_request` for a number out of range */
+  /**
+   * Computes the public point of a private number, and encodes the pair. @throws TransitError `invalid_request` for a number out of range
+   */
   const fromNumber = (number: Uint8Array, givenPoint?: Uint8Array): KeyPairBytes => {
     const point = pointOf(curve, number);
     if (givenPoint !== undefined && !point.equals(givenPoint)) throw notImported('key pair does not match');

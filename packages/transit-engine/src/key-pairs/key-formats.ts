@@ -24,7 +24,7 @@ export function parsePkcs8(der: Uint8Array): Pkcs8 | undefined {
   return { algorithm: algorithm.content, privateKey: privateKey.content };
 }
 
-/** Returns bytes that the caller wipes. */
+/** Encodes a PKCS#8 private key. The caller wipes the result. */
 export function encodePkcs8({ algorithm, privateKey }: Pkcs8): Buffer {
   const octets = encodeDer(derTag.octetString, privateKey);
   const der = encodeDer(derTag.sequence, zero, encodeDer(derTag.sequence, algorithm), octets);

@@ -50,9 +50,11 @@ export interface KeyPairScheme {
   load(bytes: KeyPairBytes): KeyPair;
   /** Checks that two halves from outside belong to one key and are in the stored format. @throws TransitError `invalid_request` */
   check(bytes: KeyPairBytes): Promise<void>;
-  /** Time that `check` takes for a private half, in RSA keys of 4,096 bits; absent if it takes a few milliseconds at most. */
+  /**
+   * Time that `check` takes for a private half, measured in checks of 4,096-bit RSA keys; absent if it takes a few milliseconds at most.
+   */
   readonly checkCost?: number;
-  /** Returns the public half as callers see it; on hybrid keys, the post-quantum one. */
+  /** Returns the public half as callers see it; on hybrid keys, the public half of the post-quantum key. */
   publicText(publicKey: Uint8Array): string;
   /** Returns the public half of the elliptic-curve key as callers see it; present on hybrid keys only. */
   secondPublicText?(publicKey: Uint8Array): string;

@@ -5,7 +5,7 @@ import { TaskLimit } from '@transitd/event-loop';
 /** Longest input to sign or verify on this thread. Hashing a longer one would block the event loop. */
 export const onThreadBytesMax = 1024 * 1024;
 
-/** How to sign or verify: options of node:crypto. A missing one has node:crypto's default. */
+/** How to sign or verify: options of node:crypto. A missing option has node:crypto's default. */
 export interface NativeOptions {
   /** OpenSSL's name of the hash; null if the key determines it. */
   readonly hash: string | null;
@@ -17,7 +17,7 @@ export interface NativeOptions {
   readonly dsaEncoding?: 'der' | 'ieee-p1363';
   /** Ed25519ctx and ML-DSA. */
   readonly context?: Uint8Array;
-  /** Takes a large part of a millisecond or more, so it runs on the thread pool. */
+  /** The operation takes a large part of a millisecond or more, so it runs on the thread pool. */
   readonly isSlow?: boolean;
 }
 

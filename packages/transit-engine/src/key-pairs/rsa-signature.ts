@@ -78,14 +78,14 @@ export function rsaOptions(bits: number, input: Uint8Array, options: SigningOpti
   return { padding, hash, saltLength };
 }
 
-/** RFC 8017 §9.2: at least eight bytes of padding, and three others. */
+/** RFC 8017 §9.2: at least eight bytes of padding, and three fixed bytes. */
 const paddingBytesMin = 11;
 const noHashFor = ({ length }: Uint8Array): Hash => ({ openssl: noHash, digestBytes: length });
 
 /** Returns the longest salt that fits. */
 const saltBytesMax = (bits: number, { digestBytes }: Hash): number => Math.ceil((bits - 1) / 8) - digestBytes - 2;
 
-/** `auto` selects the longest salt for signing, and accepts any for verifying. */
+/** `auto` selects the longest salt for signing, and accepts any length for verifying. */
 const nativePss = ({ openssl: hash }: Hash, saltLength: number | 'auto'): NativeOptions => ({
   hash,
   padding: RSA_PKCS1_PSS_PADDING,

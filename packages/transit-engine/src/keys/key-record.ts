@@ -30,7 +30,7 @@ export interface KeyRecord {
   readonly minDecryptionVersion: number;
   /** 0 or at least `minDecryptionVersion`. */
   readonly minEncryptionVersion: number;
-  /** Lower versions were deleted; 0 until the key is trimmed. At most each of the other minimums. */
+  /** Lower versions were deleted; 0 until the key is trimmed. Never above the other two minimums. */
   readonly minAvailableVersion: number;
   /** The last backup. */
   readonly backup?: Occasion;

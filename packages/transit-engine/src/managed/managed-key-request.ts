@@ -33,7 +33,7 @@ const textBytesMax = 255;
 const keyIdBytesMax = 64;
 const [rsaBits, aesBits] = [new Set([2048, 3072, 4096]), new Set([128, 256])];
 
-/** Whether a text is a valid name of a managed key. Paths end with it. */
+/** Whether a text is a valid name of a managed key. The name is the last segment of paths. */
 export const isManagedKeyName = (name: string): boolean => /^\w(?:[\w.-]{0,126}\w)?$/.test(name);
 
 /**

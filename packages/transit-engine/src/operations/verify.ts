@@ -111,7 +111,7 @@ function kindsIn(given: readonly { readonly [Kind in Verifiable]?: string | unde
   return kinds.length > 0 ? kinds : verifiable.filter((kind) => given.some((each) => each[kind] !== undefined)).slice(0, 1);
 }
 
-/** MACs use no setting except the hash; the others are checked for signatures only. */
+/** MACs use no setting except the hash; the other settings are checked for signatures only. */
 function settingsFor(kind: Verifiable, settings: VerifyRequest): Pick<VerifyItem, 'hashAlgorithm' | 'options'> {
   const hashAlgorithm = (kind === 'hmac' && settings.hmacAlgorithm) || settings.hashAlgorithm || defaultHash;
   return kind === 'signature' ? { hashAlgorithm, options: signingOptions(settings) } : { hashAlgorithm };

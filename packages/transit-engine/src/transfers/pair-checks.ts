@@ -9,7 +9,8 @@ import { TransitError } from '../values/errors.ts';
 import { invalidBackup, type KeyBackup } from './key-backup.ts';
 
 /**
- * Maximum cost of the checks in one call, in RSA keys of 4,096 bits. Each takes 0.2 to 1 s, and clients wait some 60 s for a response.
+ * Maximum cost of the checks in one call, measured in checks of 4,096-bit RSA keys. Each takes 0.2 to 1 s, and clients wait some 60 s for a
+ * response.
  */
 const defaultCostMax = 32;
 /** Maximum number of pairs that are remembered: more than the largest backup that a request can contain. About 3 MB. */

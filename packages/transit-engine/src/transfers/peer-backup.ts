@@ -136,7 +136,7 @@ function kdfName(number: number): 'hkdf_sha256' | 'hmac-sha256-counter' {
   return number === 1 ? 'hkdf_sha256' : 'hmac-sha256-counter';
 }
 
-/** 0 means version 1, from before the field existed. Above 2, each key version has its own. */
+/** 0 means version 1, from before the field existed. Above 2, each key version has its own convergent version. */
 function convergentMode(number: number): -1 | 1 | 2 {
   if (number === 0 || number === 1) return 1;
   return number === 2 ? 2 : -1;

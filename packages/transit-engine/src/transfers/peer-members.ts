@@ -83,7 +83,7 @@ export class Members {
     return this.has(name) ? (magnitudeOf(this.#own(name)) ?? this.#refuse(name)) : undefined;
   }
 
-  /** The same for a list of numbers. */
+  /** A list of such numbers. */
   magnitudes(name: string): Buffer[] {
     const value = this.#own(name);
     if (!Array.isArray(value)) return this.#refuse(name);
