@@ -58,7 +58,7 @@ describe('a client', function () {
       }
     }));
 
-  it('gets through any standby the same error as from the active node', () =>
+  it('gets the same error through any standby as from the active node', () =>
     onShared(async (cluster) => {
       const leader = await cluster.settled();
       for (const [method, path, body] of [

@@ -31,7 +31,7 @@ describe('sample of sentences', () => {
   const sentence = (text: string, kind: 'comment' | 'doc' = 'doc', path = 'a.md') => ({ kind, path, line: 1, text });
   const texts = Array.from({ length: 50 }, (_, i) => `sentence number ${i}`);
 
-  it('is the same for a seed, wherever the sentences are, and another for another seed', () => {
+  it('is the same for the same seed, wherever the sentences are, and different for another seed', () => {
     const here = draw(
       texts.map((text) => sentence(text)),
       { seed: 7, size: 10 },

@@ -52,7 +52,7 @@ describe('the rule that decides', () => {
       expect(may(acl(rules), 'read', path)).to.equal(grants);
     });
 
-  it('for a list is the exact one with the slash, else the one without, else a pattern that matches the path with the slash', () => {
+  it('for a list is the exact rule with the slash, else the one without it, else a pattern that matches the path with it', () => {
     expect(may(acl({ 'a/b': ['list'] }), 'list', 'a/b')).to.equal(true);
     expect(may(acl({ 'a/b/': ['list'] }), 'list', 'a/b')).to.equal(true);
     expect(may(acl({ 'a/b/': ['read'], 'a/b': ['list'] }), 'list', 'a/b')).to.equal(false);

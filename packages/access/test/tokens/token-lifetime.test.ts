@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { hour, longest, refusal, setup } from '../fixtures.ts';
 
 describe('a renewal', () => {
-  it('gives the requested TTL from now on, else the initial one, never beyond the maximum TTL', async () => {
+  it('gives the requested TTL from now on, else the initial TTL, never beyond the maximum TTL', async () => {
     const { clock, create, registry, good } = await setup();
     const { token } = await create({ policies: ['a'], ttlS: hour });
     clock.now += 1800 * 1000;

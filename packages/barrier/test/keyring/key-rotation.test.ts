@@ -151,7 +151,7 @@ describe('maintain', () => {
 });
 
 describe('the rotation configuration', () => {
-  it('is the default until one is stored, which is encrypted like any value', async () => {
+  it('is the default until a configuration is stored, which is encrypted like any value', async () => {
     const { barrier, store } = await unsealedBarrier();
     expect(await barrier.rotation.config()).to.deep.equal({ enabled: true, maxOperations: 2147483648, intervalMs: 0 });
     const config = { enabled: false, maxOperations: 5_000_000, intervalMs: 0 };

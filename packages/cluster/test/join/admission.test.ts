@@ -70,7 +70,7 @@ describe('the admission of a node', () => {
     expect(members()).to.deep.equal([1, 2 + answers.indexOf('admitted')]);
   });
 
-  it('can be repeated by the same node until it was heard: the answer may have been lost', async () => {
+  it('can be repeated by the same node until the leader has heard it: the answer may have been lost', async () => {
     const { joins, peers, members } = await desk();
     expect(await joins(2)).to.equal('admitted');
     expect(await joins(2)).to.equal('admitted');

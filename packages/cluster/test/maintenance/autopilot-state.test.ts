@@ -127,7 +127,7 @@ describe('a dead server', () => {
 });
 
 describe('the settings of autopilot', () => {
-  it('are the defaults until they are changed; a change of one keeps the values of the others', async () => {
+  it('are the defaults until they are changed; a change of one setting keeps the values of the other settings', async () => {
     const store = memoryStore();
     expect(await readSettings(store)).to.deep.equal(defaultSettings);
     await changeSettings(store, { minQuorum: 5 });

@@ -60,7 +60,7 @@ describe('the membership', () => {
     expect(kept).to.deep.equal(long.slice(-kept.length));
   });
 
-  it('refuses to write members that are too long even without removed ones', () => {
+  it('refuses to write a member list that is too long even without removed members', () => {
     const members = Array.from({ length: 300 }, (_, i) => member(i + 1));
     expect(() => encodeMembership({ members, removed: [] })).to.throw('more than 40960 bytes');
   });
@@ -108,7 +108,7 @@ describe('a listed node', () => {
     expect(listedNode(shown, fingerprint(1))).to.equal(undefined);
   });
 
-  it('replaces a renewed certificate that never arrived by the next one', () => {
+  it('replaces a renewed certificate that never arrived with the next certificate', () => {
     const once = certificateSigned({ members: [member(1)], removed: [] }, 1, fingerprint(10));
     const again = certificateSigned(once, 1, fingerprint(11));
     expect(listedNode(again, fingerprint(10))).to.equal(undefined);

@@ -80,7 +80,7 @@ describe('a signed membership list', () => {
     ])
       it(`${verdict}: ${what}`, () => expect(judgeList({ clusterId, ...list }, { ...context, caller })).to.equal(verdict));
 
-    it('known: a first list below the committed configuration of this node, and take: one that is not', () => {
+    it('known: a first list below the committed configuration of this node; take: any other first list', () => {
       const verdictOf = (index: number, members: readonly number[]) =>
         judgeList({ clusterId, index, members: membersOf(members) }, { ...context, newest: undefined });
       expect([9, 10, 11].map((index) => verdictOf(index, [1, 2]))).to.deep.equal(['known', 'take', 'take']);

@@ -48,7 +48,7 @@ describe('FasterLeader', () => {
       );
     });
 
-  it('does not name one whose report is more than ten seconds old, and starts over with the next report', () => {
+  it('does not name a voter whose report is more than ten seconds old, and starts over with its next report', () => {
     const old = () => [{ id: 2, writeMs: 1, reportedAgoMs: 10_001 }];
     expect(namedAt(elected(), { writeMs: 600, candidates: old })).to.equal(undefined);
     const later = (nowMs: number) => [{ id: 2, writeMs: 1, reportedAgoMs: nowMs < 25_000 ? 10_001 : 10_000 }];

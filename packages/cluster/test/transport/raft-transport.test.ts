@@ -293,7 +293,7 @@ describe('Raft’s messages', () => {
       await until(() => again.overtaken.length > 0);
     });
 
-    it('end the node after too many refusals in a row for a lost connection', async () => {
+    it('end the node after more refusals in a row than a lost connection can cause', async () => {
       const b = endOf(two);
       const list = [memberAt(two, (await listen(two, b)).port)];
       const first = endOf(one, quick, incarnation(5));
@@ -453,7 +453,7 @@ describe('Raft’s messages', () => {
       second.terminate();
     });
 
-    it('by a peer with another certificate than the listed one', async () => {
+    it('by a peer whose certificate is not the listed one', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const { port } = await listen(two, b);
       const other = await cluster.node(2);

@@ -14,7 +14,7 @@ const refusalOf = (task: () => void): string => {
 };
 
 describe('ShareRetention', () => {
-  it('keeps shares for a minute after the newest, then lets an address discard them once in ten minutes', () => {
+  it('keeps shares for a minute after the newest share, then lets an address discard them once in ten minutes', () => {
     const clock = { nowMs: 1_000_000 };
     const shares = new ShareRetention(() => clock.nowMs);
     const reset = (address: string) => refusalOf(() => shares.admitDiscard(address));

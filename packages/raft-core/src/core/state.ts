@@ -43,7 +43,7 @@ export interface Envelope {
   readonly to: NodeId;
   readonly session: number;
   readonly vouches: boolean;
-  /** The node's own term; in a pre-vote, the term after it. */
+  /** The node's own term; in a pre-vote, the next term. */
   readonly term?: Term;
 }
 

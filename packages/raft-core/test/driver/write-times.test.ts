@@ -13,7 +13,7 @@ describe('WriteTimes', () => {
     expect(times.typicalMs(nowMs)).to.equal(3);
   });
 
-  it('does not count the time that a write waited for the previous one', () => {
+  it('does not count the time that a write waited for the previous write', () => {
     const times = new WriteTimes();
     for (const [startedMs, endMs] of [
       [0, 100],

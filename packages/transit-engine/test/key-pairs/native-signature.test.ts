@@ -38,7 +38,7 @@ describe('native signatures', () => {
     });
   }
 
-  it('of slow keys leave this thread free: none is ready in the microtasks of its own turn', async () => {
+  it('of slow keys leave this thread free: no result is ready in the microtasks of the same turn', async () => {
     const events: string[] = [];
     const slow = signNatively(rsa.privateKey, input, { hash: 'sha256', isSlow: true }).then(() => events.push('slow'));
     const quick = signNatively(ecdsa.privateKey, input, { hash: 'sha256' }).then(() => events.push('quick'));

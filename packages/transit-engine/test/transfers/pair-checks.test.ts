@@ -68,7 +68,7 @@ describe('the checks of the key pairs of a backup', () => {
     await new PairChecks(0).check({ ...backup, versions });
   });
 
-  it('let a request restore 256 versions of 2,048 bits, and again the same ones', async () => {
+  it('let a request restore 256 versions of 2,048 bits, and the same versions again', async () => {
     expect(32 / costOfOne, 'versions of 2,048 bits in one request').to.equal(256);
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'rsa-2048', exportable: true, allowPlaintextBackup: true });

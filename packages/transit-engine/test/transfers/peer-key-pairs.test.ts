@@ -86,7 +86,7 @@ describe('the backup of a peer', () => {
       expect(version?.createdMs).to.equal(Date.parse('2024-05-01T01:02:03.123Z'));
     });
 
-    it(`restores a single public half of type ${type}, which verifies and does not sign`, async () => {
+    it(`restores a public half of type ${type} without its private half: the key verifies and does not sign`, async () => {
       const { engine } = newEngine();
       await engine.transfers.restoreKey({ backup: backupWith(number, fields(jwk, false), { Imported: true }) });
       expect(await engine.signing.verify('old', { ...asked, signature })).to.deep.equal({ valid: true });

@@ -113,7 +113,7 @@ export interface Status {
   /** The configuration in force and the index of its entry. */
   readonly conf: ConfState;
   readonly confIndex: LogIndex;
-  /** The newest committed configuration, which is the one in force or the one before it, and the index of its entry. */
+  /** The newest committed configuration: the configuration in force or the previous one. With the index of its entry. */
   readonly committedConf: ConfState;
   readonly committedConfIndex: LogIndex;
   readonly removed: boolean;

@@ -5,7 +5,7 @@ import type { RaftLimits } from '../contract/limits.ts';
 /** Appends sent to one peer and not acknowledged, limited by count and by bytes. */
 export class Inflight {
   readonly #limits: Pick<RaftLimits, 'inflightMessagesMax' | 'inflightBytesMax'>;
-  /** Ascending by `end`, the last entry of each. */
+  /** Ascending by `end`, the index of the last entry of an Append. */
   #sent: { readonly end: LogIndex; readonly bytes: number }[] = [];
   #bytes = 0;
 

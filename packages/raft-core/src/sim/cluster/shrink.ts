@@ -7,8 +7,8 @@ const quietNetwork = { drop: 0, duplicate: 0, heavyTail: 0, replay: 0, corrupt: 
 const quietDisk = { syncMsMax: 1, slow: 0, torn: false, slotRot: 0 };
 
 /**
- * Makes a failing run small: fewer events, actions, clients, nodes and faults, as long as it fails (delta debugging; Zeller, Hildebrandt,
- * 2002). Every attempt is a whole run, so this takes hundreds of times as long as one.
+ * Makes a failing run small: fewer events, actions, clients, nodes and faults, as long as the run still fails (delta debugging; Zeller,
+ * Hildebrandt, 2002). Every attempt is a whole run, so this takes hundreds of times as long as one run.
  */
 export async function shrink(failing: SimConfig, stillFails: StillFails): Promise<SimConfig> {
   let config = failing;

@@ -14,7 +14,7 @@ export type Input =
 export type NodeView = Pick<SmallNode, 'id' | 'status' | 'entries'>;
 
 interface LocalState {
-  /** The numbers of all inputs of the node until then. */
+  /** The numbers of all inputs of the node up to this state. */
   readonly inputs: readonly number[];
   readonly view: NodeView;
   /** By the number of the input. */

@@ -4,7 +4,7 @@ import type { Operation } from './operation.ts';
 /** `unknown`: the budget was spent first. The caller must count it; it is not a pass. */
 export type Verdict = 'linearizable' | 'violated' | 'unknown';
 
-/** A call or a return, in the list of those not yet ordered. */
+/** A call or a return, in the list of the events that are not ordered yet. */
 interface Event {
   readonly id: number;
   readonly step: Step;
@@ -45,7 +45,7 @@ export function checkLinearizable(
       if (lift(event)) unfinished -= 1;
       event = head.after;
     } else {
-      // A return that no choice before it explains: undo the last choice and try the next one.
+      // A return that no earlier choice explains: undo the last choice and try the next one.
       const last = stack.pop();
       if (last === undefined) return 'violated';
       value = last.value;

@@ -122,14 +122,14 @@ describe('a leader that closed its connections and refuses new ones', () => {
     expect(isRefused(cluster.node(2), cluster.nowMs + 390)).to.equal(true);
   });
 
-  it('is suspected only for itself: not for a follower that does so, nor because it merely cannot be reached', () => {
+  it('is suspected only for its own refusals: not for those of a follower, nor because it merely cannot be reached', () => {
     const cluster = withSilentLeader([]);
     cluster.node(2).core.refused(3);
     cluster.node(2).core.unreachable(1);
     expect(isRefused(cluster.node(2), cluster.nowMs + 999)).to.equal(true);
   });
 
-  it('goes on leading if only its own connections fail: a refusal deposes nobody', () => {
+  it('continues to lead if only its own connections fail: a refusal deposes nobody', () => {
     const cluster = new Cluster([1, 2, 3], { limits });
     const leader = cluster.elect(1);
     for (const id of [2, 3]) leader.core.refused(id);

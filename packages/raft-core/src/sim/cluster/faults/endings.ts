@@ -17,7 +17,7 @@ export function killLeader(cluster: Cluster, durationMs: number): void {
 
 /**
  * Lets the network reset the connections between a live leader and the others, or some of them, and refuse new ones in its name. The leader
- * goes on serving while its lease holds.
+ * continues to serve while its lease holds.
  */
 export function resetLeader(cluster: Cluster, pick: number, durationMs: number): void {
   const { leader, coverage } = cluster;
@@ -28,7 +28,7 @@ export function resetLeader(cluster: Cluster, pick: number, durationMs: number):
   readOften(cluster);
 }
 
-/** Resets the connections between the leader and one node only; the others go on following it. */
+/** Resets the connections between the leader and one node only; the others still follow the leader. */
 export function resetOneSide(cluster: Cluster, pick: number, durationMs: number): void {
   const { leader, coverage } = cluster;
   if (leader === undefined) return;
@@ -40,7 +40,10 @@ export function resetOneSide(cluster: Cluster, pick: number, durationMs: number)
   readOften(cluster);
 }
 
-/** Resets the connections of one follower, while the others hear nothing of the leader: nobody may take the one for the other. */
+/**
+ * Resets the connections of one follower, while the others hear nothing of the leader: no node may take this reset for a refusal by the
+ * leader.
+ */
 export function resetFollower(cluster: Cluster, pick: number, durationMs: number): void {
   const { leader, coverage } = cluster;
   if (leader === undefined) return;

@@ -6,7 +6,7 @@ import type { Scheduler } from '../../fakes/sim-clock.ts';
 import { type Command, decodeCommand, encodeCommand } from './command.ts';
 import type { SimMachine } from './storage.ts';
 
-/** A list as its last element and the list before it, so that a copy of the state costs nothing. */
+/** A list, stored as its last element and the rest of the list, so that a copy of the state costs nothing. */
 interface Appended {
   readonly before: Appended | undefined;
   readonly value: number;
