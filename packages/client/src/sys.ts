@@ -11,7 +11,7 @@ export interface Health {
   readonly performance_standby: boolean;
   readonly server_time_utc: number;
   readonly version: string;
-  /** Empty until the node has joined a cluster, as `cluster_name`. */
+  /** Empty until the node has joined a cluster; so is `cluster_name`. */
   readonly cluster_id: string;
   readonly cluster_name: string;
   readonly clock_skew_ms: number;

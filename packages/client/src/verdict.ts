@@ -17,7 +17,7 @@ export interface FailedAnswer {
 }
 
 /**
- * Texts of errors with an unknown outcome. The second: the request took effect but could not be audited, so its response was
+ * Texts of errors with an unknown outcome. The second text means that the request took effect but could not be audited, so its response was
  * withheld.
  */
 const outcomeUnknown = /^outcome unknown|^audit: .*\b(?:took|taken) effect\b/;

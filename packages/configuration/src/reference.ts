@@ -53,7 +53,7 @@ function* keysBelow(
   if (additionalProperties !== undefined && additionalProperties !== false) yield* entriesOf(`${prefix}.*`, additionalProperties);
 }
 
-/** The entries of a list or of a section with free names. A row of their own is needed only if they are not sections. */
+/** The entries of a list or of a section with free names. They need a row of their own only if they are not sections. */
 function* entriesOf(name: string, schema: KeySchema): Generator<Key> {
   if (schema.properties === undefined && schema.oneOf === undefined) yield { name, schema, isRequired: false };
   yield* keysBelow(name, schema);

@@ -8,7 +8,9 @@ export interface ConfigSource {
   readonly input: unknown;
   /** Errors in the YAML, as `line:column: message`. If there are any, `input` is undefined. */
   readonly mistakes: readonly string[];
-  /** Returns the `line:column` of a value, or of its key; of the nearest section that exists if the key is missing. */
+  /**
+   * Returns the `line:column` of a value, or of its key. If the key is missing, returns the position of the nearest section that exists.
+   */
   readonly positionOf: (path: KeyPath, of: 'key' | 'value') => string;
 }
 

@@ -17,7 +17,7 @@ export interface HealthReport {
   readonly replication_dr_mode: ReplicationMode;
   readonly server_time_utc: number;
   readonly version: string;
-  /** Empty until the node has joined a cluster, as `cluster_id`. */
+  /** Empty until the node has joined a cluster; so is `cluster_id`. */
   readonly cluster_name: string;
   readonly cluster_id: string;
   readonly performance_standby: boolean;
@@ -145,7 +145,7 @@ function replicationOf(status: NodeStatus, condition: Condition): ReplicationMod
 const canaryAgeMs = (status: NodeStatus, { utcMs }: Moment): number =>
   'canaryUtcMs' in status && status.canaryUtcMs !== undefined ? Math.round(utcMs - status.canaryUtcMs) : 0;
 
-/** Returns the heartbeat fields, which every member reports that is not active, sealed or not, including zeros. */
+/** Returns the heartbeat fields, zeros included. Every member that is not active reports them, whether sealed or not. */
 const heartbeat = (echoes: Echoes, monotonicMs: number) => ({
   removed_from_cluster: false,
   ha_connection_healthy: echoes.answeredSentMs !== undefined && inContact(echoes, monotonicMs),

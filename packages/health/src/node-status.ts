@@ -20,9 +20,9 @@ interface Identity {
 }
 
 /**
- * The heartbeats from a member that is not active, sealed or not, to the active node. Times are readings of one monotonic clock, in
- * milliseconds. Only answered echoes count, and their age is measured from when they were sent: an answer that waited in a buffer must
- * not look fresh.
+ * The heartbeats that a member sends to the active node while it is not active itself, whether sealed or not. Times are readings of one
+ * monotonic clock, in milliseconds. Only answered echoes count, and their age is measured from when they were sent: an answer that waited
+ * in a buffer must not look fresh.
  */
 export interface Echoes {
   readonly intervalMs: number;

@@ -19,7 +19,9 @@ export interface ClusterFigures {
   };
 }
 
-/** Registers the gauges of the cluster. A gauge without a value is absent, so those of the active node are absent on all other nodes. */
+/**
+ * Registers the gauges of the cluster. A gauge without a value is absent, so the gauges of the active node are absent on all other nodes.
+ */
 export function registerClusterMetrics({
   prefix,
   registers,

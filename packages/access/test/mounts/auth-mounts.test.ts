@@ -93,7 +93,7 @@ describe('an auth method', () => {
     expect(await who(token)).to.equal(undefined);
   });
 
-  it('bounds the TTLs of its tokens, within those of the node', async () => {
+  it('bounds the TTLs of its tokens, within the limits of the node', async () => {
     const { logins, login, mount, registry, clock } = await withMethod('userpass');
     await logins.userpass.write(await mount(), 'amy', { password: 'p', token: { ttlS: 1000 } });
     await logins.mounts.tune('m', { maxTtlS: 600, defaultTtlS: 60 });

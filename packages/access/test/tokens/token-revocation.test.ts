@@ -37,7 +37,7 @@ describe('a token that is expired by a wrong clock', () => {
     });
   }
 
-  it('can be revoked below an expired one', async () => {
+  it('can be revoked below an expired token', async () => {
     const { create, registry, good, clock } = await setup();
     const { token: parent } = await create({ policies: ['a'], ttlS: hour });
     const { token } = await create({}, { by: parent });

@@ -160,7 +160,7 @@ describe('the rotation configuration', () => {
     expect(Buffer.from((await store.get('core/rotation-config'))?.value ?? []).includes('5000000')).to.equal(false);
   });
 
-  it('is refused if it would never or always rotate, and the old one stays', async () => {
+  it('is refused if it would never or always rotate, and the old configuration stays', async () => {
     const { barrier } = await unsealedBarrier();
     expect(await codeOf(barrier.rotation.setConfig({ ...defaultRotation, maxOperations: 1 }))).to.equal(
       'invalid_rotation_config',

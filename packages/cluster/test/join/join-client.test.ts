@@ -57,7 +57,7 @@ describe('a join', () => {
     expect(leader.admitted).to.deep.equal([node.joiner]);
   });
 
-  it('by a shamir seal needs the shares first, and never sends one', async () => {
+  it('by a Shamir seal needs the shares first, and never sends a share', async () => {
     leader = await startLeader({ type: 'shamir' });
     const sent: string[] = [];
     const send = relay(sendTo(leader), {

@@ -12,7 +12,7 @@ describe('the members that an unreachable voter knows', () => {
     expect(known.isolated([3, 4, 5], [3, 4, 5], connected(4, 5))).to.deep.equal([3]);
   });
 
-  it('are the present ones for a connected voter', () => {
+  it('are the present members for a connected voter', () => {
     const known = new KnownNodes();
     known.observe([1, 2, 3], connected(1, 2, 3));
     known.observe([1, 2, 3, 4, 5], connected(1, 2, 3, 4, 5));

@@ -122,7 +122,7 @@ describe('a listed node', () => {
     expect(memberRemoved(list, 9)).to.equal(list);
   });
 
-  it('appends a removed member to those removed before', () => {
+  it('appends a removed member to the members removed before', () => {
     expect(memberRemoved(list, 1)).to.deep.equal({ members: [list.members[1]], removed: [removed(3), removed(1)] });
   });
 });

@@ -55,7 +55,7 @@ describe('FasterLeader', () => {
     expect(namedAt(elected(), { writeMs: 600, candidates: later })).to.deep.equal({ id: 2, atMs: 55_000 });
   });
 
-  it('does not name one that was slow, sealed or away in between', () => {
+  it('does not name a voter that was slow, sealed or away in between', () => {
     const breaks: readonly (readonly Candidate[])[] = [[{ id: 2, writeMs: 500, reportedAgoMs: 0 }], []];
     for (const broken of breaks) {
       const candidates = (nowMs: number) => (nowMs % 25_000 === 0 ? broken : [{ id: 2, writeMs: 1, reportedAgoMs: 0 }]);

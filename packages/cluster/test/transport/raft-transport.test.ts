@@ -513,7 +513,7 @@ describe('Raft’s messages', () => {
         expect(backoffMs(attempts, transportLimits, chance)).to.equal(expected);
       });
 
-    it('stop for a removed member, and resume for one that moved', async () => {
+    it('stop for a removed member, and resume for a member that moved', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const first = await listen(two, b);
       a.transport.members([memberAt(two, first.port)]);
@@ -586,7 +586,7 @@ describe('Raft’s messages', () => {
       closing.push(() => proxy.close());
     });
 
-    it('leave the dead connection for a new one', async () => {
+    it('leave the dead connection for a new connection', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       port = (await listen(two, b)).port;
       a.transport.members([memberAt(two, proxy.port)]);

@@ -36,7 +36,9 @@ export class SealFlag {
     Atomics.notify(this.#words, index);
   }
 
-  /** Resolves with whether the gateway of this row confirms the present seal within `limitMs`. The main thread ends one that does not. */
+  /**
+   * Resolves with whether the gateway of this row confirms the present seal within `limitMs`. The main thread ends a gateway that does not.
+   */
   async isConfirmed(row: number, limitMs: number): Promise<boolean> {
     const index = confirmedSealWord(row);
     const seal = Atomics.load(this.#words, word.seals);

@@ -206,7 +206,7 @@ describe('readBody', () => {
       .and.match(/\r\nConnection: close\r\n/);
   });
 
-  it('answers 408 to a large body that arrives too slowly, but not to one that waits for memory', async () => {
+  it('answers 408 to a large body that arrives too slowly, but not to a body that waits for memory', async () => {
     const room = Promise.withResolvers<void>();
     const grown: (number | undefined)[] = [];
     const grow = (arrived: number, length: number | undefined) => {

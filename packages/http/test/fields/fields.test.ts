@@ -246,7 +246,7 @@ describe('fields', () => {
     expect([values.constructor, values.toString]).to.deep.equal([undefined, undefined]);
   });
 
-  it('converts every member first, so that an invalid unused one is refused too', () => {
+  it('converts every member first, so that an invalid unused member is refused too', () => {
     expect(() => fields({ a: declared.int, b: declared.bool }, { a: 1, b: 'maybe' })).to.throw(RequestError, 'field "b"');
   });
 

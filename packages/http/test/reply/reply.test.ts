@@ -62,7 +62,7 @@ describe('sendReply', () => {
       expect(body === text).to.equal(true);
     });
 
-  it('writes long content in pieces, each when the caller has read the one before', async () => {
+  it('writes long content in pieces, each after the caller has read the previous piece', async () => {
     reply = { status: 200, body: '0'.repeat(32 * 1024 * 1024) };
     let buffered = 0;
     const watch = (_req: IncomingMessage, res: ServerResponse): void => {

@@ -122,7 +122,7 @@ describe('snapshots', () => {
     expect(two.fetches).to.deep.equal([]);
   });
 
-  it('a failed stream starts again, and so does one whose offer was lost', () => {
+  it('a failed stream starts again, and so does a stream whose offer was lost', () => {
     const { cluster, leader, three, peer } = behind();
     expect(three.receive(undefined)).to.equal(false);
     cluster.settle();

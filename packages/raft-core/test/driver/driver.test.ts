@@ -128,7 +128,7 @@ describe('Driver', () => {
       expect(seen.kinds()).to.deep.equal(['b busy', 'a applied', 'long tooLarge']);
     });
 
-    it('above the limit in flight are refused as busy, and refused ones are never applied', () => {
+    it('above the limit in flight are refused as busy, and refused proposals are never applied', () => {
       const { clock, run, seen } = readyNode({ driver: { limits: { inFlightMax: 10 } } });
       for (const name of names(15)) seen.propose(run, name);
       clock.runUntil(() => seen.proposals.length === 15);

@@ -26,7 +26,7 @@ describe('TermRuns', () => {
     );
   });
 
-  it('refuses an entry of a lower term than the last one', () => {
+  it('refuses an entry of a lower term than the last entry', () => {
     const runs = new TermRuns({ index: 0, term: 3 }, [], 0);
     expect(() => runs.append({ index: 1, term: 2 })).to.throw(/never fall/);
   });

@@ -32,7 +32,7 @@ describe('quorumValue', () => {
     );
   });
 
-  it('of a joint configuration never exceeds that of either half', () => {
+  it('of a joint configuration never exceeds the value of either half', () => {
     const conf = { voters: [1, 2, 3], votersOutgoing: [3, 4, 5] };
     const values = new Map([
       [1, 9],
@@ -50,7 +50,7 @@ describe('quorumValue', () => {
 });
 
 describe('voteResult', () => {
-  it('is won when the granting nodes are a quorum, lost when the open answers can no longer make one', () => {
+  it('is won when the granting nodes are a quorum, lost when the open answers can no longer make a quorum', () => {
     const votes = fc.array(fc.constantFrom(true, false, undefined), { minLength: 7, maxLength: 7 });
     fc.assert(
       fc.property(halves, votes, (conf, given) => {

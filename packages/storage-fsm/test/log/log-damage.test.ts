@@ -134,7 +134,7 @@ describe('a damaged node', () => {
       expect(await openWith(path, undefined), path).to.equal('damaged');
   });
 
-  it('is refused when a segment was replaced by another one', async () => {
+  it('is refused when a segment was replaced by another segment', async () => {
     const [first, second] = logFiles();
     expect(await openWith(first ?? '', node.files.get(second ?? ''))).to.equal('damaged');
   });
@@ -162,7 +162,7 @@ describe('a damaged node', () => {
       expect(await openWith(...withBad(`entry ${index} of term 2`)), String(index)).to.equal('damaged');
   });
 
-  it('drops a damaged last batch above the mark, which looks like a torn one', async () => {
+  it('drops a damaged last batch above the mark, which looks like a torn batch', async () => {
     expect(await openWith(...withBad('entry 23 of term 2'))).to.equal(node.log.length - 1);
   });
 

@@ -110,7 +110,7 @@ describe('a backup', function () {
 describe('a restore', function () {
   this.timeout(240_000);
 
-  it('replaces all records except the kept ones with those of a backup, and notifies watchers', () =>
+  it('replaces all records except the kept ones with the records of a backup, and notifies watchers', () =>
     withBackup(async ({ file, node: { machine } }) => {
       const notified: unknown[] = [];
       machine.watch('a', (changes) => notified.push(changes));
@@ -155,7 +155,7 @@ describe('a restore', function () {
       expect(['a', 'own'].map((path) => textOf(machine, path))).to.deep.equal([undefined, 'new']);
     }));
 
-  it('leaves nothing of the old state on disk after clearing, and the digest is that of the records', () =>
+  it('leaves nothing of the old state on disk after clearing, and the digest matches the records', () =>
     withBackup(async ({ file, node, parent }) => {
       const { machine } = node;
       const replica = soleReplica(machine);

@@ -21,7 +21,7 @@ describe('a follower that fetches', function () {
       }).catch(reject);
     });
 
-  it('refuses a snapshot older than the offered one', async () => {
+  it('refuses a snapshot older than the offered snapshot', async () => {
     expect(await attempt(() => ({ open: async () => oldStream() }), base(2, 3))).to.match(
       /received a snapshot at index 1, expected index 2 or above/,
     );

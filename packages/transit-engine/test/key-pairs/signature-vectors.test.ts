@@ -158,7 +158,7 @@ interface CurveVectors {
 describe('ECDSA, on the vectors of RFC 6979 appendix A.2', () => {
   for (const vectors of vectorFile<readonly CurveVectors[]>('rfc6979-deterministic-ecdsa-vectors.json')) {
     const type = vectors.curve.replace('NIST P-', 'ecdsa-p');
-    it(`accepts every signature of ${type}, over messages and digests, under the public key of the private one`, async () => {
+    it(`accepts every signature of ${type}, over messages and digests, under the public key of that private key`, async () => {
       const bytes = Math.ceil(Number(type.slice(-3)) / 8);
       const number = (text: string): Buffer => hex(text.padStart(2 * bytes, '0'));
       const coordinates = { x: number(vectors.Ux).toString('base64url'), y: number(vectors.Uy).toString('base64url') };

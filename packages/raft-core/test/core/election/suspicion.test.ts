@@ -52,7 +52,7 @@ const isRefused = (node: TestNode, atMs: number): boolean => {
 };
 
 describe('a leader that closed its connections and refuses new ones', () => {
-  it('is followed by another one within two leases, if a quorum suspects it', () => {
+  it('is followed by another leader within two leases, if a quorum suspects it', () => {
     const cluster = withSilentLeader([2, 3]);
     for (let ms = 0; ms < 300; ms += 5) cluster.pass(5, [2, 3]);
     expect(cluster.leaders().filter((id) => id !== 1)).to.have.length(1);

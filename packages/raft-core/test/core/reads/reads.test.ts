@@ -97,7 +97,7 @@ describe('ReadIndex', () => {
     expect(cluster.node(3).reads).to.deep.equal([{ ctx: 9, index: 2 }]);
   });
 
-  it('a follower without a leader refuses a read, and drops one whose leader changes or does not answer', () => {
+  it('a follower without a leader refuses a read, and drops a read whose leader changes or does not answer', () => {
     const cluster = new Cluster([1, 2, 3]);
     const three = cluster.node(3);
     expect(three.core.readIndex(1)).to.equal('notLeader');

@@ -8,7 +8,7 @@ const limits = { ...raftLimits, inflightMessagesMax: 4, inflightBytesMax: 50 };
 const fresh = () => new Progress(2, { session: 1, next: 5, nowMs: 0 }, limits);
 
 describe('Inflight', () => {
-  it('holds the same messages as a plain list of unacknowledged ones, within its limits', () => {
+  it('holds the same messages as a plain list of unacknowledged messages, within its limits', () => {
     const step = fc.oneof(fc.record({ send: fc.integer({ min: 1, max: 30 }) }), fc.record({ free: fc.nat(60) }));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

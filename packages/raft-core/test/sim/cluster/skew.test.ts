@@ -31,7 +31,7 @@ function clusterOf(versions: readonly number[]) {
 }
 
 describe('nodes of different wire versions', () => {
-  it('one version apart talk in the older one, so a cluster is upgraded node by node', () => {
+  it('one version apart talk in the older version, so a cluster is upgraded node by node', () => {
     const { commits, met, until } = clusterOf([1, 2, 1]);
     until(() => commits().every((index) => index >= 20));
     expect(met('frame of an older version read')).to.be.above(0);

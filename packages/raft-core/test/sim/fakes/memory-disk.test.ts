@@ -13,7 +13,7 @@ function disk(last: number): MemoryDisk {
 }
 
 describe('MemoryDisk', () => {
-  it('reports damage if the log ends below its high-water mark, and opens one that lost entries above it', () => {
+  it('reports damage if the log ends below its high-water mark, and opens a log that lost entries above it', () => {
     const stored = disk(3);
     stored.raiseMark();
     stored.store(entry(4));
