@@ -26,7 +26,7 @@ async function freePorts(): Promise<number> {
 
 describe('npm run cluster', function () {
   this.timeout(scenarioMs);
-  /** A new one for each test: a cluster keeps the addresses of its members. */
+  /** A new folder for each test: a cluster keeps the addresses of its members. */
   let folder = '';
   let child: ChildProcess | undefined;
   let output = '';

@@ -1,4 +1,4 @@
-// The disk of the active node becomes slow and stays so: the leadership moves to a voter with a faster one, once.
+// The disk of the active node becomes slow and stays so: the leadership moves to a voter with a faster disk, once.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -60,7 +60,7 @@ describe('an active node whose disk stays slower than those of other voters', fu
         await load.nextWrite([leader]);
       });
 
-      // The disk of the former leader is the faster one now, but that is no reason to transfer the leadership back so soon.
+      // The disk of the former leader is faster now, but that is no reason to transfer the leadership back so soon.
       await withSlowLog(leader, async (ended) => {
         await until(`${slowSyncs} slow syncs have ended on ${leader.name}`, () => ended() >= slowSyncs, {
           withinMs: transferMs,

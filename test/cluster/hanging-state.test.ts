@@ -13,7 +13,7 @@ import { until } from './harness/until.ts';
 const hangS = 300;
 /** A policy of almost the largest size: some dozens of them fill the limit of unflushed bytes. */
 const policy = `${`# ${'x'.repeat(98)}\n`.repeat(9_000)}path "a" { capabilities = ["read"] }`;
-/** A short election timeout, so that a hang is soon counted as one. */
+/** A short election timeout, so that a hanging state store is detected soon. */
 const config = { raft: { election_timeout: '1s' } };
 
 /** Files to which LevelDB writes first: every flush of the state syncs one of them. */

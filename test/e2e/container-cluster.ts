@@ -52,7 +52,7 @@ export class ContainerCluster {
     return node.ask(method, path, { token: this.#rootToken, ...(body !== undefined && { body }) });
   }
 
-  /** Resolves with the active node once these nodes are the voters and all except the active one serve as standbys. */
+  /** Resolves with the active node once these nodes are the voters and all except the active node serve as standbys. */
   settled(nodes: readonly NodeContainer[] = this.#nodes): Promise<NodeContainer> {
     let last: unknown;
     const expected = [200, ...nodes.slice(1).map(() => 473)];

@@ -47,7 +47,7 @@ describe('AuditDevice', () => {
   const entryOf = (number: number): string => JSON.stringify({ number });
   const verified = async (...files: string[]): Promise<number> => verifyAudit(files, () => undefined);
 
-  it('writes the entries of one event-loop turn together, and those that arrive during a write with the next', async () => {
+  it('writes the entries of one event-loop turn together, and entries that arrive during a write with the next write', async () => {
     const memory = new Memory();
     const device = deviceTo(memory.open);
     let release = (): void => undefined;

@@ -71,7 +71,7 @@ describe('initialize', () => {
     );
   });
 
-  it('accepts zeros for parameters of the other type, as command-line clients send them', async () => {
+  it('accepts zeros for parameters of the other seal type, as command-line clients send them', async () => {
     const barrier = await openBarrier(memoryStore());
     await barrier.initialize({ ...threeOfTwo, recoveryShares: 0, recoveryThreshold: 0 }, []);
   });

@@ -209,7 +209,7 @@ describe('a client whose request fails', () => {
 });
 
 describe('a client with several addresses', () => {
-  it('tries the next one without waiting, and keeps the one that responds', async () => {
+  it('tries the next address without waiting, and keeps the address that responds', async () => {
     const { client, seen, waits } = clientOf([fails('ECONNREFUSED'), ok(), ok()], two);
     await client.transit().rotateKey('k');
     await client.transit().rotateKey('k');

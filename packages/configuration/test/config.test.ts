@@ -360,7 +360,7 @@ describe('configuration', () => {
     expect(() => parseConfig(minimal, { TRANSITD_RAFT_TRAILING_LOGS: '0100' })).to.throw(StartError, /raft.trailing_logs/);
   });
 
-  it('lets fixed settings replace those of the environment', () => {
+  it('lets fixed settings replace the settings of the environment', () => {
     const environment = { TRANSITD_DATA_DIR: '/elsewhere', TRANSITD_NODE_ID: 'n2' };
     expect(parseConfig(minimal, environment, { data_dir: '/here' })).to.include({ data_dir: '/here', node_id: 'n2' });
   });

@@ -34,7 +34,7 @@ describe('TaskLimit', () => {
     await Promise.all(results);
   });
 
-  it('gives the place of a failed task to the next one, and throws its error', async () => {
+  it('gives the place of a failed task to the next task, and throws its error', async () => {
     const limit = new TaskLimit(1);
     const { begun, results, end } = started(limit, ['a', 'b']);
     const failure = new Error('a failed');

@@ -112,7 +112,7 @@ describe('parseHealthQuery', () => {
     expect(parse('standbyok=true&standbyok=bad')?.standbyOk).to.equal(true);
   });
 
-  it('ignores unknown names and other spellings of known ones', () => {
+  it('ignores unknown names and other spellings of known names', () => {
     expect(parse('ActiveCode=bad&nosuchthing=abc&list=true&__proto__=1&constructor=2')).to.deep.equal(parse(''));
   });
 

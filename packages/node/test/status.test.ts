@@ -19,7 +19,7 @@ const statusOf = (parts: { readonly config: Config; readonly unsealed: boolean }
   });
 
 describe('the status of a node', () => {
-  it('of an active one has the license of the configuration', () => {
+  it('of an active node has the license of the configuration', () => {
     const license = { expiry_time: '2030-01-01T00:00:00Z' };
     expect(statusOf({ config: config({ license }), unsealed: true })).to.deep.include({
       state: 'active',
@@ -29,7 +29,7 @@ describe('the status of a node', () => {
     expect(statusOf({ config: config(), unsealed: true })).to.not.have.property('license');
   });
 
-  it('of a sealed one without peers counts its contact from its start', () => {
+  it('of a sealed node without peers counts its contact from its start', () => {
     const { state, ...rest } = statusOf({
       config: config({ license: { expiry_time: '2030-01-01T00:00:00Z' } }),
       unsealed: false,

@@ -11,7 +11,7 @@ const lines = async (metrics: Metrics, pattern: RegExp): Promise<string[]> =>
   (await metrics.prometheus()).split('\n').filter((line) => !line.startsWith('#') && pattern.test(line));
 
 describe('cluster metrics', () => {
-  it('include those of the active node only while this node is active', async () => {
+  it('include the gauges of the active node only while this node is active', async () => {
     const leader = {
       healthy: false,
       failureTolerance: 1,

@@ -102,7 +102,7 @@ describe('the responses of a connection', () => {
     expect(last).to.contain('HTTP/1.1 405');
   });
 
-  it('are sent in order, and none after one that closes the connection', async () => {
+  it('are sent in order, and none after a response that closes the connection', async () => {
     const served: string[] = [];
     const answers: (() => void)[] = [];
     await start((req, res) => {

@@ -57,7 +57,7 @@ describe('creating a key', () => {
     });
   });
 
-  it('shows convergence on derived keys only, and its version on convergent ones only', async () => {
+  it('shows convergence on derived keys only, and its version on convergent keys only', async () => {
     const { engine } = newEngine();
     expect((await engine.createKey('plain', {})).key).to.not.have.any.keys('kdf', 'convergentEncryption');
     const { key } = await engine.createKey('derived', { derived: true });

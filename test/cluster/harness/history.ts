@@ -1,4 +1,4 @@
-// Records what clients called and got for single keys, and translates it for the linearizability checker.
+// Records the calls of clients and their results, key by key, and translates them for the linearizability checker.
 import { checkLinearizable, type Operation, type Verdict, withSeenEffects } from '@transitd/raft-core/sim';
 
 /**

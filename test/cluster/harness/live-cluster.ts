@@ -186,7 +186,7 @@ export class LiveCluster {
     );
   }
 
-  /** Resolves with the active node once all these nodes are voters and all except the active one are performance standbys. */
+  /** Resolves with the active node once all these nodes are voters and all except the active node are performance standbys. */
   async settled(nodes: readonly LiveNode[] = this.#nodes): Promise<LiveNode> {
     let last: readonly unknown[] = [];
     return until(

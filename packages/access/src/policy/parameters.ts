@@ -110,9 +110,9 @@ const listsOf = (members: Parameters, { inner = new Map() }: ParameterReading) =
 
 interface Checked {
   readonly checksNames: boolean;
-  /** The members are those of an object in the body. */
+  /** Whether the members are in a nested object of the body. */
   readonly isInner?: boolean;
-  /** The members are those of an item of a list in the body. */
+  /** Whether the members are in an item of a list in the body. */
   readonly isItem?: boolean;
 }
 

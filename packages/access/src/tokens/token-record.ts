@@ -44,7 +44,7 @@ export interface TokenRecord {
   readonly mount: string;
   /** Path of the record of the user or role of the login. The token can be renewed while this record exists. Empty for none. */
   readonly source: string;
-  /** Groups of the user whose policies were added to those of the role; empty for none. */
+  /** Groups of the user whose policies were added to the policies of the role; empty for none. */
   readonly groups: readonly string[];
 }
 

@@ -10,7 +10,7 @@ export function canonicalUrl(text: string): string | undefined {
   return `${protocol}//${hostname.replace(/\.$/, '')}${at}${decoded(pathname)}${decoded(search)}`;
 }
 
-/** Decodes the characters that need no encoding; writes the digits of the others in upper case. */
+/** Decodes the characters that need no encoding; writes the hex digits of all other characters in upper case. */
 const decoded = (text: string): string =>
   text.replace(/%[0-9a-f]{2}/gi, (code) => {
     const character = String.fromCharCode(Number.parseInt(code.slice(1), 16));

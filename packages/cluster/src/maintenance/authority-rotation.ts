@@ -39,7 +39,7 @@ export interface RotationStatus {
 
 /**
  * Rotates the cluster's authority (decision 103), on the active node. Each phase is one configuration change, and the signing authority's
- * key is always in one of two records, so the next active node continues wherever this one stops.
+ * key is always in one of two records, so the next active node continues wherever this node stops.
  */
 export class AuthorityRotation {
   readonly #parts: AuthorityRotationParts;

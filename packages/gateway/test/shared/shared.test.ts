@@ -38,7 +38,7 @@ describe('the shared memory of a node', () => {
       expect(deadline.holds(1n)).to.equal(false);
     });
 
-    it('is independent of the other one', () => {
+    it('is independent of the other deadline', () => {
       deadline.set(1000n);
       new Deadline(memory, 'read').end();
       expect(deadline.holds(999n)).to.equal(true);

@@ -140,7 +140,7 @@ describe('a process that is killed while it fetches a snapshot', function () {
     { failpoint: 'snapshot.before_remove', expected: 'new' },
     { failpoint: 'none', expected: 'new' },
   ] as const)
-    it(`at ${failpoint} starts with the complete ${expected} state and nothing of the other`, () =>
+    it(`at ${failpoint} starts with the complete ${expected} state and nothing of the other state`, () =>
       inTemporaryDirectory(async (parent) => {
         const follower = await newNode(parent, 'follower', 2);
         await write(follower.log, { hardState: { term: 3, vote: 1, commit: 0 }, entries: [] });

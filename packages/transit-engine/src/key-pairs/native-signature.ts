@@ -23,10 +23,10 @@ export interface NativeOptions {
 
 /**
  * Limits signatures on the thread pool. The pool has 8 threads (`UV_THREADPOOL_SIZE` in `transitd.mjs`). Signatures and two password
- * hashes use at most half of them, and the check of an imported key one more, so that a write to the log never waits for them.
+ * hashes use at most half of them, and the check of an imported key uses one more thread, so that a write to the log never waits for them.
  */
 const onPool = new TaskLimit(2);
-/** Unchecked keys, which may be very slow, do not delay the signatures of others. */
+/** Unchecked keys, which may be very slow, do not delay the signatures of other callers. */
 const uncheckedOnPool = new TaskLimit(1);
 const signOnPool = promisify(sign);
 const verifyOnPool = promisify(verify);

@@ -97,7 +97,7 @@ describe('CMAC', () => {
     );
   });
 
-  it('of a large message, computed in pieces, equals that of the whole message', async () => {
+  it('of a large message, computed in pieces, equals the CMAC of the whole message', async () => {
     const message = Buffer.alloc(3 * 1024 * 1024 + 5, 7).toString('hex');
     // By openssl: head -c 3145733 /dev/zero | tr '\0' '\7' | openssl mac -cipher AES-128-CBC -macopt hexkey:… CMAC
     expect(await macOf('000102030405060708090a0b0c0d0e0f', message)).to.equal('d21f987c13511b65018610b482e2d5ec');

@@ -51,9 +51,9 @@ export const earlyJitterMs = 50;
 const undetectedPauseMs = 25;
 
 /**
- * Returns how long a voter that suspects a leader with such a lease keeps from voting after it has heard it. The factor covers a leader's
- * clock at rate 0.9 and a voter's clock at rate 1.1, as in `checkLimits`; a pause of the leader delays the end of its lease.
- * Without leases there is nothing to wait for.
+ * Returns for how long after the last message of a suspected leader a voter gives no vote. `leaseMs` is the length of that leader's lease.
+ * The factor covers a leader's clock at rate 0.9 and a voter's clock at rate 1.1, as in `checkLimits`; a pause of the leader delays the end
+ * of its lease. Without leases there is nothing to wait for.
  */
 export const promiseMsFor = (leaseMs: number): number => (leaseMs === 0 ? 0 : 1.25 * leaseMs + undetectedPauseMs);
 
