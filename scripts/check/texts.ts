@@ -2,7 +2,7 @@
 import { codeTextsOf } from './code-texts.ts';
 import type { SourceFile } from './source-files.ts';
 
-/** A piece of English. Line breaks inside `text` are kept; `line` is that of its first character. */
+/** A piece of English. Line breaks inside `text` are kept; `line` is the line of its first character. */
 export interface Text {
   readonly kind: 'comment' | 'string' | 'prose' | 'heading' | 'cell';
   readonly line: number;

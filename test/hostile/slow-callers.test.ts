@@ -49,7 +49,7 @@ describe('slow callers', () => {
     await once(socket, 'connect');
     socket.write(sent);
   };
-  /** Uses a new connection: an idle one could be closed to make room while it is used again. */
+  /** Uses a new connection: the server could close an idle connection to make room, just when the test uses it again. */
   const newcomer = async (method: string, path: string, body?: object): Promise<number | undefined> => {
     const sent = request(`${server.url}/v1/${path}`, { method, agent: false, headers: { 'X-Service-Token': token } });
     sent.end(body && JSON.stringify(body));

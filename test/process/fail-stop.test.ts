@@ -78,7 +78,7 @@ describe('fail-stop', () => {
     await (await bench.start({ dataDir })).stop();
     // 512-byte blocks: enough for a start, but not for many megabytes of log. Node ignores SIGXFSZ, so writes fail with EFBIG.
     const limited = await bench.start({ dataDir, wrapper: ['sh', '-c', 'ulimit -f 9000; exec "$@"', 'sh'] });
-    // A few large writes use most of the space; the others use the rest, and the test looks for those later.
+    // A few large writes use most of the space; the later writes use the rest, and the test looks for these later writes.
     const policy = `path "a" { capabilities = ["read"] } # ${'x'.repeat(900_000)}`;
     for (const name of ['a', 'b', 'c', 'd'])
       expect((await limited.call('PUT', `sys/policies/acl/${name}`, { policy })).status).to.equal(204);

@@ -1,4 +1,4 @@
-// Runs the real command in its own process, without the environment variables that it would read.
+// Runs the real command in its own process, without the environment variables that the command reads.
 import { spawn } from 'node:child_process';
 import { expect } from 'chai';
 import { entry, nodeBinary } from './live-server.ts';

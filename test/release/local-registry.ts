@@ -15,7 +15,7 @@ interface Offered {
 
 export class LocalRegistry {
   readonly #server: Server;
-  /** Archives that exist so far, by path in node_modules; those of the release by their file. */
+  /** Archives that exist so far: by path in node_modules or, for a release, by file. */
   readonly #made = new Map<string, Offered>();
 
   private constructor(released: readonly string[]) {

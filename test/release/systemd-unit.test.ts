@@ -19,7 +19,7 @@ after(() => folders.clean());
 const valuesOf = (setting: string): string[] =>
   [...text.matchAll(new RegExp(`^${setting}=(.*)$`, 'gm'))].flatMap(([, value = '']) => value.split(' '));
 
-/** Returns the system calls of a set such as `@system-service`, with those of the sets in it. */
+/** Returns the system calls of a set such as `@system-service`, with the calls of the sets that it includes. */
 function callsOf(set: string): string[] {
   const listed = execFileSync('systemd-analyze', ['syscall-filter', '--no-pager', set], { encoding: 'utf8' });
   const lines = listed.split('\n').map((line) => line.trim());
