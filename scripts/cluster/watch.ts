@@ -1,4 +1,4 @@
-// Watches the health of the nodes and prints one line for each election and each return.
+// Watches the health of the nodes and prints one line for each election and each node that comes back.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DevNode } from './dev-node.ts';
 

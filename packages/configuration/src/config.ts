@@ -53,7 +53,7 @@ function combinationFaults(config: Config): readonly Fault[] {
   const faults: Fault[] = [];
   const { cluster_addr, cluster_listen, retry_join, listeners, limits, data_dir } = config;
   if (cluster_addr === undefined && (retry_join.length > 0 || cluster_listen !== undefined)) {
-    const text = 'must be set with retry_join or cluster_listen: it is the address that other nodes connect to';
+    const text = 'is required if retry_join or cluster_listen is set: it is the address that other nodes connect to';
     faults.push({ path: ['cluster_addr'], text });
   }
   const large = listeners.findIndex(({ max_request_size }) => max_request_size > limits.body_memory);

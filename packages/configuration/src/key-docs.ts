@@ -28,7 +28,7 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   ),
   retry_join: restart('URLs of members; a new node asks them in turn until one admits it'),
   'retry_join[]': restart('URL of a member'),
-  retry_join_ca_file: restart('PEM file of the authority of the certificates at those URLs; default: the system’s authorities'),
+  retry_join_ca_file: restart('PEM file of the CA that issued the certificates of those URLs; default: the system’s CAs'),
   performance_standby: restart('Whether this node answers reads while it is a standby; `false`: it forwards everything'),
   non_voter: restart('Whether this node never votes: it stores and serves, and does not count for a quorum'),
   listeners: restart('Addresses for clients; at least one'),

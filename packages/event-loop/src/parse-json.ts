@@ -51,7 +51,7 @@ const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || cod
 class Reader {
   readonly #text: string;
   readonly #rules: JsonRules;
-  /** Member counts of the objects around the scan position, by depth; negative inside an array. */
+  /** By depth: the number of members so far of the object around the scan position; -Infinity for an array, whose items are not counted. */
   readonly #members: Float64Array;
   readonly #pieceValuesMax: number;
   readonly #pieceCharsMax: number;

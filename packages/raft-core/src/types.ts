@@ -65,7 +65,7 @@ export type Fitness = 'fit' | 'low' | 'sealed';
 
 export type Role = 'follower' | 'precandidate' | 'candidate' | 'leader' | 'faulty';
 
-/** One waiting read: `id` is unique within the asking node's incarnation `incarnation`. */
+/** One waiting read. `id` is unique within `incarnation`, the asking node's incarnation. */
 export interface ReadRequest {
   readonly id: number;
   readonly incarnation: number;

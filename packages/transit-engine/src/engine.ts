@@ -113,7 +113,7 @@ export class TransitEngine {
     this.certificates = new KeyCertificates(parts);
   }
 
-  /** Changes the first part of ciphertext strings. */
+  /** Sets the prefix of ciphertext strings. */
   set ciphertextPrefix(prefix: string) {
     this.#tools.prefix = prefix;
   }

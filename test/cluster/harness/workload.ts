@@ -47,7 +47,7 @@ export class Workload {
   readonly #cluster: LiveCluster;
   readonly #random: SimRandom;
   readonly #options: Required<Omit<WorkloadOptions, 'seed'>>;
-  /** Refusals and unknown outcomes by their text, with their number. */
+  /** How often each refusal or unknown outcome occurred, by its text. */
   readonly #troubles = new Map<string, number>();
   /** Callers that wait for a write, with the functions that end the wait. */
   readonly #watchers = new Map<(write: Acknowledged) => void, NodeJS.Timeout>();

@@ -67,7 +67,7 @@ export class LoginRecords<T extends object> {
       const { value, conditions: more = [], writes = [] } = await next(present?.value);
       const encoded = encodeJson(value);
       if (encoded.length > recordBytesMax)
-        throw invalidRequest(`the settings of one name must have at most ${recordBytesMax} bytes`);
+        throw invalidRequest(`the settings of a user or role must have at most ${recordBytesMax} bytes`);
       const path = this.pathOf(mount.id, name);
       const conditions = [mount.condition, present?.condition ?? { path, revision: 0 }, ...more];
       if ((await this.#store.commit({ conditions, writes: [{ path, value: encoded }, ...writes] })).outcome === 'committed')
@@ -76,7 +76,7 @@ export class LoginRecords<T extends object> {
     }
     throw new AccessError(
       'too_many_conflicts',
-      'this name was changed by other requests at the same time; nothing was done, try again',
+      'this user or role was changed by other requests at the same time; nothing was done, try again',
     );
   }
 
@@ -94,7 +94,7 @@ export class LoginRecords<T extends object> {
     }
     throw new AccessError(
       'too_many_conflicts',
-      'this name was changed by other requests at the same time; nothing was done, try again',
+      'this user or role was changed by other requests at the same time; nothing was done, try again',
     );
   }
 

@@ -23,7 +23,7 @@ export function loginCommand(program: Command, { serverAction }: Runner): void {
     .description('log in and store the token for later commands')
     .argument(
       '[data...]',
-      '- or @file for a token; otherwise credentials, such as username=me password=@file; prompts for a missing secret',
+      'a token as - (standard input) or @file, or credentials such as username=me password=@file; prompts for a missing secret',
     )
     .option('--method <method>', 'auth method: token, userpass, approle or jwt', 'token')
     .option('--path <path>', 'mount path of the auth method (default: the name of the method)')

@@ -180,7 +180,7 @@ function readCertificate(pem: string): X509Certificate {
   }
 }
 
-/** Returns the joiner's error code for a leader's fault; undefined for any other error. */
+/** Maps an error in handling the leader's answer to the code that the joiner reports; undefined for an unrelated error. */
 function codeOf(error: unknown): JoinErrorCode | undefined {
   if (error instanceof JoinError) return error.code === 'join_malformed' ? 'leader_untrusted' : error.code;
   if (!(error instanceof BarrierError)) return undefined;

@@ -147,7 +147,7 @@ const endings: Readonly<Record<Ending | 'challenge_unknown', string>> = {
   challenge_unknown: 'this node does not know this challenge, or it ended long ago',
   challenge_used: 'this challenge has been answered already',
   challenge_expired: 'this challenge has expired: it was valid for one minute',
-  challenge_displaced: 'this challenge was displaced by newer ones: too many nodes join at the same time',
+  challenge_displaced: 'this challenge was displaced by newer ones: too many nodes are joining at the same time',
 };
 
 /**

@@ -148,7 +148,7 @@ export function model({ commits, lagMax, isWarm, fault }: ModelOptions): World {
     });
   }
 
-  /** Makes the changes and answers each to its client. */
+  /** Makes the changes and reports each to its client. */
   function* changingGateway(gateway: Gateway): Thread {
     const reader = readerOf(gateway);
     for (let left = commits; left > 0; left--) {

@@ -15,7 +15,7 @@ export interface GatewayWork {
 }
 
 export interface GatewayResult {
-  /** Reads that used a version older than one that was answered before they began. */
+  /** Number of stale reads: a newer version than the one that was used had been answered before the read began. */
   readonly missed: number;
   readonly commits: number;
   /** How often the gateway had to drop everything because it lagged. */

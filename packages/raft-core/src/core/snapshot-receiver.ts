@@ -42,7 +42,11 @@ export class SnapshotReceiver {
   /** Notes the end of the stream. Returns the offer that it belongs to. */
   received(): Offer {
     const offer = this.#fetching;
-    invariant(offer !== undefined && this.#toFetch === undefined, 'a received snapshot was fetched', {});
+    invariant(
+      offer !== undefined && this.#toFetch === undefined,
+      'the end of a snapshot is reported only while one is fetched',
+      {},
+    );
     this.#fetching = undefined;
     return offer;
   }

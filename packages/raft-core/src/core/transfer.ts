@@ -18,7 +18,7 @@ export class Transfer {
   }
 
   begin(id: NodeId, untilMs: number): void {
-    invariant(this.#target === undefined, 'one transfer is under way', { target: this.#target?.id, next: id });
+    invariant(this.#target === undefined, 'at most one transfer is under way', { target: this.#target?.id, next: id });
     this.#target = { id, untilMs, told: false };
   }
 

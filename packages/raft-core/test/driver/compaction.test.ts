@@ -119,7 +119,7 @@ describe('Compaction', () => {
       return found;
     }
 
-    it('deletes at least a tenth of what makes it due, in entries', () => {
+    it('deletes at least a tenth of the limit that triggers it, in entries', () => {
       expect(steps({ compactAfterEntries: 1_000 }, { flushes: 3_000, behind: 2_000, bytes: 1 })).to.deep.equal(
         Array(10).fill(100),
       );

@@ -8,7 +8,7 @@ import type { RaftLimits } from '../contract/limits.ts';
 import type { LogReadRequest } from '../contract/raft-core.ts';
 import { Progress } from './progress.ts';
 
-/** The interface of the node to the parts of a leader. */
+/** The interface of a node that its parts, such as replication, may use while it leads. */
 export interface LeaderNode {
   readonly id: NodeId;
   readonly limits: RaftLimits;
