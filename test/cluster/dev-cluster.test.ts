@@ -88,7 +88,8 @@ describe('npm run cluster', function () {
     for (const name of ['seal.key', 'root-token'])
       expect(statSync(join(folder, 'dev-cluster', name)).mode & 0o777, name).to.equal(0o600);
     expect(statSync(join(folder, 'dev-cluster')).mode & 0o777).to.equal(0o700);
-    for (const name of ['n1', 'n2', 'n3']) expect(output, `lines of ${name}`).to.include(`${name} │`);
+    for (const name of ['n1', 'n2', 'n3'])
+      await until(`lines of ${name}`, () => output.includes(`${name} │`), { explain: () => output });
     expect(await stop(), output).to.equal(0);
 
     await start(port);

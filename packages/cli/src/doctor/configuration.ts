@@ -14,8 +14,8 @@ export async function checkConfiguration(file: string, nowMs: number): Promise<r
   try {
     config = readConfigFile(file);
   } catch (error) {
-    if (error instanceof StartError) return [fail('configuration', error.message, `correct ${file}`)];
-    throw error;
+    if (!(error instanceof StartError)) throw error;
+    return faultsIn(error.message).map((fault) => fail('configuration', fault, `correct ${file}`));
   }
   return [
     ok('configuration', `${file} is valid`),
@@ -26,6 +26,12 @@ export async function checkConfiguration(file: string, nowMs: number): Promise<r
     ...libraries(config),
     ...(await joinTargets(config)),
   ];
+}
+
+/** Returns the lines with the single faults; the whole text if it has only one line. */
+function faultsIn(message: string): readonly string[] {
+  const [first, ...faults] = message.split('\n');
+  return faults.length === 0 ? [first ?? ''] : faults.map((fault) => fault.trim());
 }
 
 function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
