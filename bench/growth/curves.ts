@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { ApiServer, valueAt } from '../http/api-server.ts';
 import type { Generator } from '../http/generator.ts';
-import type { OwnProcesses } from '../http/own-processes.ts';
+import { type OwnProcesses, untilHealthy } from '../http/own-processes.ts';
 import { fill, medianMs, memoryOf, timed } from './measures.ts';
 import { type Options, sizesUpTo } from './options.ts';
 
@@ -60,10 +60,8 @@ export async function keysCurve({ own, generator, options, say }: Parts): Promis
     const again = await timed(server, 'growth/keys?list=true');
     const snapshot = await timed(server, 'sys/storage/raft/snapshot');
     const memory = memoryOf(server);
-    await own.endAll();
-    const begunMs = performance.now();
-    server = await own.startDevNode(folder);
-    await untilActive(server);
+    const start = await restarted(own, folder);
+    server = start.server;
     points.push({
       size,
       'encrypt with one key, CPU µs': one.cpuUs,
@@ -76,7 +74,7 @@ export async function keysCurve({ own, generator, options, say }: Parts): Promis
       'snapshot, MiB': snapshot.bytes / 2 ** 20,
       'memory, MiB': memory.residentMebibytes,
       'memory without mapped files, MiB': memory.ownMebibytes,
-      'start, ms': performance.now() - begunMs,
+      'start, ms': start.ms,
       'memory without mapped files after the start, MiB': memoryOf(server).ownMebibytes,
     });
   }
@@ -131,29 +129,25 @@ export async function tokensCurve({ own, generator, options, say }: Parts): Prom
     const holder = new ApiServer({ name: 'ours', url, pids, token: String(valueAt(made, 'auth.client_token')) });
     const renewed = await fill(generator, holder, { path: 'auth/token/renew-self' }, load);
     const memory = memoryOf(server);
-    await own.endAll();
-    const begunMs = performance.now();
-    server = await own.startDevNode(folder);
-    await untilActive(server);
+    const start = await restarted(own, folder);
+    server = start.server;
     points.push({
       size,
       'create, CPU µs': created.cpuUs,
       'renew-self of one token, CPU µs': renewed.cpuUs,
       'memory without mapped files, MiB': memory.ownMebibytes,
-      'start, ms': performance.now() - begunMs,
+      'start, ms': start.ms,
     });
   }
   await own.endAll();
   return { size: 'tokens', points: points.all };
 }
 
-async function untilActive(server: ApiServer): Promise<void> {
-  for (;;) {
-    const isActive = await server.call('GET', 'sys/health').then(
-      () => true,
-      () => false,
-    );
-    if (isActive) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+/** Ends the node and starts it again. Returns it with the time until it is active. */
+async function restarted(own: OwnProcesses, folder: string): Promise<{ readonly server: ApiServer; readonly ms: number }> {
+  await own.endAll();
+  const begunMs = performance.now();
+  const server = await own.startDevNode(folder);
+  await untilHealthy(server);
+  return { server, ms: performance.now() - begunMs };
 }

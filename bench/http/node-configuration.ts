@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../../test/cluster/harness/free-port.ts';
 
 export interface Certificate {
   readonly cert_file: string;
@@ -27,7 +26,7 @@ export async function writeConfiguration(node: {
   const configuration = {
     node_id: name,
     data_dir: join(folder, name),
-    cluster_addr: `127.0.0.1:${await freePort()}`,
+    cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`,
     listeners: [listener],
     seal: { type: 'static', key_id: 'bench', key_env: 'BENCH_SEAL_KEY' },
     ...(audit && { audit: [{ type: 'file', name: 'bench', path: join(folder, `${name}-audit.log`) }] }),
@@ -36,16 +35,6 @@ export async function writeConfiguration(node: {
   };
   writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
   return file;
-}
-
-/** Returns a port that was free a moment ago: `cluster_addr` has to name it before the node listens. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 export const newSealKey = (): string => randomBytes(32).toString('base64');

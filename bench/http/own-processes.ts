@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { until } from '../../test/cluster/harness/until.ts';
 import { ApiServer, valueAt } from './api-server.ts';
 import { makeCertificate, newSealKey, writeConfiguration } from './node-configuration.ts';
 import type { Options } from './options.ts';
@@ -136,17 +136,11 @@ function listeningUrl(child: ChildProcess): Promise<string> {
   });
 }
 
-/** Waits until the node is unsealed: active, or a standby that serves reads. @throws Error after 30 s */
-async function untilHealthy(server: ApiServer): Promise<void> {
-  const endMs = performance.now() + 30_000;
-  while (!(await isHealthy(server))) {
-    if (performance.now() > endMs) throw new Error(`${server.url} did not become healthy within 30 s`);
-    await setTimeout(100);
-  }
-}
-
-const isHealthy = (server: ApiServer): Promise<boolean> =>
-  server.call('GET', 'sys/health?perfstandbyok=true').then(
-    () => true,
-    () => false,
+/** Waits until the node is unsealed: active, or a standby that serves reads. @throws Error if it takes too long */
+export const untilHealthy = (server: ApiServer): Promise<boolean> =>
+  until(`${server.url} is healthy`, () =>
+    server.call('GET', 'sys/health?perfstandbyok=true').then(
+      () => true,
+      () => false,
+    ),
   );
