@@ -45,11 +45,8 @@ export function startErrorOf(faults: readonly Fault[], placeOf: (fault: Fault) =
     return `${place === undefined ? '' : `${place}: `}${fault.path.length === 0 ? 'the document' : fault.path.join('.')}: ${fault.text}`;
   });
   const [only] = lines;
-  return new StartError(
-    lines.length === 1
-      ? `configuration: ${only}`
-      : `configuration: ${lines.length} faults\n${lines.map((line) => `  ${line}`).join('\n')}`,
-  );
+  if (lines.length === 1) return new StartError(`configuration: ${only}`);
+  return new StartError(`configuration: ${lines.length} faults\n${lines.map((line) => `  ${line}`).join('\n')}`, lines);
 }
 
 /** The schemas of the value at a path: several if the section has several types. */

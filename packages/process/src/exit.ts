@@ -14,7 +14,14 @@ export const exitCode = {
   storage: 74,
 } as const;
 
-/** A start or a command that fails for a reason on this side. The message is one sentence for the operator. */
+/** A start or a command that fails for a reason on this side. The message is one sentence for the operator, or a list of faults. */
 export class StartError extends Error {
   override readonly name = 'StartError';
+  /** Each fault as a line of its own; the message if it is one sentence. */
+  readonly faults: readonly string[];
+
+  constructor(message: string, faults: readonly string[] = [message]) {
+    super(message);
+    this.faults = faults;
+  }
 }

@@ -15,7 +15,7 @@ export async function checkConfiguration(file: string, nowMs: number): Promise<r
     config = readConfigFile(file);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
-    return faultsIn(error.message).map((fault) => fail('configuration', fault, `correct ${file}`));
+    return error.faults.map((fault) => fail('configuration', fault, `correct ${file}`));
   }
   return [
     ok('configuration', `${file} is valid`),
@@ -26,12 +26,6 @@ export async function checkConfiguration(file: string, nowMs: number): Promise<r
     ...libraries(config),
     ...(await joinTargets(config)),
   ];
-}
-
-/** Returns the lines with the single faults; the whole text if it has only one line. */
-function faultsIn(message: string): readonly string[] {
-  const [first, ...faults] = message.split('\n');
-  return faults.length === 0 ? [first ?? ''] : faults.map((fault) => fault.trim());
 }
 
 function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
