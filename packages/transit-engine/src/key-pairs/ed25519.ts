@@ -16,7 +16,7 @@ import {
 } from './key-formats.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
 import { type NativeOptions, signNatively, verifyNatively } from './native-signature.ts';
-import { QuickEd25519 } from './quick-ed25519.ts';
+import { bufferOutsideHeap, QuickEd25519 } from './quick-ed25519.ts';
 import { type Sodium, sodium } from './sodium.ts';
 
 const halfBytes = 32;
@@ -80,7 +80,7 @@ export const ed25519 = ed25519Of(sodium);
 
 function fromSeed(seed: Uint8Array): KeyPairBytes & { readonly material: Buffer; readonly publicKey: Buffer } {
   const publicKey = rawPublic(createPublicKey(privateHandle(seed)));
-  const material = Buffer.from(new ArrayBuffer(2 * halfBytes)); // not on V8's heap, which moves what is passed to libsodium
+  const material = bufferOutsideHeap(2 * halfBytes);
   material.set(seed);
   material.set(publicKey, halfBytes);
   return { material, publicKey };

@@ -15,7 +15,8 @@ export class QuickEd25519 {
   constructor(library: Sodium, { material, publicKey }: KeyPairBytes) {
     this.#library = library;
     this.#publicKey = Uint8Array.from(publicKey);
-    this.#privateKey = outsideHeap(material);
+    this.#privateKey = bufferOutsideHeap(material.length);
+    this.#privateKey.set(material);
     if (material.length > 0) garbage.register(this, this.#privateKey);
   }
 
@@ -34,14 +35,10 @@ export class QuickEd25519 {
 }
 
 /**
- * Copies bytes to memory of their own. V8 keeps an array of up to 64 bytes on its heap, and moves it away when native code takes it: a copy
- * would stay behind, which nobody wipes.
+ * Returns zeros in memory of their own. V8 keeps an array of up to 64 bytes on its heap, and moves it away when native code takes it: a
+ * copy would stay behind, which nobody wipes.
  */
-export function outsideHeap(bytes: Uint8Array): Buffer {
-  const copy = Buffer.from(new ArrayBuffer(bytes.length));
-  copy.set(bytes);
-  return copy;
-}
+export const bufferOutsideHeap = (length: number): Buffer => Buffer.from(new ArrayBuffer(length));
 
 const isQuick = (input: Uint8Array, { signatureContext }: SigningOptions): boolean =>
   signatureContext.length === 0 && input.length <= onThreadBytesMax;
