@@ -27,7 +27,7 @@ export function indexIn(header: string | string[] | undefined, clusterId: string
   return indexValue(clusterId, index) === header ? index : undefined; // base64 decoding accepts more than encoding produces
 }
 
-/** Returns the header in which a request names the index that it requires; undefined or empty if there is none. */
+/** Returns the header in which a request names the index that it requires; undefined or empty if it names none. */
 const wantedHeader = (headers: NodeJS.Dict<string | string[]>): string | string[] | undefined =>
   headers['x-service-index'] || headers['x-vault-index'];
 

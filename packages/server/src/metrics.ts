@@ -91,7 +91,7 @@ export class Metrics {
     );
     gauge(
       'disk_stalled_seconds',
-      'Seconds for which the present write to the log, or a flush that blocks writes, has been in progress; 0 if there is none',
+      'Seconds for which the present write to the log, or a flush that blocks writes, has been in progress, otherwise 0',
       () => (sources.diskStalledMs?.() ?? 0) / 1000,
     );
     gauge('raft_storage_stats_fsm_pending', 'Number of committed log entries that are not yet applied', () => {
