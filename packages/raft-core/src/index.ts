@@ -16,7 +16,7 @@ export type {
   TransferOutcome,
   TransferRefusalReason,
 } from './driver/outcome.ts';
-export type { ProposalDone } from './driver/proposals.ts';
+export type { ProposalDone, ProposalObserver } from './driver/proposals.ts';
 export type { ReadDone } from './driver/reads.ts';
 export { InvariantViolation, invariant } from './invariant.ts';
 export { LogDamage } from './log/log-damage.ts';

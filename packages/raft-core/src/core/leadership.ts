@@ -181,18 +181,23 @@ export class Leadership {
    * round sent now.
    */
   holdsLease(nowMs: number): boolean {
+    return this.leaseEndMs(nowMs) !== undefined;
+  }
+
+  /** Returns when the lease ends unless further rounds are answered; undefined if this leader holds none. */
+  leaseEndMs(nowMs: number): number | undefined {
     const { limits, observe, id: own } = this.#node;
-    if (limits.leaseMs <= 0 || this.#node.commitIndex() < this.termStart) return false;
+    if (limits.leaseMs <= 0 || this.#node.commitIndex() < this.termStart) return undefined;
     if (this.#transfer.leaseEnded) {
       observe('lease refused: leadership is being transferred');
-      return false;
+      return undefined;
     }
     const askedMs = quorumValue(this.#conf, (id) => {
       return id === own ? nowMs : (this.#replication.peer(id)?.round.sentAtMs ?? Number.NEGATIVE_INFINITY);
     });
     const holds = nowMs < askedMs + limits.leaseMs;
     if (!holds) observe('lease refused: it has expired');
-    return holds;
+    return holds ? askedMs + limits.leaseMs : undefined;
   }
 
   /** Starts a transfer to `to`, or to the fit voter with the longest log. Returns false if no voter is fit. */

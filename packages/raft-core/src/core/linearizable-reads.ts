@@ -1,5 +1,5 @@
 import type { LogIndex, Message } from '../types.ts';
-import type { CoreRefusal } from './contract/raft-core.ts';
+import type { CoreRefusal, Lease } from './contract/raft-core.ts';
 import type { ConfirmedRead } from './reads/read-index.ts';
 import type { RaftState } from './state.ts';
 
@@ -32,8 +32,13 @@ export class LinearizableReads {
   }
 
   byLease(nowMs: number): LogIndex | undefined {
+    return this.lease(nowMs)?.index;
+  }
+
+  lease(nowMs: number): Lease | undefined {
     const { leadership, fitness, commitIndex } = this.#state;
-    return fitness !== 'sealed' && leadership?.holdsLease(nowMs) === true ? commitIndex : undefined;
+    const endMs = fitness === 'sealed' ? undefined : leadership?.leaseEndMs(nowMs);
+    return endMs === undefined ? undefined : { index: commitIndex, endMs };
   }
 
   onRequest({ from, term, requests }: ReadIndex): void {

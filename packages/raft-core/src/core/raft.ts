@@ -7,6 +7,7 @@ import { checkLimits } from './contract/limits.ts';
 import type {
   ConfRefusal,
   CoreRefusal,
+  Lease,
   PeerStatus,
   Position,
   ProposeResult,
@@ -118,6 +119,10 @@ export class Raft implements RaftCore {
 
   leaseRead(nowMs: number): LogIndex | undefined {
     return this.#reads.byLease(nowMs);
+  }
+
+  lease(nowMs: number): Lease | undefined {
+    return this.#reads.lease(nowMs);
   }
 
   transferLeadership(to: NodeId | undefined): CoreRefusal | 'noTarget' | undefined {

@@ -7,7 +7,7 @@ import { type DriverLimits, driverLimits } from './limits.ts';
 import type { DriverOptions, DriverPorts, PeerPorts } from './options.ts';
 import type { ConfRefusalReason, DriverStatus, RefusalReason } from './outcome.ts';
 import { Promotion } from './promotion.ts';
-import { type ProposalDone, Proposals } from './proposals.ts';
+import { type ProposalDone, type ProposalObserver, Proposals } from './proposals.ts';
 import { type ReadDone, Reads } from './reads.ts';
 import { requireSoleMember } from './sole-member.ts';
 import { StallWatch } from './stall-watch.ts';
@@ -101,10 +101,10 @@ export class Driver<Result> {
   }
 
   /** Proposes an entry. `data` must not change afterwards. `done` is called once, after this call has returned. */
-  propose(data: Uint8Array, done: ProposalDone<Result>): void {
+  propose(data: Uint8Array, done: ProposalDone<Result>, observer?: ProposalObserver): void {
     const isFull = this.#proposals.size >= this.#limits.inFlightMax;
     const reason = this.#refusal() ?? (this.#stall.isStalled ? 'stalled' : isFull ? 'busy' : undefined);
-    this.#take(done, reason, () => this.#proposals.queue(() => this.#core.propose(data), done));
+    this.#take(done, reason, () => this.#proposals.queue(() => this.#core.propose(data), done, observer));
   }
 
   /** Proposes another configuration. `applied` means that it is committed; a joint one is then left automatically. */
@@ -185,6 +185,7 @@ export class Driver<Result> {
     }
     this.#stopping ??= { dones: [], phase: 'finishing' };
     this.#stopping.dones.push(done);
+    this.#reportLease();
     this.#wake();
   }
 
@@ -251,7 +252,9 @@ export class Driver<Result> {
     this.#stall.note(this.#effects.stateStalledMs(nowMs));
     this.#core.setFitness(this.#stall.fitness);
     if (this.#stall.isStalled) this.#reads.refuseWaiting('stalled');
+    if (this.#peers !== undefined) this.#reportLease();
     this.#effects.proceed();
+    this.#reportLease();
     this.#observeLeadership(nowMs);
     if (this.#options.checkInvariants === true) this.#core.checkInvariants();
     this.#announce();
@@ -294,6 +297,17 @@ export class Driver<Result> {
     this.#proposals.observeTerm(leading, { nowMs, patienceMs: 2 * this.#limits.electionMs });
   }
 
+  /**
+   * Reports until when other threads may answer reads. Called before the messages of a turn leave, because one of them may show a peer an
+   * entry that is committed and not applied here, or end this leadership; and again when the turn has applied what it could.
+   */
+  #reportLease(): void {
+    const { onLease } = this.#options;
+    if (onLease === undefined) return;
+    const lease = this.#refusal() === undefined ? this.#core.lease(this.#clock.now()) : undefined;
+    onLease(lease !== undefined && this.#effects.appliedIndex >= lease.index ? lease.endMs : undefined);
+  }
+
   /** Returns true once every proposal is answered. After that, only the last flush and the closing of the log begin. */
   #windDown(stopping: Stopping): boolean {
     this.#reads.refuseAll('stopped');
@@ -320,6 +334,7 @@ export class Driver<Result> {
 
   #fail(error: Error): void {
     this.#fatal = error;
+    this.#reportLease();
     this.#core.storageFailed();
     this.#endTicks?.();
     this.#effects.giveUpFetch();

@@ -110,7 +110,7 @@ export class Effects<Result> {
 
   #carryOut(ready: Ready): void {
     const { seq, events, readLog, immediate, commitHint, hardState, snapshot, entries, committed, fetch } = ready;
-    const { options, ports, reads } = this.#parts;
+    const { options, ports, proposals, reads } = this.#parts;
     for (const event of events) {
       if (event.type === 'confChanged') options.onConfiguration?.(event.conf, event.index);
       else if (event.type === 'confCommitted') options.onConfCommitted?.(event.conf, event.index);
@@ -128,6 +128,7 @@ export class Effects<Result> {
       }
       this.#logWork.hold(seq, ready.afterPersist);
     }
+    proposals.committed(committed);
     this.#applier.add(committed);
     if (fetch !== undefined) this.#fetch(fetch);
     reads.confirmed(ready.reads);

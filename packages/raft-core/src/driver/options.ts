@@ -28,6 +28,12 @@ export interface DriverOptions {
   onFatal(error: Error): void;
   /** Called when role, term, leader or readiness changes. */
   onStatus?(status: DriverStatus): void;
+  /**
+   * Called with the end of the lease until which other threads may answer reads from the applied state without asking the driver, on the
+   * driver's clock; undefined while they may not. The lease is ended before a message shows a peer a commit index that is not applied here,
+   * and before anything that could let another node lead. It is only reported while everything committed is applied.
+   */
+  onLease?(endMs: number | undefined): void;
   /** Called with the configuration in force, at the start and at each change; it may be rolled back. */
   onConfiguration?(conf: ConfState, index: LogIndex): void;
   /** Called when a newer configuration is committed: `consensus().committedConf`. */

@@ -2,6 +2,14 @@ import type { ProposeResult } from '../core/contract/raft-core.ts';
 import type { Entry, LogIndex, Term } from '../types.ts';
 import type { ProposalOutcome, RefusalReason } from './outcome.ts';
 
+/** Receives the steps of one proposal before its outcome. Its methods must not throw. */
+export interface ProposalObserver {
+  /** The entry is in this node's log. Not called for a proposal that is refused. */
+  appended(index: LogIndex, term: Term): void;
+  /** The entry is committed, and not applied yet. */
+  committed(): void;
+}
+
 /** Called once. */
 export type ProposalDone<Result, Reason = RefusalReason> = (outcome: ProposalOutcome<Result, Reason>) => void;
 
@@ -9,6 +17,13 @@ interface Queued<Result> {
   /** Passes the proposal to the core. Returns its position in the log, or the refusal. */
   readonly submit: () => ProposeResult<() => void>;
   readonly done: ProposalDone<Result>;
+  readonly observer: ProposalObserver | undefined;
+}
+
+interface InLog<Result> {
+  readonly term: Term;
+  readonly done: ProposalDone<Result>;
+  readonly observer: ProposalObserver | undefined;
 }
 
 /**
@@ -18,7 +33,7 @@ interface Queued<Result> {
  */
 export class Proposals<Result> {
   #queued: Queued<Result>[] = [];
-  readonly #inLog = new Map<LogIndex, { readonly term: Term; readonly done: ProposalDone<Result> }>();
+  readonly #inLog = new Map<LogIndex, InLog<Result>>();
   /** The term in which this node leads. */
   #leading: Term | undefined;
   #lostSinceMs: number | undefined;
@@ -28,14 +43,18 @@ export class Proposals<Result> {
     return this.#queued.length + this.#inLog.size;
   }
 
-  queue<Reason>(propose: () => ProposeResult<Reason>, done: ProposalDone<Result, Reason | RefusalReason>): void {
+  queue<Reason>(
+    propose: () => ProposeResult<Reason>,
+    done: ProposalDone<Result, Reason | RefusalReason>,
+    observer?: ProposalObserver,
+  ): void {
     const submit = (): ProposeResult<() => void> => {
       const result = propose();
       if (result.accepted) return result;
       const { reason } = result;
       return { accepted: false, reason: () => done({ kind: 'refused', reason }) };
     };
-    this.#queued.push({ submit, done });
+    this.#queued.push({ submit, done, observer });
   }
 
   /** Proposes everything queued, in order of arrival. */
@@ -43,7 +62,7 @@ export class Proposals<Result> {
     const queued = this.#queued;
     this.#queued = [];
     const refusals: (() => void)[] = [];
-    for (const { submit, done } of queued) {
+    for (const { submit, done, observer } of queued) {
       const result = submit();
       if (!result.accepted) {
         refusals.push(result.reason);
@@ -52,9 +71,19 @@ export class Proposals<Result> {
       const { index, term } = result;
       // The proposal of an earlier leadership is no longer in this log, but another node may still have it.
       this.#inLog.get(index)?.done({ kind: 'unknown', index });
-      this.#inLog.set(index, { term, done });
+      this.#inLog.set(index, { term, done, observer });
+      observer?.appended(index, term);
     }
     for (const refuse of refusals) refuse();
+  }
+
+  /** Reports committed entries to the observers of their proposals. */
+  committed(entries: readonly Entry[]): void {
+    if (this.#inLog.size === 0) return;
+    for (const { index, term } of entries) {
+      const proposal = this.#inLog.get(index);
+      if (proposal?.term === term) proposal.observer?.committed();
+    }
   }
 
   applied({ index, term }: Entry, result: Result): void {

@@ -44,7 +44,7 @@ describe('Compaction', () => {
     });
   }
 
-  it('also limits bytes: a log of few large entries is cut to its trailing bytes', () => {
+  it('limits the bytes of the log too: a log of few large entries is cut to its trailing bytes', () => {
     const subject = compaction({ compactAfterBytes: 10 * 2 ** 20, keepTrailingBytes: 2 * 2 ** 20 });
     const data = new Uint8Array(2 ** 20);
     const none = () => [];

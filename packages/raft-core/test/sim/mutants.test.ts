@@ -9,6 +9,8 @@ const sample = [
   'a vote is cleared within its term',
   'the high-water mark is ignored',
   'the driver answers a read before its entries are applied',
+  'other threads keep the lease while a message shows what is not applied yet',
+  'other threads get the lease before everything committed is applied',
 ];
 
 describe('a fault planted in the core', () => {

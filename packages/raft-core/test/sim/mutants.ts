@@ -225,6 +225,20 @@ export const mutants: readonly Mutant[] = [
     replace: 'const holds = nowMs < askedMs + 1.5 * limits.electionMs;',
   },
   {
+    name: 'other threads keep the lease while a message shows what is not applied yet',
+    profile: 'driver',
+    file: 'src/driver/driver.ts',
+    find: 'if (this.#peers !== undefined) this.#reportLease();',
+    replace: '',
+  },
+  {
+    name: 'other threads get the lease before everything committed is applied',
+    profile: 'driver',
+    file: 'src/driver/driver.ts',
+    find: 'lease !== undefined && this.#effects.appliedIndex >= lease.index ? lease.endMs',
+    replace: 'lease !== undefined ? lease.endMs',
+  },
+  {
     name: "reads are answered before an entry of the leader's term is committed",
     file: `${core}leadership.ts`,
     find: 'ownTermCommitted: commitIndex >= this.termStart });',

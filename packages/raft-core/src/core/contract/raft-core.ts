@@ -52,9 +52,9 @@ export interface Ready {
   /** Increasing; `persisted(seq)` acknowledges this batch and all earlier ones. */
   readonly seq: number;
   readonly events: readonly CoreEvent[];
-  /** To be read from the log as it is now, before the writes of this batch; each request is answered by `logRead` once. */
+  /** Read these entries from the log before the writes of this batch change it, and answer each request by one call of `logRead`. */
   readonly readLog: readonly LogReadRequest[];
-  /** May be sent at once, in parallel with the write. */
+  /** Send these messages at once, in parallel with the write. */
   readonly immediate: readonly Message[];
   /**
    * The commit index, if it has risen since it was last handed out. It is a hint for the next start, stored with another write at no extra
@@ -68,11 +68,11 @@ export interface Ready {
    * follow it.
    */
   readonly snapshot?: SnapshotMeta;
-  /** To be stored, contiguous; the first one may be at or below the last stored entry and supersedes everything from there. */
+  /** Store these contiguous entries. The first may be at or below the last stored entry, and replaces everything from there on. */
   readonly entries: readonly Entry[];
-  /** To be sent when this batch and all earlier ones are durable. */
+  /** Send these messages when this batch and all earlier batches are durable. */
   readonly afterPersist: readonly Message[];
-  /** To be applied in order, limited in bytes; stable on this node unless `applyAhead` allows otherwise. */
+  /** Apply these entries in order. Their bytes are limited. They are stable on this node unless `applyAhead` allows otherwise. */
   readonly committed: readonly Entry[];
   /** A snapshot to be streamed from `from` into a new generation; answered by `snapshotReceived`. */
   readonly fetch?: { readonly from: NodeId; readonly meta: SnapshotMeta };
@@ -132,6 +132,14 @@ export type Position = Pick<Status, 'role' | 'term' | 'leader' | 'lastIndex' | '
   readonly termStartIndex: LogIndex | undefined;
 };
 
+/** A lease of this node as leader. */
+export interface Lease {
+  /** The commit index: the state is linearizable once it is applied up to there. */
+  readonly index: LogIndex;
+  /** When the lease ends unless further rounds are answered, on the clock that `nowMs` was read from. */
+  readonly endMs: number;
+}
+
 /**
  * The consensus of one node as a state machine: calls go in, `ready()` returns the effects to carry out. It does no I/O, reads no clock and
  * draws no randomness of its own, so equal calls give equal outputs, byte for byte.
@@ -152,6 +160,8 @@ export interface RaftCore {
    * after the request arrived.
    */
   leaseRead(nowMs: number): LogIndex | undefined;
+  /** Returns the lease of this node at `nowMs`; undefined if it holds none. */
+  lease(nowMs: number): Lease | undefined;
   /** Transfers leadership to the given voter, or to the one with the longest log. */
   transferLeadership(to: NodeId | undefined): CoreRefusal | 'noTarget' | undefined;
 

@@ -129,7 +129,7 @@ export class Progress {
     invariant(this.#state === 'replicate' || this.inflight.count === 0, 'only a replicating peer has a window', facts);
     invariant(
       (this.#state === 'snapshot') === (this.#offered !== undefined),
-      'a snapshot is on offer exactly in the state of a snapshot',
+      'a peer has an offered snapshot exactly while its state is `snapshot`',
       facts,
     );
   }

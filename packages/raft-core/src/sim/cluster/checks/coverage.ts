@@ -73,6 +73,7 @@ const seenEvents = [
   'voter demoted',
   'wiped node rejoined',
   'lease read served',
+  'lease reported to other threads',
   'leader read served',
   'follower read served',
   'log compacted',

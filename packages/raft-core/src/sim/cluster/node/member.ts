@@ -1,6 +1,7 @@
 import type { TransportReceiver } from '../../../ports.ts';
 import type { Fitness, LogIndex, NodeId, SnapshotMeta } from '../../../types.ts';
 import { ObservedNode } from '../checks/observed-node.ts';
+import type { ReadingThreads } from '../checks/reading-threads.ts';
 import type { LocalClock } from '../process/local-clock.ts';
 import type { NodeProcess } from '../process/process.ts';
 import type { SnapshotPort } from '../snapshots/snapshot-port.ts';
@@ -17,6 +18,7 @@ export interface Incarnation {
   readonly startedAtMs: number;
   /** Where messages are delivered, once the host has registered. */
   readonly inbox: { receiver: TransportReceiver | undefined };
+  readonly threads: ReadingThreads;
   /** The process was paused at some time; its next lease read shows whether it noticed. */
   wasPaused: boolean;
 }

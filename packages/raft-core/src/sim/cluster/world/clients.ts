@@ -51,6 +51,11 @@ export class Clients {
     return this.#waiting;
   }
 
+  /** Highest log position that any answered call has shown. */
+  get answeredUpTo(): LogIndex {
+    return this.#answeredUpTo;
+  }
+
   start(): void {
     for (let client = 0; client < this.#cluster.config.clients; client++) this.#think();
   }
@@ -213,6 +218,7 @@ export class Clients {
       floor: call.floor,
     }));
     this.#answeredUpTo = Math.max(this.#answeredUpTo, index);
+    for (const { incarnation } of this.#cluster.running) incarnation?.threads.answered(this.#answeredUpTo);
   }
 
   #call(key: number, request: Request): Call {

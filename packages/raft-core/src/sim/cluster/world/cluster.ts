@@ -9,6 +9,7 @@ import { SimRandom } from '../../fakes/sim-random.ts';
 import { Coverage } from '../checks/coverage.ts';
 import { factsOf } from '../checks/message-facts.ts';
 import { Promises } from '../checks/promises.ts';
+import { ReadingThreads } from '../checks/reading-threads.ts';
 import { Safety } from '../checks/safety.ts';
 import type { Trace } from '../checks/trace.ts';
 import { holds } from '../checks/violation.ts';
@@ -50,7 +51,7 @@ export class Cluster {
   readonly clients: Clients;
   readonly operator = new Operator(this);
   readonly random: SimRandom;
-  /** For the choices of {@link ExtraFaults}. */
+  /** Random numbers for the choices of {@link ExtraFaults}. */
   readonly extraRandom: SimRandom;
   readonly members: Member[] = [];
   readonly trace: Trace;
@@ -304,8 +305,13 @@ export class Cluster {
     const random = new SimRandom(this.random.uint32());
     const snapshots = this.#transfers.of(member, process, streams);
     const inbox: Incarnation['inbox'] = { receiver: undefined };
+    const { id } = member;
+    const threads = new ReadingThreads({ id, now: () => process.now(), applied: () => machine.applied, coverage: this.coverage });
     const transport = {
-      send: (messages: readonly Message[]) => this.#send(member, messages),
+      send: (messages: readonly Message[]) => {
+        threads.sends(messages);
+        this.#send(member, messages);
+      },
       receive: (receiver: TransportReceiver) => {
         inbox.receiver = receiver;
       },
@@ -327,13 +333,14 @@ export class Cluster {
       },
       removedAt: (id: NodeId) => (this.#hasTombstones ? machine.removed.get(id) : undefined),
       promotes: (learner: NodeId, conf: ConfState) => this.operator.mayPromote(learner, conf),
+      onLease: (endMs: number | undefined) => threads.lease(endMs, this.clients.answeredUpTo),
       checkInvariants: true,
     };
     const host: Host =
       this.config.profile === 'core'
         ? new CoreHost({ ...peers, log, machine, clock: process }, options)
         : driverHost(new Driver({ log, stateMachine: machine, clock: process, peers }, options));
-    return { process, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, wasPaused: false };
+    return { process, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, threads, wasPaused: false };
   }
 
   #send(member: Member, messages: readonly Message[]): void {
