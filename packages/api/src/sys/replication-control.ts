@@ -1,0 +1,130 @@
+import {
+  bool,
+  dataReply,
+  duration,
+  ignoredField,
+  integer,
+  noContentReply,
+  object,
+  RequestError,
+  string,
+  text,
+} from '@transitd/http';
+import { type ClusterReplication, ReplicationRefused } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import { type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+
+const control = {
+  ...{ capability: 'update', sudo: true, where: 'leader', onSecondary: true, adds: true },
+} as const satisfies Partial<GuardedOperation>;
+
+/** Runs a task of replication; its refusals are answered with 400 and their reason. */
+async function controlled<T>({ node }: Context, task: (replication: ClusterReplication) => Promise<T>): Promise<T> {
+  const replication = node.store?.replication;
+  if (replication === undefined) throw new RequestError('invalid_request', 'replication needs cluster_addr on every node');
+  try {
+    return await task(replication);
+  } catch (error) {
+    throw error instanceof ReplicationRefused ? new RequestError('invalid_request', error.message) : error;
+  }
+}
+
+/** Makes an operation without an answer. */
+const simple = (name: string, about: string, task: (replication: ClusterReplication) => Promise<void>): GuardedOperation =>
+  guarded({
+    ...control,
+    ...{ name, about },
+    takes: { primary_cluster_addr: ignoredField('string') },
+    answers: answers.noContent,
+    run: async (context) => {
+      await controlled(context, task);
+      return noContentReply;
+    },
+  });
+
+const enablePrimary = simple('dr-primary-enable', 'Make this cluster the primary of a new replication set', (replication) =>
+  replication.enablePrimary(),
+);
+const demote = simple(
+  'dr-primary-demote',
+  'End the writes of this primary, so that a secondary can be promoted without loss',
+  (replication) => replication.demote(),
+);
+const disable = simple('dr-disable', 'End replication on a primary, or on a secondary that has received nothing', (replication) =>
+  replication.disable(),
+);
+
+const secondaryToken = guarded({
+  ...control,
+  name: 'dr-secondary-token',
+  about: 'Issue a token with which another cluster becomes a secondary; it can be used once',
+  takes: {
+    id: text('Name of the secondary', { required: true }),
+    ttl: duration('Time for which the token can be used, at most 24 hours; default: 30 minutes'),
+    secondary_public_key: text('Key of the secondary, for which the token is encrypted'),
+  },
+  answers: answers.data(object({ token: string })),
+  run: async (context, { values }) => {
+    const { id = '', ttl, secondary_public_key: publicKey = '' } = values;
+    const request = {
+      secondary: id,
+      ...(ttl !== undefined && ttl > 0 && { ttlMs: ttl * 1000 }),
+      ...(publicKey !== '' && { publicKey }),
+    };
+    const token = await controlled(context, (replication) => replication.issueToken(request));
+    return dataReply(JSON.stringify({ token }));
+  },
+});
+
+const revokeSecondary = guarded({
+  ...control,
+  name: 'dr-revoke-secondary',
+  about: 'End the rights of a secondary, and of its unused token',
+  takes: { id: text('Name of the secondary', { required: true }) },
+  answers: answers.noContent,
+  run: async (context, { values }) => {
+    await controlled(context, (replication) => replication.revoke(values.id ?? ''));
+    return noContentReply;
+  },
+});
+
+const enableSecondary = guarded({
+  ...control,
+  name: 'dr-secondary-enable',
+  about: 'Make this cluster a secondary: its records are replaced by those of the primary',
+  takes: { token: text('Activation token of the primary', { required: true }) },
+  answers: answers.noContent,
+  run: async (context, { values }) => {
+    await controlled(context, (replication) => replication.enableSecondary(values.token ?? ''));
+    return noContentReply;
+  },
+});
+
+const promote = guarded({
+  ...control,
+  name: 'dr-secondary-promote',
+  about: 'Make this cluster the primary',
+  takes: {
+    force: bool('Promote although the primary is alive, ahead or superseded'),
+    primary_cluster_addr: ignoredField('string'),
+  },
+  answers: answers.data(object({ position: integer, lossless: { type: 'boolean' }, missing: integer })),
+  run: async (context, { values }) => {
+    const { from, lossless, missing } = await controlled(context, (replication) =>
+      replication.promote({ force: values.force === true }),
+    );
+    return dataReply(JSON.stringify({ position: from.index, lossless, missing }));
+  },
+});
+
+/** Routes that change replication. They are served only where a release supports it. */
+export const replicationControlRoutes: readonly Route[] = [
+  { path: 'sys/replication/dr/primary/enable', operations: { POST: enablePrimary } },
+  { path: 'sys/replication/dr/primary/demote', operations: { POST: demote } },
+  { path: 'sys/replication/dr/primary/disable', operations: { POST: disable } },
+  { path: 'sys/replication/dr/primary/secondary-token', operations: { POST: secondaryToken } },
+  { path: 'sys/replication/dr/primary/revoke-secondary', operations: { POST: revokeSecondary } },
+  { path: 'sys/replication/dr/secondary/enable', operations: { POST: enableSecondary } },
+  { path: 'sys/replication/dr/secondary/promote', operations: { POST: promote } },
+  { path: 'sys/replication/dr/secondary/disable', operations: { POST: disable } },
+];

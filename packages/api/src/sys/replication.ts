@@ -1,0 +1,111 @@
+import { dataReply, integer, list, object, string, unavailable } from '@transitd/http';
+import type { Node } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import { type OpenOperation, open, type Route } from '../operation/operation.ts';
+
+const drStatusSchema = object(
+  { mode: string },
+  {
+    state: string,
+    cluster_id: string,
+    epoch: integer,
+    last_dr_wal: integer,
+    last_wal: integer,
+    last_remote_wal: integer,
+    merkle_root: string,
+    known_secondaries: list(string),
+    secondaries: list(
+      object(
+        { node_id: string, connection_status: string },
+        { last_wal: integer, lag_entries: integer, lag_ms: integer, last_heartbeat_duration_ms: integer },
+      ),
+    ),
+    secondary_id: string,
+    connection_status: string,
+    known_primary_cluster_addrs: list(string),
+    primaries: list(object({ cluster_address: string, connection_status: string }, { last_heartbeat_duration_ms: integer })),
+    lag_entries: integer,
+    lag_ms: integer,
+  },
+);
+
+/** The answers need no token, and a secondary gives them: they contain positions, and nothing of the records. */
+const always = { unaudited: true, onSecondary: true } as const satisfies Partial<OpenOperation>;
+
+/** Reads the replication of this cluster, as known to this node. */
+const status = open({
+  ...always,
+  name: 'replication-status',
+  about: 'Read whether this cluster takes part in replication, as known to this node',
+  answers: answers.data(object({ dr: drStatusSchema, performance: object({ mode: string }) })),
+  run: (node) => dataReply(JSON.stringify({ dr: drStatusOf(node), performance: { mode: 'disabled' } })),
+});
+
+/** Reads the disaster-recovery replication of this cluster, as known to this node. */
+const drStatus = open({
+  ...always,
+  name: 'replication-dr-status',
+  about: 'Read the disaster-recovery replication of this cluster, as known to this node',
+  answers: answers.data(drStatusSchema),
+  run: (node) => dataReply(JSON.stringify(drStatusOf(node))),
+});
+
+/** @throws RequestError of {@link unavailable} */
+function drStatusOf(node: Node) {
+  if (node.replicaStatus === undefined || node.sealStatus.sealed) throw unavailable(node);
+  const { replicationStatus: known } = node.eligibility;
+  if (known === undefined) return { mode: 'disabled' };
+  const { mode, role, set, epoch, position, digest } = known;
+  return {
+    mode,
+    state: role,
+    cluster_id: set,
+    ...(epoch !== undefined && { epoch }),
+    ...(role === 'secondary' ? { last_remote_wal: position } : { last_wal: position, last_dr_wal: position }),
+    ...(digest !== undefined && { merkle_root: digest.toString(16).padStart(64, '0') }),
+    ...(role === 'primary' || role === 'demoted' ? secondariesOf(node) : role === 'secondary' ? primaryOf(node) : {}),
+  };
+}
+
+/** Returns the secondaries, which only the active node knows. */
+function secondariesOf({ active, store }: Node) {
+  const replication = store?.replication;
+  if (!active || replication === undefined) return {};
+  const { secondaries } = replication;
+  return {
+    known_secondaries: secondaries.map(({ secondary }) => secondary),
+    secondaries: secondaries.map(({ secondary, isConnected, acknowledged, lag, silentMs }) => ({
+      node_id: secondary,
+      connection_status: isConnected ? 'connected' : 'disconnected',
+      ...(acknowledged !== undefined && { last_wal: acknowledged }),
+      ...(lag !== undefined && { lag_entries: lag.entries, lag_ms: Math.round(lag.ms) }),
+      ...(silentMs !== undefined && { last_heartbeat_duration_ms: Math.round(silentMs) }),
+    })),
+  };
+}
+
+/** Returns the connection to the primary, which only the active node has. Why it is not connected is in the log. */
+function primaryOf({ store }: Node) {
+  const primary = store?.replication?.primary;
+  if (primary === undefined) return {};
+  const { secondary, addresses, connection, address = '', lag, silentMs } = primary;
+  return {
+    secondary_id: secondary,
+    connection_status: connection,
+    known_primary_cluster_addrs: addresses,
+    primaries: [
+      {
+        cluster_address: address,
+        connection_status: connection,
+        ...(silentMs !== undefined && { last_heartbeat_duration_ms: Math.round(silentMs) }),
+      },
+    ],
+    lag_entries: lag.entries,
+    ...(lag.ms !== undefined && { lag_ms: Math.round(lag.ms) }),
+  };
+}
+
+export const replicationRoutes: readonly Route[] = [
+  { path: 'sys/replication/status', operations: { GET: status } },
+  { path: 'sys/replication/dr/status', operations: { GET: drStatus } },
+];

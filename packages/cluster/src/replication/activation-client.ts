@@ -1,0 +1,80 @@
+import { X509Certificate } from 'node:crypto';
+import { reasonOf } from '@transitd/process';
+import { isPair } from '../membership/authority.ts';
+import type { ActivationToken } from './activation-token.ts';
+import type { PrimaryCredential } from './credential.ts';
+import { type PrimaryConnectionOptions, requestCertificate } from './primary-connection.ts';
+import { secondaryIn } from './secondary-certificate.ts';
+
+/** `unreachable`: an attempt with the same key may succeed. `refused`: the token is of no use any more. `untrusted`: a malformed answer. */
+export type ActivationFailure = 'unreachable' | 'refused' | 'untrusted';
+
+export class ActivationFailed extends Error {
+  override readonly name = 'ActivationFailed';
+  readonly code: ActivationFailure;
+  constructor(code: ActivationFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** How often a node may point to another one. */
+const redirectsMax = 3;
+const defaultConnectMsMax = 5_000;
+/** No further attempt begins after this time. */
+const activationMsMax = 30_000;
+
+/**
+ * Exchanges an activation token for the credential of this secondary, at the first node of the primary that is active. After
+ * `unreachable` it may be repeated, with the same key only: the primary may have issued the certificate.
+ * @param own - of `makeSecondaryRequest`
+ * @throws ActivationFailed
+ */
+export async function activate(
+  token: ActivationToken,
+  own: { readonly key: string; readonly request: string },
+  options: Partial<Pick<PrimaryConnectionOptions, 'localAddress' | 'connectMsMax'>> = {},
+): Promise<PrimaryCredential> {
+  const { secondary, clusterId } = token;
+  // Each node is asked twice: if its answer was lost, it answers the same key again.
+  const waiting = [...token.addresses, ...token.addresses];
+  const reasons: string[] = [];
+  const endMs = performance.now() + activationMsMax;
+  let redirects = 0;
+  for (let address = waiting.shift(); address !== undefined && performance.now() < endMs; address = waiting.shift()) {
+    let answer: Awaited<ReturnType<typeof requestCertificate>>;
+    try {
+      answer = await requestCertificate(
+        { connectMsMax: defaultConnectMsMax, ...options, address, credential: token },
+        own.request,
+      );
+    } catch (error) {
+      reasons.push(reasonOf(error));
+      continue;
+    }
+    if ('certificate' in answer) {
+      const credential = { secondary, clusterId, key: own.key, ...answer };
+      if (!isWhole(credential))
+        throw new ActivationFailed('untrusted', `${address} answered with a certificate that was not asked for`);
+      return credential;
+    }
+    const { status, activeNode, reason = `status ${status}` } = answer;
+    if (status < 500) throw new ActivationFailed('refused', `the primary refuses the activation: ${reason}`);
+    reasons.push(`${address}: ${reason}`);
+    if (activeNode !== undefined && redirects++ < redirectsMax) waiting.unshift(activeNode);
+  }
+  const different = [...new Set(reasons)].join('; ');
+  throw new ActivationFailed('unreachable', `no active node of the primary could be reached: ${different}`);
+}
+
+function isWhole({ secondary, clusterId, key, certificate, authorities }: PrimaryCredential): boolean {
+  try {
+    const trusted = authorities.map((pem) => new X509Certificate(pem));
+    return (
+      isPair({ key, certificate }) &&
+      secondaryIn(new X509Certificate(certificate), { clusterId, authorities: trusted }) === secondary
+    );
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,107 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { isEpochId } from '@transitd/storage-fsm';
+import { CompactEncrypt, compactDecrypt } from 'jose';
+import { z } from 'zod';
+import { isPair } from '../membership/authority.ts';
+import { credentialFields, jsonIn, type PrimaryCredential } from './credential.ts';
+
+/** The content of an activation token. Its key and certificate are good for one call: to be exchanged for those of the secondary. */
+export interface ActivationToken extends PrimaryCredential {
+  /** Id of the replication set. */
+  readonly set: string;
+  /** By the primary's clock; the primary decides. */
+  readonly expiresMs: number;
+}
+
+export type ActivationTokenFault = 'malformed' | 'key_missing' | 'wrong_key' | 'malformed_key';
+
+/** A token, or the key for it, cannot be used. The message repeats nothing of either. */
+export class ActivationTokenError extends Error {
+  override readonly name = 'ActivationTokenError';
+  readonly code: ActivationTokenFault;
+  constructor(code: ActivationTokenFault, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const charactersMax = 32 * 1024;
+const algorithms = { alg: 'ECDH-ES', enc: 'A256GCM' } as const;
+const prefix = 'transitd-dr.';
+const curve = 'prime256v1';
+
+const schema = z
+  .strictObject({ ...credentialFields, set: z.string().refine(isEpochId), expires: z.number().positive() })
+  .refine((fields) => {
+    try {
+      return isPair(fields);
+    } catch {
+      return false;
+    }
+  });
+
+/** Makes the key of a secondary for tokens that are encrypted for it: the private key (PEM), and the public one as operators pass it on. */
+export function makeTokenKey(): { readonly key: string; readonly publicKey: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: curve });
+  return {
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+  };
+}
+
+/** Reads the public key of a secondary, as {@link makeTokenKey} returns it. @throws ActivationTokenError `malformed_key` */
+export function tokenPublicKey(text: string): KeyObject {
+  try {
+    const key = createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });
+    if (text.length <= 256 && key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === curve) return key;
+  } catch {
+    // The refusal below says what is wrong.
+  }
+  throw new ActivationTokenError(
+    'malformed_key',
+    'secondary_public_key is not the output of generate-public-key: base64 of an EC P-256 key (SPKI)',
+  );
+}
+
+/**
+ * Writes a token. With a public key it is encrypted for the secondary (JWE, ECDH-ES with AES-256-GCM). Without one, whoever has the text
+ * may use it, once.
+ */
+export async function writeActivationToken(token: ActivationToken, publicKey?: KeyObject): Promise<string> {
+  const { clusterId: cluster, expiresMs: expires, ...fields } = token;
+  const content = Buffer.from(JSON.stringify({ format: 1, cluster, expires, ...fields }));
+  return publicKey === undefined
+    ? prefix + content.toString('base64url')
+    : new CompactEncrypt(content).setProtectedHeader(algorithms).encrypt(publicKey);
+}
+
+/**
+ * Reads a token.
+ * @param key - private key (PEM) of {@link makeTokenKey}, for a token that is encrypted
+ * @throws ActivationTokenError `malformed`, `key_missing`, `wrong_key`
+ */
+export async function readActivationToken(text: string, key?: string): Promise<ActivationToken> {
+  if (text.length > charactersMax) throw malformed();
+  const content = text.startsWith(prefix) ? Buffer.from(text.slice(prefix.length), 'base64url') : await decrypted(text, key);
+  const read = schema.safeParse(jsonIn(content));
+  if (!read.success) throw malformed();
+  const { format: _, cluster: clusterId, expires: expiresMs, ...fields } = read.data;
+  return { clusterId, expiresMs, ...fields };
+}
+
+async function decrypted(text: string, key: string | undefined): Promise<Uint8Array> {
+  if (!/^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) throw malformed();
+  if (key === undefined)
+    throw new ActivationTokenError('key_missing', 'the activation token is encrypted, and this cluster has made no public key');
+  try {
+    const { plaintext } = await compactDecrypt(text, createPrivateKey(key), {
+      keyManagementAlgorithms: [algorithms.alg],
+      contentEncryptionAlgorithms: [algorithms.enc],
+    });
+    return plaintext;
+  } catch {
+    throw new ActivationTokenError('wrong_key', 'the activation token is damaged, or was encrypted for another public key');
+  }
+}
+
+const malformed = (): ActivationTokenError => new ActivationTokenError('malformed', 'this is no activation token');

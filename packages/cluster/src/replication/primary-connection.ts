@@ -1,0 +1,135 @@
+import type { ClientRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { frameBytesMax, type PrimaryNodes } from '@transitd/replication';
+import { WebSocket } from 'ws';
+import { z } from 'zod';
+import { parseHostAndPort } from '../membership/membership.ts';
+import { connectTo } from '../transport/peer-connection.ts';
+import { addressesSchema, authoritiesSchema, jsonIn, type PrimaryCredential } from './credential.ts';
+import { primaryNodeFault } from './secondary-certificate.ts';
+import { activatePath, activeNodeHeader, streamPath, streamProtocol } from './wire.ts';
+
+export interface PrimaryConnectionOptions {
+  /** `host:port` of a node of the primary. */
+  readonly address: string;
+  readonly credential: PrimaryCredential;
+  readonly localAddress?: string | undefined;
+  /** Limit for the connection, the handshake and the head of the answer, each. */
+  readonly connectMsMax: number;
+}
+
+/** A refusal by a node of the primary. */
+export interface PrimaryRefusal {
+  readonly status: number;
+  /** The cluster port of the active node, if this one is not. */
+  readonly activeNode?: string;
+  readonly reason?: string;
+}
+
+const answerBytesMax = 64 * 1024;
+const reasonCharactersMax = 300;
+const issued = z.object({ certificate: z.string().max(2048), addresses: addressesSchema, authorities: authoritiesSchema });
+
+type Connect = (options: unknown, callback: (error: Error | null, socket?: Duplex) => void) => undefined;
+
+/** Connects only to a node of the primary's cluster: nothing is sent to another one. */
+const connecting =
+  ({ address, credential, localAddress, connectMsMax }: PrimaryConnectionOptions): Connect =>
+  (_options, callback) => {
+    const { key, certificate, authorities } = credential;
+    connectTo(
+      {
+        ...{ address, name: address, localAddress, connectMsMax },
+        identity: { key, certificate, authority: authorities.join('\n') },
+        accepts: (shown) => primaryNodeFault(shown, credential),
+      },
+      (error, connection) => callback(error ?? null, connection?.socket),
+    );
+    return undefined;
+  };
+
+/** Opens the stream. `onRefused` is called before `close` when a node of the primary answers with a refusal. */
+export function openStream(options: PrimaryConnectionOptions, onRefused: (refusal: PrimaryRefusal) => void): WebSocket {
+  const socket = new WebSocket(`wss://${options.address}${streamPath}`, [streamProtocol], {
+    perMessageDeflate: false,
+    maxPayload: frameBytesMax,
+    handshakeTimeout: options.connectMsMax,
+    generateMask: () => undefined, // zeros: masks protect plaintext proxies, and TLS excludes those
+    createConnection: connecting(options) as never,
+  });
+  socket.on('unexpected-response', (_request, response) => {
+    void bytesOf(response)
+      .catch(() => Buffer.alloc(0))
+      .then((body) => {
+        onRefused(refusalIn(response.statusCode ?? 0, response.headers[activeNodeHeader], body));
+        socket.terminate();
+      });
+  });
+  return socket;
+}
+
+/**
+ * Exchanges an activation token for a certificate at one node of the primary.
+ * @param request - PKCS #10 in PEM
+ * @returns a refusal, or the certificate and where the nodes of the primary are
+ * @throws Error when the node cannot be reached, or its answer is malformed
+ */
+export async function requestCertificate(
+  options: PrimaryConnectionOptions,
+  request: string,
+): Promise<PrimaryRefusal | (PrimaryNodes & { readonly certificate: string })> {
+  const { status, activeNode, body } = await exchange(options, Buffer.from(JSON.stringify({ request })));
+  if (status !== 200) return refusalIn(status, activeNode, body);
+  const read = issued.safeParse(jsonIn(body));
+  if (!read.success) throw new Error(`${options.address}: the answer to the activation is malformed`);
+  return read.data;
+}
+
+interface Exchanged {
+  readonly status: number;
+  readonly activeNode: unknown;
+  readonly body: Buffer;
+}
+
+function exchange(options: PrimaryConnectionOptions, body: Buffer): Promise<Exchanged> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length, Connection: 'close' };
+    const outgoing: ClientRequest = httpsRequest({
+      ...{ method: 'POST', path: activatePath, headers, setHost: true },
+      host: parseHostAndPort(options.address)?.host,
+      createConnection: connecting(options) as never,
+      signal: AbortSignal.timeout(2 * options.connectMsMax),
+    });
+    outgoing.on('error', reject);
+    outgoing.on('response', (response) => {
+      const { statusCode: status = 0, headers: answered } = response;
+      bytesOf(response).then((bytes) => resolve({ status, activeNode: answered[activeNodeHeader], body: bytes }), reject);
+    });
+    outgoing.end(body);
+  });
+}
+
+function refusalIn(status: number, activeNode: unknown, body: Buffer): PrimaryRefusal {
+  const json = jsonIn(body);
+  const errors = typeof json === 'object' && json !== null && 'errors' in json ? json.errors : undefined;
+  const [first] = Array.isArray(errors) ? errors : [];
+  return {
+    status,
+    ...(typeof first === 'string' && {
+      reason: first.slice(0, reasonCharactersMax).replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, '?'),
+    }),
+    ...(typeof activeNode === 'string' && parseHostAndPort(activeNode) !== undefined && { activeNode }),
+  };
+}
+
+async function bytesOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > answerBytesMax) throw new Error(`the answer has more than ${answerBytesMax} bytes`); // leaving the loop closes it
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

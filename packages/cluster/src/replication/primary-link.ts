@@ -1,0 +1,179 @@
+import { type Logger, reasonOf } from '@transitd/process';
+import {
+  type SecondaryCluster,
+  SecondarySession,
+  type SecondaryStatus,
+  type SessionEnd,
+  type SessionLimits,
+  sessionLimits,
+} from '@transitd/replication';
+import { backoffMs } from '../transport/peer-link.ts';
+import type { PrimaryCredential } from './credential.ts';
+import { openStream } from './primary-connection.ts';
+import { deliver, sessionEndText, wireOf } from './wire.ts';
+
+export interface PrimaryLinkOptions {
+  /** The newest credential; called for each attempt. */
+  readonly credential: () => PrimaryCredential;
+  readonly cluster: SecondaryCluster;
+  /** This secondary must not follow its primary until an operator has looked. The link does not connect again. */
+  readonly onStop: (reason: (SessionEnd & { why: 'stop' })['reason']) => void;
+  /** Monotonic clock. */
+  readonly nowMs: () => number;
+  /** Returns a number from 0 to below 1. */
+  readonly random: () => number;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+  readonly localAddress?: string | undefined;
+  readonly limits?: SessionLimits;
+  readonly reconnect?: ReconnectLimits;
+}
+
+export interface ReconnectLimits {
+  readonly connectMsMax: number;
+  readonly reconnectMsMin: number;
+  readonly reconnectMsMax: number;
+}
+
+export const reconnectLimits: ReconnectLimits = { connectMsMax: 5_000, reconnectMsMin: 100, reconnectMsMax: 10_000 };
+
+/** How often a node may point to another one before this side waits. */
+const redirectsMax = 3;
+
+/** `stopped`: until an operator has looked. */
+export interface PrimaryLinkStatus {
+  readonly connection: 'connected' | 'connecting' | 'stopped';
+  /** The node that the last attempt was made to. */
+  readonly address: string | undefined;
+  /**
+   * Entries that this secondary lacks, as far as it knows, and how old its state is; `ms` is undefined until it has caught up for the first
+   * time.
+   */
+  readonly lag: { readonly entries: number; readonly ms: number | undefined };
+  /** Time since a frame of the primary arrived; undefined before the first one. */
+  readonly silentMs: number | undefined;
+  /** Why the last connection or attempt ended. */
+  readonly reason: string | undefined;
+}
+
+/** The connection of a secondary's active node to its primary. It finds the primary's active node, and reconnects until closed. */
+export class PrimaryLink {
+  readonly #options: PrimaryLinkOptions;
+  readonly #limits: SessionLimits;
+  readonly #reconnect: ReconnectLimits;
+  readonly #timer: NodeJS.Timeout;
+  #session: SecondarySession | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #end: (() => void) | undefined;
+  /** Attempts since this secondary had caught up. */
+  #attempts = 0;
+  #redirects = 0;
+  #next = 0;
+  #redirect: string | undefined;
+  #address: string | undefined;
+  #reason: string | undefined;
+  #entries = 0;
+  /** This secondary has everything that the primary had at this time. */
+  #freshMs: number | undefined;
+  #heardMs: number | undefined;
+  #isStopped = false;
+  #isClosed = false;
+
+  constructor(options: PrimaryLinkOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? sessionLimits;
+    this.#reconnect = options.reconnect ?? reconnectLimits;
+    this.#timer = setInterval(() => this.#tick(), this.#limits.heartbeatMs);
+    this.#connect();
+  }
+
+  status(): PrimaryLinkStatus {
+    const nowMs = this.#options.nowMs();
+    const session = this.#observe(nowMs);
+    return {
+      connection: this.#isStopped ? 'stopped' : session?.isWelcome === true ? 'connected' : 'connecting',
+      address: this.#address,
+      lag: { entries: this.#entries, ms: this.#freshMs === undefined ? undefined : nowMs - this.#freshMs },
+      silentMs: this.#heardMs === undefined ? undefined : nowMs - this.#heardMs,
+      reason: this.#reason,
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    clearTimeout(this.#retry);
+    this.#end?.();
+  }
+
+  /** Notes what the present connection says about the lag. */
+  #observe(nowMs: number): SecondaryStatus | undefined {
+    const status = this.#session?.status();
+    if (status?.isWelcome !== true) return status;
+    this.#entries = status.lag.entries;
+    this.#heardMs = nowMs - status.silentMs;
+    if (!status.hasCaughtUp) return status;
+    this.#freshMs = nowMs - status.lag.ms;
+    this.#attempts = 0;
+    return status;
+  }
+
+  #tick(): void {
+    this.#observe(this.#options.nowMs());
+    this.#session?.tick();
+  }
+
+  #connect(): void {
+    const { credential, cluster, nowMs, localAddress } = this.#options;
+    const present = credential();
+    const address = this.#redirect ?? present.addresses[this.#next % present.addresses.length] ?? '';
+    this.#redirect = undefined;
+    this.#address = address;
+    let ended: SessionEnd | undefined;
+    let activeNode: string | undefined;
+    let reason: string | undefined;
+    const { connectMsMax } = this.#reconnect;
+    const socket = openStream({ address, credential: present, localAddress, connectMsMax }, (refusal) => {
+      activeNode = refusal.activeNode;
+      reason = `${address} answered with status ${refusal.status}${refusal.reason === undefined ? '' : `: ${refusal.reason}`}`;
+    });
+    this.#end = () => socket.terminate();
+    socket.on('error', (error) => {
+      reason ??= reasonOf(error);
+    });
+    socket.on('open', () => {
+      const session = new SecondarySession({
+        ...{ cluster, nowMs, limits: this.#limits, wire: wireOf(socket) },
+        onEnd: (end) => {
+          ended = end;
+          this.#observe(nowMs());
+        },
+      });
+      this.#session = session;
+      deliver(socket, session);
+    });
+    socket.on('close', () => {
+      this.#session = undefined;
+      this.#onClose(ended, reason ?? 'the connection ended', activeNode);
+    });
+  }
+
+  #onClose(ended: SessionEnd | undefined, reason: string, activeNode: string | undefined): void {
+    if (this.#isClosed) return;
+    this.#reason = ended === undefined ? reason : sessionEndText(ended);
+    this.#options.log.info({ address: this.#address, reason: this.#reason }, 'not connected to the primary');
+    if (ended?.why === 'stop') {
+      this.#isStopped = true;
+      this.#options.onStop(ended.reason);
+      return;
+    }
+    if (activeNode !== undefined && this.#redirects++ < redirectsMax) {
+      this.#redirect = activeNode;
+      this.#connect();
+      return;
+    }
+    this.#redirects = 0;
+    // The node that answered last is tried again first: usually only the connection was lost.
+    if (this.#attempts > 0) this.#next += 1;
+    this.#retry = setTimeout(() => this.#connect(), backoffMs(this.#attempts++, this.#reconnect, this.#options.random()));
+  }
+}

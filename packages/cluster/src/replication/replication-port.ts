@@ -1,0 +1,163 @@
+import type { Logger } from '@transitd/process';
+import {
+  credentialOf,
+  follows,
+  type PrimaryCluster,
+  PrimarySession,
+  RegistryRefused,
+  type SessionEnd,
+  type SessionLimits,
+  type StoredRegistry,
+  sessionLimits,
+} from '@transitd/replication';
+import type { WebSocket } from 'ws';
+import { z } from 'zod';
+import { RequestRefused } from '../membership/authority.ts';
+import type { GuestStanding } from '../transport/callers.ts';
+import type { GuestHandlers, GuestReply, GuestRequest, GuestStream } from '../transport/guest-server.ts';
+import { jsonIn } from './credential.ts';
+import type { SecondaryDesk } from './secondary-desk.ts';
+import { activatePath, activeNodeHeader, deliver, sessionEndText, streamPath, streamProtocol, wireOf } from './wire.ts';
+
+export interface ReplicationPortOptions {
+  readonly registry: Pick<StoredRegistry, 'current' | 'change' | 'onChange'>;
+  readonly desk: Pick<SecondaryDesk, 'activate'>;
+  readonly cluster: PrimaryCluster;
+  /** Whether this node is active, or else the cluster port of the node that is, if it is known. */
+  readonly active: () => true | string | undefined;
+  /** Monotonic clock. */
+  readonly nowMs: () => number;
+  /** Milliseconds since 1970, as for {@link SecondaryDesk}. */
+  readonly utcMs: () => number;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+  readonly limits?: SessionLimits;
+}
+
+/** A secondary with an open connection. */
+export interface ConnectedSecondary extends ReturnType<PrimarySession['status']> {
+  readonly secondary: string;
+}
+
+const activation = z.strictObject({ request: z.string().max(4096) });
+
+/**
+ * The part of a primary's cluster port that secondaries use. Each has one connection at most: a newer one replaces it. A connection ends
+ * when its certificate is no longer in force.
+ */
+export class ReplicationPort implements GuestHandlers {
+  readonly #options: ReplicationPortOptions;
+  readonly #limits: SessionLimits;
+  /** By the id of the secondary. */
+  readonly #sessions = new Map<string, { readonly session: PrimarySession; readonly certificate: string }>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #unwatch: () => void;
+  #isProgressDue = false;
+
+  constructor(options: ReplicationPortOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? sessionLimits;
+    this.#unwatch = options.registry.onChange(() => this.#recheck());
+    this.#timer = setInterval(() => this.#each((session) => session.tick()), this.#limits.heartbeatMs);
+  }
+
+  standing(certificate: string): GuestStanding | undefined {
+    const right = this.#rightOf(certificate);
+    return right && (right.kind === 'ended' ? 'ended' : 'current');
+  }
+
+  async call({ call, certificate }: GuestRequest, body: () => Promise<Buffer>): Promise<GuestReply | undefined> {
+    const refusal = this.#refusal(certificate, 'activate');
+    if (refusal !== undefined) return refusal;
+    if (call !== `POST ${activatePath}`) return undefined;
+    const read = activation.safeParse(jsonIn(await body()));
+    if (!read.success) return { status: 400, json: { errors: ['request is missing or malformed'] } };
+    try {
+      return { status: 200, json: await this.#options.desk.activate(certificate, read.data.request) };
+    } catch (error) {
+      if (error instanceof RegistryRefused) return { status: 410, json: { errors: [error.message] } };
+      if (error instanceof RequestRefused) return { status: 400, json: { errors: [error.message] } };
+      throw error;
+    }
+  }
+
+  stream({ call, certificate, offered }: GuestRequest): GuestReply | GuestStream | undefined {
+    const refusal = this.#refusal(certificate, 'follow');
+    if (refusal !== undefined) return refusal;
+    if (call !== `GET ${streamPath}`) return undefined;
+    if (!offered.has(streamProtocol)) return { status: 426, json: { errors: ['no version of the stream in common'] } };
+    return { protocol: streamProtocol, serve: (socket) => this.#serve(socket, certificate) };
+  }
+
+  /** Entries were applied on this node. Call it as often as that happens: the work is done once in a turn of the event loop. */
+  progress(): void {
+    if (this.#isProgressDue || this.#sessions.size === 0) return;
+    this.#isProgressDue = true;
+    setImmediate(() => {
+      this.#isProgressDue = false;
+      this.#each((session) => session.progress());
+    });
+  }
+
+  get connected(): readonly ConnectedSecondary[] {
+    return [...this.#sessions].map(([secondary, { session }]) => ({ secondary, ...session.status() }));
+  }
+
+  /** Ends all connections: this node is no longer active, or stops. */
+  disconnect(): void {
+    this.#each((session) => session.closed());
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#unwatch();
+    this.disconnect();
+  }
+
+  #serve(socket: WebSocket, certificate: string): void {
+    const { cluster, registry, nowMs, log } = this.#options;
+    const right = this.#rightOf(certificate);
+    if (right?.kind !== 'follow') {
+      socket.terminate();
+      return;
+    }
+    const { secondary } = right;
+    this.#sessions.get(secondary)?.session.closed();
+    const session: PrimarySession = new PrimarySession({
+      ...{ secondary, cluster, nowMs, limits: this.#limits, wire: wireOf(socket) },
+      registered: async () => void (await registry.change((present) => follows(present, certificate))),
+      onEnd: (end) => {
+        if (this.#sessions.get(secondary)?.session === session) this.#sessions.delete(secondary);
+        log[isUsual(end) ? 'info' : 'warn']({ secondary, reason: sessionEndText(end) }, 'a secondary is disconnected');
+      },
+    });
+    this.#sessions.set(secondary, { session, certificate });
+    log.info({ secondary }, 'a secondary is connected');
+    deliver(socket, session);
+  }
+
+  #recheck(): void {
+    for (const { session, certificate } of [...this.#sessions.values()])
+      if (this.#rightOf(certificate)?.kind !== 'follow') session.closed();
+  }
+
+  #each(act: (session: PrimarySession) => void): void {
+    for (const { session } of [...this.#sessions.values()]) act(session);
+  }
+
+  #rightOf(certificate: string): ReturnType<typeof credentialOf> {
+    return credentialOf(this.#options.registry.current, certificate, this.#options.utcMs());
+  }
+
+  /** Returns the reply to a request that this node refuses before it looks at it. */
+  #refusal(certificate: string, wanted: 'activate' | 'follow'): GuestReply | undefined {
+    const right = this.#rightOf(certificate);
+    if (right?.kind === 'ended') return { status: 410, json: { errors: [`the right to connect has ended: ${right.why}`] } };
+    if (right?.kind !== wanted) return { status: 403, json: { errors: ['this certificate is not for this request'] } };
+    const active = this.#options.active();
+    if (active === true) return undefined;
+    const headers = active === undefined ? undefined : { [activeNodeHeader]: active };
+    return { status: 503, json: { errors: ['this node is not the active one'] }, ...(headers !== undefined && { headers }) };
+  }
+}
+
+const isUsual = ({ why }: SessionEnd): boolean => why === 'closed' || why === 'not_active' || why === 'epoch_ended';

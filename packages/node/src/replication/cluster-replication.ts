@@ -1,0 +1,380 @@
+import { randomBytes } from 'node:crypto';
+import {
+  ActivationFailed,
+  ActivationTokenError,
+  activate,
+  credentialPath,
+  decodeCredential,
+  encodeCredential,
+  makeSecondaryRequest,
+  type PrimaryCredential,
+  PrimaryLink,
+  type PrimaryLinkStatus,
+  ReplicationPort,
+  readActivationToken,
+  SecondaryDesk,
+  withNodes,
+} from '@transitd/cluster';
+import { reasonOf } from '@transitd/process';
+import {
+  localPrefixes,
+  OutcomeLog,
+  type PrimaryNodes,
+  type PromotionDecision,
+  promotionOf,
+  RegistryRefused,
+  StoredRegistry,
+} from '@transitd/replication';
+import { positionOf, type ReplicationState, StoreError, unreleasedLevel } from '@transitd/storage-fsm';
+import { PrimarySide } from './primary-side.ts';
+import { commitStep, type ReplicationParts } from './replication-parts.ts';
+import { ReplicationRefused } from './replication-refused.ts';
+import { type Heard, SecondarySide } from './secondary-side.ts';
+
+/** Memory of the outcomes: at 2,000 writes a second of 500 bytes, about a minute, and four while a whole state is sent. */
+const outcomeLimits = { bytesMax: 64 * 2 ** 20, heldBytesMax: 256 * 2 ** 20 };
+/** The primary counts as alive if it was heard within this time. */
+const recentMs = 10_000;
+/** Attempts at a promotion while the last entries of the primary still arrive. */
+const promotionAttempts = 5;
+
+/** The primary as its secondary sees it. */
+export interface PrimaryView extends PrimaryLinkStatus {
+  /** Name of this cluster at the primary. */
+  readonly secondary: string;
+  readonly addresses: readonly string[];
+}
+
+/** A secondary as its primary sees it. */
+export interface SecondaryView {
+  readonly secondary: string;
+  readonly isConnected: boolean;
+  /** The service index that it has confirmed on this connection. */
+  readonly acknowledged?: number | undefined;
+  readonly lag?: { readonly entries: number; readonly ms: number };
+  /** Time since it was heard. */
+  readonly silentMs?: number;
+}
+
+/** Disaster-recovery replication on one node: the primary's port, the secondary's link, and the operations of an operator. */
+export class ClusterReplication {
+  readonly #parts: ReplicationParts;
+  readonly #outcomes = new OutcomeLog(outcomeLimits);
+  readonly #primary: PrimarySide;
+  readonly #secondary: SecondarySide;
+  readonly #registry: StoredRegistry;
+  readonly #desk: SecondaryDesk;
+  #port: ReplicationPort | undefined;
+  #link: PrimaryLink | undefined;
+  #credential: PrimaryCredential | undefined;
+  #activeTerm: number | undefined;
+  #activeSinceMs = Number.POSITIVE_INFINITY;
+  #isMeasuring = false;
+  #isUpdating = false;
+  #isClosed = false;
+
+  constructor(parts: ReplicationParts) {
+    this.#parts = parts;
+    const { storage, barrier, cluster, utcMs } = parts;
+    this.#primary = new PrimarySide(parts, this.#outcomes);
+    this.#secondary = new SecondarySide(parts, (nodes) => void this.#keepNodes(nodes));
+    this.#registry = new StoredRegistry(barrier.store);
+    this.#desk = new SecondaryDesk({
+      registry: this.#registry,
+      clusterId: storage.driver.status().clusterId,
+      set: () => this.#requireRole('primary').set,
+      authority: async () => {
+        const authority = await cluster.signingAuthority();
+        if (authority === undefined) throw new StoreError('not_leader', 'this cluster has no authority yet');
+        return authority;
+      },
+      nodes: () => cluster.primaryNodes,
+      utcMs,
+    });
+    storage.machine.observe({
+      entry: (applied) => {
+        this.#outcomes.entry(applied);
+        this.#port?.progress();
+        if (applied.before?.role !== applied.after?.role) this.tick();
+      },
+      state: (position) => this.#outcomes.state(position),
+    });
+  }
+
+  /** Starts and ends connections as the state of this node asks. Call it at every change, and now and then. */
+  tick(): void {
+    if (this.#isUpdating || this.#isClosed) return;
+    this.#isUpdating = true;
+    this.#update()
+      .catch((error: unknown) => this.#parts.log.warn({ reason: reasonOf(error) }, 'replication could not start; it tries again'))
+      .finally(() => {
+        this.#isUpdating = false;
+      });
+  }
+
+  /** The newest heartbeat of the primary that this node has heard. */
+  get lastHeard(): Heard | undefined {
+    return this.#secondary.lastHeard;
+  }
+
+  /** The connection of a secondary's active node with its primary; undefined on any other node. */
+  get primary(): PrimaryView | undefined {
+    const state = this.#parts.storage.machine.replication;
+    if (this.#link === undefined || this.#credential === undefined || state?.role !== 'secondary') return undefined;
+    const { secondary, addresses } = this.#credential;
+    return { secondary, addresses, ...this.#link.status() };
+  }
+
+  /** The secondaries of a primary's active node, by the name that an operator gave them; empty on any other node. */
+  get secondaries(): readonly SecondaryView[] {
+    if (this.#port === undefined || !this.#parts.isActive()) return [];
+    const connected = new Map(this.#port.connected.map((one) => [one.secondary, one]));
+    return this.#registry.current.registrations.map(({ secondary }) => {
+      const connection = connected.get(secondary);
+      if (connection === undefined) return { secondary, isConnected: false };
+      const { acknowledged, lag, silentMs } = connection;
+      return { secondary, isConnected: true, acknowledged: acknowledged?.index, lag, silentMs };
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#link?.close();
+    this.#closePort();
+    this.#registry.close();
+    this.#secondary.forgetKey();
+  }
+
+  /** Makes this cluster the primary of a new set. @throws ReplicationRefused, StoreError */
+  async enablePrimary(): Promise<void> {
+    this.#requireUsable();
+    this.#requireShamir();
+    const [set, id] = [newId(), newId()];
+    const { outcome } = await commitStep(this.#parts, { kind: 'establish', set, id, local: localPrefixes });
+    if (outcome === 'conflict') throw new ReplicationRefused('wrong_mode', 'this cluster already takes part in replication');
+  }
+
+  /** Issues a token with which a cluster becomes a secondary. @throws ReplicationRefused, StoreError */
+  issueToken(request: Parameters<SecondaryDesk['issueToken']>[0]): Promise<string> {
+    this.#requireRole('primary');
+    return refusing(() => this.#desk.issueToken(request));
+  }
+
+  /** Ends the rights of a secondary. @throws ReplicationRefused, StoreError */
+  async revoke(secondary: string): Promise<void> {
+    this.#requireRole('primary');
+    await refusing(() => this.#desk.revoke(secondary));
+  }
+
+  /** Ends the writes of a primary. The position is that of the last one. @throws ReplicationRefused, StoreError */
+  async demote(): Promise<void> {
+    const from = this.#requireRole('primary').epochs.at(-1);
+    if (from === undefined) throw new ReplicationRefused('wrong_mode', 'this cluster is not a primary');
+    const { outcome } = await commitStep(this.#parts, { kind: 'demote', from });
+    if (outcome === 'conflict') throw new ReplicationRefused('wrong_mode', 'this cluster is not a primary');
+  }
+
+  /** Ends replication on a primary, or on a secondary that has received nothing. @throws ReplicationRefused, StoreError */
+  async disable(): Promise<void> {
+    this.#requireUsable();
+    const { outcome } = await commitStep(this.#parts, { kind: 'disable' });
+    if (outcome === 'conflict')
+      throw new ReplicationRefused(
+        'wrong_mode',
+        'only a primary, or a secondary without a state, can be disabled: promote it first',
+      );
+  }
+
+  /**
+   * Makes this cluster a secondary. Its own records, except the local ones, are replaced by the primary's when its state has arrived.
+   * @throws ReplicationRefused; StoreError
+   */
+  async enableSecondary(token: string): Promise<void> {
+    this.#requireUsable();
+    this.#requireShamir();
+    const role = this.#parts.storage.machine.replication?.role;
+    if (role === 'primary') throw new ReplicationRefused('wrong_mode', 'this cluster is a primary: demote it first');
+    const read = await refusing(() => readActivationToken(token));
+    const own = await makeSecondaryRequest(read.secondary);
+    const credential = await refusing(() => activate(read, own));
+    await this.#writeCredential(credential);
+    const { outcome } = await commitStep(this.#parts, { kind: 'attach', set: read.set, local: localPrefixes });
+    if (outcome === 'conflict')
+      throw new ReplicationRefused('wrong_mode', 'this cluster belongs to another replication set, or is a primary');
+    this.#link?.close();
+    this.#link = undefined;
+    this.tick();
+  }
+
+  /** Makes this cluster the primary. @throws ReplicationRefused with the reason, StoreError */
+  async promote({ force }: { readonly force: boolean }): Promise<PromotionDecision & { kind: 'promote' }> {
+    this.#requireUsable();
+    const { storage, barrier } = this.#parts;
+    this.#secondary.isPromoting = true;
+    try {
+      for (let attempt = 0; attempt < promotionAttempts; attempt++) {
+        const state = storage.machine.replication;
+        if (state === undefined) throw new ReplicationRefused('wrong_mode', refusals.not_secondary);
+        const decision = promotionOf({ state, ...this.#heard(), recentMs, fence: undefined, force });
+        if (decision.kind === 'refuse') throw new ReplicationRefused('refused', refusals[decision.reason]);
+        if (decision.kind === 'wait') throw new ReplicationRefused('refused', refusals.primary_alive);
+        const writes = [await barrier.transfer.keyringForPromotion()];
+        const { outcome } = await commitStep(this.#parts, { kind: 'promote', from: decision.from, id: newId(), writes });
+        if (outcome === 'committed') {
+          this.tick();
+          return decision;
+        }
+      }
+      throw new ReplicationRefused('refused', 'entries of the primary still arrive: try again');
+    } finally {
+      this.#secondary.isPromoting = false;
+    }
+  }
+
+  #heard() {
+    this.#noteTerm();
+    const { lastHeard } = this.#secondary;
+    const heardMs = Math.max(lastHeard?.heardMs ?? Number.NEGATIVE_INFINITY, this.#activeSinceMs);
+    return { silentMs: this.#parts.nowMs() - heardMs, primary: lastHeard };
+  }
+
+  async #update(): Promise<void> {
+    const { storage, barrier, isActive } = this.#parts;
+    const state = storage.machine.replication;
+    if (state === undefined) return;
+    const isUnsealed = !barrier.state.sealed;
+    this.#noteTerm();
+    this.#measure(state);
+    if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#openPort();
+    else this.#closePort();
+    if (!isActive()) this.#port?.disconnect();
+    // A promoted cluster tells its former primary of the new epoch, which ends the writes there.
+    if (isUnsealed && isActive() && (state.role === 'secondary' || state.role === 'primary')) await this.#openLink();
+    else {
+      this.#link?.close();
+      this.#link = undefined;
+      this.#secondary.forgetKey();
+    }
+  }
+
+  /** Another node may have heard the primary before this one became active. */
+  #noteTerm(): void {
+    const { storage, isActive, nowMs } = this.#parts;
+    const term = isActive() ? storage.driver.status().term : undefined;
+    if (term !== this.#activeTerm) this.#activeSinceMs = nowMs();
+    this.#activeTerm = term;
+  }
+
+  async #openPort(): Promise<void> {
+    const { cluster, isActive, nowMs, utcMs, log } = this.#parts;
+    if (this.#port !== undefined) return;
+    await this.#registry.refresh();
+    this.#port = new ReplicationPort({
+      ...{ registry: this.#registry, desk: this.#desk, cluster: this.#primary, nowMs, utcMs, log },
+      active: () => (isActive() ? true : cluster.activeMember?.clusterAddress),
+    });
+    cluster.serveSecondaries(this.#port);
+  }
+
+  #closePort(): void {
+    if (this.#port === undefined) return;
+    this.#parts.cluster.serveSecondaries(undefined);
+    this.#port.close();
+    this.#port = undefined;
+  }
+
+  async #openLink(): Promise<void> {
+    const { log, nowMs } = this.#parts;
+    if (this.#link !== undefined) return;
+    const credential = await this.#readCredential();
+    if (credential === undefined) return;
+    this.#credential = credential;
+    this.#link = new PrimaryLink({
+      credential: () => this.#credential ?? credential,
+      ...{ cluster: this.#secondary, nowMs, log, random: Math.random },
+      onStop: (reason) => log.error({ reason }, 'this secondary does not follow its primary until an operator has looked'),
+    });
+  }
+
+  /** Sums up the replicated records after a start or a replaced state, so that digests can be compared. */
+  #measure(state: ReplicationState): void {
+    const { storage, log } = this.#parts;
+    const { machine } = storage;
+    const isKnown = machine.scopeDigestAt(positionOf(state, machine.applied.appliedIndex)) !== undefined;
+    if (isKnown || this.#isMeasuring || (state.epochs.length === 0 && state.role !== 'primary')) return;
+    this.#isMeasuring = true;
+    machine
+      .measureScope()
+      .catch((error: unknown) =>
+        log.warn({ reason: reasonOf(error) }, 'the digest of the replicated records could not be computed'),
+      )
+      .finally(() => {
+        this.#isMeasuring = false;
+      });
+  }
+
+  async #readCredential(): Promise<PrimaryCredential | undefined> {
+    const record = await this.#parts.barrier.store.get(credentialPath);
+    return record && decodeCredential(record.value);
+  }
+
+  async #writeCredential(credential: PrimaryCredential): Promise<void> {
+    const writes = [{ path: credentialPath, value: encodeCredential(credential) }];
+    await this.#parts.barrier.store.commit({ conditions: [], writes });
+    this.#credential = credential;
+  }
+
+  async #keepNodes(nodes: PrimaryNodes): Promise<void> {
+    const present = this.#credential;
+    const next = present && withNodes(present, nodes);
+    if (next === undefined || next === present) return;
+    await this.#writeCredential(next).catch((error: unknown) =>
+      this.#parts.log.warn({ reason: reasonOf(error) }, "the addresses of the primary's nodes could not be stored"),
+    );
+  }
+
+  /** @throws ReplicationRefused, StoreError */
+  #requireUsable(): void {
+    const { storage, isActive } = this.#parts;
+    if (!isActive()) throw new StoreError('not_leader', 'this node is not the active one');
+    if (storage.machine.featureLevel < unreleasedLevel)
+      throw new ReplicationRefused('level', 'this release does not replicate between clusters yet');
+  }
+
+  #requireShamir(): void {
+    if (this.#parts.barrier.sealStatus.type !== 'shamir')
+      throw new ReplicationRefused(
+        'seal_type',
+        'replication needs a shamir seal on both clusters: seals of other types are not supported',
+      );
+  }
+
+  #requireRole(role: ReplicationState['role']): ReplicationState {
+    this.#requireUsable();
+    const state = this.#parts.storage.machine.replication;
+    if (state?.role !== role) throw new ReplicationRefused('wrong_mode', `this cluster is not a ${role}`);
+    return state;
+  }
+}
+
+/** Runs a task whose refusals say why in their message. @throws ReplicationRefused */
+async function refusing<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    const isRefusal =
+      error instanceof RegistryRefused || error instanceof ActivationTokenError || error instanceof ActivationFailed;
+    throw isRefusal ? new ReplicationRefused('refused', error.message) : error;
+  }
+}
+
+const newId = (): string => randomBytes(16).toString('hex');
+
+const refusals = {
+  not_secondary: 'this cluster is not a secondary',
+  no_state: 'this secondary has not received the state of its primary yet',
+  primary_alive: 'the primary was heard a moment ago: demote it first, or promote with force and lose what it has not sent',
+  behind:
+    'the primary was demoted at a later position: wait until this secondary has it, or promote with force and lose the rest',
+  superseded: 'another cluster of the set was promoted after this one: promote with force to give up its writes',
+} as const;

@@ -1,0 +1,21 @@
+import type { Barrier } from '@transitd/barrier';
+import type { Cluster, Storage } from '@transitd/cluster';
+import type { Logger } from '@transitd/process';
+import type { CommitResult, ReplicationStep } from '@transitd/storage-fsm';
+
+/** The parts of a node that replication between clusters uses. */
+export interface ReplicationParts {
+  readonly storage: Storage;
+  readonly barrier: Barrier;
+  readonly cluster: Cluster;
+  readonly isActive: () => boolean;
+  readonly log: Logger;
+  /** Monotonic clock, in milliseconds. */
+  readonly nowMs: () => number;
+  /** Milliseconds since 1970. */
+  readonly utcMs: () => number;
+}
+
+/** Commits one step as one log entry. @throws StoreError */
+export const commitStep = ({ storage }: Pick<ReplicationParts, 'storage'>, replication: ReplicationStep): Promise<CommitResult> =>
+  storage.replica.commit({ conditions: [], writes: [], replication });

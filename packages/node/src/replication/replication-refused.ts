@@ -1,0 +1,12 @@
+/** `wrong_mode`: the role of this cluster does not allow it. `level`: no release supports it yet. `refused`: a promotion is refused. */
+export type ReplicationRefusal = 'wrong_mode' | 'level' | 'seal_type' | 'refused';
+
+/** An operation of replication was refused; nothing has changed. The message says why. */
+export class ReplicationRefused extends Error {
+  override readonly name = 'ReplicationRefused';
+  readonly code: ReplicationRefusal;
+  constructor(code: ReplicationRefusal, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

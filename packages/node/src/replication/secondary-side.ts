@@ -1,0 +1,101 @@
+import { reasonOf } from '@transitd/process';
+import { localPrefixes, type PrimaryNodes, type SecondaryCluster } from '@transitd/replication';
+import { type Cursor, type EpochName, type ReplicationState, type ReplicationStep, StoreError } from '@transitd/storage-fsm';
+import { commitStep, type ReplicationParts } from './replication-parts.ts';
+
+/** The newest heartbeat of the primary. */
+export interface Heard {
+  readonly at: Cursor;
+  readonly demoted: boolean;
+  readonly heardMs: number;
+}
+
+/** This node as the active node of a secondary. */
+export class SecondarySide implements SecondaryCluster {
+  /** While true, heartbeats are not answered. */
+  isPromoting = false;
+  readonly #parts: ReplicationParts;
+  readonly #keepNodes: (nodes: PrimaryNodes) => void;
+  #heard: Heard | undefined;
+  #rootKey: Uint8Array | undefined;
+  /** Records of the state that is being received, by path. */
+  readonly #core = new Map<string, Uint8Array>();
+
+  /** @param keepNodes - stores where the primary's nodes are */
+  constructor(parts: ReplicationParts, keepNodes: (nodes: PrimaryNodes) => void) {
+    this.#parts = parts;
+    this.#keepNodes = keepNodes;
+  }
+
+  get lastHeard(): Heard | undefined {
+    return this.#heard;
+  }
+
+  state(): ReplicationState | undefined {
+    return this.#parts.isActive() ? this.#parts.storage.machine.replication : undefined;
+  }
+
+  digest({ index }: Cursor): bigint | undefined {
+    return this.#parts.storage.machine.scopeDigestAt(index);
+  }
+
+  rootKey(key: Uint8Array): void {
+    this.forgetKey();
+    this.#rootKey = Buffer.from(key);
+    key.fill(0);
+  }
+
+  forgetKey(): void {
+    this.#rootKey?.fill(0);
+    this.#rootKey = undefined;
+  }
+
+  async propose(step: ReplicationStep): Promise<'committed' | 'conflict' | 'unknown'> {
+    try {
+      const { outcome } = await commitStep(this.#parts, await this.#completed(step));
+      return outcome;
+    } catch (error) {
+      const { log } = this.#parts;
+      const isUsual = error instanceof StoreError;
+      log[isUsual ? 'info' : 'error']({ step: step.kind, reason: reasonOf(error) }, 'a step of replication was not committed');
+      return 'unknown';
+    }
+  }
+
+  mayAnswer(): boolean {
+    return !this.isPromoting && this.#parts.storage.holdsLease();
+  }
+
+  answered(): void {}
+
+  heard({ at, demoted }: { readonly at: Cursor; readonly demoted: boolean }): void {
+    this.#heard = { at, demoted, heardMs: this.#parts.nowMs() };
+  }
+
+  nodes(nodes: PrimaryNodes): void {
+    this.#keepNodes(nodes);
+  }
+
+  async superseded(by: EpochName): Promise<void> {
+    await commitStep(this.#parts, { kind: 'supersede', by });
+  }
+
+  /** Adds the local records to a swap, encrypted under the keyring of the state that it makes live. */
+  async #completed(step: ReplicationStep): Promise<ReplicationStep> {
+    if (step.kind === 'stage') {
+      if (step.chunk === 0) this.#core.clear();
+      for (const { path, value } of step.records) if (keyPaths.includes(path)) this.#core.set(path, Buffer.from(value));
+    }
+    if (step.kind !== 'swap') return step;
+    if (this.#rootKey === undefined) throw new Error('the primary has sent no root key for its state');
+    const [keyring, seal] = keyPaths.map((path) => this.#core.get(path));
+    try {
+      const foreign = { rootKey: this.#rootKey, keyring, seal };
+      return { ...step, local: await this.#parts.barrier.transfer.localRecords(localPrefixes, foreign) };
+    } finally {
+      this.forgetKey();
+    }
+  }
+}
+
+const keyPaths: readonly string[] = ['core/keyring', 'core/seal'];

@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { parseConfig } from '@transitd/configuration';
+import { defaultCodes, healthAnswer } from '@transitd/health';
+import { supportedLevels, unreleasedLevel } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { until } from '../../../process/test/until.ts';
+import { Node } from '../../src/node.ts';
+import { ReplicationRefused } from '../../src/replication/replication-refused.ts';
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+/** A cluster of one node. */
+class Site {
+  readonly node: Node;
+  shares: readonly Uint8Array[] = [];
+
+  private constructor(node: Node) {
+    this.node = node;
+  }
+
+  static async open(folder: string, name: string): Promise<Site> {
+    const config = parseConfig({
+      node_id: name,
+      api_addr: 'http://127.0.0.1:8200',
+      data_dir: join(folder, name),
+      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+      cluster_addr: `127.0.0.1:${await freePort()}`,
+    });
+    const onFatal = (error: Error): never => {
+      throw error;
+    };
+    const site = new Site(await Node.open({ config, log: pino({ level: process.env['DR_LOG'] ?? 'silent' }), onFatal }));
+    const { shares } = await site.node.initialize({ secretShares: 1, secretThreshold: 1 });
+    site.shares = shares;
+    await site.unseal(shares);
+    await site.store.replica.commit({ conditions: [], writes: [], raise: unreleasedLevel });
+    return site;
+  }
+
+  get store() {
+    const { store } = this.node;
+    if (store === undefined) throw new TypeError('the node has no store');
+    return store;
+  }
+
+  get replication() {
+    const { replication } = this.store;
+    if (replication === undefined) throw new TypeError('the node has no cluster port');
+    return replication;
+  }
+
+  get health(): number {
+    const query = { standbyOk: true, performanceStandbyOk: true, codes: defaultCodes };
+    return healthAnswer(this.node.status, query, { monotonicMs: performance.now(), utcMs: Date.now() }).code;
+  }
+
+  get position(): number | undefined {
+    return this.node.eligibility.replicationStatus?.position;
+  }
+
+  async unseal(shares: readonly Uint8Array[]): Promise<void> {
+    for (const share of shares) await this.node.unseal(share);
+    await until(() => this.node.active);
+  }
+
+  async write(path: string, value: string): Promise<void> {
+    const writes = [{ path, value: Buffer.from(value) }];
+    expect((await this.store.barrier.store.commit({ conditions: [], writes })).outcome).to.equal('committed');
+  }
+
+  async read(path: string): Promise<string | undefined> {
+    const record = await this.store.barrier.store.get(path);
+    return record && Buffer.from(record.value).toString();
+  }
+
+  /** Replaces the root key and the shares. */
+  async rekey(): Promise<void> {
+    const { rekey } = this.store.barrier;
+    const { nonce } = await rekey.start({ shares: 1, threshold: 1, requireVerification: false });
+    for (const share of this.shares) {
+      const step = await rekey.update({ nonce, share });
+      if (step.complete && 'shares' in step) this.shares = step.shares;
+    }
+  }
+
+  /** Makes this cluster a secondary of the other one. */
+  async follow(primary: Site, id: string): Promise<void> {
+    await until(() => (primary.node.cluster?.primaryNodes.addresses.length ?? 0) > 0);
+    await this.replication.enableSecondary(await primary.replication.issueToken({ secondary: id }));
+  }
+}
+
+describe('two clusters that replicate', function () {
+  this.timeout(240_000);
+  const released = supportedLevels.newest;
+  let folder = '';
+  const sites: Site[] = [];
+  before(() => {
+    // No release supports replication yet.
+    Object.assign(supportedLevels, { newest: unreleasedLevel });
+    folder = mkdtempSync(join(tmpdir(), 'transitd-two-'));
+  });
+  after(async () => {
+    for (const { node } of sites) await node.stop();
+    rmSync(folder, { recursive: true });
+    Object.assign(supportedLevels, { newest: released });
+  });
+
+  it('follow, hand over without loss, and fail back', async () => {
+    const [east, west] = [await Site.open(folder, 'east'), await Site.open(folder, 'west')];
+    sites.push(east, west);
+    await east.replication.enablePrimary();
+    await east.write('transit/first', 'one');
+    const refused = [east.node.snapshots?.restore(Readable.from([]), { proved: true }), east.node.migrateSeal(Buffer.alloc(33))];
+    for (const { status } of await Promise.allSettled(refused)) expect(status).to.equal('rejected');
+    await west.write('transit/own', 'is replaced');
+    await west.follow(east, 'west');
+
+    await until(() => west.node.status.state === 'sealed');
+    await west.unseal(east.shares);
+    expect(await west.read('transit/first')).to.equal('one');
+    expect(await west.read('transit/own')).to.equal(undefined);
+    expect([east.health, west.health]).to.deep.equal([200, 472]);
+
+    await east.store.barrier.rotation.rotate();
+    await east.write('transit/second', 'two');
+    await until(() => west.position === east.position);
+    expect(await west.read('transit/second')).to.equal('two');
+    expect(west.replication.primary).to.include({ secondary: 'west', connection: 'connected' });
+    await until(() => east.replication.secondaries[0]?.lag?.entries === 0);
+    expect(east.replication.secondaries).to.have.length(1);
+    const { digest } = west.node.eligibility.replicationStatus ?? {};
+    expect(digest).to.be.a('bigint');
+    expect(digest).to.equal(east.node.eligibility.replicationStatus?.digest);
+
+    // A rekey arrives as one entry: the secondary stays unsealed, and only the new shares unseal it.
+    const former = east.shares;
+    await east.rekey();
+    await east.write('transit/after', 'rekey');
+    await until(() => west.position === east.position);
+    expect(await west.read('transit/after')).to.equal('rekey');
+    west.store.barrier.seal();
+    const wrong = await Promise.allSettled(former.map((share) => west.node.unseal(share)));
+    expect(wrong.map(({ status }) => status)).to.deep.equal(['rejected']);
+    await west.unseal(east.shares);
+    expect(await west.read('transit/after')).to.equal('rekey');
+
+    const early = await west.replication.promote({ force: false }).catch((error: Error) => error);
+    expect(early).to.be.instanceOf(ReplicationRefused);
+    await east.replication.demote();
+    expect(east.health).to.equal(472);
+    await until(() => west.position === east.position);
+    await until(() => west.replication.lastHeard?.demoted === true);
+    const promoted = await west.replication.promote({ force: false });
+    expect(promoted).to.include({ lossless: true, missing: 0 });
+    expect(west.health).to.equal(200);
+    expect(west.store.barrier.rotation.keyStatus().term, 'a new key').to.equal(3);
+    await west.write('transit/third', 'three');
+
+    await east.follow(west, 'east');
+    await until(() => east.position === west.position);
+    expect(await east.read('transit/third'), 'without the whole state, so without unsealing').to.equal('three');
+    expect([east.health, west.health]).to.deep.equal([472, 200]);
+  });
+});

@@ -1,0 +1,43 @@
+export {
+  activationMsMax,
+  type Credential,
+  credentialOf,
+  defaultActivationMs,
+  emptyRegistry,
+  following,
+  follows,
+  isSecondaryId,
+  type Registry,
+  type RegistryRefusal,
+  RegistryRefused,
+  revoked,
+  secondariesMax,
+  secondaryOfToken,
+  tokenIssued,
+  tokenUsed,
+} from './registry/registry.ts';
+export { decodeRegistry, encodeRegistry, registryPath } from './registry/registry-record.ts';
+export { StoredRegistry } from './registry/stored-registry.ts';
+export { Contacts, clockRateError, type FenceSettings, fenceWaitMs, mayAccept } from './roles/fence.ts';
+export { isSupersededBy, meetingOf } from './roles/meeting.ts';
+export { type PromotionDecision, type PromotionFacts, type PromotionRefusal, promotionOf } from './roles/promotion.ts';
+export { localPrefixes } from './scope.ts';
+export { answerHello, type HelloAnswer } from './sessions/answer-hello.ts';
+export { Follower, type FollowerAction, type FollowerParts } from './sessions/follower.ts';
+export { type Lag, LagMeter } from './sessions/lag-meter.ts';
+export { PrimarySession } from './sessions/primary-session.ts';
+export { SecondarySession, type SecondaryStatus } from './sessions/secondary-session.ts';
+export { Sender, type SenderLimits, type SenderStart } from './sessions/sender.ts';
+export {
+  type PrimaryCluster,
+  type SecondaryCluster,
+  type SessionEnd,
+  type SessionLimits,
+  sessionLimits,
+  type Wire,
+} from './sessions/session-ports.ts';
+export { snapshotToSend, stateFrames } from './sessions/state-frames.ts';
+export { addressesMax, authoritiesMax, type Frame, type HelloRefusal, type PrimaryNodes } from './stream/frame.ts';
+export { decodeFrame, encodeFrame, frameBytesMax } from './stream/frame-codec.ts';
+export { type Consequence, consequenceOf, type Outcome } from './stream/outcome.ts';
+export { type OutcomeHold, OutcomeLog, type OutcomeLogLimits } from './stream/outcome-log.ts';

@@ -1,0 +1,59 @@
+import { CodecError } from '@transitd/raft-core';
+import { type Activation, type EndReason, endedMax, isSecondaryId, type Registry, secondariesMax } from './registry.ts';
+
+/** Path of the record of the registry. It begins with a local prefix, so the record is not replicated. */
+export const registryPath = 'core/replication/registry';
+
+const format = 1;
+const issuedCharactersMax = 8 * 1024;
+const reasons: readonly unknown[] = ['used', 'expired', 'revoked', 'replaced'] satisfies EndReason[];
+
+/** Encodes the registry as versioned JSON. */
+export const encodeRegistry = ({ activations, registrations, ended }: Registry): Buffer =>
+  Buffer.from(JSON.stringify({ format, activations, registrations, ended }));
+
+/** Decodes the registry. @throws CodecError for any bytes that {@link encodeRegistry} does not write */
+export function decodeRegistry(bytes: Uint8Array): Registry {
+  const { format: stored, ...lists } = parsed(bytes);
+  if (stored !== format) throw new CodecError('the record of the secondaries has an unknown format');
+  const { activations, registrations, ended } = lists;
+  const isWhole =
+    isList(activations, secondariesMax, isActivation) &&
+    isList(registrations, secondariesMax, isRegistration) &&
+    isList(ended, endedMax, isEnded);
+  if (!isWhole) throw new CodecError('the record of the secondaries is malformed');
+  return { activations, registrations, ended } as unknown as Registry;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isList = (value: unknown, max: number, check: (fields: Fields) => boolean): boolean =>
+  Array.isArray(value) && value.length <= max && value.every((one) => isObject(one) && check(one));
+
+const isToken = ({ certificate, expiresMs }: Fields | Omit<Activation, 'secondary'>): boolean =>
+  isHash(certificate) && Number.isFinite(expiresMs);
+const isActivation = (fields: Fields): boolean => isId(fields['secondary']) && isToken(fields);
+const isRegistration = ({ secondary, certificate, follows, activation }: Fields): boolean =>
+  isId(secondary) &&
+  isHash(certificate) &&
+  typeof follows === 'boolean' &&
+  (activation === undefined || (isObject(activation) && isUsed(activation)));
+const isUsed = (fields: Fields): boolean => {
+  const { key, issued } = fields;
+  return isToken(fields) && isHash(key) && typeof issued === 'string' && issued.length <= issuedCharactersMax;
+};
+const isEnded = ({ certificate, why }: Fields): boolean => isHash(certificate) && reasons.includes(why);
+
+const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
+const isHash = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
+const isId = (value: unknown): boolean => typeof value === 'string' && isSecondaryId(value);
+
+function parsed(bytes: Uint8Array): Fields {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+    if (isObject(value)) return value;
+  } catch {
+    // The refusal below says what is wrong.
+  }
+  throw new CodecError('the record of the secondaries is not a JSON object');
+}

@@ -1,0 +1,199 @@
+/**
+ * The secondaries of a primary: tokens that may still be used, and clusters that may follow. It is a record of the primary's own state,
+ * never replicated. Times are milliseconds since 1970 by the primary's clock. Certificates are named by their fingerprint, the SHA-256 of
+ * their DER in lower-case hex.
+ */
+export interface Registry {
+  readonly activations: readonly Activation[];
+  readonly registrations: readonly Registration[];
+  /** Certificates that ended, newest last, so that their holder learns why. */
+  readonly ended: readonly EndedCertificate[];
+}
+
+/** An activation token that was not used yet. */
+export interface Activation {
+  /** Id that the operator gave to the secondary. */
+  readonly secondary: string;
+  /** The certificate in the token. */
+  readonly certificate: string;
+  readonly expiresMs: number;
+}
+
+/** A cluster that may follow. */
+export interface Registration {
+  readonly secondary: string;
+  readonly certificate: string;
+  /** True once its hello was answered: from then on the fence counts it. */
+  readonly follows: boolean;
+  /** The token by which it was registered, until its first hello: if the answer was lost, the secondary asks again. */
+  readonly activation?: UsedActivation;
+}
+
+export interface UsedActivation extends Omit<Activation, 'secondary'> {
+  /** SHA-256 of the certified key (DER of SPKI), in lower-case hex. */
+  readonly key: string;
+  /** The certificate that was issued, PEM. */
+  readonly issued: string;
+}
+
+export interface EndedCertificate {
+  readonly certificate: string;
+  readonly why: EndReason;
+}
+
+/** `replaced`: the secondary was activated again, or got another token. */
+export type EndReason = 'used' | 'expired' | 'revoked' | 'replaced';
+
+/** The right that a certificate gives: to be exchanged for a certificate of a secondary, or to follow. */
+export type Credential =
+  | { readonly kind: 'activate' | 'follow'; readonly secondary: string }
+  | { readonly kind: 'ended'; readonly why: EndReason };
+
+export const emptyRegistry: Registry = { activations: [], registrations: [], ended: [] };
+
+/** Limits of the registry, so that its record stays small. */
+export const secondariesMax = 16;
+export const endedMax = 64;
+export const activationMsMax = 24 * 3_600_000;
+export const defaultActivationMs = 30 * 60_000;
+
+/** Returns whether the text may name a secondary: up to 64 letters, digits, dots, hyphens and underscores. */
+export const isSecondaryId = (text: string): boolean => /^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$/.test(text);
+
+/** Why a change of the registry is refused. `used`: the token was exchanged for a certificate of another key. */
+export type RegistryRefusal = EndReason | 'malformed_id' | 'malformed_ttl' | 'too_many' | 'unknown_secondary' | 'unknown_token';
+
+export class RegistryRefused extends Error {
+  override readonly name = 'RegistryRefused';
+  readonly code: RegistryRefusal;
+  constructor(code: RegistryRefusal, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Returns the right of a certificate; undefined if it never was one of a secondary, or ended long ago. */
+export function credentialOf(registry: Registry, certificate: string, nowMs: number): Credential | undefined {
+  for (const { secondary, certificate: listed, expiresMs } of tokensOf(registry))
+    if (listed === certificate) return nowMs < expiresMs ? { kind: 'activate', secondary } : { kind: 'ended', why: 'expired' };
+  const registration = registry.registrations.find((one) => one.certificate === certificate);
+  if (registration !== undefined) return { kind: 'follow', secondary: registration.secondary };
+  const ended = registry.ended.find((one) => one.certificate === certificate);
+  return ended && { kind: 'ended', why: ended.why };
+}
+
+/**
+ * Adds an activation token. It replaces an unused token of the same secondary, and leaves a registration of that secondary in force until
+ * the token is used.
+ * @throws RegistryRefused `malformed_id`, `malformed_ttl`, `too_many`
+ */
+export function tokenIssued(
+  registry: Registry,
+  { secondary, certificate, nowMs, ttlMs }: Omit<Activation, 'expiresMs'> & { readonly nowMs: number; readonly ttlMs: number },
+): Registry {
+  if (!isSecondaryId(secondary))
+    throw new RegistryRefused('malformed_id', 'id must have 1 to 64 letters, digits, dots, hyphens or underscores');
+  if (!(ttlMs > 0 && ttlMs <= activationMsMax))
+    throw new RegistryRefused('malformed_ttl', 'ttl must be above 0 and at most 24 hours');
+  const present = withoutExpired(registry, nowMs);
+  const replaced = present.activations.filter((one) => one.secondary === secondary);
+  const others = present.activations.filter((one) => one.secondary !== secondary);
+  const ids = new Set([secondary, ...[...others, ...present.registrations].map((one) => one.secondary)]);
+  if (ids.size > secondariesMax)
+    throw new RegistryRefused('too_many', `a primary has at most ${secondariesMax} secondaries: revoke one first`);
+  const activations = [...others, { secondary, certificate, expiresMs: nowMs + ttlMs }];
+  return withEnded({ ...present, activations }, replaced, 'replaced');
+}
+
+/**
+ * Returns the secondary that a token is for.
+ * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`
+ */
+export function secondaryOfToken(registry: Registry, token: string, nowMs: number): string {
+  const right = credentialOf(registry, token, nowMs);
+  if (right?.kind === 'activate') return right.secondary;
+  if (right?.kind === 'ended') throw new RegistryRefused(right.why, endings[right.why]);
+  throw new RegistryRefused('unknown_token', 'this primary does not know the activation token');
+}
+
+/**
+ * Uses an activation token: registers the certificate that was issued for it. A former certificate of the secondary ends. The same key may
+ * ask again within the life of the token, and gets the certificate that was issued first.
+ * @returns the registry, and the certificate to answer with, PEM
+ * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`
+ */
+export function tokenUsed(
+  registry: Registry,
+  token: string,
+  { key, certificate, issued, nowMs }: Omit<UsedActivation, 'expiresMs'> & { readonly nowMs: number },
+): { readonly registry: Registry; readonly issued: string } {
+  const secondary = secondaryOfToken(registry, token, nowMs);
+  const former = registry.registrations.find((one) => one.secondary === secondary);
+  const activation = registry.activations.find((one) => one.certificate === token);
+  if (activation === undefined) {
+    if (former?.activation?.key !== key) throw new RegistryRefused('used', endings.used);
+    return { registry, issued: former.activation.issued };
+  }
+  const registration: Registration = {
+    ...{ secondary, certificate, follows: former?.follows === true },
+    activation: { certificate: token, expiresMs: activation.expiresMs, key, issued },
+  };
+  const changed = {
+    ...registry,
+    activations: registry.activations.filter((one) => one !== activation),
+    registrations: [...registry.registrations.filter((one) => one !== former), registration],
+  };
+  const ended = former === undefined ? [] : [former, ...(former.activation === undefined ? [] : [former.activation])];
+  return { registry: withEnded(changed, ended, 'replaced'), issued };
+}
+
+/**
+ * Notes that the hello of a secondary is about to be answered. Returns the same registry when that is already noted.
+ * @throws RegistryRefused `unknown_secondary` when the certificate is no longer in force
+ */
+export function follows(registry: Registry, certificate: string): Registry {
+  const registration = registry.registrations.find((one) => one.certificate === certificate);
+  if (registration === undefined) throw new RegistryRefused('unknown_secondary', 'the secondary was revoked or replaced');
+  const { activation, ...kept } = registration;
+  if (kept.follows && activation === undefined) return registry;
+  const registrations = registry.registrations.map((one) => (one === registration ? { ...kept, follows: true } : one));
+  return withEnded({ ...registry, registrations }, activation === undefined ? [] : [activation], 'used');
+}
+
+/** Ends every right of a secondary. @throws RegistryRefused `unknown_secondary` */
+export function revoked(registry: Registry, secondary: string): Registry {
+  const isOther = (one: { readonly secondary: string }): boolean => one.secondary !== secondary;
+  const activations = registry.activations.filter(isOther);
+  const registrations = registry.registrations.filter(isOther);
+  const lost = [...registry.activations, ...registry.registrations].filter((one) => !isOther(one));
+  if (lost.length === 0) throw new RegistryRefused('unknown_secondary', 'no secondary or token has this id');
+  const used = registry.registrations.filter((one) => !isOther(one)).flatMap(({ activation }) => activation ?? []);
+  return withEnded({ ...registry, activations, registrations }, [...used, ...lost], 'revoked');
+}
+
+/** Returns the ids of the secondaries that the fence counts. */
+export const following = (registry: Registry): string[] =>
+  registry.registrations.filter(({ follows }) => follows).map(({ secondary }) => secondary);
+
+function* tokensOf({ activations, registrations }: Registry): Generator<Activation> {
+  yield* activations;
+  for (const { secondary, activation } of registrations) if (activation !== undefined) yield { secondary, ...activation };
+}
+
+function withoutExpired(registry: Registry, nowMs: number): Registry {
+  const expired = registry.activations.filter(({ expiresMs }) => nowMs >= expiresMs);
+  const activations = registry.activations.filter((one) => !expired.includes(one));
+  return withEnded({ ...registry, activations }, expired, 'expired');
+}
+
+const withEnded = (registry: Registry, certificates: readonly { readonly certificate: string }[], why: EndReason): Registry => ({
+  ...registry,
+  ended: [...registry.ended, ...certificates.map(({ certificate }) => ({ certificate, why }))].slice(-endedMax),
+});
+
+const endings: Readonly<Record<EndReason, string>> = {
+  used: 'the activation token was used already',
+  expired: 'the activation token has expired',
+  revoked: 'the activation token was revoked',
+  replaced: 'the activation token was replaced by a newer one',
+};

@@ -1,0 +1,124 @@
+import { type Cursor, cursorOf, type ReplicationState, type ReplicationStep, sameEpoch } from '@transitd/storage-fsm';
+import { meetingOf } from '../roles/meeting.ts';
+import type { Frame } from '../stream/frame.ts';
+
+/**
+ * `propose`: commit the step, then call `settled`. The caller adds the local records to a `swap`: they need keys. `reconnect`: close the
+ * connection and send a new hello. `stop`: do not follow this primary until an operator has looked; nothing was changed.
+ */
+export type FollowerAction =
+  | { readonly kind: 'propose'; readonly step: ReplicationStep }
+  | { readonly kind: 'reconnect'; readonly why: 'gap' | 'other_epoch' | 'conflict' | 'overflow' | 'refused' }
+  | { readonly kind: 'stop'; readonly why: 'digest_differs' | 'primary_is_older' }
+  | { readonly kind: 'wait' };
+
+export interface FollowerParts {
+  readonly state: () => ReplicationState;
+  /** The digest of this cluster's replicated records at its position, if it is known. */
+  readonly digest: (at: Cursor) => bigint | undefined;
+  /** Frames that may wait while a step is being committed; a primary that sends more ignores the acknowledgements. */
+  readonly queueMax: number;
+}
+
+const wait: FollowerAction = { kind: 'wait' };
+
+/**
+ * One connection of a secondary's active node to its primary: turns frames into steps, one after another. A frame that does not continue
+ * exactly at the present position is either old, and ignored, or ends the connection: the next hello names the position.
+ */
+export class Follower {
+  readonly #parts: FollowerParts;
+  readonly #queue: Frame[] = [];
+  #committing = false;
+  #state: (Frame & { kind: 'state' }) | undefined;
+
+  constructor(parts: FollowerParts) {
+    this.#parts = parts;
+  }
+
+  hello(): Frame {
+    const state = this.#parts.state();
+    return { kind: 'hello', set: state.set, cursor: cursorOf(state) };
+  }
+
+  received(frame: Frame): FollowerAction {
+    if (this.#queue.length >= this.#parts.queueMax) return { kind: 'reconnect', why: 'overflow' };
+    this.#queue.push(frame);
+    return this.#committing ? wait : this.#next();
+  }
+
+  /** Notes the result of the last step; `unknown` if it may still be committed. */
+  settled(result: 'committed' | 'conflict' | 'unknown'): FollowerAction {
+    this.#committing = false;
+    return result === 'committed' ? this.#next() : { kind: 'reconnect', why: 'conflict' };
+  }
+
+  #next(): FollowerAction {
+    for (let frame = this.#queue.shift(); frame !== undefined; frame = this.#queue.shift()) {
+      const action = this.#take(frame);
+      if (action.kind === 'wait') continue;
+      this.#committing = action.kind === 'propose';
+      return action;
+    }
+    return wait;
+  }
+
+  #take(frame: Frame): FollowerAction {
+    switch (frame.kind) {
+      case 'welcome':
+        return this.#welcomed(frame);
+      case 'state':
+        this.#state = frame;
+        return wait;
+      case 'records':
+        if (this.#state?.attempt !== frame.attempt) return { kind: 'reconnect', why: 'gap' };
+        return propose({ ...frame, kind: 'stage' });
+      case 'end':
+        return this.#ended(frame);
+      case 'outcome':
+        return this.#follow(frame);
+      case 'checkpoint':
+        return this.#compare(frame);
+      case 'refusal':
+        return { kind: 'reconnect', why: 'refused' };
+      default:
+        return wait;
+    }
+  }
+
+  #welcomed({ epochs }: Frame & { kind: 'welcome' }): FollowerAction {
+    const from = cursorOf(this.#parts.state());
+    const newest = epochs.at(-1);
+    if (from === undefined || newest === undefined) return { kind: 'reconnect', why: 'gap' };
+    const meeting = meetingOf(from, newest);
+    if (meeting === 'same') return wait;
+    return meeting === 'superseded' && newest.number > from.number
+      ? propose({ kind: 'adopt', from, epochs })
+      : { kind: 'stop', why: 'primary_is_older' };
+  }
+
+  #ended({ attempt, records, digest }: Frame & { kind: 'end' }): FollowerAction {
+    const state = this.#state;
+    this.#state = undefined;
+    if (state?.attempt !== attempt) return { kind: 'reconnect', why: 'gap' };
+    const { epochs, index, valuesWritten } = state;
+    return propose({ kind: 'swap', attempt, records, digest, valuesWritten, epochs, index, local: [] });
+  }
+
+  #follow({ epoch, from, to, writes, valuesWritten }: Frame & { kind: 'outcome' }): FollowerAction {
+    const at = cursorOf(this.#parts.state());
+    if (at === undefined || !sameEpoch(at, epoch)) return { kind: 'reconnect', why: 'other_epoch' };
+    if (to <= at.index) return wait;
+    if (from !== at.index) return { kind: 'reconnect', why: 'gap' };
+    return propose({ kind: 'follow', from: at, to, writes, valuesWritten });
+  }
+
+  #compare({ at, digest }: Frame & { kind: 'checkpoint' }): FollowerAction {
+    const own = cursorOf(this.#parts.state());
+    if (own === undefined || !sameEpoch(own, at) || own.index !== at.index) return wait;
+    const ownDigest = this.#parts.digest(own);
+    return ownDigest === undefined || ownDigest === digest ? wait : { kind: 'stop', why: 'digest_differs' };
+  }
+}
+
+const propose = (step: ReplicationStep): FollowerAction => ({ kind: 'propose', step });

@@ -1,0 +1,245 @@
+import type { LogIndex } from '@transitd/raft-core';
+import { type Cursor, continues, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
+import { isSupersededBy } from '../roles/meeting.ts';
+import type { Frame } from '../stream/frame.ts';
+import { encodeFrame } from '../stream/frame-codec.ts';
+import { answerHello } from './answer-hello.ts';
+import { type Lag, LagMeter } from './lag-meter.ts';
+import { Sender } from './sender.ts';
+import type { PrimaryCluster, SessionEnd, SessionLimits, Wire } from './session-ports.ts';
+import { stateFrames } from './state-frames.ts';
+import { StateTransfer } from './state-transfer.ts';
+
+export interface PrimarySessionParts {
+  readonly secondary: string;
+  readonly cluster: PrimaryCluster;
+  /** Commits that this secondary follows; resolves once that is in the log. @throws if its registration is no longer in force */
+  readonly registered: () => Promise<void>;
+  readonly wire: Wire;
+  readonly limits: SessionLimits;
+  /** Monotonic clock. */
+  readonly nowMs: () => number;
+  /** Called once. */
+  readonly onEnd: (end: SessionEnd) => void;
+}
+
+/**
+ * The primary's end of one connection with a secondary. It sends as much as the secondary acknowledges, and never makes a write wait. The
+ * transport calls `received` for each frame and `closed` once; the owner calls `tick` at each heartbeat, and `progress` after entries were
+ * applied.
+ */
+export class PrimarySession {
+  readonly #parts: PrimarySessionParts;
+  readonly #lag = new LagMeter();
+  readonly #startMs: number;
+  #heardMs: number;
+  #sentMs = Number.NEGATIVE_INFINITY;
+  #isGreeted = false;
+  #sender: Sender | undefined;
+  #transfer: StateTransfer | undefined;
+  #acknowledged: Cursor | undefined;
+  /** Position of the newest checkpoint that is not acknowledged. */
+  #checkpoint: LogIndex | undefined;
+  #hasEnded = false;
+
+  constructor(parts: PrimarySessionParts) {
+    this.#parts = parts;
+    this.#startMs = parts.nowMs();
+    this.#heardMs = this.#startMs;
+  }
+
+  get secondary(): string {
+    return this.#parts.secondary;
+  }
+
+  /** `acknowledged` is undefined until the secondary has told a position on this connection. */
+  status(): { readonly acknowledged: Cursor | undefined; readonly lag: Lag; readonly silentMs: number } {
+    const nowMs = this.#parts.nowMs();
+    return { acknowledged: this.#acknowledged, lag: this.#lag.at(nowMs), silentMs: nowMs - this.#heardMs };
+  }
+
+  received(frame: Frame): void {
+    if (this.#hasEnded) return;
+    this.#heardMs = this.#parts.nowMs();
+    if (frame.kind === 'ack') this.#onAck(frame);
+    else if (frame.kind === 'staged' && this.#transfer !== undefined) this.#transfer.staged(frame);
+    else if ((frame.kind === 'hello' || frame.kind === 'announce') && !this.#isGreeted) {
+      this.#isGreeted = true;
+      const greeted = frame.kind === 'hello' ? this.#greet(frame) : this.#meet(frame);
+      greeted.catch((error: unknown) => this.#end({ why: 'failed', error }));
+    } else this.unexpected();
+  }
+
+  /** A frame could not be decoded. */
+  unexpected(): void {
+    this.#end({ why: 'unexpected_frame' });
+  }
+
+  closed(): void {
+    this.#end({ why: 'closed' });
+  }
+
+  /** Sends what was applied since the last call, as far as the secondary keeps up. */
+  progress(): void {
+    if (this.#hasEnded) return;
+    const { cluster, wire, limits, nowMs } = this.#parts;
+    const state = cluster.state();
+    if (state === undefined) {
+      this.#end({ why: 'not_active' });
+      return;
+    }
+    this.#lag.known(cluster.position(), nowMs());
+    if (this.#sender === undefined || wire.unsentBytes > limits.unsentBytesMax) return;
+    const frames = this.#sender.frames(state);
+    if (frames === 'behind') {
+      this.#end({ why: 'behind' });
+      return;
+    }
+    if (frames === 'ended') {
+      this.#end({ why: 'epoch_ended' });
+      return;
+    }
+    for (const frame of frames) this.#send(frame);
+  }
+
+  tick(): void {
+    if (this.#hasEnded) return;
+    const { cluster, wire, limits, nowMs } = this.#parts;
+    const stallMs = nowMs() - (this.#transfer?.progressMs ?? nowMs());
+    if (nowMs() - this.#heardMs > limits.silentMsMax || stallMs > limits.stallMsMax) {
+      this.#end({ why: 'silent' });
+      return;
+    }
+    this.progress();
+    const state = cluster.state();
+    const isAnswered = this.#sender !== undefined || this.#transfer !== undefined;
+    if (this.#hasEnded || state === undefined || !isAnswered || wire.unsentBytes > limits.unsentBytesMax) return;
+    this.#transfer?.continue();
+    this.#heartbeat(state);
+  }
+
+  #heartbeat(state: ReplicationState): void {
+    const { cluster, nowMs } = this.#parts;
+    const epoch = state.epochs.at(-1);
+    if (epoch === undefined) return;
+    const at = { number: epoch.number, id: epoch.id, index: cluster.position() };
+    this.#sentMs = nowMs();
+    this.#send({ kind: 'heartbeat', at, sentMs: this.#sentMs, demoted: state.role === 'demoted' });
+    if (this.#sender?.sent !== at.index || this.#checkpoint !== undefined) return;
+    const digest = cluster.digest(at.index);
+    if (digest === undefined) return;
+    this.#checkpoint = at.index;
+    this.#send({ kind: 'checkpoint', at, digest });
+  }
+
+  #onAck({ at, echoMs }: Frame & { kind: 'ack' }): void {
+    const { cluster, secondary } = this.#parts;
+    const isAnswered = this.#sender !== undefined || this.#transfer !== undefined;
+    const isEcho = echoMs === undefined || (echoMs >= this.#startMs && echoMs <= this.#sentMs);
+    // A position of another history, from before this cluster sent its own state, says only that the secondary is there.
+    const own = at !== undefined && continues(cluster.state()?.epochs ?? [], at) ? at : undefined;
+    // A later position than this cluster's own, or an echo of a heartbeat that was not sent here, would count as a false promise.
+    if (!isAnswered || !isEcho || (own !== undefined && own.index > cluster.position())) {
+      this.unexpected();
+      return;
+    }
+    if (own !== undefined) {
+      this.#acknowledged = own;
+      this.#lag.applied(own.index);
+      this.#sender?.acknowledged(own.index);
+      if (this.#checkpoint !== undefined && own.index >= this.#checkpoint) this.#checkpoint = undefined;
+      if (echoMs !== undefined) cluster.answered(secondary, echoMs, own);
+    }
+    this.progress();
+  }
+
+  /** Answers a hello. The registration is committed first, and the answer is decided by the state after that. */
+  async #greet(hello: Frame & { kind: 'hello' }): Promise<void> {
+    const { cluster, registered } = this.#parts;
+    const decided = () => {
+      const state = cluster.state();
+      return state && { state, answer: answerHello(hello, state, (index) => cluster.outcomes.continuesFrom(index)) };
+    };
+    let decision = decided();
+    if (decision?.answer.kind === 'resume' || decision?.answer.kind === 'resynchronize') {
+      await registered();
+      if (this.#hasEnded) return;
+      decision = decided();
+    }
+    if (decision === undefined) {
+      this.#end({ why: 'not_active' });
+      return;
+    }
+    const { state, answer } = decision;
+    const epoch = state.epochs.at(-1);
+    if (answer.kind === 'superseded') {
+      await cluster.superseded(answer.by);
+      this.#end({ why: 'superseded' });
+    } else if (answer.kind === 'refuse' || epoch === undefined) {
+      const reason = answer.kind === 'refuse' ? answer.reason : 'not_primary';
+      this.#send({ kind: 'refusal', reason });
+      this.#end({ why: 'refused', reason });
+    } else if (answer.kind === 'resume') {
+      this.#send({ kind: 'nodes', ...cluster.nodes() });
+      this.#send({ kind: 'welcome', epochs: state.epochs });
+      this.#lag.applied(answer.from.index);
+      this.#sender = new Sender(cluster.outcomes, { from: answer.from.index, epoch, limits: this.#parts.limits });
+      this.progress();
+    } else await this.#sendState();
+  }
+
+  async #sendState(): Promise<void> {
+    const { cluster, limits, wire, nowMs } = this.#parts;
+    const snapshot = await cluster.wholeState();
+    const epoch = snapshot?.state.epochs.at(-1);
+    if (snapshot === undefined || epoch === undefined) {
+      await snapshot?.close();
+      this.#end({ why: 'no_state' });
+      return;
+    }
+    const { index } = snapshot;
+    const hold = cluster.outcomes.hold(index);
+    try {
+      this.#transfer = new StateTransfer({ limits, wire, nowMs, send: (frame) => this.#send(frame) });
+      this.#send({ kind: 'nodes', ...cluster.nodes() });
+      const rootKey = await cluster.rootKey();
+      this.#send({ kind: 'key', rootKey });
+      rootKey.fill(0);
+      if (this.#hasEnded) return;
+      await this.#transfer.run(stateFrames(snapshot, { attempt: cluster.newAttempt(), chunkBytes: limits.frameBytes }));
+    } finally {
+      if (this.#hasEnded) hold.release();
+      await snapshot.close();
+    }
+    if (this.#hasEnded) hold.release();
+    else this.#sender = new Sender(cluster.outcomes, { from: index, epoch, limits, hold });
+    this.progress();
+  }
+
+  /** Another cluster that may be a primary tells its epoch. */
+  async #meet({ set, epoch }: Frame & { kind: 'announce' }): Promise<void> {
+    const { cluster } = this.#parts;
+    const state = cluster.state();
+    const own = state?.epochs.at(-1);
+    if (state === undefined || own === undefined || state.set !== set) {
+      this.#end({ why: 'not_active' });
+      return;
+    }
+    this.#send({ kind: 'announce', set, epoch: { number: own.number, id: own.id } });
+    if (isSupersededBy(state, epoch)) await cluster.superseded(epoch);
+    this.#end({ why: sameEpoch(own, epoch) ? 'closed' : 'superseded' });
+  }
+
+  #send(frame: Frame): void {
+    if (!this.#hasEnded) this.#parts.wire.send(encodeFrame(frame));
+  }
+
+  #end(end: SessionEnd): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#transfer?.end();
+    this.#sender?.close();
+    this.#parts.wire.end();
+    this.#parts.onEnd(end);
+  }
+}

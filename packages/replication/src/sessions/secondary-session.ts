@@ -1,0 +1,187 @@
+import type { LogIndex } from '@transitd/raft-core';
+import { cursorOf, type ReplicationState } from '@transitd/storage-fsm';
+import { isSupersededBy } from '../roles/meeting.ts';
+import type { Frame } from '../stream/frame.ts';
+import { encodeFrame } from '../stream/frame-codec.ts';
+import { Follower, type FollowerAction } from './follower.ts';
+import { type Lag, LagMeter } from './lag-meter.ts';
+import type { SecondaryCluster, SessionEnd, SessionLimits, Wire } from './session-ports.ts';
+
+export interface SecondarySessionParts {
+  readonly cluster: SecondaryCluster;
+  readonly wire: Wire;
+  readonly limits: SessionLimits;
+  /** Monotonic clock. */
+  readonly nowMs: () => number;
+  /** Called once. */
+  readonly onEnd: (end: SessionEnd) => void;
+}
+
+export interface SecondaryStatus {
+  /** The primary has answered the hello. */
+  readonly isWelcome: boolean;
+  /** This secondary has everything that the primary had when the connection began. Before that, the age in `lag` is too low. */
+  readonly hasCaughtUp: boolean;
+  readonly lag: Lag;
+  /** Time since a frame arrived. */
+  readonly silentMs: number;
+}
+
+/** Frames that may arrive while a step is being committed, in addition to the window: heartbeats are answered at once and do not wait. */
+const otherFramesMax = 8;
+
+/**
+ * The secondary's end of one connection with its primary. It sends its hello at once. A cluster that is a primary itself announces its
+ * epoch instead.
+ */
+export class SecondarySession {
+  readonly #parts: SecondarySessionParts;
+  readonly #lag = new LagMeter();
+  readonly #follower: Follower;
+  #heardMs: number;
+  #isWelcome = false;
+  /** The position of the primary's first heartbeat on this connection. */
+  #firstHeard: LogIndex | undefined;
+  #hasCaughtUp = false;
+  #hasEnded = false;
+
+  constructor(parts: SecondarySessionParts) {
+    const { cluster, limits, nowMs } = parts;
+    this.#parts = parts;
+    this.#heardMs = nowMs();
+    this.#follower = new Follower({
+      state: () => this.#state(),
+      digest: (at) => cluster.digest(at),
+      queueMax: limits.framesMax + otherFramesMax,
+    });
+    const state = cluster.state();
+    const epoch = state?.epochs.at(-1);
+    this.#lag.applied(state?.index ?? 0);
+    if (state === undefined) this.#end({ why: 'not_active' });
+    else if (state.role === 'secondary') this.#send(this.#follower.hello());
+    else if (epoch === undefined) this.#end({ why: 'not_active' });
+    else this.#send({ kind: 'announce', set: state.set, epoch: { number: epoch.number, id: epoch.id } });
+  }
+
+  status(): SecondaryStatus {
+    const nowMs = this.#parts.nowMs();
+    const [isWelcome, hasCaughtUp] = [this.#isWelcome, this.#hasCaughtUp];
+    return { isWelcome, hasCaughtUp, lag: this.#lag.at(nowMs), silentMs: nowMs - this.#heardMs };
+  }
+
+  received(frame: Frame): void {
+    if (this.#hasEnded) return;
+    const { cluster, nowMs } = this.#parts;
+    this.#heardMs = nowMs();
+    const state = cluster.state();
+    if (state === undefined) {
+      this.#end({ why: 'not_active' });
+      return;
+    }
+    if (frame.kind === 'announce') {
+      this.#meet(frame, state);
+      return;
+    }
+    if (state.role !== 'secondary') {
+      this.#end({ why: 'not_active' });
+      return;
+    }
+    if (frame.kind === 'heartbeat') this.#heartbeat(frame, state);
+    else if (frame.kind === 'nodes') cluster.nodes({ addresses: frame.addresses, authorities: frame.authorities });
+    else if (frame.kind === 'key') cluster.rootKey(frame.rootKey);
+    else if (frame.kind === 'refusal') this.#end({ why: 'refused', reason: frame.reason });
+    else if (frame.kind === 'hello' || frame.kind === 'ack' || frame.kind === 'staged') this.unexpected();
+    else {
+      this.#isWelcome ||= frame.kind === 'welcome' || frame.kind === 'state';
+      if (frame.kind === 'outcome') this.#lag.known(frame.to, nowMs());
+      this.#act(this.#follower.received(frame));
+    }
+  }
+
+  /** A frame could not be decoded. */
+  unexpected(): void {
+    this.#end({ why: 'unexpected_frame' });
+  }
+
+  closed(): void {
+    this.#end({ why: 'closed' });
+  }
+
+  tick(): void {
+    const { limits, nowMs } = this.#parts;
+    if (nowMs() - this.#heardMs > limits.silentMsMax) this.#end({ why: 'silent' });
+    else if (this.#parts.cluster.state() === undefined) this.#end({ why: 'not_active' });
+  }
+
+  #heartbeat({ at, sentMs, demoted }: Frame & { kind: 'heartbeat' }, state: ReplicationState): void {
+    const { cluster, nowMs } = this.#parts;
+    this.#lag.known(at.index, nowMs());
+    this.#firstHeard ??= at.index;
+    this.#noteApplied(state);
+    cluster.heard({ at, demoted });
+    if (!cluster.mayAnswer()) return;
+    cluster.answered(nowMs());
+    this.#send({ kind: 'ack', at: cursorOf(state), echoMs: sentMs });
+  }
+
+  #meet({ set, epoch }: Frame & { kind: 'announce' }, state: ReplicationState): void {
+    if (state.set !== set || !isSupersededBy(state, epoch)) {
+      this.#end({ why: 'closed' });
+      return;
+    }
+    this.#parts.cluster.superseded(epoch).then(
+      () => this.#end({ why: 'superseded' }),
+      (error: unknown) => this.#end({ why: 'failed', error }),
+    );
+  }
+
+  #act(action: FollowerAction): void {
+    if (action.kind === 'propose') {
+      const { step } = action;
+      this.#parts.cluster.propose(step).then(
+        (result) => this.#settled(step, result),
+        (error: unknown) => this.#end({ why: 'failed', error }),
+      );
+    } else if (action.kind === 'reconnect') this.#end({ why: 'reconnect', reason: action.why });
+    else if (action.kind === 'stop') this.#end({ why: 'stop', reason: action.why });
+  }
+
+  #settled(step: (FollowerAction & { kind: 'propose' })['step'], result: 'committed' | 'conflict' | 'unknown'): void {
+    if (this.#hasEnded) return;
+    const state = this.#parts.cluster.state();
+    if (state === undefined || state.role !== 'secondary') {
+      this.#end({ why: 'not_active' });
+      return;
+    }
+    if (result === 'committed') {
+      const at = cursorOf(state);
+      this.#noteApplied(state);
+      if (step.kind === 'stage') this.#send({ kind: 'staged', attempt: step.attempt, chunk: step.chunk });
+      else this.#send({ kind: 'ack', at, echoMs: undefined });
+    }
+    this.#act(this.#follower.settled(result));
+  }
+
+  #noteApplied({ epochs, index }: ReplicationState): void {
+    if (epochs.length === 0) return;
+    this.#lag.applied(index);
+    this.#hasCaughtUp ||= this.#firstHeard !== undefined && index >= this.#firstHeard;
+  }
+
+  #state(): ReplicationState {
+    const state = this.#parts.cluster.state();
+    if (state === undefined) throw new TypeError('this node is not the active one');
+    return state;
+  }
+
+  #send(frame: Frame): void {
+    if (!this.#hasEnded) this.#parts.wire.send(encodeFrame(frame));
+  }
+
+  #end(end: SessionEnd): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#parts.wire.end();
+    this.#parts.onEnd(end);
+  }
+}

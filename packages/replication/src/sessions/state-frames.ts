@@ -1,0 +1,66 @@
+import {
+  addToDigest,
+  emptyDigest,
+  type KeyValueMachine,
+  type ReplicatedRecord,
+  type ReplicatedSnapshot,
+  recordDigest,
+  sameEpoch,
+} from '@transitd/storage-fsm';
+import type { Frame } from '../stream/frame.ts';
+
+/**
+ * Returns the state on disk to send to a secondary. Undefined if what is on disk is of an earlier epoch or role than the present state: the
+ * secondary asks again, and the next flush is soon.
+ */
+export async function snapshotToSend(
+  machine: Pick<KeyValueMachine, 'replication' | 'replicatedSnapshot'>,
+): Promise<ReplicatedSnapshot | undefined> {
+  const snapshot = machine.replicatedSnapshot();
+  const [current, stored] = [machine.replication?.epochs.at(-1), snapshot?.state.epochs.at(-1)];
+  const isSending = snapshot?.state.role === 'primary' || snapshot?.state.role === 'demoted';
+  if (isSending && current !== undefined && stored !== undefined && sameEpoch(current, stored)) return snapshot;
+  await snapshot?.close();
+  return undefined;
+}
+
+/**
+ * Yields the frames that carry a whole state. The outcomes after the index of the snapshot must be held until the last one is sent. The
+ * caller closes the snapshot.
+ * @param attempt - a name for this transfer, new for each
+ * @param chunkBytes - approximate size of the records of a frame; one record may be larger
+ */
+export async function* stateFrames(
+  snapshot: ReplicatedSnapshot,
+  { attempt, chunkBytes }: { readonly attempt: string; readonly chunkBytes: number },
+): AsyncGenerator<Frame> {
+  const { state, index, valuesWritten } = snapshot;
+  yield { kind: 'state', attempt, epochs: state.epochs, index, valuesWritten };
+  let [count, chunk, digest] = [0, 0, emptyDigest];
+  for await (const records of chunksOf(snapshot.pages(), chunkBytes)) {
+    count += records.length;
+    digest = records.map(recordDigest).reduce(addToDigest, digest);
+    yield { kind: 'records', attempt, chunk, records };
+    chunk += 1;
+  }
+  yield { kind: 'end', attempt, records: count, digest };
+}
+
+/** Yields at least one chunk, so that even a state without records begins an attempt. */
+async function* chunksOf(
+  pages: AsyncIterable<readonly ReplicatedRecord[]>,
+  bytesMax: number,
+): AsyncGenerator<readonly ReplicatedRecord[]> {
+  let [chunk, bytes]: [ReplicatedRecord[], number] = [[], 0];
+  for await (const page of pages)
+    for (const record of page) {
+      const size = record.path.length + record.value.length;
+      if (chunk.length > 0 && bytes + size > bytesMax) {
+        yield chunk;
+        [chunk, bytes] = [[], 0];
+      }
+      chunk.push(record);
+      bytes += size;
+    }
+  yield chunk;
+}

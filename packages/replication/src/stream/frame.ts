@@ -1,0 +1,56 @@
+import type { LogIndex } from '@transitd/raft-core';
+import type { Cursor, Epoch, EpochName, ReplicatedRecord } from '@transitd/storage-fsm';
+import type { Outcome } from './outcome.ts';
+
+/** The messages between the active nodes of two clusters of a replication set. */
+export type Frame =
+  /** Secondary → primary, first on a connection. Without a cursor the secondary has no state. */
+  | { readonly kind: 'hello'; readonly set: string; readonly cursor: Cursor | undefined }
+  /** Primary → secondary: the stream continues at the cursor of the hello. */
+  | { readonly kind: 'welcome'; readonly epochs: readonly Epoch[] }
+  /** Primary → secondary: the whole state follows. */
+  | {
+      readonly kind: 'state';
+      readonly attempt: string;
+      readonly epochs: readonly Epoch[];
+      readonly index: LogIndex;
+      readonly valuesWritten: number;
+    }
+  | { readonly kind: 'records'; readonly attempt: string; readonly chunk: number; readonly records: readonly ReplicatedRecord[] }
+  /** Secondary → primary: the records up to this chunk are staged. */
+  | { readonly kind: 'staged'; readonly attempt: string; readonly chunk: number }
+  | { readonly kind: 'end'; readonly attempt: string; readonly records: number; readonly digest: bigint }
+  | ({ readonly kind: 'outcome'; readonly epoch: EpochName } & Outcome)
+  /** Primary → secondary: the digest of the replicated records at a position. */
+  | { readonly kind: 'checkpoint'; readonly at: Cursor; readonly digest: bigint }
+  /** Primary → secondary. `demoted`: the cluster accepts no more writes, and `at` is its last position. */
+  | { readonly kind: 'heartbeat'; readonly at: Cursor; readonly sentMs: number; readonly demoted: boolean }
+  /**
+   * Secondary → primary: applied up to `at`, which is undefined before the first state; `echoMs` is the `sentMs` of the newest heartbeat,
+   * by the primary's clock.
+   */
+  | { readonly kind: 'ack'; readonly at: Cursor | undefined; readonly echoMs: number | undefined }
+  /** Primary → secondary: where its nodes are, and the authorities (PEM) that sign their certificates. */
+  | ({ readonly kind: 'nodes' } & PrimaryNodes)
+  /** Primary → secondary, before the records of a state: the root key that opens the keyring in them, {@link rootKeyBytes}. */
+  | { readonly kind: 'key'; readonly rootKey: Uint8Array }
+  /** Either way, between clusters that may both believe to be the primary. */
+  | { readonly kind: 'announce'; readonly set: string; readonly epoch: EpochName }
+  /** Primary → secondary: why the hello is not answered. */
+  | { readonly kind: 'refusal'; readonly reason: HelloRefusal };
+
+export interface PrimaryNodes {
+  /** Addresses of the cluster ports, `host:port`. */
+  readonly addresses: readonly string[];
+  readonly authorities: readonly string[];
+}
+
+export const rootKeyBytes = 32;
+
+/** Limits of a frame `nodes`: it must fit into the fields of a frame. */
+export const addressesMax = 32;
+export const authoritiesMax = 4;
+export const authorityCharactersMax = 1536;
+export const addressCharactersMax = 261;
+
+export type HelloRefusal = 'other_set' | 'not_primary' | 'superseded';

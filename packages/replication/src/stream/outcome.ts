@@ -1,0 +1,59 @@
+import type { LogIndex } from '@transitd/raft-core';
+import { type AppliedEntry, isLocal, type ReplicatedWrite, type ReplicationState, type Write } from '@transitd/storage-fsm';
+
+/** The effect of entries on the replicated records: those after the service index `from` up to `to`, without their conditions. */
+export interface Outcome {
+  readonly from: LogIndex;
+  readonly to: LogIndex;
+  /** The last write of each path. */
+  readonly writes: readonly ReplicatedWrite[];
+  /** Number of values that were encrypted for these entries, also for entries that conflicted. */
+  readonly valuesWritten: number;
+}
+
+/**
+ * `outcome`: what secondaries have to apply. `restart`: the replicated records were replaced as a whole, so that secondaries need the state
+ * at this position. `none`: the position of the cluster has not changed.
+ */
+export type Consequence =
+  | { readonly kind: 'outcome'; readonly outcome: Outcome }
+  | { readonly kind: 'restart'; readonly at: LogIndex }
+  | { readonly kind: 'none' };
+
+const none: Consequence = { kind: 'none' };
+
+/** Returns what an applied entry means for the stream. Log indexes do not leave the cluster: the result has service indexes only. */
+export function consequenceOf({ index, transaction, committed, before, after }: AppliedEntry): Consequence {
+  if (after === undefined) return none;
+  const step = committed ? transaction?.replication : undefined;
+  switch (step?.kind) {
+    case 'establish':
+    case 'swap':
+      return { kind: 'restart', at: after.index };
+    case 'follow': {
+      const { from, to, writes, valuesWritten } = step;
+      return { kind: 'outcome', outcome: { from: from.index, to, writes, valuesWritten } };
+    }
+    case 'promote': {
+      const writes = step.writes.map((write) => ({ ...write, revision: after.index }));
+      const outcome = { from: before?.index ?? 0, to: after.index, writes, valuesWritten: writes.length };
+      return { kind: 'outcome', outcome };
+    }
+    case 'demote':
+      return empty(after.index - 1, after.index);
+  }
+  if (after.role !== 'primary') return none;
+  const at = index + after.offset;
+  if (committed && transaction?.restore?.kind === 'swap') return { kind: 'restart', at };
+  const writes = committed ? replicated(transaction?.writes ?? [], after, at) : [];
+  const valuesWritten = (transaction?.writes ?? []).filter(({ value }) => value !== null).length;
+  return { kind: 'outcome', outcome: { from: at - 1, to: at, writes, valuesWritten } };
+}
+
+const empty = (from: LogIndex, to: LogIndex): Consequence => ({
+  kind: 'outcome',
+  outcome: { from, to, writes: [], valuesWritten: 0 },
+});
+
+const replicated = (writes: readonly Write[], state: ReplicationState, revision: LogIndex): ReplicatedWrite[] =>
+  writes.filter(({ path }) => !isLocal(state, path)).map(({ path, value }) => ({ path, value, revision }));

@@ -1,0 +1,52 @@
+import type { ReplicationState } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { answerHello } from '../../src/index.ts';
+
+const [set, a, b, c] = ['01', '0a', '0b', '0c'].map((digits) => digits.repeat(16)) as [string, string, string, string];
+const primary: ReplicationState = {
+  ...{ role: 'primary', set, local: [], index: 41, offset: 0, seen: 2 },
+  epochs: [
+    { number: 1, id: a, start: 5 },
+    { number: 2, id: b, start: 40 },
+  ],
+};
+const answer = (cursor: { number: number; id: string; index: number } | undefined, state = primary, isKept = true) =>
+  answerHello({ kind: 'hello', set, cursor }, state, () => isKept);
+
+describe('the answer to a hello', () => {
+  it('resumes in the present epoch, and at a point of the history', () => {
+    for (const cursor of [
+      { number: 2, id: b, index: 60 },
+      { number: 1, id: a, index: 40 },
+      { number: 1, id: a, index: 20 },
+    ])
+      expect(answer(cursor)).to.deep.equal({ kind: 'resume', from: cursor });
+  });
+
+  it('sends the whole state to a secondary without one, or behind the outcomes that are kept', () => {
+    expect(answer(undefined)).to.deep.equal({ kind: 'resynchronize', diverged: false });
+    expect(answer({ number: 2, id: b, index: 50 }, primary, false)).to.deep.equal({ kind: 'resynchronize', diverged: false });
+  });
+
+  it('sends the whole state to a cluster that has something else, and says so', () => {
+    expect(answer({ number: 1, id: a, index: 41 }), 'after the promotion').to.deep.equal({
+      kind: 'resynchronize',
+      diverged: true,
+    });
+    expect(answer({ number: 1, id: c, index: 7 }), 'another epoch').to.deep.equal({ kind: 'resynchronize', diverged: true });
+  });
+
+  it('is superseded by a higher epoch and by a rival', () => {
+    expect(answer({ number: 3, id: c, index: 7 })).to.deep.include({ kind: 'superseded' });
+    expect(answer({ number: 2, id: c, index: 7 })).to.deep.include({ kind: 'superseded' });
+  });
+
+  it('refuses other sets, and on clusters that send nothing', () => {
+    expect(answerHello({ kind: 'hello', set: a, cursor: undefined }, primary, () => true)).to.include({ reason: 'other_set' });
+    expect(answer(undefined, { ...primary, role: 'secondary' })).to.include({ reason: 'not_primary' });
+    expect(answer(undefined, { ...primary, role: 'superseded' })).to.include({ reason: 'superseded' });
+    expect(answer({ number: 2, id: b, index: 60 }, { ...primary, role: 'demoted' }), 'until it has the last index').to.include({
+      kind: 'resume',
+    });
+  });
+});

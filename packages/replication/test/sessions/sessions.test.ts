@@ -1,0 +1,381 @@
+import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
+import { decodeFrame, encodeFrame, type Frame, sessionLimits } from '../../src/index.ts';
+import { Link, limits } from './memory-link.ts';
+import { epochId, otherId, rootKey, set, TestPrimary, TestSecondary, textsOf } from './session-fixtures.ts';
+
+const inSync = (primary: TestPrimary, secondary: TestSecondary) => () => secondary.current?.index === primary.index;
+const filled = (count: number, options?: ConstructorParameters<typeof TestPrimary>[0]): TestPrimary => {
+  const primary = new TestPrimary(options);
+  for (let at = 0; at < count; at++) primary.write(`transit/key-${at}`, `value ${at}`);
+  return primary;
+};
+
+describe('the sessions of a primary and a secondary', () => {
+  it('send the whole state to a secondary without one, and then what is written', async () => {
+    const [primary, secondary] = [filled(40), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+    expect(secondary.learned).to.have.length(1);
+    expect(secondary.keys, 'with the state only').to.deep.equal([rootKey]);
+    primary.write('transit/key-7', 'new');
+    link.primary.progress();
+    await link.until(inSync(primary, secondary));
+    expect(textsOf(secondary.records)['transit/key-7']).to.equal('new@51');
+    expect(primary.openReaders).to.equal(0);
+    expect(link.ends).to.deep.equal({});
+  });
+
+  it('resume at the cursor after a cut', async () => {
+    const [primary, secondary] = [filled(5), new TestSecondary()];
+    const first = new Link(primary, secondary);
+    await first.until(inSync(primary, secondary));
+    first.cut();
+    for (let at = 0; at < 30; at++) primary.write('transit/later', `${at}`);
+    const second = new Link(primary, secondary);
+    await second.until(inSync(primary, secondary));
+    expect(second.seen).to.include('>welcome').and.not.include('>state');
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+  });
+
+  it('end with equal records wherever the connection is cut', async () => {
+    const run = async (cutAfter: number): Promise<number> => {
+      const [primary, secondary] = [filled(60), new TestSecondary()];
+      let link = new Link(primary, secondary);
+      let delivered = 0;
+      await until(() => {
+        if (delivered === cutAfter) {
+          link.cut();
+          primary.write(`transit/key-${cutAfter}`, 'after the cut');
+          link = new Link(primary, secondary);
+        }
+        if (link.deliver()) delivered++;
+        link.primary.progress();
+        if (delivered === 12) primary.write('transit/key-3', 'during');
+        return delivered >= cutAfter && inSync(primary, secondary)();
+      });
+      expect(textsOf(secondary.records), `cut after ${cutAfter} frames`).to.deep.equal(textsOf(primary.records));
+      expect(primary.openReaders).to.equal(0);
+      link.cut();
+      return delivered;
+    };
+    const frames = await run(-1);
+    expect(frames).to.be.above(10);
+    for (let cutAfter = 0; cutAfter < frames; cutAfter++) await run(cutAfter);
+  });
+
+  it('commit the registration before the hello is answered', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let isAsked = false;
+    primary.register = () => {
+      isAsked = true;
+      return promise;
+    };
+    const link = new Link(primary, secondary);
+    await link.until(() => isAsked);
+    link.primary.tick();
+    expect(link.seen).to.deep.equal(['<hello']);
+    resolve();
+    await link.until(inSync(primary, secondary));
+    expect(primary.registrations).to.deep.equal(['east']);
+  });
+
+  it('end without an answer when the registration is refused', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    const error = new Error('revoked');
+    primary.register = () => Promise.reject(error);
+    const link = new Link(primary, secondary);
+    await link.until(() => link.ends['primary'] !== undefined);
+    expect(link.ends['primary']).to.deep.equal({ why: 'failed', error });
+    expect(link.seen).to.deep.equal(['<hello']);
+  });
+
+  it('answer by the state after the registration was committed', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    primary.register = async () => {
+      primary.current = undefined;
+    };
+    const link = new Link(primary, secondary);
+    await link.until(() => link.ends['primary'] !== undefined);
+    expect(link.ends['primary']).to.deep.equal({ why: 'not_active' });
+  });
+
+  it('hold a slow secondary to the window while the primary goes on writing', async () => {
+    const [primary, secondary] = [filled(1, { bytesMax: 1_000_000 }), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    let commit: (() => void) | undefined;
+    secondary.commit = () => new Promise((resolve) => (commit = () => resolve('committed')));
+    for (let at = 0; at < 300; at++) {
+      primary.write(`transit/k-${at}`, 'x'.repeat(150));
+      link.primary.progress();
+    }
+    await link.until(() => commit !== undefined);
+    expect(link.seen.filter((one) => one === '>outcome')).to.have.length(limits.framesMax);
+    expect(link.primary.status().lag.entries).to.equal(300);
+    secondary.commit = async () => 'committed';
+    commit?.();
+    await link.until(inSync(primary, secondary));
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+    await link.until(() => link.primary.status().lag.entries === 0);
+    expect(link.ends).to.deep.equal({});
+  });
+
+  it('begin again with the whole state when the outcomes are no longer kept', async () => {
+    const [primary, secondary] = [filled(1, { bytesMax: 2_000 }), new TestSecondary()];
+    const first = new Link(primary, secondary);
+    await first.until(inSync(primary, secondary));
+    for (let at = 0; at < 50; at++) primary.write(`transit/k-${at}`, 'x'.repeat(150));
+    first.primary.progress();
+    expect(first.ends['primary']).to.deep.equal({ why: 'behind' });
+    first.cut();
+    const second = new Link(primary, secondary);
+    await second.until(inSync(primary, secondary));
+    expect(second.seen).to.include('>state');
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+  });
+
+  it('send no more of a state than the window while the secondary stages nothing', async () => {
+    const [primary, secondary] = [filled(200), new TestSecondary()];
+    const commits: (() => void)[] = [];
+    secondary.commit = () => new Promise((resolve) => commits.push(() => resolve('committed')));
+    const link = new Link(primary, secondary);
+    await link.until(() => link.seen.filter((one) => one === '>records').length === limits.framesMax && commits.length === 1);
+    link.primary.tick();
+    await link.until(() => true);
+    expect(link.seen.filter((one) => one === '>records')).to.have.length(limits.framesMax);
+    secondary.commit = async () => 'committed';
+    commits[0]?.();
+    await link.until(inSync(primary, secondary));
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+  });
+
+  it('end when the secondary stages nothing for too long, also while it answers heartbeats', async () => {
+    const [primary, secondary] = [filled(200), new TestSecondary()];
+    secondary.commit = () => new Promise(() => undefined);
+    const link = new Link(primary, secondary);
+    await link.until(() => link.seen.filter((one) => one === '>records').length === limits.framesMax);
+    while (link.nowMs < 1_000 + limits.stallMsMax) {
+      link.nowMs += 1_000;
+      link.primary.tick();
+      while (link.deliver());
+    }
+    expect(link.ends).to.deep.equal({});
+    link.nowMs += 1_000;
+    link.primary.tick();
+    expect(link.ends['primary']).to.deep.equal({ why: 'silent' });
+    await until(() => primary.openReaders === 0);
+  });
+
+  it('keep the outcomes while a state is sent, and catch up with what was written meanwhile', async () => {
+    const primary = filled(60, { bytesMax: 2_000, heldBytesMax: 1_000_000 });
+    const secondary = new TestSecondary();
+    const link = new Link(primary, secondary);
+    await until(() => {
+      link.deliver();
+      primary.write('transit/hot', `${primary.index}`.repeat(20));
+      return link.seen.includes('>end');
+    });
+    link.primary.progress();
+    await link.until(inSync(primary, secondary));
+    expect(link.seen.filter((one) => one === '>state')).to.have.length(1);
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+    expect(primary.outcomes.continuesFrom(60 + 10), 'released').to.equal(false);
+  });
+
+  it('keep up on a link that carries two thirds of what is written, if the writes concern few records', async () => {
+    const primary = new TestPrimary({ bytesMax: 64_000_000, heldBytesMax: 64_000_000 });
+    const secondary = new TestSecondary();
+    const value = 'x'.repeat(500);
+    const write = (count: number): void => {
+      for (let at = 0; at < count; at++) primary.write(`transit/key-${primary.index % 300}`, value);
+    };
+    write(300);
+    const link = new Link(primary, secondary, 'east', sessionLimits);
+    const bytesPerRound = 50_000;
+    let budget = 0;
+    const lags: number[] = [];
+    for (let round = 0; round < 900; round++) {
+      write((1.5 * bytesPerRound) / value.length);
+      budget = Math.min(budget, 0) + bytesPerRound;
+      while (budget > 0 && link.toSecondary.length > 0) {
+        budget -= link.toSecondary[0]?.length ?? 0;
+        link.deliverDown();
+      }
+      while (link.deliverUp());
+      link.nowMs += 100;
+      link.primary.tick();
+      await new Promise((resolve) => setImmediate(resolve));
+      lags.push(primary.index - (secondary.current?.index ?? 0));
+    }
+    const [before, after] = [Math.max(...lags.slice(300, 600)), Math.max(...lags.slice(600))];
+    expect(after, 'the lag does not grow').to.be.at.most(before * 1.1);
+    expect(link.ends).to.deep.equal({});
+    expect(link.seen.filter((one) => one === '>state')).to.have.length(1);
+    await link.until(inSync(primary, secondary));
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+  });
+
+  it('answer heartbeats with their send time, unless a promotion is being decided', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    link.nowMs += 250;
+    link.primary.tick();
+    await link.until(() => primary.answers.length === 1);
+    expect(primary.answers).to.deep.equal([{ secondary: 'east', sentMs: 1_250 }]);
+    secondary.isAnswering = false;
+    link.nowMs += 250;
+    link.primary.tick();
+    await link.until(() => secondary.positions.length === 2);
+    expect([primary.answers.length, secondary.answers]).to.deep.equal([1, 1]);
+  });
+
+  it('end on both sides when nothing arrives', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    link.nowMs += limits.silentMsMax + 1;
+    link.primary.tick();
+    link.secondary.tick();
+    expect(link.ends).to.deep.equal({ primary: { why: 'silent' }, secondary: { why: 'silent' } });
+  });
+
+  it('end when the digests differ, and the secondary does not connect again', async () => {
+    const [primary, secondary] = [filled(3), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    secondary.records.delete('transit/key-1');
+    link.primary.tick();
+    await link.until(() => link.ends['secondary'] !== undefined);
+    expect(link.ends['secondary']).to.deep.equal({ why: 'stop', reason: 'digest_differs' });
+  });
+
+  it('end with the epoch', async () => {
+    const [primary, secondary] = [filled(3), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    if (primary.current !== undefined) primary.current = { ...primary.current, role: 'superseded' };
+    link.primary.tick();
+    expect(link.ends['primary']).to.deep.equal({ why: 'epoch_ended' });
+  });
+
+  it('tell a cluster of another set that it is refused', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    if (secondary.current !== undefined) secondary.current = { ...secondary.current, set: otherId };
+    const link = new Link(primary, secondary);
+    await link.until(() => link.ends['secondary'] !== undefined);
+    expect(link.ends['secondary']).to.deep.equal({ why: 'refused', reason: 'other_set' });
+    expect(primary.registrations).to.deep.equal([]);
+  });
+
+  it('bring back a former primary that was ahead, while it answers heartbeats from its own history', async () => {
+    const [primary, former] = [filled(60), new TestSecondary()];
+    const epochs = [{ number: 1, id: otherId, start: 1 }];
+    former.current = { ...{ role: 'secondary', set, local: [], index: 5_000, offset: 0, seen: 1 }, epochs };
+    if (primary.current !== undefined)
+      primary.current = { ...primary.current, seen: 2, epochs: [...epochs, { number: 2, id: epochId, start: 10 }] };
+    const link = new Link(primary, former);
+    await link.until(() => {
+      link.nowMs += 10;
+      link.primary.tick();
+      return inSync(primary, former)();
+    });
+    expect(former.answers).to.be.above(0);
+    expect(link.ends).to.deep.equal({});
+    expect(textsOf(former.records)).to.deep.equal(textsOf(primary.records));
+  });
+
+  it('stop the lower one of two primaries that meet', async () => {
+    const [primary, other] = [filled(1), new TestSecondary()];
+    other.current = {
+      ...{ role: 'primary', set, local: [], index: 30, offset: 0, seen: 2 },
+      epochs: [{ number: 2, id: otherId, start: 30 }],
+    };
+    const link = new Link(primary, other);
+    await link.until(() => link.ends['primary'] !== undefined && link.ends['secondary'] !== undefined);
+    expect(primary.supersededBy).to.deep.equal([otherId]);
+    expect(other.current.role).to.equal('primary');
+  });
+
+  it('stop both of two primaries with the same epoch number', async () => {
+    const [primary, other] = [filled(1), new TestSecondary()];
+    other.current = {
+      ...{ role: 'primary', set, local: [], index: 30, offset: 0, seen: 1 },
+      epochs: [{ number: 1, id: otherId, start: 30 }],
+    };
+    const link = new Link(primary, other);
+    await link.until(() => link.ends['primary'] !== undefined && link.ends['secondary'] !== undefined);
+    expect(primary.supersededBy).to.deep.equal([otherId]);
+    expect(other.current.role).to.equal('superseded');
+  });
+
+  const at = { number: 1, id: epochId, index: 10 };
+  const name = { number: 1, id: epochId };
+  for (const [what, frame] of [
+    ['an acknowledgement before the hello', { kind: 'ack', at, echoMs: undefined }],
+    ['a heartbeat', { kind: 'heartbeat', at, sentMs: 0, demoted: false }],
+    ['entries', { kind: 'outcome', epoch: name, from: 10, to: 11, writes: [], valuesWritten: 0 }],
+    ['a staged chunk of no transfer', { kind: 'staged', attempt: 'a', chunk: 0 }],
+  ] as readonly (readonly [string, Frame])[])
+    it(`end at ${what} on the primary`, () => {
+      const link = new Link(filled(1), new TestSecondary());
+      link.primary.received(frame);
+      expect(link.ends['primary']).to.deep.equal({ why: 'unexpected_frame' });
+    });
+
+  it('end at a second hello', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    link.primary.received({ kind: 'hello', set, cursor: undefined });
+    expect(link.ends['primary']).to.deep.equal({ why: 'unexpected_frame' });
+  });
+
+  for (const [what, ack] of [
+    ['a position that the primary does not have', { at: { ...at, index: 99 }, echoMs: undefined }],
+    ['an echo of a heartbeat that will be sent', { at, echoMs: 5_000 }],
+    ['an echo of a heartbeat from before the connection', { at, echoMs: 1 }],
+  ] as const)
+    it(`end at an acknowledgement with ${what}`, async () => {
+      const [primary, secondary] = [filled(1), new TestSecondary()];
+      const link = new Link(primary, secondary);
+      await link.until(inSync(primary, secondary));
+      link.primary.received({ kind: 'ack', ...ack });
+      expect(link.ends['primary']).to.deep.equal({ why: 'unexpected_frame' });
+      expect(primary.answers).to.deep.equal([]);
+    });
+
+  it('end at entries that skip some, and change nothing', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    const steps = secondary.steps.length;
+    link.secondary.received({ kind: 'outcome', epoch: name, from: 20, to: 21, writes: [], valuesWritten: 0 });
+    expect(link.ends['secondary']).to.deep.equal({ why: 'reconnect', reason: 'gap' });
+    expect(secondary.steps).to.have.length(steps);
+  });
+
+  it('end at a records frame without a state, and at more frames than the window', () => {
+    const first = new Link(filled(1), new TestSecondary());
+    first.secondary.received({ kind: 'records', attempt: 'a', chunk: 0, records: [] });
+    expect(first.ends['secondary']).to.deep.equal({ why: 'reconnect', reason: 'gap' });
+    const secondary = new TestSecondary();
+    const second = new Link(filled(1), secondary);
+    secondary.commit = () => new Promise(() => undefined);
+    const epochs = [{ number: 1, id: epochId, start: 0 }];
+    second.secondary.received({ kind: 'state', attempt: 'a', epochs, index: 5, valuesWritten: 0 });
+    for (let chunk = 0; chunk < 40; chunk++) second.secondary.received({ kind: 'records', attempt: 'a', chunk, records: [] });
+    expect(second.ends['secondary']).to.deep.equal({ why: 'reconnect', reason: 'overflow' });
+  });
+
+  it('encode the largest list of nodes as a frame that can be decoded', () => {
+    const addresses = Array.from({ length: 32 }, () => 'h'.repeat(261));
+    const pem = `-----BEGIN CERTIFICATE-----\n${`${'A'.repeat(64)}\n`.repeat(22)}-----END CERTIFICATE-----\n`;
+    const frame: Frame = { kind: 'nodes', addresses, authorities: [pem, pem, pem, pem] };
+    expect(pem.length).to.be.within(1_400, 1_536);
+    expect(decodeFrame(encodeFrame(frame))).to.deep.equal(frame);
+  });
+});

@@ -1,0 +1,135 @@
+/** One fault in one place: `find` occurs once in the file, and `replace` takes its place. */
+export interface ReplicationMutant {
+  readonly name: string;
+  /** Path below `packages`. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+const steps = 'storage-fsm/src/store/replication-step.ts';
+const states = 'storage-fsm/src/store/replication-state.ts';
+
+/** Faults of replication that the simulation must find. */
+export const replicationMutants: readonly ReplicationMutant[] = [
+  {
+    name: 'a connection outlives its epoch',
+    file: 'replication/src/sessions/sender.ts',
+    find: ' || !sameEpoch(current, this.#epoch)) return',
+    replace: ') return',
+  },
+  {
+    name: 'a gap in the stream is skipped',
+    file: 'replication/src/sessions/follower.ts',
+    find: "    if (from !== at.index) return { kind: 'reconnect', why: 'gap' };\n",
+    replace: '    if (from < 0) return wait;\n',
+  },
+  {
+    name: 'the writes of a conflict are streamed',
+    file: 'replication/src/stream/outcome.ts',
+    find: 'const writes = committed ? replicated',
+    replace: 'const writes = index > 0 ? replicated',
+  },
+  {
+    name: 'a restore is streamed as an empty entry',
+    file: 'replication/src/stream/outcome.ts',
+    find: "if (committed && transaction?.restore?.kind === 'swap')",
+    replace: "if (committed && transaction?.restore?.kind === 'swap' && index < 0)",
+  },
+  {
+    name: 'a secondary that has diverged may resume',
+    file: 'replication/src/sessions/answer-hello.ts',
+    find: '  if (!continues(state.epochs, cursor)) return',
+    replace: '  if (!continues(state.epochs, cursor) && cursor.index < 0) return',
+  },
+  {
+    name: 'records after the promotion point belong to the new epoch',
+    file: states,
+    find: 'cursor.index <= next.start',
+    replace: 'cursor.index <= next.start + 1000',
+  },
+  {
+    name: 'a primary with the same number is no rival',
+    file: 'replication/src/roles/meeting.ts',
+    find: "return other.id === own.id ? 'same' : 'superseded';",
+    replace: "return 'same';",
+  },
+  {
+    name: 'a promotion does not wait for the fence',
+    file: 'replication/src/roles/promotion.ts',
+    find: 'const waitMs = hasStopped ? 0',
+    replace: 'const waitMs = force ? 0',
+  },
+  {
+    name: 'a primary accepts writes after the fence has closed',
+    file: 'replication/src/roles/fence.ts',
+    find: 'nowMs < oldest + fence.afterMs;',
+    replace: 'nowMs < oldest + 2 * fence.afterMs;',
+  },
+  {
+    name: 'a promotion counts as lossless while the primary still writes',
+    file: 'replication/src/roles/promotion.ts',
+    find: 'if (hasStopped && missing === 0)',
+    replace: 'if (known !== undefined && missing === 0)',
+  },
+  {
+    name: 'a secondary in the middle of catching up keeps an epoch that it has not reached',
+    file: steps,
+    find: 'state.epochs.filter(({ start }) => start <= from.index)',
+    replace: 'state.epochs.filter(({ start }) => start >= 0)',
+  },
+  {
+    name: 'revisions go back at a promotion',
+    file: steps,
+    find: 'Math.max(state.offset, from.index + 1 - index)',
+    replace: 'state.offset',
+  },
+  {
+    name: 'a promotion begins without its first writes',
+    file: steps,
+    find: 'byPath: writes.map((write) => ({ ...write, revision: index + offset }))',
+    replace: 'byPath: []',
+  },
+  {
+    name: 'a state is received without the local records for it',
+    file: steps,
+    find: 'byPath: local.map(({ path, value }) => ({ path, value, revision: entry + state.offset }))',
+    replace: 'byPath: []',
+  },
+  {
+    name: 'the first writes of an epoch are not streamed',
+    file: 'replication/src/stream/outcome.ts',
+    find: 'const writes = step.writes.map(',
+    replace: 'const writes = step.writes.slice(1).map(',
+  },
+  {
+    name: 'a demoted cluster still writes',
+    file: states,
+    find: "state === undefined || state.role === 'primary' ||",
+    replace: "state === undefined || state.role === 'primary' || state.role === 'demoted' ||",
+  },
+  {
+    name: 'a state from the primary replaces local records',
+    file: steps,
+    find: 'rerouted(spaces, attempt.space, state.local)',
+    replace: 'rerouted(spaces, attempt.space, [])',
+  },
+  {
+    name: 'the digest forgets the records that a write replaces',
+    file: 'storage-fsm/src/state/entry-applier.ts',
+    find: 'if (before !== undefined) this.#scope.remove(',
+    replace: 'if (before !== undefined && revision % 7 > 0) this.#scope.remove(',
+  },
+  {
+    name: 'a state from before the last change of role is sent',
+    file: 'replication/src/sessions/state-frames.ts',
+    find: 'if (isSending && current !== undefined && stored !== undefined && sameEpoch(current, stored)) return',
+    replace: 'if (snapshot !== undefined) return',
+  },
+  {
+    name: 'a state on disk is sent as the present one',
+    file: 'storage-fsm/src/state/replicated-snapshot.ts',
+    find: 'index: positionOf(state, appliedIndex)',
+    replace: 'index: positionOf(state, appliedIndex + 1)',
+  },
+];

@@ -1,0 +1,244 @@
+import { join } from 'node:path';
+import type { Entry } from '@transitd/raft-core';
+import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
+import {
+  decodeTransaction,
+  encodeTransaction,
+  isLocal,
+  KeyValueMachine,
+  type ReplicatedRecord,
+  type ReplicationState,
+  type Transaction,
+  unreleasedLevel,
+} from '@transitd/storage-fsm';
+import { Contacts, OutcomeLog } from '../../src/index.ts';
+import { holds, type Image, type Oracle } from './oracle.ts';
+
+/** Its value is `epoch id:keys`; the last key encrypts new values. */
+export const keyringPath = 'core/keyring';
+/** Their values are `epoch id:serial number:key`. */
+export const keyPaths = Array.from({ length: 12 }, (_, at) => `transit/key-${at}`);
+const replicatedPaths = [keyringPath, ...keyPaths];
+/** Its value is `site|key`. */
+export const localPath = 'core/cluster-authority';
+
+/** Returns the keys of a keyring, the newest one last. */
+export const keysIn = (keyring: Uint8Array): string[] => Buffer.from(keyring).toString().split(':')[1]?.split(',') ?? [];
+
+/** Room for about 100 entries, and twice as many while a state is being sent. */
+const outcomeLimits = { bytesMax: 40_000, heldBytesMax: 80_000 };
+
+export type Result = 'committed' | 'conflict' | 'unknown';
+
+interface Pending {
+  readonly data: Buffer;
+  readonly done: (result: Result, index: number) => void;
+}
+
+export interface SiteParts {
+  readonly name: string;
+  readonly clock: SimClock;
+  readonly random: SimRandom;
+  readonly oracle: Oracle;
+  readonly machine: KeyValueMachine;
+}
+
+/** The knowledge of a site's active node; it ends with the node. */
+export interface ActiveNode {
+  readonly term: number;
+  readonly sinceMs: number;
+  /** While an operator waits for a promotion, heartbeats are not answered. */
+  promoting: boolean;
+  answeredMs: number;
+  contacts: { readonly epoch: string; readonly contacts: Contacts } | undefined;
+}
+
+/**
+ * One cluster: a log, the real state machine, and an active node that may be replaced at any time. Consensus itself is simulated elsewhere;
+ * here it is its promise: entries of one leader are applied in order, and of those that were in flight when the leader changed, the first
+ * ones are applied and the others never.
+ */
+export class Site {
+  readonly name: string;
+  readonly machine: KeyValueMachine;
+  /** Names of the clusters that have followed this one as secondaries. */
+  readonly registered = new Set<string>();
+  active: ActiveNode | undefined;
+  outcomes = new OutcomeLog(outcomeLimits);
+  isUp = true;
+  /** The site that this one follows as a secondary. */
+  target: string | undefined;
+  /** Work with the disk that ends before the next event. */
+  readonly disk: Promise<void>[] = [];
+  readonly #parts: SiteParts;
+  #index = 0;
+  #term = 0;
+  #pending: Pending[] = [];
+  #hasOwn = false;
+
+  constructor(parts: SiteParts) {
+    this.#parts = parts;
+    this.name = parts.name;
+    this.machine = parts.machine;
+    this.machine.observe(this.outcomes);
+    this.elect();
+  }
+
+  static async open(folder: string, parts: Omit<SiteParts, 'machine'>): Promise<Site> {
+    const levels = { oldest: 1, newest: unreleasedLevel };
+    return new Site({ ...parts, machine: await KeyValueMachine.open({ directory: join(folder, parts.name), base: 0, levels }) });
+  }
+
+  get state(): ReplicationState | undefined {
+    return this.machine.replication;
+  }
+
+  /** The newest position: on a primary that of its last entry. */
+  get position(): number {
+    const { state } = this;
+    return state === undefined ? 0 : state.role === 'primary' ? this.#index + state.offset : state.index;
+  }
+
+  /** Hands a transaction to the log. `done` may never be called: the active node was replaced. */
+  propose(transaction: Transaction, done: Pending['done'] = () => undefined): void {
+    if (this.active === undefined) {
+      done('unknown', 0);
+      return;
+    }
+    this.#pending.push({ data: encodeTransaction(transaction), done });
+    const { term } = this.active;
+    this.#parts.clock.after(this.#parts.random.between(1, 6), () => {
+      if (term !== this.active?.term) return;
+      const next = this.#pending.shift();
+      if (next !== undefined) next.done(...this.#apply(next.data));
+    });
+  }
+
+  /** Replaces the active node: some of the entries in flight are applied, the others are lost, and nobody learns which. */
+  elect(): void {
+    const { random, clock } = this.#parts;
+    this.active = undefined;
+    const kept = random.below(this.#pending.length + 1);
+    for (const { data } of this.#pending.splice(0).slice(0, kept)) this.#apply(data);
+    // The new active node is one that has just started, or a standby that has seen all entries.
+    if (random.chance(0.3)) {
+      this.outcomes = new OutcomeLog(outcomeLimits);
+      this.machine.observe(this.outcomes);
+    }
+    if (!this.isUp) return;
+    this.#term += 1;
+    const term = this.#term;
+    clock.after(random.between(5, 40), () => {
+      if (term !== this.#term || !this.isUp) return;
+      this.#apply(undefined);
+      const sinceMs = clock.now();
+      this.active = { term, sinceMs, promoting: false, answeredMs: sinceMs, contacts: undefined };
+    });
+  }
+
+  /** Returns the keyring and its revision. */
+  keyring(): { readonly keys: readonly string[]; readonly revision: number } | undefined {
+    const record = this.machine.getSync(keyringPath);
+    return record && { keys: keysIn(record.value), revision: record.revision };
+  }
+
+  image(): Image {
+    const image = new Map<string, string>();
+    for (const path of replicatedPaths) {
+      const record = this.machine.getSync(path);
+      if (record !== undefined) image.set(path, `${Buffer.from(record.value).toString()}@${record.revision}`);
+    }
+    return image;
+  }
+
+  records(): ReplicatedRecord[] {
+    return replicatedPaths.flatMap((path) => {
+      const record = this.machine.getSync(path);
+      return record === undefined ? [] : [{ path, ...record }];
+    });
+  }
+
+  /** Writes the state to the disk of the active node, from which whole states are sent. */
+  flush(): Promise<void> {
+    return new Promise((resolve, reject) => this.machine.flush((error) => (error ? reject(error) : resolve())));
+  }
+
+  /** Returns the contacts of the active node in the present epoch. */
+  contacts(): Contacts | undefined {
+    const epoch = this.state?.epochs.at(-1);
+    if (this.active === undefined || epoch === undefined) return undefined;
+    if (this.active.contacts?.epoch !== epoch.id) this.active.contacts = { epoch: epoch.id, contacts: new Contacts(epoch) };
+    return this.active.contacts.contacts;
+  }
+
+  #apply(data: Buffer | undefined): [Result, number] {
+    const before = this.state;
+    const transaction = data && decodeTransaction(data);
+    const highest = Math.max(0, ...this.records().map(({ revision }) => revision));
+    this.#index += 1;
+    const index = this.#index;
+    const entry: Entry = { term: 1, index, type: data === undefined ? 'noop' : 'normal', data: data ?? Buffer.alloc(0) };
+    const { outcome } = this.machine.apply(entry);
+    const after = this.state;
+    const committed = outcome === 'committed';
+    const step = committed ? transaction?.replication : undefined;
+    // Only a primary that has answered counts this cluster among its secondaries. Until then this cluster needs the contact itself.
+    if (step?.kind === 'adopt' || step?.kind === 'swap') this.registered.clear();
+    const isReplaced = step?.kind === 'establish' || step?.kind === 'attach' || transaction?.restore?.kind === 'swap';
+    if (isReplaced) this.disk.push(this.machine.measureScope());
+    if (after !== undefined) this.#check({ before, after, highest, transaction: committed ? transaction : undefined });
+    return [outcome, index + (after?.offset ?? 0)];
+  }
+
+  #check({ before, after, highest, transaction }: CheckedEntry): void {
+    const { oracle } = this.#parts;
+    const image = this.image();
+    const facts = () => ({ site: this.name, after, image: [...image], transaction: transaction?.replication });
+    const step = transaction?.replication?.kind;
+    if (after.role === 'primary' || step === 'demote') {
+      oracle.note(after.epochs, step === 'demote' ? after.index : this.#index + after.offset, image);
+      const revision = this.#index + after.offset;
+      const writes = transaction?.writes.some(({ path }) => !isLocal(after, path)) === true;
+      holds('a new revision is above every old one', !writes || revision > highest, () => ({ revision, highest, ...facts() }));
+    } else if (after.index !== before?.index || step === 'swap') {
+      const expected = oracle.at(after.epochs, after.index);
+      if (after.role === 'secondary' && after.epochs.length > 0)
+        holds(
+          "a secondary has its primary's records at the same position",
+          expected !== undefined && oracle.same(expected, image),
+          () => ({ expected: expected && [...expected], ...facts() }),
+        );
+    }
+    for (const [path, text] of image) {
+      const [value = '', revision] = text.split('@');
+      const epoch = oracle.epochAt(after.epochs, Number(revision));
+      holds('no record crosses epochs', value.startsWith(`${epoch?.id}:`), () => ({ path, text, epoch, ...facts() }));
+    }
+    this.#checkKeys(after, transaction, facts);
+  }
+
+  #checkKeys(state: ReplicationState, transaction: Transaction | undefined, facts: () => object): void {
+    const own = this.machine.getSync(localPath)?.value;
+    this.#hasOwn ||= own !== undefined;
+    const [site, ownKey = ''] = Buffer.from(own ?? [])
+      .toString()
+      .split('|');
+    holds('local records stay', !this.#hasOwn || site === this.name, facts);
+    const keys = this.keyring()?.keys;
+    const isOpen = !this.#hasOwn || state.epochs.length === 0 || keys === undefined || keys.includes(ownKey);
+    holds('the keyring opens local records', isOpen, () => ({ ownKey, keys, ...facts() }));
+    const epoch = state.epochs.at(-1);
+    for (const { path, value } of transaction?.writes ?? []) {
+      if (value === null || epoch === undefined || !keyPaths.includes(path)) continue;
+      const key = Buffer.from(value).toString().split(':')[2] ?? '';
+      holds('no key encrypts in two epochs', this.#parts.oracle.encrypts(key, epoch), () => ({ path, key, ...facts() }));
+    }
+  }
+}
+
+interface CheckedEntry {
+  readonly before: ReplicationState | undefined;
+  readonly after: ReplicationState;
+  readonly highest: number;
+  readonly transaction: Transaction | undefined;
+}

@@ -1,0 +1,349 @@
+import { SimClock, SimRandom } from '@transitd/raft-core/sim';
+import {
+  addToDigest,
+  cursorOf,
+  emptyDigest,
+  type ReplicationStep,
+  recordDigest,
+  type Transaction,
+  unreleasedLevel,
+} from '@transitd/storage-fsm';
+import { type FenceSettings, localPrefixes, mayAccept, promotionOf } from '../../src/index.ts';
+import { Links } from './links.ts';
+import { holds, Oracle } from './oracle.ts';
+import { heartbeatMs, Sessions } from './sessions.ts';
+import { keyPaths, keyringPath, localPath, type Result, Site } from './site.ts';
+
+export interface WorldOptions {
+  readonly seed: number;
+  /** Where the state machines keep their databases. */
+  readonly folder: string;
+  /** Length of the part with faults. */
+  readonly faultyMs: number;
+}
+
+const recentMs = 100;
+const isolation = 1_000_000;
+
+/** Two or three clusters, clients, an operator and faults; everything from one seed. */
+export class World {
+  readonly clock = new SimClock();
+  readonly oracle = new Oracle();
+  readonly sessions: Sessions;
+  readonly counts = { acknowledged: 0, conflicts: 0, promotions: 0, forced: 0, handovers: 0, lossless: 0, lost: 0, restores: 0 };
+  readonly #random: SimRandom;
+  readonly #links: Links;
+  readonly #sites: readonly Site[];
+  readonly #fence: FenceSettings | undefined;
+  readonly #options: WorldOptions;
+  /** Positions at which a primary stopped for good, by epoch: nothing is acknowledged after them. */
+  readonly #ends = new Map<string, number>();
+  #serial = 0;
+  #isFaulty = true;
+  #isWriting = true;
+
+  private constructor(
+    options: WorldOptions,
+    random: SimRandom,
+    parts: { sites: Site[]; links: Links; clock: SimClock; oracle: Oracle },
+  ) {
+    this.#options = options;
+    this.#random = random;
+    this.#links = parts.links;
+    this.#sites = parts.sites;
+    this.clock = parts.clock;
+    this.oracle = parts.oracle;
+    this.sessions = new Sessions({ clock: this.clock, random, links: parts.links, sites: parts.sites });
+    this.#fence = parts.sites.length === 2 && random.chance(0.5) ? { afterMs: 120, marginMs: 5 } : undefined;
+  }
+
+  static async create(options: WorldOptions): Promise<World> {
+    const random = new SimRandom(options.seed);
+    const [clock, oracle] = [new SimClock(), new Oracle()];
+    const isRough = random.chance(0.5);
+    const delayMs = random.between(1, 20);
+    const faults = isRough
+      ? { loss: 0.02, repeats: 0.02, delayMinMs: delayMs, delayMaxMs: delayMs + 5 }
+      : { loss: 0, repeats: 0, delayMinMs: delayMs, delayMaxMs: delayMs };
+    const links = new Links({ clock, random, faults });
+    const names = random.chance(0.5) ? ['a', 'b'] : ['a', 'b', 'c'];
+    const sites: Site[] = [];
+    for (const name of names) sites.push(await Site.open(options.folder, { name, clock, random, oracle }));
+    return new World(options, random, { sites, links, clock, oracle });
+  }
+
+  /** Plays the whole run. @throws Violation when a rule is broken */
+  async play(): Promise<void> {
+    await this.#run(50);
+    for (const site of this.#sites) site.propose({ conditions: [], writes: [], raise: unreleasedLevel });
+    await this.#run(20);
+    const set = this.#id();
+    const id = this.#id();
+    this.#step(this.#site('a'), { kind: 'establish', set, id, local: localPrefixes });
+    this.#site('a').propose({ conditions: [], writes: [{ path: keyringPath, value: Buffer.from(`${id}:first`) }] });
+    await this.#run(100);
+    for (const site of this.#sites) {
+      const key = site.name === 'a' ? 'first' : 'own';
+      site.propose({ conditions: [], writes: [{ path: localPath, value: Buffer.from(`${site.name}|${key}`) }] });
+      if (site.name !== 'a') this.#step(site, { kind: 'attach', set, local: localPrefixes });
+      if (site.name !== 'a') site.target = 'a';
+    }
+    this.#every(heartbeatMs, () => this.sessions.tick());
+    this.#every(4, () => this.#write());
+    this.#every(50, () => {
+      for (const site of this.#sites) if (this.#random.chance(0.3)) site.disk.push(site.flush());
+    });
+    this.sessions.onAdopted = (site) => {
+      if (this.#isFaulty && this.#random.chance(0.5)) this.#promote(site, { force: true, untilMs: this.clock.now() + 50 });
+    };
+    this.#every(60, () => this.#isFaulty && this.#disturb());
+    await this.#run(this.#options.faultyMs);
+    await this.#settle();
+  }
+
+  async close(): Promise<void> {
+    for (const site of this.#sites) await site.machine.close();
+  }
+
+  #site = (name: string): Site => {
+    const site = this.#sites.find((one) => one.name === name);
+    if (site === undefined) throw new RangeError('no such site');
+    return site;
+  };
+
+  #id = (): string => Array.from({ length: 4 }, () => this.#random.uint32().toString(16).padStart(8, '0')).join('');
+  #every = (ms: number, task: () => void): void => void this.clock.every(ms, task);
+  #step = (site: Site, replication: ReplicationStep, done?: (result: Result) => void): void =>
+    site.propose({ conditions: [], writes: [], replication }, done);
+
+  async #run(ms: number): Promise<void> {
+    const end = this.clock.now() + ms;
+    this.clock.after(ms, () => undefined);
+    for (let events = 0; this.clock.now() < end && this.clock.step(); events++) {
+      holds('time passes', events < 200_000, () => ({ nowMs: this.clock.now() }));
+      for (const site of this.#sites) {
+        while (site.disk.length > 0) await site.disk.shift();
+      }
+    }
+  }
+
+  #accepts(site: Site): boolean {
+    if (site.active === undefined || site.state?.role !== 'primary' || !site.isUp) return false;
+    const contacts = site.contacts();
+    if (contacts === undefined) return false;
+    return mayAccept(this.#fence, { contacts, secondaries: [...site.registered], nowMs: this.clock.now() });
+  }
+
+  #write(): void {
+    const site = this.#random.pick(this.#sites);
+    const epoch = site.state?.epochs.at(-1);
+    const path = this.#random.pick(keyPaths);
+    const keyring = site.keyring();
+    if (!this.#isWriting || !this.#accepts(site) || epoch === undefined || keyring === undefined) return;
+    if (this.#random.chance(0.01)) {
+      this.#restore(site, epoch.id);
+      return;
+    }
+    this.#serial += 1;
+    const isSame = { path: keyringPath, revision: keyring.revision };
+    if (this.#random.chance(0.02)) {
+      site.propose({ conditions: [isSame], writes: [this.#newKey(site, epoch.id)] });
+      return;
+    }
+    const value = `${epoch.id}:${this.#serial}:${keyring.keys.at(-1)}`;
+    const isDeletion = this.#random.chance(0.15);
+    const revision = this.#random.chance(0.9) ? (site.machine.getSync(path)?.revision ?? 0) : isolation;
+    const isConditional = this.#random.chance(0.5);
+    const { active } = site;
+    const transaction: Transaction = {
+      conditions: [isSame, ...(isConditional ? [{ path, revision }] : [])],
+      writes: [{ path, value: isDeletion ? null : Buffer.from(value) }],
+    };
+    site.propose(transaction, (result, index) => {
+      if (result === 'conflict') this.counts.conflicts += 1;
+      if (result !== 'committed' || site.active !== active || !this.#accepts(site)) return;
+      this.#acknowledge(site, { path, value, epoch: epoch.id, index });
+    });
+  }
+
+  #acknowledge(site: Site, write: { path: string; value: string; epoch: string; index: number }): void {
+    this.counts.acknowledged += 1;
+    this.oracle.acknowledged.push(write);
+    const own = site.state?.epochs.at(-1);
+    const rival = this.#sites.find((other) => other !== site && other.state?.role === 'primary' && this.#accepts(other));
+    holds('with a fence never two clusters accept writes', this.#fence === undefined || rival === undefined, () => ({
+      ...{ site: site.name, own, rival: rival?.name, state: rival?.state },
+    }));
+    const end = this.#ends.get(write.epoch);
+    holds(
+      'after a handover without loss the former primary acknowledges nothing',
+      end === undefined || write.index <= end,
+      () => ({
+        ...{ end, write },
+      }),
+    );
+  }
+
+  /** Returns the write that adds a key to the keyring. */
+  #newKey(site: Site, epoch: string): { readonly path: string; readonly value: Buffer } {
+    this.#serial += 1;
+    const keys = [...(site.keyring()?.keys ?? []), `key-${this.#serial}`];
+    return { path: keyringPath, value: Buffer.from(`${epoch}:${keys}`) };
+  }
+
+  /** Restores a backup with two keys under a new barrier key, as an operator does. */
+  #restore(site: Site, epoch: string): void {
+    this.counts.restores += 1;
+    this.#serial += 1;
+    const attempt = `restore-${this.#serial}`;
+    const keyring = this.#newKey(site, epoch);
+    const value = Buffer.from(`${epoch}:${this.#serial}:key-${this.#serial}`);
+    const records = [keyring, ...keyPaths.slice(0, 2).map((path) => ({ path, value }))];
+    const digest = records.map((record) => recordDigest({ ...record, revision: 0 })).reduce(addToDigest, emptyDigest);
+    const restore = (step: NonNullable<Transaction['restore']>): void =>
+      site.propose({ conditions: [], writes: [], restore: step });
+    restore({ kind: 'stage', attempt, chunk: 0, records });
+    restore({ kind: 'swap', attempt, records: 3, digest, valuesWritten: 0, keep: localPrefixes });
+  }
+
+  #disturb(): void {
+    const random = this.#random;
+    const site = random.pick(this.#sites);
+    const other = random.pick(this.#sites);
+    const actions: readonly (() => void)[] = [
+      () => site.elect(),
+      () => this.#outage(site),
+      () => site !== other && this.#links.cut(site, other),
+      () => this.#links.heal(),
+      () => this.#promote(site, { force: random.chance(0.5), untilMs: this.clock.now() + 300 }),
+      () => this.#handOver(site, other),
+      () => this.#return(site, other),
+      () => {
+        if (site !== other && site.state?.role === 'secondary') site.target = other.name;
+      },
+    ];
+    random.pick(actions)();
+  }
+
+  #outage(site: Site): void {
+    site.isUp = false;
+    site.elect();
+    this.clock.after(this.#random.between(20, 300), () => {
+      site.isUp = true;
+      site.elect();
+    });
+  }
+
+  #handOver(from: Site, to: Site): void {
+    const epoch = from.state?.epochs.at(-1);
+    if (from === to || epoch === undefined || from.active === undefined || from.state?.role !== 'primary') return;
+    this.counts.handovers += 1;
+    this.#step(from, { kind: 'demote', from: epoch });
+    this.#promote(to, { force: false, untilMs: this.clock.now() + 600 });
+    // The operator may also change their mind, while the other cluster already knows that this one has stopped.
+    if (this.#random.chance(0.3)) this.#promote(from, { force: this.#random.chance(0.5), untilMs: this.clock.now() + 300 });
+    this.clock.after(this.#random.between(100, 800), () => this.#return(from, to));
+  }
+
+  /** A former primary becomes a secondary again. */
+  #return(site: Site, to: Site): void {
+    const { state } = site;
+    if (state === undefined || site === to || (state.role !== 'superseded' && state.role !== 'demoted')) return;
+    this.#step(site, { kind: 'attach', set: state.set, local: localPrefixes });
+    site.target = to.name;
+  }
+
+  /** Asks for a promotion until it is decided, as an operator who waits does. */
+  #promote(site: Site, { force, untilMs }: { force: boolean; untilMs: number }): void {
+    const { active, state } = site;
+    const nowMs = this.clock.now();
+    if (active === undefined || state === undefined || nowMs > untilMs) {
+      if (active !== undefined) active.promoting = false;
+      return;
+    }
+    const silentMs = nowMs - Math.max(active.answeredMs, active.sinceMs);
+    const primary = this.sessions.heard.get(site.name);
+    const decision = promotionOf({ state, silentMs, recentMs, fence: this.#fence, primary, force });
+    if (decision.kind === 'promote') {
+      active.promoting = true;
+      const { from, lossless } = decision;
+      const id = this.#id();
+      const writes = [this.#newKey(site, id)];
+      this.#step(site, { kind: 'promote', from, id, writes }, (result) => {
+        active.promoting = false;
+        if (result !== 'committed') return this.#promote(site, { force, untilMs });
+        this.counts.promotions += 1;
+        if (force) this.counts.forced += 1;
+        const isLost = (write: { epoch: string; index: number }) => write.epoch === from.id && write.index > from.index;
+        this.counts.lost += this.oracle.acknowledged.filter(isLost).length;
+        if (lossless && state.role === 'secondary') this.#lossless(from);
+      });
+      return;
+    }
+    active.promoting = decision.kind === 'wait';
+    const again = decision.kind === 'wait' ? decision.waitMs : 10;
+    this.clock.after(again, () => site.active === active && this.#promote(site, { force, untilMs }));
+  }
+
+  #lossless(from: { readonly id: string; readonly index: number }): void {
+    this.counts.lossless += 1;
+    this.#ends.set(from.id, from.index);
+    const lost = this.oracle.acknowledged.find(({ epoch, index }) => epoch === from.id && index > from.index);
+    holds('a handover without loss loses nothing', lost === undefined, () => ({ from, lost }));
+  }
+
+  /** Ends all faults; the operator leaves one primary and attaches the others. Then all sites must become equal. */
+  async #settle(): Promise<void> {
+    this.#isFaulty = false;
+    this.#links.heal();
+    this.#links.isHealthy = true;
+    for (const site of this.#sites) {
+      if (!site.isUp || site.active === undefined) {
+        site.isUp = true;
+        site.elect();
+      }
+      if (site.active !== undefined) site.active.promoting = false;
+    }
+    await this.#run(400);
+    this.#isWriting = false;
+    for (let round = 0; round < 12 && !this.#isConverged(); round++) {
+      this.#repair();
+      await this.#run(500);
+    }
+    holds('all clusters become equal when the faults end', this.#isConverged(), () =>
+      this.#sites.map((site) => ({ name: site.name, target: site.target, state: site.state, position: site.position })),
+    );
+  }
+
+  #repair(): void {
+    const ranked = this.#sites.toSorted((a, b) => rankOf(b) - rankOf(a));
+    const primaries = this.#sites.filter(({ state }) => state?.role === 'primary');
+    const [best] = primaries.length > 0 ? primaries.toSorted((a, b) => rankOf(b) - rankOf(a)) : ranked;
+    if (best === undefined) return;
+    if (best.state?.role !== 'primary') this.#promote(best, { force: true, untilMs: this.clock.now() + 400 });
+    for (const site of this.#sites) {
+      if (site === best) continue;
+      this.#return(site, best);
+      site.target = best.name;
+      // The operator removes registrations of clusters that do not follow this one.
+      if (best.state?.role === 'primary' && site.state?.role !== 'secondary' && site.state?.role !== 'primary')
+        best.registered.delete(site.name);
+    }
+  }
+
+  #isConverged(): boolean {
+    const primaries = this.#sites.filter(({ state }) => state?.role === 'primary');
+    const [primary] = primaries;
+    if (primary === undefined || primaries.length !== 1) return false;
+    const image = primary.image();
+    return this.#sites.every(
+      (site) =>
+        site === primary ||
+        (site.state?.role === 'secondary' &&
+          this.oracle.same(image, site.image()) &&
+          cursorOf(site.state)?.id === primary.state?.epochs.at(-1)?.id),
+    );
+  }
+}
+
+const rankOf = ({ state }: Site): number => (state?.epochs.at(-1)?.number ?? 0) * isolation + (state?.index ?? 0);

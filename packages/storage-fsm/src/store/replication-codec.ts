@@ -1,0 +1,173 @@
+import { type ByteReader, CodecError } from '@transitd/raft-core';
+import { digestBytes } from './digest.ts';
+import { pathFault } from './path.ts';
+import { readPath } from './path-codec.ts';
+import { type Cursor, type Epoch, type EpochName, epochsFault, isEpochId, isIndex } from './replication-state.ts';
+import type { ReplicatedRecord, ReplicatedWrite, ReplicationStep } from './replication-step.ts';
+import type { Write } from './transaction.ts';
+
+/** First byte of an entry that carries a replication step. */
+export const replicationFormat = 4;
+
+const kinds = {
+  establish: 1,
+  attach: 2,
+  follow: 3,
+  adopt: 4,
+  stage: 5,
+  swap: 6,
+  promote: 7,
+  demote: 8,
+  supersede: 9,
+  disable: 10,
+} as const;
+const kindOf: ReadonlyMap<number, string> = new Map(
+  Object.entries(kinds).map(([name, number]): [number, string] => [number, name]),
+);
+const kindsWithWrites: ReadonlySet<string> = new Set(['follow', 'stage', 'swap', 'promote']);
+/** The local prefixes and the epochs of a step take far less. */
+const fieldBytesMax = 16 * 1024;
+const localMax = 64;
+
+/**
+ * Encodes a step as `format u8 | kind u8 | fields: length u32, JSON | writes u32 | { path: length u16, UTF-8 | revision u48 | deleted u8 |
+ * not deleted: length u32, value }`, integers big-endian. The JSON holds the small fields of the step in the order of its type.
+ * @throws TypeError for a step that {@link decodeReplicationStep} refuses: a bug in the calling code
+ */
+export function encodeReplicationStep(step: ReplicationStep): Buffer {
+  const { fields, writes } = partsOf(step);
+  const fault = faultOf(step);
+  if (fault !== undefined) throw new TypeError(fault);
+  const json = Buffer.from(JSON.stringify(fields));
+  const parts = [Buffer.of(replicationFormat, kinds[step.kind]), uint(json.length, 4), json, ...encodedWrites(writes)];
+  return Buffer.concat(parts);
+}
+
+/** Decodes a step after its first byte; values are views. @throws CodecError, and no other error, for any other bytes */
+export function decodeReplicationStep(reader: ByteReader): ReplicationStep {
+  const kind = kindOf.get(reader.u8());
+  if (kind === undefined) throw new CodecError('unknown replication step');
+  const length = reader.u32();
+  if (length > fieldBytesMax) throw new CodecError('the fields of a replication step are too long');
+  const fields = parsed(reader.raw(length));
+  const writes = readReplicatedWrites(reader);
+  reader.end();
+  const step = stepOf(kind, fields, writes);
+  const fault = faultOf(step);
+  if (fault !== undefined) throw new CodecError(fault);
+  return step;
+}
+
+/** Encodes replicated writes as {@link encodeReplicationStep} describes them, in parts. */
+export function encodedWrites(writes: readonly ReplicatedWrite[]): Uint8Array[] {
+  const parts: Uint8Array[] = [uint(writes.length, 4)];
+  for (const { path, value, revision } of writes) {
+    const name = Buffer.from(path);
+    parts.push(uint(name.length, 2), name, uint(revision, 6), uint(value === null ? 1 : 0, 1));
+    if (value !== null) parts.push(uint(value.length, 4), value);
+  }
+  return parts;
+}
+
+/** Reads what {@link encodedWrites} wrote; values are views. @throws CodecError */
+export function readReplicatedWrites(reader: ByteReader): ReplicatedWrite[] {
+  const writes: ReplicatedWrite[] = [];
+  for (let left = reader.count(2 + 1 + 6 + 1); left > 0; left--) {
+    const [path, revision, isDeleted] = [readPath(reader), reader.u48(), reader.flag()];
+    writes.push({ path, value: isDeleted ? null : reader.raw(reader.u32()), revision });
+  }
+  if (new Set(writes.map(({ path }) => path)).size < writes.length) throw new CodecError('a path is replicated twice');
+  return writes;
+}
+
+/** Separates the small fields of a step, as JSON, from its writes. */
+function partsOf(step: ReplicationStep): { readonly fields: object; readonly writes: readonly ReplicatedWrite[] } {
+  const { kind: _, ...all } = step;
+  if (step.kind === 'follow') return { fields: { ...all, writes: undefined }, writes: step.writes };
+  if (step.kind === 'stage') return { fields: { ...all, records: undefined }, writes: step.records };
+  if (step.kind === 'promote') return { fields: { ...all, writes: undefined }, writes: step.writes.map(unrevised) };
+  if (step.kind === 'swap') return { fields: { ...all, digest: step.digest.toString(16), local: undefined }, writes: step.local };
+  return { fields: all, writes: [] };
+}
+
+function stepOf(kind: string, fields: Fields, writes: readonly ReplicatedWrite[]): ReplicationStep {
+  const { digest } = fields;
+  if (!kindsWithWrites.has(kind) && writes.length > 0) throw new CodecError('this replication step has no writes');
+  // The revision of these writes is that of the entry.
+  const own = writes.map(({ path, value }) => ({ path, value }));
+  if (kind === 'promote' && writes.some(({ revision }) => revision !== 0))
+    throw new CodecError('a write of a promotion has a revision');
+  const rest =
+    kind === 'follow'
+      ? { writes }
+      : kind === 'stage'
+        ? { records: writes }
+        : kind === 'swap' && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest)
+          ? { digest: BigInt(`0x${digest}`), local: writes }
+          : kind === 'promote'
+            ? { writes: own }
+            : {};
+  return { ...fields, ...rest, kind } as ReplicationStep;
+}
+
+/** Returns why a step is invalid. The types of its fields are checked too: they may come from another node. */
+function faultOf(step: ReplicationStep): string | undefined {
+  const isValid = {
+    establish: () => step.kind === 'establish' && isEpochId(step.set) && isEpochId(step.id) && areLocal(step.local),
+    attach: () => step.kind === 'attach' && isEpochId(step.set) && areLocal(step.local),
+    follow: () =>
+      step.kind === 'follow' && isCursor(step.from) && isIndex(step.to) && isIndex(step.valuesWritten) && areWrites(step.writes),
+    adopt: () => step.kind === 'adopt' && isCursor(step.from) && areEpochs(step.epochs),
+    stage: () => step.kind === 'stage' && isAttempt(step.attempt) && isIndex(step.chunk) && areRecords(step.records),
+    swap: () =>
+      step.kind === 'swap' &&
+      isAttempt(step.attempt) &&
+      [step.records, step.valuesWritten, step.index].every(isIndex) &&
+      typeof step.digest === 'bigint' &&
+      step.digest >= 0n &&
+      step.digest < 1n << BigInt(8 * digestBytes) &&
+      areEpochs(step.epochs) &&
+      areRecords(step.local),
+    promote: () => step.kind === 'promote' && isCursor(step.from) && isEpochId(step.id) && areWrites(step.writes.map(unrevised)),
+    demote: () => step.kind === 'demote' && isEpochName(step.from),
+    supersede: () => step.kind === 'supersede' && isEpochName(step.by),
+    disable: () => true,
+  }[step.kind];
+  return isValid() ? undefined : `the replication step ${step.kind} is malformed`;
+}
+
+const unrevised = (write: Write): ReplicatedWrite => ({ ...write, revision: 0 });
+const isAttempt = (id: unknown): boolean => typeof id === 'string' && /^[0-9A-Za-z-]{1,64}$/.test(id);
+const isId = (id: unknown): boolean => typeof id === 'string' && isEpochId(id);
+const isEpochName = (name: EpochName): boolean =>
+  typeof name === 'object' && name !== null && isIndex(name.number) && name.number > 0 && isId(name.id);
+const isCursor = (cursor: Cursor): boolean => isEpochName(cursor) && isIndex(cursor.index);
+const areEpochs = (epochs: readonly Epoch[]): boolean =>
+  Array.isArray(epochs) && epochs.length > 0 && epochs.every(isEpochName) && epochsFault(epochs) === undefined;
+const areLocal = (local: unknown): boolean =>
+  Array.isArray(local) &&
+  local.length <= localMax &&
+  local.every((prefix) => typeof prefix === 'string' && prefix !== '' && prefix.length <= 128 && prefix.isWellFormed());
+const areWrites = (writes: readonly ReplicatedWrite[]): boolean =>
+  new Set(writes.map(({ path }) => path)).size === writes.length &&
+  writes.every(({ path, revision }) => pathFault(path) === undefined && isIndex(revision));
+const areRecords = (records: readonly ReplicatedRecord[]): boolean =>
+  areWrites(records) && records.every(({ value }) => value !== null);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function parsed(bytes: Uint8Array): Fields {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+    if (typeof value === 'object' && value !== null) return value as Fields;
+  } catch {
+    // The refusal below says what is wrong.
+  }
+  throw new CodecError('the fields of a replication step are not a JSON object');
+}
+
+function uint(value: number, width: number): Buffer {
+  const out = Buffer.alloc(width);
+  out.writeUIntBE(value, 0, width);
+  return out;
+}

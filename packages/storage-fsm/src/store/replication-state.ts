@@ -1,0 +1,154 @@
+import { CodecError, type LogIndex } from '@transitd/raft-core';
+
+/*
+ * The part of the state that disaster-recovery replication needs on every node. Two clusters have different logs, so a record that is
+ * replicated between them needs an index that both know: its *service index*. On a primary it is the log index plus an offset; on a
+ * secondary it is the index that came with the record. A promotion raises the offset, so that service indexes never go back.
+ */
+
+/** The name of an epoch: two epochs with the same number and different ids are two primaries. */
+export interface EpochName {
+  readonly number: number;
+  /** 32 hexadecimal digits, random. */
+  readonly id: string;
+}
+
+/** The time during which one cluster is the primary. */
+export interface Epoch extends EpochName {
+  /** The service index up to which the records of the epoch before belong to this history. */
+  readonly start: LogIndex;
+}
+
+/** A position in the replicated history: all of the outcomes up to `index`, the last ones of the epoch. */
+export interface Cursor extends EpochName {
+  readonly index: LogIndex;
+}
+
+/**
+ * `primary`: accepts writes. `demoted`: was the primary, and accepts no more writes until it is promoted or follows another cluster.
+ * `secondary`: follows a primary. `superseded`: met an epoch that excludes its own, and serves nothing until an operator decides.
+ * `disabled`: takes part in no replication, but did once.
+ */
+export type ReplicationRole = 'primary' | 'demoted' | 'secondary' | 'superseded' | 'disabled';
+
+export interface ReplicationState {
+  readonly role: ReplicationRole;
+  /** The id of the replication set, 32 hexadecimal digits; the same on all its clusters. */
+  readonly set: string;
+  /** Prefixes of the paths that stay local; all other paths are replicated. */
+  readonly local: readonly string[];
+  /** Oldest first; the last one is the current epoch. Empty on a secondary that has never received a state. */
+  readonly epochs: readonly Epoch[];
+  /** The newest service index of the current epoch that this state contains; on a primary, the one at which it became the primary. */
+  readonly index: LogIndex;
+  /** The service index of a local log entry is its log index plus this offset. It never falls. */
+  readonly offset: LogIndex;
+  /** The highest epoch number that this cluster has met. */
+  readonly seen: number;
+}
+
+/** How many epochs are kept. A cluster that was away for more of them receives the whole state. */
+export const epochsMax = 16;
+
+/** Record name of the state; no path begins with a control character. */
+export const replicationName = '\u0001replication';
+
+export const isEpochId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id);
+export const sameEpoch = (a: EpochName, b: EpochName): boolean => a.number === b.number && a.id === b.id;
+
+/** Returns whether the path is outside of what is replicated. */
+export const isLocal = ({ local }: Pick<ReplicationState, 'local'>, path: string): boolean =>
+  local.some((prefix) => path.startsWith(prefix));
+
+/** Returns whether a cluster in this state changes what is replicated. Any other cluster serves no clients either. */
+export const acceptsWrites = (state: ReplicationState | undefined): boolean =>
+  state === undefined || state.role === 'primary' || state.role === 'disabled';
+
+/** Returns whether a transaction of this cluster may write the path. */
+export const mayWrite = (state: ReplicationState | undefined, path: string): boolean =>
+  acceptsWrites(state) || (state !== undefined && isLocal(state, path));
+
+/** Returns the service index of a state: on a primary that of its newest entry, otherwise that of the newest outcome. */
+export const positionOf = ({ role, offset, index }: ReplicationState, appliedIndex: LogIndex): LogIndex =>
+  role === 'primary' ? appliedIndex + offset : index;
+
+/** Returns the position of a cluster that is not the primary; undefined before it has received a state. */
+export function cursorOf({ epochs, index }: Pick<ReplicationState, 'epochs' | 'index'>): Cursor | undefined {
+  const last = epochs.at(-1);
+  return last && { number: last.number, id: last.id, index };
+}
+
+/**
+ * Returns whether a state at the cursor belongs to the history with these epochs: the cursor's epoch is one of them, and the state has
+ * nothing of that epoch after the point at which the next one began.
+ */
+export function continues(epochs: readonly Epoch[], cursor: Cursor): boolean {
+  const at = epochs.findIndex((epoch) => sameEpoch(epoch, cursor));
+  const next = epochs[at + 1];
+  return at >= 0 && (next === undefined || cursor.index <= next.start);
+}
+
+/** Returns why a list is no history, or undefined: numbers rise, and no epoch begins before the one that precedes it. */
+export function epochsFault(epochs: readonly Epoch[]): string | undefined {
+  if (epochs.length > epochsMax) return `a history has more than ${epochsMax} epochs`;
+  for (const [at, { number, id, start }] of epochs.entries()) {
+    const before = epochs[at - 1];
+    if (!isIndex(number) || number === 0 || !isIndex(start) || !isEpochId(id)) return 'an epoch is malformed';
+    if (before !== undefined && (number <= before.number || start < before.start))
+      return 'the epochs of a history are not in order';
+  }
+  return undefined;
+}
+
+/** Returns whether the number can be a service index: a whole number of 48 bits. */
+export const isIndex = (value: unknown): value is number =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 48;
+
+const format = 1;
+const roles: readonly unknown[] = ['primary', 'demoted', 'secondary', 'superseded', 'disabled'];
+
+/** Encodes the state as versioned JSON, the same bytes on every node. */
+export const encodeReplicationState = ({ role, set, local, epochs, index, offset, seen }: ReplicationState): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      format,
+      role,
+      set,
+      local,
+      epochs: epochs.map(({ number, id, start }) => ({ number, id, start })),
+      index,
+      offset,
+      seen,
+    }),
+  );
+
+/** Decodes the state. @throws CodecError for any bytes that {@link encodeReplicationState} does not write */
+export function decodeReplicationState(bytes: Uint8Array): ReplicationState {
+  const stored = parsed(bytes);
+  if (stored['format'] !== format) throw new CodecError('the replication record has an unknown format');
+  const { role, set, local, epochs, index, offset, seen } = stored;
+  const isWhole =
+    roles.includes(role) &&
+    typeof set === 'string' &&
+    isEpochId(set) &&
+    Array.isArray(local) &&
+    local.every((prefix) => typeof prefix === 'string' && prefix !== '') &&
+    Array.isArray(epochs) &&
+    epochs.every((epoch) => typeof epoch === 'object' && epoch !== null && typeof epoch.id === 'string') &&
+    epochsFault(epochs) === undefined &&
+    isIndex(index) &&
+    isIndex(offset) &&
+    isIndex(seen);
+  if (!isWhole) throw new CodecError('the replication record is malformed');
+  return { role, set, local, epochs, index, offset, seen } as ReplicationState;
+}
+
+function parsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+    if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>;
+  } catch {
+    // The refusal below says what is wrong.
+  }
+  throw new CodecError('the replication record is not a JSON object');
+}

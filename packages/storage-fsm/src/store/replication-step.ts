@@ -1,0 +1,267 @@
+import type { LogIndex } from '@transitd/raft-core';
+import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
+import {
+  type Cursor,
+  continues,
+  cursorOf,
+  type Epoch,
+  type EpochName,
+  epochsMax,
+  isLocal,
+  type ReplicationState,
+  sameEpoch,
+} from './replication-state.ts';
+import { rerouted, type Spaces, spaceHead } from './spaces.ts';
+import type { Write } from './transaction.ts';
+
+/** A replicated write with the service index of the entry that made it; a null `value` deletes the record. */
+export interface ReplicatedWrite {
+  readonly path: string;
+  readonly value: Uint8Array | null;
+  readonly revision: LogIndex;
+}
+
+/** A record of a primary's state. */
+export interface ReplicatedRecord extends ReplicatedWrite {
+  readonly value: Uint8Array;
+}
+
+/**
+ * One step of replication; each is one log entry. A step that was proposed twice, or by a leader that has been replaced, takes effect at
+ * most once: `from` names the position or the epoch that it expects.
+ */
+export type ReplicationStep =
+  /** Makes a cluster the primary of a new replication set. */
+  | { readonly kind: 'establish'; readonly set: string; readonly id: string; readonly local: readonly string[] }
+  /** Makes a cluster a secondary of the set. From now on only replication changes what is replicated. */
+  | { readonly kind: 'attach'; readonly set: string; readonly local: readonly string[] }
+  /** The outcomes after `from` up to the service index `to`: the last write of each path. No conditions are checked. */
+  | {
+      readonly kind: 'follow';
+      readonly from: Cursor;
+      readonly to: LogIndex;
+      readonly writes: readonly ReplicatedWrite[];
+      /** Number of values that the primary encrypted in these entries, for the limits of the barrier's keys. */
+      readonly valuesWritten: number;
+    }
+  /** Continues under the epochs of a newer primary whose history contains this state. */
+  | { readonly kind: 'adopt'; readonly from: Cursor; readonly epochs: readonly Epoch[] }
+  /** Stages records of a primary's state where no reader sees them. Chunk 0 begins the attempt and ends any other attempt. */
+  | { readonly kind: 'stage'; readonly attempt: string; readonly chunk: number; readonly records: readonly ReplicatedRecord[] }
+  /** Makes the staged records the replicated state, atomically, if their count and digest are as given. Local records stay. */
+  | {
+      readonly kind: 'swap';
+      readonly attempt: string;
+      readonly records: number;
+      /** Sum of the digests of the records, with their revisions. */
+      readonly digest: bigint;
+      /** The primary's count of values written. The present count is raised to it. */
+      readonly valuesWritten: number;
+      readonly epochs: readonly Epoch[];
+      /** The service index of the staged state, in the last epoch. */
+      readonly index: LogIndex;
+      /**
+       * Local records that are written again with it, under the keyring of the new state. `revision` is that of the record that each one
+       * replaces: if one has changed since, the step has no effect.
+       */
+      readonly local: readonly ReplicatedRecord[];
+    }
+  /**
+   * Makes the cluster the primary of a new epoch that begins at `from`. `writes` are its first replicated writes: with a keyring among
+   * them, no value of the new epoch is encrypted under a key of another cluster.
+   */
+  | { readonly kind: 'promote'; readonly from: Cursor; readonly id: string; readonly writes: readonly Write[] }
+  | { readonly kind: 'demote'; readonly from: EpochName }
+  /** Ends service because the other epoch exists: it is higher than this cluster's, or has the same number and another id. */
+  | { readonly kind: 'supersede'; readonly by: EpochName }
+  /** Ends replication on a primary, or on a secondary that has never received a state. */
+  | { readonly kind: 'disable' };
+
+/** The effect of a step: the records it writes, by name, and what else changes. */
+export interface ReplicationEffect {
+  readonly writes: readonly { readonly name: string; readonly value: Uint8Array | null; readonly revision: LogIndex }[];
+  /** Like `writes`, but by path: the caller finds the name by the spaces. */
+  readonly byPath: readonly ReplicatedWrite[];
+  readonly state?: ReplicationState;
+  readonly spaces?: Spaces;
+  /** The count of values written rises by `added`, and then at least to `atLeast`. */
+  readonly valuesWritten: { readonly added: number; readonly atLeast: number };
+}
+
+const none: ReplicationEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
+
+/** The state that a step meets, and the log index of its entry. */
+export interface ReplicationPlace {
+  readonly state: ReplicationState | undefined;
+  readonly spaces: Spaces;
+  readonly index: LogIndex;
+  /** Returns the revision of a record; 0 if it is absent. */
+  readonly revisionOf: (path: string) => LogIndex;
+}
+
+/** Returns the effect of a step; a pure function, so that it is the same on every node. `conflict`: the step does not fit the state. */
+export function applyReplicationStep(step: ReplicationStep, place: ReplicationPlace): ReplicationEffect | 'conflict' {
+  const { state } = place;
+  if (step.kind === 'establish') return establish(step, place);
+  if (step.kind === 'attach') return attach(step, place);
+  if (state === undefined) return 'conflict';
+  switch (step.kind) {
+    case 'follow':
+      return follow(step, state);
+    case 'adopt':
+      return adopt(step, state);
+    case 'stage':
+      return stage(step, state, place.spaces);
+    case 'swap':
+      return swap(step, state, place);
+    case 'promote':
+      return promote(step, state, place.index);
+    case 'demote': {
+      const current = state.epochs.at(-1);
+      if (state.role !== 'primary' || current === undefined || !sameEpoch(current, step.from)) return 'conflict';
+      return changed({ ...state, role: 'demoted', index: place.index + state.offset });
+    }
+    case 'supersede':
+      return supersede(step, state, place.index);
+    case 'disable':
+      // The records of a set are writable in an epoch only: without one, two clusters could change them and no one would notice.
+      if (state.role !== 'primary' && state.epochs.length > 0) return 'conflict';
+      return changed({ ...state, role: 'disabled', epochs: [], index: 0 });
+  }
+}
+
+const changed = (state: ReplicationState): ReplicationEffect => ({ ...none, state });
+
+function establish({ set, id, local }: ReplicationStep & { kind: 'establish' }, { state, index }: ReplicationPlace) {
+  if (state !== undefined && state.role !== 'disabled') return 'conflict';
+  const { offset, seen } = state ?? { offset: 0, seen: 0 };
+  const number = seen + 1;
+  return changed({
+    ...{ role: 'primary', set, local, offset, seen: number, index: index + offset },
+    epochs: [{ number, id, start: index + offset }],
+  });
+}
+
+/** A former primary of the set keeps its epochs, so that its new primary can tell whether the two histories are one. */
+function attach(
+  { set, local }: ReplicationStep & { kind: 'attach' },
+  { state }: ReplicationPlace,
+): ReplicationEffect | 'conflict' {
+  if (state?.role === 'primary' || (state !== undefined && state.role !== 'disabled' && state.set !== set)) return 'conflict';
+  if (state === undefined || state.role === 'disabled')
+    return changed({
+      ...{ role: 'secondary', set, local, epochs: [], index: 0 },
+      ...{ offset: state?.offset ?? 0, seen: state?.set === set ? state.seen : 0 },
+    });
+  return changed({ ...state, role: 'secondary', local });
+}
+
+const isAt = (state: ReplicationState, { number, id, index }: Cursor): boolean => {
+  const at = cursorOf(state);
+  return at !== undefined && sameEpoch(at, { number, id }) && at.index === index;
+};
+
+function follow(
+  { from, to, writes, valuesWritten }: ReplicationStep & { kind: 'follow' },
+  state: ReplicationState,
+): ReplicationEffect | 'conflict' {
+  if (state.role !== 'secondary' || !isAt(state, from) || to <= from.index) return 'conflict';
+  const fits = writes.every(({ path, revision }) => revision > from.index && revision <= to && !isLocal(state, path));
+  if (!fits) return 'conflict';
+  return { ...none, byPath: writes, valuesWritten: { added: valuesWritten, atLeast: 0 }, state: { ...state, index: to } };
+}
+
+function adopt({ from, epochs }: ReplicationStep & { kind: 'adopt' }, state: ReplicationState): ReplicationEffect | 'conflict' {
+  const last = epochs.at(-1);
+  if (state.role !== 'secondary' || !isAt(state, from) || last === undefined || !continues(epochs, from)) return 'conflict';
+  if (last.number <= from.number) return 'conflict';
+  return changed({ ...state, epochs, seen: Math.max(state.seen, last.number) });
+}
+
+function stage(
+  { attempt: id, chunk, records }: ReplicationStep & { kind: 'stage' },
+  state: ReplicationState,
+  spaces: Spaces,
+): ReplicationEffect | 'conflict' {
+  if (state.role !== 'secondary' || records.some(({ path }) => isLocal(state, path))) return 'conflict';
+  const isNew = spaces.attempt?.id !== id;
+  if (isNew && (chunk > 0 || spaces.live === id)) return 'conflict';
+  const attempt =
+    isNew || spaces.attempt === undefined
+      ? { id, space: spaces.nextSpace, chunks: 0, records: 0, digest: emptyDigest }
+      : spaces.attempt;
+  if (chunk !== attempt.chunks) return chunk < attempt.chunks ? none : 'conflict';
+  const head = spaceHead(attempt.space);
+  return {
+    ...none,
+    writes: records.map(({ path, value, revision }) => ({ name: head + path, value, revision })),
+    spaces: {
+      ...spaces,
+      nextSpace: Math.max(spaces.nextSpace, attempt.space + 1),
+      attempt: {
+        ...attempt,
+        chunks: chunk + 1,
+        records: attempt.records + records.length,
+        digest: records.map(recordDigest).reduce(addToDigest, attempt.digest),
+      },
+    },
+  };
+}
+
+function swap(
+  { attempt: id, records, digest, valuesWritten, epochs, index, local }: ReplicationStep & { kind: 'swap' },
+  state: ReplicationState,
+  { spaces, index: entry, revisionOf }: ReplicationPlace,
+): ReplicationEffect | 'conflict' {
+  const { attempt } = spaces;
+  const last = epochs.at(-1);
+  if (state.role !== 'secondary' || attempt?.id !== id || attempt.records !== records || attempt.digest !== digest)
+    return 'conflict';
+  if (last === undefined || index < last.start || !isForward(state, { ...last, index })) return 'conflict';
+  if (!local.every(({ path, revision }) => isLocal(state, path) && revisionOf(path) === revision)) return 'conflict';
+  return {
+    ...none,
+    byPath: local.map(({ path, value }) => ({ path, value, revision: entry + state.offset })),
+    valuesWritten: { added: local.length, atLeast: valuesWritten + local.length },
+    state: { ...state, epochs, index, seen: Math.max(state.seen, last.number) },
+    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, state.local), attempt: undefined, live: id },
+  };
+}
+
+/** Returns whether a state at the cursor takes back nothing that this cluster has followed, and comes from no rival of its primary. */
+function isForward(state: ReplicationState, cursor: Cursor): boolean {
+  const at = cursorOf(state);
+  if (at === undefined || cursor.number > at.number) return true;
+  return sameEpoch(cursor, at) && cursor.index >= at.index;
+}
+
+function promote(
+  { from, id, writes }: ReplicationStep & { kind: 'promote' },
+  state: ReplicationState,
+  index: LogIndex,
+): ReplicationEffect | 'conflict' {
+  if (state.role === 'primary' || state.role === 'disabled' || !isAt(state, from)) return 'conflict';
+  if (writes.some(({ path }) => isLocal(state, path))) return 'conflict';
+  const number = Math.max(from.number, state.seen) + 1;
+  // A secondary that was still catching up has nothing of the epochs that begin later.
+  const reached = state.epochs.filter(({ start }) => start <= from.index);
+  const epochs = [...reached, { number, id, start: from.index }].slice(-epochsMax);
+  // The first index of the new epoch is above every index of the epochs before.
+  const offset = Math.max(state.offset, from.index + 1 - index);
+  return {
+    ...changed({ ...state, role: 'primary', epochs, offset, index: index + offset, seen: number }),
+    byPath: writes.map((write) => ({ ...write, revision: index + offset })),
+    valuesWritten: { added: writes.length, atLeast: 0 },
+  };
+}
+
+function supersede(
+  { by }: ReplicationStep & { kind: 'supersede' },
+  state: ReplicationState,
+  index: LogIndex,
+): ReplicationEffect | 'conflict' {
+  const current = state.epochs.at(-1);
+  if (state.role !== 'primary' || current === undefined) return 'conflict';
+  if (by.number < current.number || sameEpoch(by, current)) return 'conflict';
+  return changed({ ...state, role: 'superseded', index: index + state.offset, seen: Math.max(state.seen, by.number) });
+}

@@ -1,0 +1,73 @@
+import { CodecError } from '@transitd/raft-core';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
+import type { ReplicationStep } from '../../src/store/replication-step.ts';
+import { someReplicationStep } from './replication-arbitraries.ts';
+
+const id = 'ab'.repeat(16);
+const encoded = (step: ReplicationStep): Buffer => encodeTransaction({ conditions: [], writes: [], replication: step });
+/** Encodes any fields as a step without writes. */
+const bytesOf = (kind: number, fields: string): Buffer => {
+  const json = Buffer.from(fields);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(json.length);
+  return Buffer.concat([Buffer.of(4, kind), length, json, Buffer.alloc(4)]);
+};
+
+describe('codec of replication steps', () => {
+  it('returns every step as it was', () => {
+    fc.assert(
+      fc.property(someReplicationStep, (replication) => {
+        expect(decodeTransaction(encoded(replication))).to.deep.equal({ conditions: [], writes: [], replication });
+      }),
+    );
+  });
+
+  it('throws only CodecError for a step with one changed byte', () => {
+    fc.assert(
+      fc.property(someReplicationStep, fc.nat(), fc.integer({ min: 1, max: 255 }), (step, at, change) => {
+        const bytes = encoded(step);
+        const place = 1 + (at % (bytes.length - 1));
+        bytes[place] = (bytes[place] ?? 0) ^ change;
+        try {
+          decodeTransaction(bytes);
+        } catch (error) {
+          expect(error).to.be.instanceOf(CodecError);
+        }
+      }),
+    );
+  });
+
+  for (const [name, bytes] of [
+    ['an unknown kind', bytesOf(11, '{}')],
+    ['fields that are no JSON', bytesOf(8, '{')],
+    ['fields that are no object', bytesOf(8, '7')],
+    ['an epoch without an id', bytesOf(8, '{"from":{"number":1}}')],
+    ['the number 0 of an epoch', bytesOf(8, `{"from":{"number":0,"id":"${id}"}}`)],
+    ['a history in the wrong order', bytesOf(4, historyOf([2, 1], [0, 5]))],
+    ['a history that goes back', bytesOf(4, historyOf([1, 2], [5, 4]))],
+    ['an empty local prefix, which would keep everything', bytesOf(2, `{"set":"${id}","local":[""]}`)],
+    ['fields that are too long', bytesOf(10, JSON.stringify({ long: 'x'.repeat(20_000) }))],
+  ] as const)
+    it(`refuses to decode ${name}`, () => {
+      expect(() => decodeTransaction(bytes)).to.throw(CodecError);
+    });
+
+  it('refuses to encode what it would not decode, and a step together with writes', () => {
+    expect(() => encoded({ kind: 'promote', from: { number: 1, id, index: 3 }, id: 'short', writes: [] })).to.throw(
+      TypeError,
+      'promote',
+    );
+    const writes = [{ path: 'a', value: Buffer.from('x') }];
+    expect(() => encodeTransaction({ conditions: [], writes, replication: { kind: 'disable' } })).to.throw(
+      TypeError,
+      'no writes',
+    );
+  });
+});
+
+function historyOf(numbers: readonly number[], starts: readonly number[]): string {
+  const epochs = numbers.map((number, at) => ({ number, id, start: starts[at] }));
+  return JSON.stringify({ from: { number: 1, id, index: 0 }, epochs });
+}

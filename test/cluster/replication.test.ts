@@ -1,0 +1,152 @@
+// A primary cluster is lost under load, and its secondary takes over.
+import { join } from 'node:path';
+import { indexIn } from '@transitd/http';
+import { expect } from 'chai';
+import { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
+
+const dr = 'sys/replication/dr';
+const program = join(import.meta.dirname, 'harness/replicating.mjs');
+
+/** A cluster of two nodes at the level of replication. */
+async function site(): Promise<LiveCluster> {
+  const cluster = await LiveCluster.formed({ size: 2, seal: 'shamir', links: 'direct', program });
+  const raised = await cluster.askWhenLed(await cluster.leader(), 'POST', 'sys/feature-level/raise', {});
+  expect(raised.status, raised.text).to.equal(200);
+  return cluster;
+}
+
+const codesOf = (cluster: LiveCluster): Promise<readonly (number | undefined)[]> =>
+  Promise.all(cluster.nodes.map(async (node) => (await node.health('?standbyok=true&perfstandbyok=true'))?.code));
+
+/** Waits until every node answers with this code, active or standby. */
+const reach = (cluster: LiveCluster, code: number): Promise<boolean> =>
+  until(`all nodes answer ${code}`, async () => (await codesOf(cluster)).every((seen) => seen === code), {
+    explain: () => cluster.tails(),
+  });
+
+const positionOf = async (node: LiveNode, name: string): Promise<number> =>
+  Number((await node.ask('GET', `${dr}/status`)).at(`data.${name}`));
+
+/** Creates keys one after another until the cluster no longer answers. */
+class Load {
+  readonly acknowledged: { readonly name: string; readonly index: number }[] = [];
+  readonly ended: Promise<void>;
+  #isStopped = false;
+
+  constructor(cluster: LiveCluster, node: LiveNode, clusterId: string) {
+    this.ended = this.#run(cluster, node, clusterId);
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    return this.ended;
+  }
+
+  async #run(cluster: LiveCluster, node: LiveNode, clusterId: string): Promise<void> {
+    for (let at = 0; !this.#isStopped; at++) {
+      const name = `k${at}`;
+      try {
+        const { status, headers } = await cluster.ask(node, 'POST', `transit/keys/${name}`, {});
+        const index = indexIn(headers.get('x-service-index') ?? undefined, clusterId);
+        if (status < 300 && index !== undefined) this.acknowledged.push({ name, index });
+      } catch {
+        return;
+      }
+    }
+  }
+}
+
+describe('a primary cluster and its secondary', function () {
+  this.timeout(scenarioMs);
+  const clusters: LiveCluster[] = [];
+  after(async () => {
+    for (const cluster of clusters) await cluster.end();
+  });
+
+  it('lose at most what comes after the position of the promotion', async () => {
+    const east = await site();
+    clusters.push(east);
+    const west = await site();
+    clusters.push(west);
+    const [active, target] = [await east.leader(), await west.leader()];
+    const control = (cluster: LiveCluster, node: LiveNode, path: string, body: object = {}, token = cluster.rootToken) =>
+      cluster.ask(node, 'POST', `${dr}/${path}`, body, { token });
+
+    expect((await control(east, active, 'primary/enable')).status).to.equal(204);
+    const token = await until('the members are listed', async () => {
+      const answer = await control(east, active, 'primary/secondary-token', { id: 'west' });
+      return answer.status === 200 && answer.string('data.token');
+    });
+    const enabled = await control(west, target, 'secondary/enable', { token });
+    expect(enabled.status, enabled.text).to.equal(204);
+    await reach(west, 503); // the shares of the primary unseal it now
+    for (const node of west.nodes) await west.unseal(node, east.shares);
+    await reach(west, 472);
+    expect(await codesOf(east)).to.deep.equal([200, 200]);
+
+    const clusterId = String((await active.health())?.body['cluster_id']);
+    const load = new Load(east, active, clusterId);
+    east.bears(load);
+    await until(
+      'the load is replicated',
+      async () => (await positionOf(target, 'last_remote_wal')) > (load.acknowledged[20]?.index ?? 1e9),
+    );
+    const follower = west.others(target)[0] ?? target;
+    const refused = await follower.ask('GET', 'transit/keys/k0', { token: east.rootToken });
+    expect([refused.status, refused.text]).to.deep.equal([
+      400,
+      '{"errors":["path disabled in replication DR secondary mode: ask the primary cluster"]}\n',
+    ]);
+
+    await Promise.all(east.nodes.map((node) => node.kill()));
+    await load.stop();
+    const promoted = await control(west, target, 'secondary/promote', { force: true }, east.rootToken);
+    expect(promoted.status, promoted.text).to.equal(200);
+    const position = Number(promoted.at('data.position'));
+    await reach(west, 200);
+
+    const keys: unknown = (await target.ask('LIST', 'transit/keys', { token: east.rootToken })).at('data.keys');
+    const present = new Set(Array.isArray(keys) ? keys : []);
+    const lost = load.acknowledged.filter(({ name }) => !present.has(name));
+    expect(load.acknowledged.length).to.be.greaterThan(20);
+    expect(
+      lost.filter(({ index }) => index <= position),
+      'nothing up to the position is lost',
+    ).to.deep.equal([]);
+    const written = await target.ask('POST', 'transit/encrypt/k0', { token: east.rootToken, body: { plaintext: 'eA==' } });
+    expect(written.status, written.text).to.equal(200);
+    const created = await follower.ask('POST', 'transit/keys/new', { token: east.rootToken, body: {} });
+    expect(created.status, created.text).to.be.lessThan(300);
+
+    // The former primary learns of the promotion and ends its service; then it follows, and loses what only it had.
+    await Promise.all(east.nodes.map((node) => node.start()));
+    for (const node of east.nodes) await east.unseal(node);
+    await reach(east, 472);
+    const former = await until('a node of the former primary leads', async () => {
+      for (const node of east.nodes) if ((await node.ask('GET', 'sys/leader')).at('is_self') === true) return node;
+      return undefined;
+    });
+    const back = await control(west, target, 'primary/secondary-token', { id: 'east' }, east.rootToken);
+    const followed = await control(east, former, 'secondary/enable', { token: back.string('data.token') });
+    expect(followed.status, followed.text).to.equal(204);
+    await until(
+      'the former primary has the records of the promoted cluster',
+      async () => {
+        const own = await former.ask('GET', `${dr}/status`);
+        const digest = own.at('data.merkle_root');
+        return digest !== undefined && digest === (await target.ask('GET', `${dr}/status`)).at('data.merkle_root');
+      },
+      {
+        explain: () => `${east.tails()}
+${west.tails()}`,
+      },
+    );
+    expect([await codesOf(east), await codesOf(west)]).to.deep.equal([
+      [472, 472],
+      [200, 200],
+    ]);
+  });
+});
