@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
+import type { BarrierOptions, BarrierState, InitialShares, SealStatus } from './barrier-types.ts';
 import { Rekey } from './ceremony/rekey.ts';
 import { RootGeneration } from './ceremony/root-generation.ts';
+import { SealMigration } from './ceremony/seal-migration.ts';
 import { KeyRotation } from './keyring/key-rotation.ts';
 import { closeKeyring, newKeyring, openKeyring, wipeKeyring } from './keyring/keyring.ts';
 import { LoadedKeys } from './keyring/loaded-keys.ts';
 import { plaintextView } from './keyring/plaintext-view.ts';
-import type { RotationConfig } from './keyring/rotation.ts';
+import { SharedKeyring } from './keyring/shared-keyring.ts';
 import { encryptValue } from './keyring/value.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { keyBytes } from './records/box.ts';
@@ -14,54 +16,15 @@ import { BarrierError } from './records/errors.ts';
 import { isReserved, keyringPath, sealPath } from './records/paths.ts';
 import { readCore, readSeal, type StoredSeal } from './seal/core-records.ts';
 import { type WrappedJoinSecret, wrapJoinSecret } from './seal/join-secret.ts';
+import { KeyTransfer } from './seal/key-transfer.ts';
 import { requireOpenable } from './seal/require-openable.ts';
-import { requireSameType, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './seal/root-key-wrapping.ts';
-import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, type SealType } from './seal/seal-config.ts';
+import { newWrappingKey, sealKeyOf, sealWrites, unwrapBySealKey, unwrapByShares } from './seal/root-key-wrapping.ts';
+import { checkSealConfig, countsFor, type InitializeRequest, idOf, requireLevelFor, sealOf } from './seal/seal-config.ts';
 import { SealKeeper } from './seal/seal-keeper.ts';
 import { decodeSeal } from './seal/seal-record.ts';
-import { newSharedKey } from './seal/shares.ts';
-import { unsealKeyWrites } from './seal/unseal-key.ts';
+import { hashShare, newSharedKey } from './seal/shares.ts';
 import { UnsealShares } from './seal/unseal-shares.ts';
 import { isSnapshotProof, proveSnapshot } from './snapshot-proof.ts';
-
-export interface BarrierOptions {
-  /** The store with the encrypted records. */
-  readonly store: Store;
-  readonly seal: SealConfig;
-  /** Returns the replicated count of values ever written (`ReplicaStatus.valuesWritten`). */
-  readonly valuesWritten: () => number;
-  /** Returns the time in whole milliseconds since the epoch. */
-  readonly now: () => number;
-  /** The rotation configuration that applies until one is stored. */
-  readonly rotation?: RotationConfig;
-}
-
-export interface BarrierState {
-  readonly initialized: boolean;
-  readonly sealed: boolean;
-  /** Why the barrier sealed itself; absent when a caller sealed it. */
-  readonly reason?: string;
-}
-
-export interface SealStatus {
-  readonly type: SealType;
-  readonly initialized: boolean;
-  readonly sealed: boolean;
-  /** Threshold and number of the shares (recovery shares for a static seal); 0 before initialization. */
-  readonly t: number;
-  readonly n: number;
-  /** Number of different shares provided so far. */
-  readonly progress: number;
-  /** Identifies the attempt to unseal once the first share was provided; otherwise empty. */
-  readonly nonce: string;
-  readonly recoverySeal: boolean;
-}
-
-/** The shares of a new seal, returned only once: `key` shares unseal, `recovery` shares only authorize. */
-export interface InitialShares {
-  readonly kind: 'key' | 'recovery';
-  readonly shares: readonly Buffer[];
-}
 
 /**
  * Encrypts all records of a store at rest. The barrier is sealed until it gets the root key; then `store` gives access to the
@@ -76,11 +39,16 @@ export class Barrier {
   readonly rootGeneration: RootGeneration;
   /** Rotates the key that encrypts values. */
   readonly rotation: KeyRotation;
+  /** The keys for and from another cluster of a replication set. */
+  readonly transfer: KeyTransfer;
+  /** The keyring for other threads of this process. */
+  readonly sharedKeyring = new SharedKeyring();
 
   readonly #options: BarrierOptions;
   readonly #ciphertext: Store;
   readonly #keys: LoadedKeys;
   readonly #sealKeeper: SealKeeper;
+  readonly #migration: SealMigration;
   readonly #unwatch: () => void;
   readonly #listeners = new Set<(state: BarrierState) => void>();
   readonly #exclusive = oneAtATime();
@@ -106,7 +74,7 @@ export class Barrier {
   private constructor(options: BarrierOptions) {
     this.#options = options;
     this.#ciphertext = options.store;
-    this.#keys = new LoadedKeys(options.store);
+    this.#keys = new LoadedKeys(options.store, this.sharedKeyring);
     this.store = plaintextView(options.store, {
       keyring: () => this.#keys.get().keyring,
       keyringRevision: () => this.#keys.get().keyringRevision,
@@ -120,7 +88,9 @@ export class Barrier {
         await this.#follow(() => this.#reload());
       },
     });
+    this.#migration = new SealMigration({ ...options, seal: this.#sealKeeper, config: options.seal });
     this.rotation = new KeyRotation({ ...parts, plaintext: this.store });
+    this.transfer = new KeyTransfer({ ...parts, plaintext: this.store });
     const attempt = { seal: this.#sealKeeper, exclusive: this.#exclusive };
     this.rekey = new Rekey(attempt);
     this.rootGeneration = new RootGeneration({ ...attempt, now: options.now });
@@ -136,15 +106,17 @@ export class Barrier {
   }
 
   get sealStatus(): SealStatus {
-    const type = this.#seal?.record.type ?? this.#options.seal.type;
+    const { type, name } = this.#seal?.record ?? idOf(this.#options.seal);
     return {
       ...this.state,
       type,
+      ...(name !== undefined && { name }),
       t: this.#seal?.record.threshold ?? 0,
       n: this.#seal?.record.shares ?? 0,
-      progress: this.#unsealShares.progress,
-      nonce: this.#unsealShares.nonce,
-      recoverySeal: type === 'static',
+      progress: this.#unsealShares.progress || this.#migration.progress,
+      nonce: this.#unsealShares.nonce || this.#migration.nonce,
+      recoverySeal: type !== 'shamir',
+      migration: this.#migration.isPending(this.#seal?.record),
     };
   }
 
@@ -159,40 +131,41 @@ export class Barrier {
 
   /**
    * Creates the keys and writes them together with `initialWrites` (plaintext) in one transaction. Afterwards a barrier with a Shamir seal
-   * is still sealed; one with a static seal is unsealed.
-   * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
+   * is still sealed; one with any other seal is unsealed.
+   * @throws BarrierError `already_initialized`, `invalid_seal_config`, `level_too_low`; ProviderError; StoreError
    */
   initialize(request: InitializeRequest, initialWrites: readonly Write[]): Promise<InitialShares> {
     return this.#exclusive(async () => {
       if ((await readSeal(this.#ciphertext)) !== undefined) throw alreadyInitialized();
-      const { seal, now, valuesWritten } = this.#options;
+      const { seal, now, valuesWritten, featureLevel } = this.#options;
+      requireLevelFor(seal, featureLevel());
       const counts = countsFor(seal.type, request);
       if (initialWrites.some(({ path }) => isReserved(path)))
         throw new BarrierError('reserved_path', 'an initial record has a path that is reserved for the barrier');
 
       const sealCount = this.#sealCount;
       const shared = await newSharedKey(counts);
+      const wrapping = await newWrappingKey(seal, shared.key).finally(() => shared.key.fill(0));
       const rootKey = randomBytes(keyBytes);
       const keyring = newKeyring({ installedMs: now(), valuesAtInstall: valuesWritten() });
-      const sealValue = wrapRootKey(seal, counts, shared, rootKey);
-      const unsealKey = unsealKeyWrites(seal, keyring.newest, shared);
-      shared.key.fill(0);
+      const shareHashes = shared.shares.map(hashShare);
+      const sealed = sealWrites({ counts, shareHashes, wrapping, rootKey }, keyring.newest);
+      wrapping.key.fill(0);
       let installed = false;
       try {
-        const { outcome, index } = await this.#ciphertext.commit({
+        const { outcome, revision } = await this.#ciphertext.commit({
           conditions: [sealPath, keyringPath].map((path) => ({ path, revision: 0 })),
           writes: [
-            { path: sealPath, value: sealValue },
+            ...sealed,
             { path: keyringPath, value: closeKeyring(rootKey, keyring) },
-            ...unsealKey,
             ...initialWrites.map(({ path, value }) => ({ path, value: value && encryptValue(keyring.newest, path, value) })),
           ],
         });
         if (outcome === 'conflict') throw alreadyInitialized();
         // Nothing below may fail: the caller must get the only copy of the shares.
-        this.#seal = { record: decodeSeal(sealValue), revision: index };
-        installed = seal.type === 'static' && sealCount === this.#sealCount;
-        if (installed) this.#keys.install({ rootKey, keyring, keyringRevision: index });
+        this.#seal = { record: decodeSeal(sealed[0].value), revision };
+        installed = seal.type !== 'shamir' && sealCount === this.#sealCount;
+        if (installed) this.#keys.install({ rootKey, keyring, keyringRevision: revision });
       } finally {
         if (!installed) {
           rootKey.fill(0);
@@ -214,9 +187,12 @@ export class Barrier {
       if (this.#keys.loaded) return this.sealStatus;
       const sealCount = this.#sealCount;
       const { seal, keyring } = await readCore(this.#ciphertext);
-      if (seal.record.type === 'static')
-        throw new BarrierError('seal_mismatch', 'shares do not unseal a seal of type static: they are recovery shares');
-      requireSameType(this.#options.seal, seal.record);
+      if (seal.record.type !== 'shamir')
+        throw new BarrierError(
+          'seal_mismatch',
+          `shares do not unseal a seal of type ${seal.record.type}: they are recovery shares`,
+        );
+      sealOf(this.#options.seal, seal.record);
       if (sealCount !== this.#sealCount) throw sealedMeanwhile();
       const shares = this.#unsealShares.add(seal, share);
       if (!shares.complete) return this.sealStatus;
@@ -226,37 +202,67 @@ export class Barrier {
     });
   }
 
-  /** Drops the shares provided so far. @throws BarrierError `unsealed` */
+  /**
+   * Adds one share for the migration to the configured seal. With the last one needed, a Shamir seal is opened, and the seal is replaced
+   * if this node can write, otherwise by a later `maintain` within ten minutes.
+   * @throws BarrierError `not_initialized`, `seal_mismatch`, `invalid_share`, `conflict`, `barrier_corrupt`; ProviderError; StoreError
+   */
+  migrate(share: Uint8Array): Promise<SealStatus> {
+    return this.#exclusive(async () => {
+      const sealCount = this.#sealCount;
+      const { seal, keyring } = await readCore(this.#ciphertext);
+      const step = await this.#migration.addShare(seal, share);
+      if (!step.complete) return this.sealStatus;
+      const { rootKey } = step;
+      if (this.#keys.loaded) rootKey?.fill(0);
+      else if (rootKey !== undefined) await this.#unlock(rootKey, keyring, sealCount);
+      if (this.#keys.loaded) await ignoringStore(() => this.#migration.migrate());
+      return this.sealStatus;
+    });
+  }
+
+  /** Drops shares for a migration that are too old. */
+  expireMigration(): void {
+    this.#migration.expire();
+  }
+
+  /** Drops the shares provided so far, but not an agreement of enough holders: the caller has no token. @throws BarrierError `unsealed` */
   resetUnseal(): SealStatus {
     if (this.#keys.loaded) throw new BarrierError('unsealed', 'transitd is unsealed');
     this.#unsealShares.drop();
+    this.#migration.dropShares();
     return this.sealStatus;
   }
 
   /**
-   * Unseals with the configured static key. A root key that is still wrapped by the previous key is rewrapped at once if this node can
-   * write, otherwise by a later `maintain`.
-   * @throws BarrierError `not_initialized`, `seal_mismatch`, `barrier_corrupt`; StoreError
+   * Unseals with the configured static key or the provider. A root key that is still wrapped by the previous key is rewrapped at once if
+   * this node can write, otherwise by a later `maintain`.
+   * @throws BarrierError `not_initialized`, `seal_mismatch`, `barrier_corrupt`; ProviderError; StoreError
    */
-  autoUnseal(): Promise<void> {
-    return this.#exclusive(async () => {
-      if (this.#keys.loaded) return;
+  async autoUnseal(): Promise<void> {
+    while (!this.#keys.loaded) {
       const sealCount = this.#sealCount;
-      const { seal, keyring } = await readCore(this.#ciphertext);
-      requireSameType(this.#options.seal, seal.record);
-      await this.#unlock(unwrapByStaticKey(this.#options.seal, seal.record), keyring, sealCount);
-      try {
-        await this.#sealKeeper.rewrap();
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error; // a follower, or no quorum yet: the barrier stays unsealed
-      }
-    });
+      const { seal } = await readCore(this.#ciphertext);
+      const configured = sealOf(this.#options.seal, seal.record);
+      // Outside the queue: other tasks need not wait for a slow provider.
+      const sealKey = await sealKeyOf(configured, seal.record);
+      await this.#exclusive(() => this.#unlockBy(sealKey, seal.revision, sealCount)).finally(() => sealKey.fill(0));
+    }
+  }
+
+  /** Unseals with the seal key, unless the seal has another revision by now. */
+  async #unlockBy(sealKey: Uint8Array, revision: number, sealCount: number): Promise<void> {
+    const { seal, keyring } = await readCore(this.#ciphertext);
+    if (this.#keys.loaded || seal.revision !== revision) return;
+    await this.#unlock(unwrapBySealKey(seal.record, sealKey), keyring, sealCount);
+    await ignoringStore(() => this.#sealKeeper.rewrap());
   }
 
   /** Wipes every key of the barrier synchronously, except a static key, which belongs to the configuration. */
   seal(reason?: string): void {
     this.#sealCount += 1;
     this.#unsealShares.drop();
+    this.#migration.drop();
     this.dropAttempts();
     this.#keys.wipe();
     this.#announce(reason);
@@ -276,15 +282,18 @@ export class Barrier {
   }
 
   /**
-   * Rewraps the root key and rotates the key if due; does nothing while sealed. The leader calls it periodically.
-   * @throws BarrierError `conflict`; StoreError
+   * Rotates the key if due, migrates the seal if enough holders have agreed, and rewraps the root key; does nothing while sealed. The
+   * leader calls it periodically.
+   * @throws BarrierError `conflict`; ProviderError; StoreError
    */
-  async maintain(): Promise<{ readonly rewrapped: boolean; readonly rotated: boolean }> {
-    if (!this.#keys.loaded) return { rewrapped: false, rotated: false };
-    const rewrapped = await this.#exclusive(() => this.#sealKeeper.rewrap());
+  async maintain(): Promise<{ readonly migrated: boolean; readonly rewrapped: boolean; readonly rotated: boolean }> {
+    if (!this.#keys.loaded) return { migrated: false, rewrapped: false, rotated: false };
+    // First, because a provider that fails must not keep the key in use for longer than its limit.
     const rotated = await this.rotation.isDue();
     if (rotated) await this.rotation.rotate();
-    return { rewrapped, rotated };
+    const migrated = await this.#exclusive(() => this.#migration.migrate());
+    const rewrapped = await this.#exclusive(() => this.#sealKeeper.rewrap());
+    return { migrated, rewrapped, rotated };
   }
 
   /**
@@ -312,10 +321,10 @@ export class Barrier {
 
   /**
    * Checks that this node could unseal a state with these barrier records, given by path (`sealRecordPaths`); nothing changes.
-   * @throws BarrierError `seal_mismatch`, `barrier_corrupt`
+   * @throws BarrierError `seal_mismatch`, `barrier_corrupt`; ProviderError
    */
-  requireOpenable(records: ReadonlyMap<string, Uint8Array>): void {
-    requireOpenable(this.#options.seal, records);
+  requireOpenable(records: ReadonlyMap<string, Uint8Array>): Promise<void> {
+    return requireOpenable(this.#options.seal, records);
   }
 
   /** Loads the keys, or wipes the root key on failure. `sealCount` is the number of `seal` calls before the keyring was read. */
@@ -370,6 +379,15 @@ export class Barrier {
     this.#announced = { initialized, sealed };
     for (const listener of [...this.#listeners])
       listener(reason === undefined ? { initialized, sealed } : { initialized, sealed, reason });
+  }
+}
+
+/** Runs a write that a later `maintain` repeats if this node is a follower, or there is no quorum yet. */
+async function ignoringStore(write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
   }
 }
 

@@ -8,7 +8,14 @@ export const write = (path: string, value: string): Write => ({ path, value: tex
 
 /** Opens a barrier over `store`, by default with a Shamir seal and a fixed time. */
 export function openBarrier(store: Store, options: Partial<BarrierOptions> = {}): Promise<Barrier> {
-  return Barrier.open({ store, seal: { type: 'shamir' }, valuesWritten: () => 0, now: () => 1_000_000, ...options });
+  return Barrier.open({
+    store,
+    seal: { type: 'shamir' },
+    valuesWritten: () => 0,
+    featureLevel: () => 2,
+    now: () => 1_000_000,
+    ...options,
+  });
 }
 
 export const threeOfTwo: InitializeRequest = { secretShares: 3, secretThreshold: 2 };

@@ -195,11 +195,14 @@ describe('a static seal', () => {
     expect(await read(barrier, 'a')).to.equal('kept');
   });
 
-  it('unseals with its previous key and is rewrapped under the current one', async () => {
+  it('unseals with its previous key and is rewrapped under the current one, which it reports', async () => {
     const { store } = await initialized();
-    const both = await openBarrier(store, { seal: { type: 'static', current, previous: old } });
+    const written: string[] = [];
+    const onSealWritten = (change: string) => void written.push(change);
+    const both = await openBarrier(store, { seal: { type: 'static', current, previous: old }, onSealWritten });
     await both.autoUnseal();
     expect(await keyIdIn(store)).to.equal('new');
+    expect(written).to.deep.equal(['rewrapped']);
     both.close();
     const alone = await openBarrier(store, { seal: { type: 'static', current } });
     await alone.autoUnseal();
@@ -217,15 +220,19 @@ describe('a static seal', () => {
   it('unseals on a node that cannot write, and a later maintain() rewraps it', async () => {
     const { store } = await initialized();
     const faulty = faultyStore(store);
-    const barrier = await openBarrier(faulty, { seal: { type: 'static', current, previous: old } });
+    const written: string[] = [];
+    const onSealWritten = (change: string) => void written.push(change);
+    const barrier = await openBarrier(faulty, { seal: { type: 'static', current, previous: old }, onSealWritten });
     faulty.beforeCommit = () => Promise.reject(new StoreError('not_leader', 'not the leader'));
     await barrier.autoUnseal();
     expect(barrier.state.sealed).to.equal(false);
     expect(await keyIdIn(store)).to.equal('old');
+    expect(written).to.deep.equal([]);
     delete faulty.beforeCommit;
-    expect(await barrier.maintain()).to.deep.equal({ rewrapped: true, rotated: false });
-    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ migrated: false, rewrapped: true, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ migrated: false, rewrapped: false, rotated: false });
     expect(await keyIdIn(store)).to.equal('new');
+    expect(written).to.deep.equal(['rewrapped']);
   });
 
   it("reports that no configured key has the record's id, or that the key with that id is wrong", async () => {
@@ -250,7 +257,7 @@ describe('a static seal', () => {
     'one id for both keys': { type: 'static', current, previous: { id: 'new', key: randomBytes(32) } },
   } as const))
     it(`is refused with ${what}`, async () => {
-      const options = { store: memoryStore(), valuesWritten: () => 0, now: () => 0 };
+      const options = { store: memoryStore(), valuesWritten: () => 0, featureLevel: () => 2, now: () => 0 };
       expect(await codeOf(Barrier.open({ ...options, seal }))).to.equal('invalid_seal_config');
     });
 });

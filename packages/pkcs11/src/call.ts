@@ -6,6 +6,8 @@ import type { GcmInput, NewTokenKey, SigningInput, TokenKey } from './token-key.
 export type TokenCall =
   /** Finds the key and returns its public half; nothing for an AES key. */
   | { readonly operation: 'describe'; readonly key: TokenKey }
+  /** Finds the key and refuses it unless it is an AES key of 256 bits. */
+  | { readonly operation: 'require_aes_256'; readonly key: TokenKey }
   | { readonly operation: 'generate'; readonly key: TokenKey; readonly as: NewTokenKey }
   | { readonly operation: 'sign'; readonly key: TokenKey; readonly input: SigningInput }
   | { readonly operation: 'encrypt' | 'decrypt'; readonly key: TokenKey; readonly input: GcmInput };

@@ -2,6 +2,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { CallMessage, ResultMessage, TokenCall, TokenResult } from './call.ts';
 import { Pkcs11Failure } from './failure.ts';
+import { turnsOf } from './turns.ts';
 
 export interface LibraryOptions {
   readonly path: string;
@@ -99,7 +100,7 @@ export class Library {
   #start(): Thread {
     const { path, reinitializeEveryMs, thread: script } = this.#options;
     const thread: Thread = {
-      worker: new Worker(script, { workerData: { path, reinitializeEveryMs }, stdin: false }),
+      worker: new Worker(script, { workerData: { path, reinitializeEveryMs, turns: turnsOf(path) }, stdin: false }),
       busyWith: undefined,
     };
     // The thread does not keep the process alive; the deadlines of callers do.

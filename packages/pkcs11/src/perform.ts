@@ -13,6 +13,7 @@ const signatureBytesMax = 2048;
 const tagBytes = 16;
 const publicExponent = Buffer.from('010001', 'hex');
 const keyIdBytes = 16;
+const aes256Bytes = 32;
 
 /** Return values after which the session or its handles are invalid. The call changed nothing and may be repeated. */
 const staleSession: ReadonlySet<string> = new Set([
@@ -85,6 +86,8 @@ function performOnce(binding: Binding, session: Session, call: TokenCall): Token
   switch (call.operation) {
     case 'describe':
       return describe(binding, session, call.key);
+    case 'require_aes_256':
+      return requireAes256(binding, session, call.key);
     case 'generate':
       return generate(binding, session, call.key, call.as);
     case 'sign':
@@ -113,6 +116,27 @@ function describe(binding: Binding, session: Session, key: TokenKey): PublicAttr
   return isRsa
     ? { kind: 'rsa', modulus: first.value, exponent: second.value }
     : { kind: 'ec', parameters: first.value, point: second.value };
+}
+
+/** @throws Pkcs11Failure `key_unsuitable` if the key has another type or length */
+function requireAes256(binding: Binding, session: Session, key: TokenKey): undefined {
+  const { cryptoki, constants } = binding;
+  let handle: Buffer;
+  try {
+    handle = secretKey(binding, session, key);
+  } catch (error) {
+    if (!(error instanceof Pkcs11Failure && error.code === 'key_not_found')) throw error;
+    if (matches(cryptoki, session, nameOf(constants, key)).length === 0) throw error;
+    throw new Pkcs11Failure(
+      'key_unsuitable',
+      'the key of this name in the token is not an AES key: it must be an AES key of 256 bits',
+    );
+  }
+  const [length] = cryptoki.C_GetAttributeValue(session.handle, handle, [{ type: constants.CKA_VALUE_LEN }]);
+  const bytes = length === undefined ? 0 : length.value.readUInt32LE(0);
+  if (bytes !== aes256Bytes)
+    throw new Pkcs11Failure('key_unsuitable', `the key in the token has ${bytes * 8} bits: it must be an AES key of 256 bits`);
+  return undefined;
 }
 
 /** Generates a key that cannot leave the token. */
@@ -193,11 +217,16 @@ function encrypt(binding: Binding, session: Session, key: TokenKey, gcm: GcmInpu
   const { cryptoki } = binding;
   cryptoki.C_EncryptInit(session.handle, gcmMechanism(binding.constants, key, gcm), secretKey(binding, session, key));
   const output = Buffer.alloc(gcm.input.length + tagBytes);
-  const ciphertext =
-    gcm.input.length === 0
-      ? cryptoki.C_EncryptFinal(session.handle, output) // some libraries refuse an empty buffer
-      : cryptoki.C_Encrypt(session.handle, Buffer.from(gcm.input), output);
-  return Buffer.from(ciphertext);
+  const plaintext = Buffer.from(gcm.input);
+  try {
+    const ciphertext =
+      plaintext.length === 0
+        ? cryptoki.C_EncryptFinal(session.handle, output) // some libraries refuse an empty buffer
+        : cryptoki.C_Encrypt(session.handle, plaintext, output);
+    return Buffer.from(ciphertext);
+  } finally {
+    plaintext.fill(0);
+  }
 }
 
 function decrypt(binding: Binding, session: Session, key: TokenKey, gcm: GcmInput): Buffer {
@@ -259,14 +288,11 @@ function find({ cryptoki, constants }: Binding, session: Session, key: TokenKey,
     CKM_RSA_PKCS: constants.CKK_RSA,
     CKM_RSA_PKCS_PSS: constants.CKK_RSA,
   };
-  cryptoki.C_FindObjectsInit(session.handle, [
+  const [found, ...more] = matches(cryptoki, session, [
     { type: constants.CKA_CLASS, value: objectClass },
     { type: constants.CKA_KEY_TYPE, value: keyType[mechanism] },
-    ...(keyLabel === undefined ? [] : [{ type: constants.CKA_LABEL, value: keyLabel }]),
-    ...(keyId === undefined ? [] : [{ type: constants.CKA_ID, value: Buffer.from(keyId) }]),
+    ...nameOf(constants, key),
   ]);
-  const [found, ...more] = cryptoki.C_FindObjects(session.handle, 2);
-  cryptoki.C_FindObjectsFinal(session.handle);
   if (found === undefined) {
     // Do not report `key_not_found`: the caller might then generate a key, and with two keys of one name each call would be
     // ambiguous.
@@ -277,5 +303,19 @@ function find({ cryptoki, constants }: Binding, session: Session, key: TokenKey,
   }
   if (more.length > 0) throw new Pkcs11Failure('ambiguous', 'more than one key of the token matches: give its key_id');
   session.keys.set(wanted, found);
+  return found;
+}
+
+/** Returns the attributes by which a key is named. */
+const nameOf = (constants: Constants, { keyLabel, keyId }: TokenKey): Template => [
+  ...(keyLabel === undefined ? [] : [{ type: constants.CKA_LABEL, value: keyLabel }]),
+  ...(keyId === undefined ? [] : [{ type: constants.CKA_ID, value: Buffer.from(keyId) }]),
+];
+
+/** Returns at most two objects with these attributes. */
+function matches(cryptoki: Binding['cryptoki'], session: Session, attributes: Template): readonly Buffer[] {
+  cryptoki.C_FindObjectsInit(session.handle, attributes);
+  const found = cryptoki.C_FindObjects(session.handle, 2);
+  cryptoki.C_FindObjectsFinal(session.handle);
   return found;
 }

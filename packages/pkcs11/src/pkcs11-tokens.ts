@@ -43,6 +43,11 @@ export class Pkcs11Tokens {
     return found === undefined || found instanceof Uint8Array ? undefined : publicKeyOf(found);
   }
 
+  /** Checks that the key is an AES key of 256 bits. */
+  async requireAes256(key: TokenKey): Promise<void> {
+    await this.#call({ operation: 'require_aes_256', key });
+  }
+
   /** Generates a key that cannot leave the token, even if a key of that name exists. The call is never repeated. */
   async generate(key: TokenKey, as: NewTokenKey): Promise<void> {
     await this.#call({ operation: 'generate', key, as });

@@ -24,6 +24,7 @@ export class Sessions {
   readonly #open = new Map<string, OpenSession>();
   readonly #refusedPins: Set<string>;
   readonly #slots = new Map<string, Buffer>();
+  #logouts = 0;
 
   /** @param refusedPins - digests of refused PINs; they outlive these sessions, since a token continues to count wrong PINs */
   constructor(binding: Binding, refusedPins: Set<string>) {
@@ -49,22 +50,31 @@ export class Sessions {
     return session;
   }
 
-  /** Closes a session that may be invalid, and clears the cached slots. */
-  drop({ handle, slot }: Session): void {
-    this.#open.delete(slot.toString('hex'));
-    this.#slots.clear();
-    const { cryptoki } = this.#binding;
-    for (const end of [() => cryptoki.C_Logout(handle), () => cryptoki.C_CloseSession(handle)]) {
-      try {
-        end();
-      } catch {
-        // The session was closed already.
-      }
-    }
+  /** Number of logouts so far; each ended the logins of all threads of this process. */
+  get logouts(): number {
+    return this.#logouts;
+  }
+
+  /** Logs out, closes a session that may be invalid, and clears the cached slots. */
+  drop(session: Session): void {
+    this.#logouts += 1;
+    ignoringFailure(() => this.#binding.cryptoki.C_Logout(session.handle));
+    this.#close(session);
   }
 
   dropAll(): void {
     for (const session of [...this.#open.values()]) this.drop(session);
+  }
+
+  /** Closes the sessions without a logout, after another thread has ended their logins. */
+  closeAll(): void {
+    for (const session of [...this.#open.values()]) this.#close(session);
+  }
+
+  #close({ handle, slot }: Session): void {
+    this.#open.delete(slot.toString('hex'));
+    this.#slots.clear();
+    ignoringFailure(() => this.#binding.cryptoki.C_CloseSession(handle));
   }
 
   /** Identifies the token in a slot. Slot numbers change when the library enumerates its slots again. */
@@ -98,6 +108,7 @@ export class Sessions {
       cryptoki.C_Login(handle, constants.CKU_USER, pin);
     } catch (error) {
       if (returnValue(error) !== 'CKR_USER_ALREADY_LOGGED_IN') throw error;
+      this.#logouts += 1;
       cryptoki.C_Logout(handle);
       cryptoki.C_Login(handle, constants.CKU_USER, pin);
     }
@@ -133,6 +144,15 @@ function isSlotNumber(handle: Buffer, slot: number): boolean {
   const bytes = Buffer.alloc(handle.length);
   bytes.writeUIntLE(slot, 0, 6);
   return handle.equals(bytes);
+}
+
+/** Ends something that may have ended already. */
+function ignoringFailure(end: () => void): void {
+  try {
+    end();
+  } catch {
+    // It has ended already.
+  }
 }
 
 /** @throws Pkcs11Failure `token_failed` */

@@ -86,6 +86,23 @@ describe('keys in a SoftHSM token', function () {
     }
   }
 
+  it('requires an AES key of 256 bits for a seal, and says what the token has instead', async () => {
+    for (const bits of [128, 192, 256]) {
+      const key = keyOf('CKM_AES_GCM');
+      await tokens.generate(key, { bits });
+      if (bits === 256) await tokens.requireAes256(key);
+      else
+        expect(await failureOf(tokens.requireAes256(key))).to.deep.equal({
+          code: 'key_unsuitable',
+          message: `the key in the token has ${bits} bits: it must be an AES key of 256 bits`,
+        });
+    }
+    const pair = keyOf('CKM_ECDSA');
+    await tokens.generate(pair, { curve: 'P256' });
+    expect(await codeOf(tokens.requireAes256({ ...pair, mechanism: 'CKM_AES_GCM' }))).to.equal('key_unsuitable');
+    expect(await codeOf(tokens.requireAes256(keyOf('CKM_AES_GCM')))).to.equal('key_not_found');
+  });
+
   for (const { hash, saltBytes } of [
     { hash: 'sha256', saltBytes: 32 },
     { hash: 'sha256', saltBytes: 0 },
@@ -324,6 +341,27 @@ describe('keys in a SoftHSM token', function () {
         expect(verify('sha256', input, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature)).to.equal(true);
       }),
     );
+  });
+
+  it('are found while another thread of the process logs out and in again', async () => {
+    const [aes, rsa] = [keyOf('CKM_AES_GCM'), keyOf('CKM_RSA_PKCS')];
+    await tokens.generate(aes, { bits: 256 });
+    await tokens.generate(rsa, { bits: 2048 });
+    const others = newTokens();
+    try {
+      let ended = false;
+      const disturb = async (): Promise<void> => {
+        // Refused by the token, so the other thread ends its session.
+        while (!ended) expect(await codeOf(others.sign(rsa, { digest: Buffer.alloc(400), hash: null }))).to.equal('token_failed');
+      };
+      const disturbing = disturb();
+      const gcm = { input: Buffer.alloc(32), iv: Buffer.alloc(12), associatedData: Buffer.alloc(1) };
+      for (let calls = 0; calls < 300; calls += 1) expect(await tokens.encrypt(aes, gcm)).to.have.length(48);
+      ended = true;
+      await disturbing;
+    } finally {
+      others.close();
+    }
   });
 
   it('ignores a key of another type in the token', async () => {

@@ -130,11 +130,15 @@ export class Rekey {
    * Commits the new shares. If the commit certainly changed nothing, the attempt continues, and submitting the last share again
    * retries the commit.
    */
-  async #replace({ request, revision }: OngoingAttempt<RekeyPurpose>, { key, shares }: SharedKey): Promise<true | 'unknown'> {
+  async #replace(
+    { request, record, revision }: OngoingAttempt<RekeyPurpose>,
+    { key, shares }: SharedKey,
+  ): Promise<true | 'unknown'> {
     // A copy: dropping the attempt meanwhile wipes the original, and a key of zeros must never wrap the root key.
-    const shared = { key: Buffer.from(key), shares };
+    const sharedKey = Buffer.from(key);
     try {
-      const outcome = await this.#seal.replace({ counts: request, shared, revision });
+      const shareHashes = shares.map(hashShare);
+      const outcome = await this.#seal.replace({ to: record, counts: request, shareHashes, sharedKey, revision });
       if (outcome === 'conflict') throw this.#attempt.sealChanged();
       this.drop();
       return true;
@@ -143,7 +147,7 @@ export class Rekey {
       this.drop();
       return 'unknown';
     } finally {
-      shared.key.fill(0);
+      sharedKey.fill(0);
     }
   }
 }

@@ -30,11 +30,11 @@ const headerBytes = 1 + 4;
 const termBytes = 4 + 8 + 8 + keyBytes;
 
 /** Returns a keyring with one random key, term 1. */
-export const newKeyring = (installation: Installation): Keyring => decode(append(header(), 1, installation));
+export const newKeyring = (installation: Installation): Keyring => decodeKeyring(append(header(), 1, installation));
 
 /** Returns a copy of `keyring` with one more random key, the next term. */
 export const withNewTerm = (keyring: Keyring, installation: Installation): Keyring =>
-  decode(append(keyring.encoded, keyring.newest.term + 1, installation));
+  decodeKeyring(append(keyring.encoded, keyring.newest.term + 1, installation));
 
 /** Overwrites every key. The keyring, and any term taken from it, must not be used afterwards. */
 export function wipeKeyring(keyring: Keyring): void {
@@ -49,7 +49,7 @@ export const closeKeyring = (rootKey: Uint8Array, { encoded }: Keyring): Buffer 
 export function openKeyring(rootKey: Uint8Array, stored: Uint8Array): Keyring | undefined {
   if (stored[0] !== format) throw new BarrierError('barrier_corrupt', `the record ${keyringPath} has an unknown format`);
   const encoded = openBox(rootKey, associatedData, stored.subarray(1));
-  return encoded && decode(encoded);
+  return encoded && decodeKeyring(encoded);
 }
 
 const associatedData = Buffer.concat([Buffer.of(format), Buffer.from(keyringPath, 'utf8')]);
@@ -77,7 +77,8 @@ function append(encoded: Buffer, term: number, { installedMs, valuesAtInstall }:
   return longer;
 }
 
-function decode(encoded: Buffer): Keyring {
+/** Decodes a keyring; its keys are slices of `encoded`. @throws BarrierError `barrier_corrupt` */
+export function decodeKeyring(encoded: Buffer): Keyring {
   const terms = new Map<number, Term>();
   let newest: Term | undefined;
   for (let offset = headerBytes; offset < encoded.length; offset += termBytes) {

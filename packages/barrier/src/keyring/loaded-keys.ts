@@ -1,6 +1,7 @@
 import { type Store, type StoredRecord, StoreError } from '@transitd/storage-fsm';
 import { keyringPath, rootKeyPath } from '../records/paths.ts';
 import { type Keyring, openKeyring, wipeKeyring } from './keyring.ts';
+import type { SharedKeyring } from './shared-keyring.ts';
 import { decryptValue, termOf } from './value.ts';
 
 /** The keys of an unsealed barrier. Sealing wipes them, so no caller may keep one across an `await`. */
@@ -14,10 +15,12 @@ export interface Keys {
 /** The only holder of keys in memory; empty while sealed. */
 export class LoadedKeys {
   readonly #store: Store;
+  readonly #shared: SharedKeyring;
   #keys: Keys | undefined;
 
-  constructor(store: Store) {
+  constructor(store: Store, shared: SharedKeyring) {
     this.#store = store;
+    this.#shared = shared;
   }
 
   get loaded(): boolean {
@@ -34,6 +37,7 @@ export class LoadedKeys {
   install(next: Keys): void {
     const before = this.#keys;
     this.#keys = next;
+    this.#shared.install(next.keyring);
     if (before === undefined) return;
     wipeKeyring(before.keyring);
     if (before.rootKey !== next.rootKey) before.rootKey.fill(0);
@@ -41,6 +45,7 @@ export class LoadedKeys {
 
   wipe(): void {
     if (this.#keys === undefined) return;
+    this.#shared.wipe();
     this.#keys.rootKey.fill(0);
     wipeKeyring(this.#keys.keyring);
     this.#keys = undefined;

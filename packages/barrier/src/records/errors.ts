@@ -4,6 +4,8 @@ export type BarrierErrorCode =
   | 'invalid_seal_config'
   | 'invalid_rotation_config'
   | 'seal_mismatch'
+  | 'seal_unavailable'
+  | 'level_too_low'
   | 'share_missing'
   | 'share_encoding'
   | 'invalid_share'

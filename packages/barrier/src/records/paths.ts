@@ -5,8 +5,8 @@ export const keyringPath = 'core/keyring';
 /** The root key, encrypted under the newest key at the time of a rekey. Nodes that are unsealed read it to follow the rekey. */
 export const rootKeyPath = 'core/root-key';
 /**
- * The key that the shares of a Shamir seal combine to, encrypted under the newest key at the time of writing. With it the leader proves to
- * a joining node that it knows that key.
+ * The key that wraps the root key, encrypted under the newest key at the time of writing: the key that the shares of a Shamir seal combine
+ * to, or the key that a provider has encrypted. With it the leader proves to a joining node that it knows that key.
  */
 export const unsealKeyPath = 'core/unseal-key';
 /** An ordinary value: the configuration of automatic key rotation. */

@@ -1,8 +1,8 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { closeBox, keyBytes, openBox } from '../records/box.ts';
 import { BarrierError } from '../records/errors.ts';
-import { staticKey } from './root-key-wrapping.ts';
-import type { SealConfig } from './seal-config.ts';
+import { sealKeyOf } from './root-key-wrapping.ts';
+import { type SealConfig, type SealType, sealOf, sealTypesOf } from './seal-config.ts';
 import { encodeTerms, type SealTerms } from './seal-record.ts';
 import { ShareCollection } from './shares.ts';
 
@@ -21,8 +21,8 @@ export interface WrappedJoinSecret {
   readonly wrapped: Buffer;
 }
 
-/** The key that opens a secret: this node's configured static key, current or previous, or enough shares of a Shamir seal. */
-export type SealKeyHolder = Extract<SealConfig, { type: 'static' }> | ShareCollection;
+/** The key that opens a secret: this node's seal, if it unseals without an operator, or enough shares of a Shamir seal. */
+export type SealKeyHolder = SealConfig | ShareCollection;
 
 const format = 1;
 const saltBytes = 32;
@@ -47,13 +47,13 @@ export function wrapJoinSecret(sealKey: Uint8Array, binding: JoinBinding): Wrapp
 /**
  * Opens a wrapped secret on a node that has no records yet; the caller wipes it.
  * @throws BarrierError `seal_mismatch`: the seal has another type, or its key is not configured here; `join_secret`: the key is wrong, or
- * the message was changed in transit; `share_missing`
+ * the message was changed in transit; `share_missing`; ProviderError
  */
 export async function openJoinSecret(
   holder: SealKeyHolder,
   { terms, exchanged, wrapped }: JoinBinding & { readonly wrapped: Uint8Array },
 ): Promise<Buffer> {
-  requireSealType(holder instanceof ShareCollection ? 'shamir' : 'static', terms);
+  requireSealType(holder instanceof ShareCollection ? ['shamir'] : sealTypesOf(holder), terms);
   const sealKey = await keyOf(holder, terms);
   const secret = open(sealKey, { terms, exchanged }, wrapped);
   sealKey.fill(0);
@@ -65,16 +65,20 @@ export async function openJoinSecret(
   return secret;
 }
 
-async function keyOf(holder: SealKeyHolder, { keyId }: SealTerms): Promise<Buffer> {
-  if (!(holder instanceof ShareCollection)) return Buffer.from(staticKey(holder, keyId).key);
-  if (!holder.complete) throw new BarrierError('share_missing', 'more shares of the seal key are needed');
+async function keyOf(holder: SealKeyHolder, terms: SealTerms): Promise<Buffer> {
+  const isShares = holder instanceof ShareCollection;
+  if (!isShares && terms.type !== 'shamir') return sealKeyOf(sealOf(holder, terms), terms);
+  if (!isShares || !holder.complete) throw new BarrierError('share_missing', 'more shares of the seal key are needed');
   return holder.combine();
 }
 
-/** Checks that the cluster's seal has the configured type. @throws BarrierError `seal_mismatch` */
-export function requireSealType(configured: SealConfig['type'], { type }: Pick<SealTerms, 'type'>): void {
-  if (type !== configured)
-    throw new BarrierError('seal_mismatch', `the cluster's seal is of type ${type}, the configuration says ${configured}`);
+/** Checks that the cluster's seal has a configured type. @throws BarrierError `seal_mismatch` */
+export function requireSealType(configured: readonly SealType[], { type }: Pick<SealTerms, 'type'>): void {
+  if (!configured.includes(type))
+    throw new BarrierError(
+      'seal_mismatch',
+      `the cluster's seal is of type ${type}, the configuration says ${configured.join(' or ')}`,
+    );
 }
 
 function open(sealKey: Uint8Array, binding: JoinBinding, wrapped: Uint8Array): Buffer | undefined {

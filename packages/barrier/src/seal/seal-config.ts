@@ -1,7 +1,9 @@
+import { type FeatureLevel, featureLevels, hasFeature } from '@transitd/storage-fsm';
 import { keyBytes } from '../records/box.ts';
 import { BarrierError } from '../records/errors.ts';
+import type { ProviderSealType, SealProvider } from './seal-provider.ts';
 
-export type SealType = 'shamir' | 'static';
+export type SealType = 'shamir' | 'static' | ProviderSealType;
 
 /** A key from the node's configuration that wraps the root key: 32 bytes, and an id that is not secret. */
 export interface StaticKey {
@@ -10,12 +12,70 @@ export interface StaticKey {
 }
 
 /**
- * How this node unseals. `previous` opens a root key that is still wrapped by the previous key, until the root key is rewrapped by
- * `current`.
+ * One seal. `previous` opens a root key that is still wrapped by the previous key, until the root key is rewrapped by
+ * `current`. A seal of any type except `shamir` unseals without an operator; its shares are recovery shares.
  */
-export type SealConfig =
+export type OneSeal =
   | { readonly type: 'shamir' }
-  | { readonly type: 'static'; readonly current: StaticKey; readonly previous?: StaticKey };
+  | { readonly type: 'static'; readonly current: StaticKey; readonly previous?: StaticKey }
+  | {
+      readonly type: ProviderSealType;
+      readonly provider: SealProvider;
+      /** Tells two seals of one type apart: stored in the record, so it is the same on all nodes. */
+      readonly name?: string;
+    };
+
+/** Which seal a record has. */
+export interface SealId {
+  readonly type: SealType;
+  /** Only of a seal with a provider whose configuration has a name. */
+  readonly name?: string;
+}
+
+/** How this node unseals. `migrateFrom`, of another type or name, opens the records until they are sealed by the first. */
+export type SealConfig = OneSeal & { readonly migrateFrom?: OneSeal };
+
+/** Whether the key of a seal of this type is with a provider. */
+export const hasProvider = (seal: OneSeal): seal is Extract<OneSeal, { readonly provider: SealProvider }> => 'provider' in seal;
+
+/**
+ * Refuses a seal that members of an earlier release could not read.
+ * @throws BarrierError `level_too_low`
+ */
+export function requireLevelFor({ type, ...seal }: OneSeal, level: FeatureLevel): void {
+  if (!('provider' in seal) || hasFeature(level, 'providerSeals')) return;
+  throw new BarrierError(
+    'level_too_low',
+    `a seal of type ${type} needs feature level ${featureLevels.providerSeals}, and the cluster is at level ${level}: ` +
+      'upgrade all nodes and raise the feature level',
+  );
+}
+
+/** Returns the types of seal that this node opens. */
+export const sealTypesOf = ({ type, migrateFrom }: SealConfig): readonly SealType[] =>
+  migrateFrom === undefined ? [type] : [type, migrateFrom.type];
+
+/** Returns what a record of this seal has. */
+export const idOf = (seal: OneSeal): SealId => {
+  const name = hasProvider(seal) ? seal.name : undefined;
+  return { type: seal.type, ...(name !== undefined && { name }) };
+};
+
+export const isSameSeal = (one: SealId, other: SealId): boolean => one.type === other.type && one.name === other.name;
+
+/** Returns the configured seal of a record. @throws BarrierError `seal_mismatch` */
+export function sealOf(seal: SealConfig, id: SealId): OneSeal {
+  const found = [seal, seal.migrateFrom].find((one) => one !== undefined && isSameSeal(idOf(one), id));
+  if (found !== undefined) return found;
+  throw new BarrierError(
+    'seal_mismatch',
+    `the data was sealed with type ${labelOf(id)}, the configuration says ${labelOf(idOf(seal))}: ` +
+      `correct ${seal.type === id.type ? 'seal.name' : 'seal.type'}, ` +
+      `or set migrate_seal_from to the seal of type ${labelOf(id)} to move from it`,
+  );
+}
+
+const labelOf = ({ type, name }: SealId): string => (name === undefined ? type : `${type} named ${name}`);
 
 /** The number of shares, and how many of them are needed. */
 export interface ShareCounts {
@@ -67,8 +127,9 @@ function problemOf({ shares, threshold }: ShareCounts): string | undefined {
 }
 
 /** @throws BarrierError `invalid_seal_config` */
-export function checkSealConfig(seal: SealConfig): void {
-  if (seal.type === 'shamir') return;
+export function checkSealConfig({ migrateFrom, ...seal }: SealConfig): void {
+  if (migrateFrom !== undefined) checkSealConfig(migrateFrom);
+  if (seal.type !== 'static') return;
   const { current, previous } = seal;
   for (const { id, key } of previous === undefined ? [current] : [current, previous]) {
     if (id === '') throw new BarrierError('invalid_seal_config', 'a static seal key needs an id');
@@ -78,3 +139,6 @@ export function checkSealConfig(seal: SealConfig): void {
   if (previous?.id === current.id)
     throw new BarrierError('invalid_seal_config', 'the previous static seal key needs an id of its own');
 }
+
+/** Called once this node has wrapped the root key under the present version of the seal's key, or has replaced the seal by another. */
+export type OnSealWritten = (change: 'rewrapped' | 'migrated') => void;

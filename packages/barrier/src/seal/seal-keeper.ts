@@ -7,16 +7,29 @@ import { keyBytes } from '../records/box.ts';
 import { BarrierError } from '../records/errors.ts';
 import { keyringPath, rootKeyPath, sealPath, unsealKeyPath } from '../records/paths.ts';
 import { readCore, type StoredSeal } from './core-records.ts';
-import { staticKey, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './root-key-wrapping.ts';
-import type { SealConfig, ShareCounts } from './seal-config.ts';
-import { closeSeal, type SealRecord, type SealTerms } from './seal-record.ts';
-import type { ShareCollection, SharedKey } from './shares.ts';
-import { openUnsealKey, unsealKeyWrites } from './unseal-key.ts';
+import { newWrappingKey, sealWrites, staticKey, unwrapByShares } from './root-key-wrapping.ts';
+import {
+  hasProvider,
+  idOf,
+  isSameSeal,
+  type OnSealWritten,
+  type SealConfig,
+  type SealId,
+  type ShareCounts,
+  sealOf,
+} from './seal-config.ts';
+import type { SealRecord, SealTerms } from './seal-record.ts';
+import type { ShareCollection } from './shares.ts';
+import { openUnsealKey } from './unseal-key.ts';
 
-/** New shares that replace those of the seal's record at `revision`. */
+/** A seal that replaces that of the record at `revision`. */
 export interface Replacement {
+  /** The seal to put in force. */
+  readonly to: SealId;
   readonly counts: ShareCounts;
-  readonly shared: SharedKey;
+  readonly shareHashes: readonly Buffer[];
+  /** The key of the shares; only a Shamir seal uses it. */
+  readonly sharedKey: Uint8Array;
   readonly revision: number;
 }
 
@@ -29,6 +42,7 @@ export interface SealKeeperOptions {
   readonly reload: () => Promise<void>;
   /** Loads a committed change. Must not fail when the store fails, otherwise the only copy of the new shares would be lost. */
   readonly loadCommitted: () => Promise<void>;
+  readonly onSealWritten?: OnSealWritten;
 }
 
 /** All operations that change the seal's record once it exists, or need its key. They throw StoreError `sealed` while sealed. */
@@ -52,7 +66,7 @@ export class SealKeeper {
     const { keys, reload } = this.#options;
     await reload();
     keys();
-    if (record.type === 'static') return; // recovery shares wrap nothing: their hashes in the record are the proof
+    if (record.type !== 'shamir') return; // recovery shares wrap nothing: their hashes in the record are the proof
     const unwrapped = await unwrapByShares(record, shares);
     try {
       if (!timingSafeEqual(unwrapped, keys().rootKey))
@@ -63,34 +77,39 @@ export class SealKeeper {
   }
 
   /**
-   * Writes, in one transaction, a new root key wrapped for the new shares, the keyring under that root key, and the root key for the nodes
+   * Writes, in one transaction, a new root key wrapped by the new seal, the keyring under that root key, and the root key for the nodes
    * that are already unsealed. `conflict`: another node has replaced the seal's record.
+   * @throws ProviderError: nothing has changed
    */
-  async replace({ counts, shared, revision }: Replacement): Promise<'committed' | 'conflict'> {
+  async replace({ to, counts, shareHashes, sharedKey, revision }: Replacement): Promise<'committed' | 'conflict'> {
     const { keys, reload, seal, loadCommitted, store } = this.#options;
-    for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
-      await reload();
-      const { keyring, keyringRevision } = keys();
-      const rootKey = randomBytes(keyBytes);
-      const writes = [
-        { path: sealPath, value: wrapRootKey(seal, counts, shared, rootKey) },
-        { path: keyringPath, value: closeKeyring(rootKey, keyring) },
-        { path: rootKeyPath, value: encryptValue(keyring.newest, rootKeyPath, rootKey) },
-        ...unsealKeyWrites(seal, keyring.newest, shared),
-      ];
-      rootKey.fill(0);
-      const conditions = [
-        { path: sealPath, revision },
-        { path: keyringPath, revision: keyringRevision },
-      ];
-      const { outcome } = await store.commit({ conditions, writes });
-      if (outcome === 'committed') {
-        await loadCommitted();
-        return 'committed';
+    const wrapping = await newWrappingKey(sealOf(seal, to), sharedKey);
+    try {
+      for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
+        await reload();
+        const { keyring, keyringRevision } = keys();
+        const rootKey = randomBytes(keyBytes);
+        const writes = [
+          ...sealWrites({ counts, shareHashes, wrapping, rootKey }, keyring.newest),
+          { path: keyringPath, value: closeKeyring(rootKey, keyring) },
+          { path: rootKeyPath, value: encryptValue(keyring.newest, rootKeyPath, rootKey) },
+        ];
+        rootKey.fill(0);
+        const conditions = [
+          { path: sealPath, revision },
+          { path: keyringPath, revision: keyringRevision },
+        ];
+        const { outcome } = await store.commit({ conditions, writes });
+        if (outcome === 'committed') {
+          await loadCommitted();
+          return 'committed';
+        }
+        if ((await store.get(sealPath))?.revision !== revision) return 'conflict';
       }
-      if ((await store.get(sealPath))?.revision !== revision) return 'conflict';
+      throw new BarrierError('conflict', 'the keyring changes too often; try again');
+    } finally {
+      wrapping.key.fill(0);
     }
-    throw new BarrierError('conflict', 'the keyring changes too often; try again');
   }
 
   /**
@@ -103,7 +122,7 @@ export class SealKeeper {
       await reload();
       const { record, revision } = await this.current();
       const { wrappedRootKey: _, ...terms } = record;
-      if (record.type === 'static') return { terms, key: Buffer.from(staticKey(seal, record.keyId).key) };
+      if (record.type === 'static') return { terms, key: Buffer.from(staticKey(sealOf(seal, record), record.keyId).key) };
       const kept = await store.get(unsealKeyPath);
       const key = kept && openUnsealKey(keys().keyring, record, kept.value);
       if (key !== undefined) return { terms, key };
@@ -115,16 +134,39 @@ export class SealKeeper {
     }
   }
 
-  /** Rewraps the root key with the current static key if the previous one still wraps it. Returns true if it did. */
+  /**
+   * Rewraps the root key if the present seal key does not wrap it: after a new static key was configured, or once the provider has used a
+   * newer version of its key. Returns true if it did.
+   * @throws ProviderError
+   */
   async rewrap(): Promise<boolean> {
-    const { seal, store } = this.#options;
-    if (seal.type !== 'static') return false;
+    const { keys, reload, seal, store } = this.#options;
     const { record, revision } = await this.current();
-    if (record.keyId === seal.current.id) return false;
-    const rootKey = unwrapByStaticKey(seal, record);
-    const value = closeSeal({ ...record, keyId: seal.current.id }, seal.current.key, rootKey);
-    rootKey.fill(0);
-    const { outcome } = await store.commit({ conditions: [{ path: sealPath, revision }], writes: [{ path: sealPath, value }] });
-    return outcome === 'committed';
+    if (!isSameSeal(record, idOf(seal)) || isWrappedByPresentKey(seal, record)) return false;
+    const wrapping = await newWrappingKey(seal, nothing);
+    try {
+      if (wrapping.keyId === record.keyId) return false;
+      await reload();
+      const { rootKey, keyring, keyringRevision } = keys();
+      const { shares, threshold, shareHashes } = record;
+      const writes = sealWrites({ counts: { shares, threshold }, shareHashes, wrapping, rootKey }, keyring.newest);
+      const conditions = [
+        { path: sealPath, revision },
+        { path: keyringPath, revision: keyringRevision },
+      ];
+      const committed = (await store.commit({ conditions, writes })).outcome === 'committed';
+      if (committed) this.#options.onSealWritten?.('rewrapped');
+      return committed;
+    } finally {
+      wrapping.key.fill(0);
+    }
   }
+}
+
+/** In place of the key of new shares: the shares stay, and only a Shamir seal would need their key. */
+const nothing = new Uint8Array(0);
+
+function isWrappedByPresentKey(seal: SealConfig, { keyId }: SealRecord): boolean {
+  if (hasProvider(seal)) return seal.provider.keyId === undefined || seal.provider.keyId === keyId;
+  return seal.type === 'shamir' || seal.current.id === keyId;
 }

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { defaultRotation } from '../../src/index.ts';
 import { newKeyring } from '../../src/keyring/keyring.ts';
 import { LoadedKeys } from '../../src/keyring/loaded-keys.ts';
+import { SharedKeyring } from '../../src/keyring/shared-keyring.ts';
 import { termOf } from '../../src/keyring/value.ts';
 import { faultyStore } from '../faulty-store.ts';
 import { codeOf, everything, openBarrier, put, read, unsealedBarrier, unsealWith } from '../fixtures.ts';
@@ -127,11 +128,11 @@ describe('maintain', () => {
     const { barrier } = await unsealedBarrier({ valuesWritten: () => valuesWritten });
     await barrier.rotation.setConfig({ ...defaultRotation, maxOperations: 1_000_000 });
     valuesWritten = 999_999;
-    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ migrated: false, rewrapped: false, rotated: false });
     valuesWritten = 1_000_000;
     expect(await barrier.rotation.isDue()).to.equal(true);
-    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: true });
-    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ migrated: false, rewrapped: false, rotated: true });
+    expect(await barrier.maintain()).to.deep.equal({ migrated: false, rewrapped: false, rotated: false });
     expect(barrier.rotation.keyStatus().term).to.equal(2);
   });
 
@@ -146,7 +147,7 @@ describe('maintain', () => {
 
   it('does nothing while sealed', async () => {
     const barrier = await openBarrier(memoryStore());
-    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ migrated: false, rewrapped: false, rotated: false });
   });
 });
 
@@ -178,7 +179,7 @@ describe('loaded keys', () => {
   const zero = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0);
 
   it('are zero in memory once wiped', () => {
-    const loaded = new LoadedKeys(memoryStore());
+    const loaded = new LoadedKeys(memoryStore(), new SharedKeyring());
     const held = keys();
     loaded.install(held);
     loaded.wipe();
@@ -187,7 +188,7 @@ describe('loaded keys', () => {
   });
 
   it('are zero in memory once replaced, except a root key that stays in use', () => {
-    const loaded = new LoadedKeys(memoryStore());
+    const loaded = new LoadedKeys(memoryStore(), new SharedKeyring());
     const [first, second, third] = [keys(), keys(), keys()];
     loaded.install(first);
     loaded.install({ ...second, rootKey: first.rootKey });

@@ -43,10 +43,26 @@ describe("the seal's record", () => {
       expect(openSeal(decodeSeal(changed(change)), key)).to.equal(undefined);
     });
 
+  it('has a name only with a provider, and does not open after a change of the name', () => {
+    const named: SealTerms = { ...terms, type: 'transit', name: 'n1', wrappedKey: 'svc:v1:AA==' };
+    const stored = closeSeal(named, key, rootKey);
+    expect(decodeSeal(stored)).to.deep.include(named);
+    expect(openSeal(decodeSeal(stored), key)).to.deep.equal(rootKey);
+    for (const name of ['n2', undefined]) {
+      const other = decodeSeal(Buffer.from(JSON.stringify({ ...JSON.parse(stored.toString()), name })));
+      expect(openSeal(other, key)).to.equal(undefined);
+    }
+    for (const name of ['', 'a b', 'x'.repeat(65), 7, null])
+      expect(() => decodeSeal(Buffer.from(JSON.stringify({ ...JSON.parse(stored.toString()), name }))))
+        .to.throw(/core\/seal/)
+        .with.property('code', 'barrier_corrupt');
+  });
+
   for (const [what, stored] of Object.entries({
     'not JSON': Buffer.from('{'),
     null: Buffer.from('null'),
     'of another format': changed({ format: 2 }),
+    'of a named seal without a provider': changed({ name: 'n' }),
     'of an unknown type': changed({ type: 'other' }),
     'without its hashes': changed({ shareHashes: [] }),
     'with impossible counts': changed({ threshold: 3 }),

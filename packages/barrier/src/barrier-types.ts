@@ -1,0 +1,49 @@
+import type { FeatureLevel, Store } from '@transitd/storage-fsm';
+import type { RotationConfig } from './keyring/rotation.ts';
+import type { OnSealWritten, SealConfig, SealType } from './seal/seal-config.ts';
+
+export interface BarrierOptions {
+  /** The store with the encrypted records. */
+  readonly store: Store;
+  readonly seal: SealConfig;
+  /** Returns the replicated count of values ever written (`ReplicaStatus.valuesWritten`). */
+  readonly valuesWritten: () => number;
+  /** Returns the feature level of the applied state. */
+  readonly featureLevel: () => FeatureLevel;
+  /** Returns the time in whole milliseconds since the epoch. */
+  readonly now: () => number;
+  /** The rotation configuration that applies until one is stored. */
+  readonly rotation?: RotationConfig;
+  readonly onSealWritten?: OnSealWritten;
+}
+
+export interface BarrierState {
+  readonly initialized: boolean;
+  readonly sealed: boolean;
+  /** Why the barrier sealed itself; absent when a caller sealed it. */
+  readonly reason?: string;
+}
+
+export interface SealStatus {
+  readonly type: SealType;
+  /** Of a seal with a provider whose configuration has a name. */
+  readonly name?: string;
+  readonly initialized: boolean;
+  readonly sealed: boolean;
+  /** Threshold and number of the shares (recovery shares for every type except `shamir`); 0 before initialization. */
+  readonly t: number;
+  readonly n: number;
+  /** Number of different shares provided so far. */
+  readonly progress: number;
+  /** Identifies the attempt to unseal once the first share was provided; otherwise empty. */
+  readonly nonce: string;
+  readonly recoverySeal: boolean;
+  /** The records are sealed by the seal that the configuration moves from. */
+  readonly migration: boolean;
+}
+
+/** The shares of a new seal, returned only once: `key` shares unseal, `recovery` shares only authorize. */
+export interface InitialShares {
+  readonly kind: 'key' | 'recovery';
+  readonly shares: readonly Buffer[];
+}

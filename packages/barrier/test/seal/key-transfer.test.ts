@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import { memoryStore, type Store, type Write } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import type { Barrier } from '../../src/index.ts';
+import { termOf } from '../../src/keyring/value.ts';
+import { codeOf, openBarrier, put, read, text, unsealedBarrier, unsealWith } from '../fixtures.ts';
+
+const local = ['core/cluster-authority', 'core/own/'];
+
+/** Returns the keys of a cluster as a secondary receives them. */
+async function keysOf({ barrier, store }: { readonly barrier: Barrier; readonly store: Store }) {
+  const [keyring, seal] = await Promise.all(['core/keyring', 'core/seal'].map((path) => store.get(path)));
+  return { rootKey: await barrier.transfer.rootKey(), keyring: keyring?.value, seal: seal?.value };
+}
+
+describe('KeyTransfer', () => {
+  it("encrypts local records again, so that the primary's shares open them with its state", async () => {
+    const primary = await unsealedBarrier();
+    await put(primary.barrier, 'transit/key', 'of the primary');
+    await primary.barrier.rotation.rotate();
+    const secondary = await unsealedBarrier();
+    for (let at = 0; at < 3; at += 1) await put(secondary.barrier, `core/own/${at}`, `own ${at}`);
+    await put(secondary.barrier, 'core/cluster-authority', 'authority');
+    await put(secondary.barrier, 'core/other', 'not local');
+
+    const writes = await secondary.barrier.transfer.localRecords(local, await keysOf(primary));
+    expect(writes.map(({ path }) => path)).to.have.members([
+      'core/cluster-authority',
+      ...[0, 1, 2].map((at) => `core/own/${at}`),
+    ]);
+    const { records } = await primary.store.range({ prefix: '' });
+    const received = memoryStore();
+    await received.commit({
+      conditions: [],
+      writes: [
+        ...records.map(({ path, value }): Write => ({ path, value })),
+        ...writes.map(({ path, value }): Write => ({ path, value })),
+      ],
+    });
+    const joined = await openBarrier(received);
+    await unsealWith(joined, primary.shares.slice(0, 2));
+    expect(await read(joined, 'transit/key')).to.equal('of the primary');
+    expect(await read(joined, 'core/cluster-authority')).to.equal('authority');
+    expect(await read(joined, 'core/own/2')).to.equal('own 2');
+  });
+
+  it('refuses a state that this node could not unseal', async () => {
+    const [primary, { barrier }] = [await unsealedBarrier(), await unsealedBarrier()];
+    const keys = await keysOf(primary);
+    const refusal = (other: object) => codeOf(barrier.transfer.localRecords(local, { ...keys, ...other }));
+    expect(await refusal({ rootKey: randomBytes(32) })).to.equal('barrier_corrupt');
+    expect(await refusal({ keyring: undefined })).to.equal('barrier_corrupt');
+    expect(await refusal({ seal: undefined })).to.equal('barrier_corrupt');
+    const seal = JSON.parse(Buffer.from(keys.seal ?? []).toString());
+    expect(await refusal({ seal: text(JSON.stringify({ ...seal, type: 'static', keyId: 'k' })) })).to.equal('seal_mismatch');
+    const isStatic = { seal: { type: 'static', current: { id: 'k', key: randomBytes(32) } } } as const;
+    const own = await openBarrier(memoryStore(), isStatic);
+    await own.initialize({ recoveryShares: 1, recoveryThreshold: 1 }, []);
+    const same = { ...keys, seal: text(JSON.stringify({ ...seal, type: 'static', keyId: 'k' })) };
+    expect(await codeOf(own.transfer.localRecords(local, same)), 'not yet').to.equal('seal_mismatch');
+    barrier.seal();
+    expect(await refusal({})).to.equal('sealed');
+  });
+
+  it('makes a keyring whose new key encrypts every later value, and the old key none', async () => {
+    const { barrier, store } = await unsealedBarrier();
+    await put(barrier, 'transit/key', 'before');
+    const keyring = await barrier.transfer.keyringForPromotion();
+    expect(barrier.rotation.keyStatus().term, 'not before it is committed').to.equal(1);
+    await store.commit({ conditions: [], writes: [keyring] });
+    await put(barrier, 'transit/other', 'after');
+    expect(termOf('', (await store.get('transit/other'))?.value ?? Buffer.alloc(0))).to.equal(2);
+    expect(await read(barrier, 'transit/key')).to.equal('before');
+  });
+});

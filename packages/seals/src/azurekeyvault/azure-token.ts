@@ -1,0 +1,86 @@
+import { readFile } from 'node:fs/promises';
+import { ProviderError } from '@transitd/barrier';
+import { reasonOf } from '@transitd/process';
+import { fetchAccessToken, grantRequest } from '../http/access-token.ts';
+import type { Connect } from '../http/exchange.ts';
+import { type Credential, Expiring } from '../http/expiring.ts';
+import type { AzureCloud } from './clouds.ts';
+
+export interface AzureTokenParts {
+  readonly cloud: AzureCloud;
+  readonly tenantId: string | undefined;
+  readonly clientId: string | undefined;
+  /** Reads the secret of the application each time; absent: a federated token or the managed identity. */
+  readonly clientSecret: (() => Promise<string>) | undefined;
+  /** File with a token of Kubernetes that the application trusts (`AZURE_FEDERATED_TOKEN_FILE`). */
+  readonly federatedTokenFile: string | undefined;
+  readonly connect: Connect;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+const instanceAddress = 'http://169.254.169.254';
+
+/** Access tokens for the vaults: of an application with a secret or a federated token, otherwise of the instance's managed identity. */
+export class AzureToken {
+  readonly #parts: AzureTokenParts;
+  readonly #kept: Expiring<string>;
+
+  constructor(parts: AzureTokenParts) {
+    this.#parts = parts;
+    this.#kept = new Expiring(() => this.#fetch(), parts.nowMs);
+  }
+
+  /** @throws ProviderError */
+  get(): Promise<string> {
+    return this.#kept.get();
+  }
+
+  forget(): void {
+    this.#kept.forget();
+  }
+
+  async #fetch(): Promise<Credential<string>> {
+    const { clientSecret, federatedTokenFile } = this.#parts;
+    if (clientSecret !== undefined) return this.#fromAuthority({ client_secret: await clientSecret() });
+    if (federatedTokenFile === undefined) return this.#fromInstance();
+    return this.#fromAuthority({
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: await readToken(federatedTokenFile),
+    });
+  }
+
+  async #fromAuthority(proof: Readonly<Record<string, string>>): Promise<Credential<string>> {
+    const { cloud, tenantId, clientId, connect, nowMs } = this.#parts;
+    if (tenantId === undefined || clientId === undefined)
+      throw new ProviderError(
+        'permission',
+        'the azurekeyvault seal needs tenant_id and client_id with a secret or a federated token',
+      );
+    const name = `the authority ${cloud.authority}`;
+    const form = { grant_type: 'client_credentials', client_id: clientId, scope: `https://${cloud.vaults}/.default`, ...proof };
+    const request = grantRequest(`/${encodeURIComponent(tenantId)}/oauth2/v2.0/token`, form);
+    return fetchAccessToken({ connect, address: cloud.authority, name, nowMs }, request);
+  }
+
+  async #fromInstance(): Promise<Credential<string>> {
+    const { cloud, clientId, connect, nowMs } = this.#parts;
+    const name = 'the managed identity of this instance';
+    const query = new URLSearchParams({
+      'api-version': '2018-02-01',
+      resource: `https://${cloud.vaults}`,
+      ...(clientId !== undefined && { client_id: clientId }),
+    });
+    const path = `/metadata/identity/oauth2/token?${query}`;
+    const request = { method: 'GET', path, headers: { metadata: 'true' } } as const;
+    return fetchAccessToken({ connect, address: instanceAddress, name, nowMs }, request);
+  }
+}
+
+async function readToken(file: string): Promise<string> {
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    throw new ProviderError('permission', `AZURE_FEDERATED_TOKEN_FILE cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+}

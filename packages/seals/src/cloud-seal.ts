@@ -1,0 +1,62 @@
+import type { Config } from '@transitd/configuration';
+import { AwsKmsSeal } from './awskms/awskms-seal.ts';
+import { CredentialSource } from './awskms/credentials.ts';
+import { AzureKeyVaultSeal } from './azurekeyvault/azure-key-vault-seal.ts';
+import { AzureToken } from './azurekeyvault/azure-token.ts';
+import { azureClouds } from './azurekeyvault/clouds.ts';
+import type { SealBackend } from './backend/seal-backend.ts';
+import { GcpKmsSeal } from './gcpckms/gcp-kms-seal.ts';
+import { GoogleToken } from './gcpckms/google-token.ts';
+import type { Connect } from './http/exchange.ts';
+import { secretFrom } from './secret-source.ts';
+
+type CloudConfig = Extract<Config['seal'], { type: 'awskms' | 'azurekeyvault' | 'gcpckms' }>;
+
+export interface CloudSealParts {
+  /** Variables with the names of the cloud providers' own tools. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly connect: Connect;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+const googleKms = 'https://cloudkms.googleapis.com';
+
+/** Returns the seal with a key of a cloud provider. No request is sent. @throws StartError */
+export function cloudSeal(config: CloudConfig, parts: CloudSealParts): SealBackend {
+  switch (config.type) {
+    case 'awskms':
+      return awsKmsSeal(config, parts);
+    case 'azurekeyvault':
+      return azureKeyVaultSeal(config, parts);
+    case 'gcpckms': {
+      const { project, region, key_ring: keyRing, crypto_key: cryptoKey, credentials_file: credentialsFile } = config;
+      const token = new GoogleToken({ ...parts, credentialsFile });
+      return new GcpKmsSeal({ project, region, keyRing, cryptoKey, token, exchange: parts.connect(googleKms) });
+    }
+  }
+}
+
+function awsKmsSeal(config: Extract<CloudConfig, { type: 'awskms' }>, { env, connect, nowMs }: CloudSealParts): SealBackend {
+  const { region, kms_key_id: keyId, credentials_file: credentialsFile } = config;
+  const profile = config.profile ?? env['AWS_PROFILE'] ?? 'default';
+  const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
+  const { origin: endpoint } = new URL(config.endpoint ?? `https://kms.${region}.${domain}`);
+  const credentials = new CredentialSource({ env, credentialsFile, profile, connect, nowMs });
+  return new AwsKmsSeal({ region, keyId, endpoint, credentials, exchange: connect(endpoint), nowMs });
+}
+
+function azureKeyVaultSeal(
+  config: Extract<CloudConfig, { type: 'azurekeyvault' }>,
+  { env, connect, nowMs }: CloudSealParts,
+): SealBackend {
+  const { vault_name: vaultName, key_name: keyName, tenant_id: tenantId, client_id: clientId } = config;
+  const { client_secret_file: file, client_secret_env: variable } = config;
+  const cloud = azureClouds[config.environment];
+  const clientSecret =
+    file === undefined && variable === undefined ? undefined : secretFrom({ file, env: variable }, 'client_secret', env);
+  const federatedTokenFile = env['AZURE_FEDERATED_TOKEN_FILE'];
+  const token = new AzureToken({ cloud, tenantId, clientId, clientSecret, federatedTokenFile, connect, nowMs });
+  const exchange = connect(`https://${vaultName.toLowerCase()}.${cloud.vaults}`);
+  return new AzureKeyVaultSeal({ vaultName, keyName, token, exchange });
+}

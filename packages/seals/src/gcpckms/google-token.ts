@@ -1,0 +1,98 @@
+import { createSign } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { ProviderError } from '@transitd/barrier';
+import { reasonOf, requireOwnerWritable } from '@transitd/process';
+import { z } from 'zod';
+import { fetchAccessToken, grantRequest } from '../http/access-token.ts';
+import type { Connect } from '../http/exchange.ts';
+import { type Credential, Expiring } from '../http/expiring.ts';
+
+export interface GoogleTokenParts {
+  /** File with the key of a service account; absent: the service account of the instance. */
+  readonly credentialsFile: string | undefined;
+  readonly connect: Connect;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+const metadataAddress = 'http://metadata.google.internal';
+const scope = 'https://www.googleapis.com/auth/cloudkms';
+/** Longest lifetime that Google accepts for an assertion. */
+const assertionS = 3600;
+
+const serviceAccount = z.object({
+  type: z.literal('service_account'),
+  client_email: z.string().min(1).max(512),
+  private_key_id: z.string().max(512).optional(),
+  private_key: z.string().includes('PRIVATE KEY').max(16_384),
+  token_uri: z.url({ protocol: /^https$/ }).default('https://oauth2.googleapis.com/token'),
+});
+
+/** Access tokens of a service account: by an assertion signed with its key (RFC 7523), otherwise from the metadata server. */
+export class GoogleToken {
+  readonly #parts: GoogleTokenParts;
+  readonly #kept: Expiring<string>;
+
+  constructor(parts: GoogleTokenParts) {
+    this.#parts = parts;
+    this.#kept = new Expiring(() => this.#fetch(), parts.nowMs);
+  }
+
+  /** @throws ProviderError */
+  get(): Promise<string> {
+    return this.#kept.get();
+  }
+
+  forget(): void {
+    this.#kept.forget();
+  }
+
+  async #fetch(): Promise<Credential<string>> {
+    const { credentialsFile, connect, nowMs } = this.#parts;
+    if (credentialsFile !== undefined) return this.#fromKey(credentialsFile);
+    const name = 'the metadata server of this instance';
+    const path = '/computeMetadata/v1/instance/service-accounts/default/token';
+    const request = { method: 'GET', path, headers: { 'metadata-flavor': 'Google' } } as const;
+    return fetchAccessToken({ connect, address: metadataAddress, name, nowMs }, request);
+  }
+
+  async #fromKey(file: string): Promise<Credential<string>> {
+    const { connect, nowMs } = this.#parts;
+    const account = await readAccount(file);
+    const url = new URL(account.token_uri);
+    const name = `the authority ${url.origin}`;
+    const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: assertionOf(account, nowMs()) };
+    return fetchAccessToken({ connect, address: url.origin, name, nowMs }, grantRequest(url.pathname, form));
+  }
+}
+
+async function readAccount(file: string): Promise<z.output<typeof serviceAccount>> {
+  let json: unknown;
+  try {
+    requireOwnerWritable(file);
+    json = JSON.parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    // The message of a parser contains a part of the text, which may be of the key.
+    const reason = error instanceof SyntaxError ? 'it is not JSON' : reasonOf(error);
+    throw new ProviderError('permission', `seal.credentials_file cannot be read: ${reason}`);
+  }
+  const parsed = serviceAccount.safeParse(json);
+  if (parsed.success) return parsed.data;
+  throw new ProviderError('permission', `seal.credentials_file ${file} does not contain the key of a service account`);
+}
+
+/** Returns a JSON Web Token signed with RSASSA-PKCS1-v1_5 and SHA-256 (RFC 7515, RS256). */
+function assertionOf(account: z.output<typeof serviceAccount>, nowMs: number): string {
+  const { client_email: iss, private_key, private_key_id: kid, token_uri: aud } = account;
+  const iat = Math.floor(nowMs / 1000);
+  const encoded = [
+    { alg: 'RS256', typ: 'JWT', ...(kid !== undefined && { kid }) },
+    { iss, scope, aud, iat, exp: iat + assertionS },
+  ].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'));
+  const text = encoded.join('.');
+  try {
+    return `${text}.${createSign('RSA-SHA256').update(text).sign(private_key, 'base64url')}`;
+  } catch {
+    throw new ProviderError('permission', 'the private key of the service account cannot be used: create another key');
+  }
+}

@@ -1,0 +1,109 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+
+/** TLS settings of the connections to a provider; PEM. */
+export interface ProviderTls {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly serverName?: string | undefined;
+  readonly skipVerify: boolean;
+}
+
+export interface ProviderRequest {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  /** Below the address, such as `/v1/sys/seal-status`. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** An object is sent as JSON, a text as it is. */
+  readonly body?: object | string;
+  /** Whether the answer is plain text. */
+  readonly text?: boolean;
+}
+
+export interface ProviderAnswer {
+  readonly status: number;
+  /** Undefined if the body is not JSON. */
+  readonly json: unknown;
+  /** The body, if the request asked for plain text. */
+  readonly text?: string;
+  /** The time that `Retry-After` names, in ms. */
+  readonly retryAfterMs?: number;
+}
+
+/** Sends one request; resolves with the answer, whatever its status. @throws Error if there was none */
+export type Exchange = (request: ProviderRequest) => Promise<ProviderAnswer>;
+
+/** Returns the exchange with an address. */
+export type Connect = (address: string) => Exchange;
+
+/** Deadline for one request and its answer. */
+const deadlineMs = 10_000;
+/** Maximum size of an answer. */
+const answerBytesMax = 64 * 1024;
+
+/** Connects with the system's certificate authorities. */
+export const connect: Connect = (address) => exchangeWith(address, { skipVerify: false });
+
+/** Sends to this address, on a new connection each time, and follows no redirect. */
+export const exchangeWith =
+  (address: string, { ca, cert, key, serverName, skipVerify }: ProviderTls): Exchange =>
+  ({ method, path, headers, body, text: wantsText = false }) =>
+    new Promise((resolve, reject) => {
+      const url = new URL(path, address);
+      const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body);
+      const sent = {
+        ...(typeof body === 'object' && { 'content-type': 'application/json' }),
+        ...headers,
+        ...(method !== 'GET' && { 'content-length': String(Buffer.byteLength(text)) }),
+      };
+      const signal = AbortSignal.timeout(deadlineMs);
+      const options = { method, headers: sent, signal, agent: false } as const;
+      const secure = {
+        ...(ca !== undefined && { ca }),
+        ...(cert !== undefined && { cert }),
+        ...(key !== undefined && { key }),
+        ...(serverName !== undefined && { servername: serverName }),
+        rejectUnauthorized: !skipVerify,
+      };
+      const fail = (error: Error): void =>
+        reject(signal.aborted ? new Error(`no answer within ${deadlineMs / 1000} s`) : withMessage(error));
+      const take = (response: IncomingMessage): void => void answerOf(response, wantsText).then(resolve, fail);
+      const outgoing =
+        url.protocol === 'https:' ? httpsRequest(url, { ...options, ...secure }, take) : httpRequest(url, options, take);
+      outgoing.on('error', fail);
+      outgoing.end(text);
+    });
+
+async function answerOf(response: IncomingMessage, wantsText: boolean): Promise<ProviderAnswer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > answerBytesMax) throw new Error(`its answer has more than ${answerBytesMax} bytes`); // this ends the connection
+    chunks.push(chunk);
+  }
+  const body = Buffer.concat(chunks);
+  const json = wantsText ? undefined : jsonIn(body);
+  const text = wantsText ? body.toString('utf8') : undefined;
+  for (const chunk of [...chunks, body]) chunk.fill(0); // it may contain a key
+  const seconds = Number(response.headers['retry-after']);
+  return {
+    status: response.statusCode ?? 0,
+    json,
+    ...(text !== undefined && { text }),
+    ...(Number.isFinite(seconds) && seconds > 0 && { retryAfterMs: seconds * 1000 }),
+  };
+}
+
+function jsonIn(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the error with its code as message if it has none, as after attempts at several addresses. */
+const withMessage = (error: Error): Error =>
+  error.message === '' ? new Error((error as NodeJS.ErrnoException).code ?? 'it cannot be reached') : error;

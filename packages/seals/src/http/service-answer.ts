@@ -1,0 +1,64 @@
+import { ProviderError, type ProviderFailure } from '@transitd/barrier';
+import { reasonOf } from '@transitd/process';
+import { z } from 'zod';
+import type { Exchange, ProviderAnswer, ProviderRequest } from './exchange.ts';
+import { printable } from './printable.ts';
+
+/** Sends a request. @param name - of the service, as the beginning of a sentence @throws ProviderError `unreachable` */
+export async function sendTo(exchange: Exchange, name: string, request: ProviderRequest): Promise<ProviderAnswer> {
+  try {
+    return await exchange(request);
+  } catch (error) {
+    throw new ProviderError('unreachable', `${name} does not answer: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** Returns the body of a success. @throws ProviderError `malformed` for any other form */
+export function bodyOf<S extends z.ZodType>(form: S, { json }: ProviderAnswer, name: string): z.output<S> {
+  const result = form.safeParse(json);
+  if (result.success) return result.data;
+  throw new ProviderError('malformed', `${name} gave an answer of another form: check the configuration of the seal`);
+}
+
+/** The errors of Google, of Azure, and of OAuth 2.0 (RFC 6749 §5.2). */
+const refusal = z.union([
+  z.object({ error: z.object({ status: z.string().optional(), code: z.union([z.string(), z.number()]), message: z.string() }) }),
+  z.object({ error: z.string(), error_description: z.string().optional() }),
+]);
+
+/** Returns the code of an error and its text: `code: message`. */
+export function refusalIn({ status, json }: ProviderAnswer): { readonly code: string; readonly said: string } {
+  const { data } = refusal.safeParse(json);
+  const [code, message = ''] =
+    data === undefined
+      ? ['']
+      : 'error_description' in data || typeof data.error === 'string'
+        ? [String(data.error), 'error_description' in data ? data.error_description : '']
+        : [String(data.error.status ?? data.error.code), data.error.message];
+  const parts = [`status ${status}`, code, message].filter((part) => part !== '');
+  return { code, said: parts.map(printable).join(': ') };
+}
+
+/** Returns the failure of an answer that is not a success, if its code says nothing else. */
+export function failureOfStatus(status: number): ProviderFailure {
+  if (status === 429) return 'throttled';
+  if (status === 401 || status === 403) return 'permission';
+  if (status === 400 || status === 404 || status === 409) return 'wrong_key';
+  return status >= 500 || status === 408 ? 'unreachable' : 'malformed';
+}
+
+const says: Readonly<Record<ProviderFailure, string>> = {
+  unreachable: 'cannot serve now',
+  throttled: 'limits the rate of requests',
+  permission: 'refuses the credentials of this node',
+  wrong_key: 'cannot use the key for this',
+  malformed: 'gave an answer of another form',
+  cycle: 'is this cluster itself',
+};
+
+/** @param hint - what the credentials need */
+export function serviceError(failure: ProviderFailure, name: string, answer: ProviderAnswer, hint: string): ProviderError {
+  const text = failure === 'permission' ? `${says.permission}, which need ${hint}` : says[failure];
+  const options = answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs };
+  return new ProviderError(failure, `${name} ${text}: ${refusalIn(answer).said}`, options);
+}

@@ -1,0 +1,3 @@
+export type { MonitoredSeal } from './monitored-seal.ts';
+export { type OpenedSeal, openSeal } from './open-seal.ts';
+export { retryDelayMs } from './retry-delay.ts';

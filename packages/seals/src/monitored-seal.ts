@@ -1,0 +1,170 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { ProviderError, type ProviderHealth, type ProviderSealType, type SealProvider, type WrappedKey } from '@transitd/barrier';
+import type { Logger, NodeObserver } from '@transitd/process';
+import type { SealBackend } from './backend/seal-backend.ts';
+import { CallDelay } from './call-delay.ts';
+
+export interface MonitoredSealParts {
+  readonly backend: SealBackend;
+  /** Tells two seals of one type apart. */
+  readonly name?: string;
+  readonly log: Logger;
+  readonly observer: NodeObserver;
+  /** Monotonic, in milliseconds. */
+  readonly nowMs: () => number;
+  /** Milliseconds since the epoch. */
+  readonly utcMs: () => number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+}
+
+/** Interval of the probes of a healthy provider. A failing one is probed whenever a call is allowed again. */
+const probeMs = 600_000;
+const keyBytes = 32;
+
+/**
+ * A provider whose failures are counted. After a failure, no call reaches the provider until a delay has passed, so that neither a sealed
+ * node nor a joining one calls it in a tight loop. The probe finds out, before the node needs it, that a running node could not unseal.
+ */
+export class MonitoredSeal implements SealProvider {
+  readonly type: ProviderSealType;
+  readonly name: string | undefined;
+  readonly #parts: MonitoredSealParts;
+  #keyId: string | undefined;
+  #health: ProviderHealth = { healthy: true };
+  /** After a failure of the provider. */
+  readonly #delay: CallDelay;
+  /** After the provider could not open a given key. Its probes succeed meanwhile, so they say nothing about that key. */
+  readonly #unopenedDelay: CallDelay;
+  #probeAtMs = Number.NEGATIVE_INFINITY;
+  #ticking = false;
+  /** The latest sentence in the log about a failure. */
+  #logged: string | undefined;
+
+  constructor(parts: MonitoredSealParts) {
+    this.#parts = parts;
+    this.type = parts.backend.type;
+    this.name = parts.name;
+    this.#delay = new CallDelay(parts);
+    this.#unopenedDelay = new CallDelay(parts);
+  }
+
+  get keyId(): string | undefined {
+    return this.#keyId;
+  }
+
+  get health(): ProviderHealth {
+    return this.#health;
+  }
+
+  async wrap(key: Uint8Array): Promise<WrappedKey> {
+    const wrapped = await this.#call('encrypt', () => this.#parts.backend.wrap(key));
+    this.#keyId = wrapped.keyId;
+    return wrapped;
+  }
+
+  async unwrap(wrapped: WrappedKey): Promise<Buffer> {
+    this.#unopenedDelay.requirePassed();
+    const key = await this.#unwrap(wrapped);
+    this.#unopenedDelay.succeeded();
+    return key;
+  }
+
+  /** @param expected - the key, if it is known */
+  async #unwrap(wrapped: WrappedKey, expected?: Uint8Array): Promise<Buffer> {
+    const attempt = async (): Promise<Buffer> => {
+      const key = await this.#parts.backend.unwrap(wrapped);
+      const fault =
+        key.length !== keyBytes
+          ? `returned a key that does not have ${keyBytes} bytes`
+          : expected !== undefined && !timingSafeEqual(key, expected)
+            ? 'does not decrypt what it encrypted'
+            : undefined;
+      if (fault === undefined) return key;
+      key.fill(0);
+      throw new ProviderError('malformed', `the ${this.type} seal ${fault}`);
+    };
+    return this.#call('decrypt', attempt, expected === undefined);
+  }
+
+  /** Keeps the access valid and probes the provider, if that is due; called every second. Never rejects. */
+  async tick(): Promise<void> {
+    if (this.#ticking) return;
+    this.#ticking = true;
+    try {
+      const nowMs = this.#parts.nowMs();
+      if (nowMs >= this.#probeAtMs && this.#delay.passed) {
+        await this.#probe();
+        this.#probeAtMs = this.#health.healthy ? this.#parts.nowMs() + probeMs : Number.NEGATIVE_INFINITY;
+      }
+      if (this.#health.healthy) await this.#parts.backend.keepAccess?.();
+    } finally {
+      this.#ticking = false;
+    }
+  }
+
+  /** Encrypts and decrypts random bytes: this shows that the rights suffice, and the present version of the provider's key. */
+  async #probe(): Promise<void> {
+    const key = randomBytes(keyBytes);
+    try {
+      const opened = await this.#unwrap(await this.wrap(key), key);
+      opened.fill(0);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+    } finally {
+      key.fill(0);
+    }
+  }
+
+  /** @param isStored - whether it decrypts a key that was given, not one of a probe */
+  async #call<T>(operation: 'encrypt' | 'decrypt', attempt: () => Promise<T>, isStored = false): Promise<T> {
+    const { nowMs, observer } = this.#parts;
+    const startMs = nowMs();
+    this.#delay.requirePassed();
+    try {
+      const result = await attempt();
+      // A provider that encrypts may still refuse to decrypt. Each encryption is followed by a decryption, which shows more.
+      if (operation === 'decrypt') this.#succeeded();
+      return result;
+    } catch (error) {
+      const failure =
+        error instanceof ProviderError ? error : new ProviderError('malformed', unexpected(this.type), { cause: error });
+      if (isStored && failure.failure === 'wrong_key') {
+        this.#unopenedDelay.failed(failure);
+        observer.sealFailed(failure.failure);
+        this.#log(failure, 'the provider of the seal does not open a key that it is said to have encrypted');
+      } else this.#failed(failure);
+      throw failure;
+    } finally {
+      observer.sealCalled(operation, nowMs() - startMs);
+    }
+  }
+
+  #succeeded(): void {
+    this.#delay.succeeded();
+    if (!this.#health.healthy) this.#parts.log.info({ seal: this.type }, 'the provider of the seal serves again');
+    this.#health = { healthy: true };
+  }
+
+  #failed(error: ProviderError): void {
+    const { observer, utcMs } = this.#parts;
+    const before = this.#health;
+    this.#delay.failed(error);
+    this.#health = { healthy: false, unhealthySinceMs: before.unhealthySinceMs ?? utcMs(), failure: error.failure };
+    observer.sealFailed(error.failure);
+    if (before.failure !== error.failure) this.#logged = undefined;
+    this.#log(
+      error,
+      'the provider of the seal failed: an unsealed node keeps serving, a sealed node stays sealed; it is tried again with growing delays',
+    );
+  }
+
+  /** Callers get only a summary, so each sentence has to be in the log, but not each repetition. */
+  #log({ failure, message }: ProviderError, text: string): void {
+    if (message === this.#logged) return;
+    this.#logged = message;
+    this.#parts.log.warn({ seal: this.type, failure, reason: message }, text);
+  }
+}
+
+const unexpected = (type: ProviderSealType): string => `the ${type} seal failed in an unexpected way`;

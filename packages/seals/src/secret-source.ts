@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import { ProviderError } from '@transitd/barrier';
+import { reasonOf, requireOwnerWritable, StartError } from '@transitd/process';
+
+/** Where a credential is: exactly one of both. */
+export interface SecretSource {
+  readonly file: string | undefined;
+  /** Name of an environment variable. */
+  readonly env: string | undefined;
+}
+
+/**
+ * Returns a function that returns a credential. A file is read at each call, so that another process may replace it.
+ * @param name - of the key in the configuration, for errors, such as `token`
+ * @throws StartError if the variable contains none; the function throws ProviderError `permission` if the file does not
+ */
+export function secretFrom(
+  { file, env }: SecretSource,
+  name: string,
+  variables: Readonly<Record<string, string | undefined>> = process.env,
+): () => Promise<string> {
+  if (file === undefined) {
+    const secret = variables[env ?? '']?.trim() ?? '';
+    if (!isSecret(secret)) throw new StartError(`seal: the environment variable ${env} does not contain a ${name}`);
+    return async () => secret;
+  }
+  return async () => {
+    try {
+      requireOwnerWritable(file);
+      const secret = (await readFile(file, 'utf8')).trim();
+      if (isSecret(secret)) return secret;
+    } catch (error) {
+      throw new ProviderError('permission', `seal.${name}_file cannot be read: ${reasonOf(error)}`, { cause: error });
+    }
+    throw new ProviderError('permission', `seal.${name}_file ${file} does not contain a ${name}`);
+  };
+}
+
+/** One line of printable characters: a token goes into a header. */
+const isSecret = (text: string): boolean => /^[\x21-\x7e]{1,4096}$/.test(text);
