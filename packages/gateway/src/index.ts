@@ -13,7 +13,7 @@ export { ChangeFeed, type ChangeFeedOptions } from './replica/change-feed.ts';
 export { ReplicaHost, type ReplicaHostOptions } from './replica/replica-host.ts';
 export { ReplicaProxy, type ReplicaProxyOptions } from './replica/replica-proxy.ts';
 export { Deadline, type DeadlineName } from './shared/deadline.ts';
-export { Liveness } from './shared/liveness.ts';
 export { type NodeMemory, newNodeMemory } from './shared/node-memory.ts';
 export { SealFlag } from './shared/seal-flag.ts';
+export { SharedClock } from './shared/shared-clock.ts';
 export { type ChangingStatus, SharedStatus } from './shared/shared-status.ts';

@@ -47,22 +47,26 @@ export {
   authReply,
   dataReply,
   envelope,
+  envelopeInPieces,
   errorsBody,
   longDataReply,
   noContentReply,
+  replyWithRequestId,
   topLevelDataReply,
-  withRequestId,
   wrapReply,
   writtenReply,
 } from './reply/envelope.ts';
 export { type Answer, refusalReply, refused, refusedForNow } from './reply/refusal.ts';
-export { type Reply, sendReply, strictTransportSecurity } from './reply/reply.ts';
+export { bodyText, type Reply, sendReply, strictTransportSecurity } from './reply/reply.ts';
 export {
   noHandler,
+  overloaded,
+  pathDisabled,
   permissionDenied,
   RequestError,
   type RequestErrorCode,
   requestErrorAnswers,
+  requestErrorReply,
   unsupportedOperation,
   unsupportedPath,
 } from './reply/request-error.ts';

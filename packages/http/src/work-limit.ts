@@ -58,9 +58,14 @@ export class WorkLimit {
    * @throws RequestError `overloaded`, `request_aborted`; only the promise rejects with them
    */
   enter(res: ServerResponse, caller = ''): Promise<void> | undefined {
-    if (this.#atWork >= this.#atOnceMax || !this.#mayBegin(caller)) return this.#enqueue(res, caller);
+    return this.tryEnter(caller) ? undefined : this.#enqueue(res, caller);
+  }
+
+  /** Takes a place until `leave` is called, if one is free. Returns whether it did; otherwise the request is neither queued nor counted. */
+  tryEnter(caller = ''): boolean {
+    if (this.#atWork >= this.#atOnceMax || !this.#mayBegin(caller)) return false;
     this.#begin(caller);
-    return undefined;
+    return true;
   }
 
   /** @param caller - as passed to `enter` */

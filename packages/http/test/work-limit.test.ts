@@ -32,6 +32,15 @@ describe('a work limit', () => {
     expect([limit.atWork, limit.waiting]).to.deep.equal([2, 0]);
   });
 
+  it('gives a place at once or none at all to a request that does not wait', () => {
+    const limit = new WorkLimit({ atOnceMax: 2, perCallerMax: 1, waitingMax: 1 });
+    expect(['a', 'a', 'b', 'c'].map((name) => limit.tryEnter(name))).to.deep.equal([true, false, true, false]);
+    expect([limit.atWork, limit.waiting, limit.refused]).to.deep.equal([2, 0, 0]);
+    limit.leave('a');
+    expect(limit.tryEnter('a')).to.equal(true);
+    expect(new WorkLimit({ atOnceMax: 0, waitingMax: 1 }).tryEnter()).to.equal(false);
+  });
+
   it('refuses and counts a request when the queue is full', async () => {
     const limit = new WorkLimit({ atOnceMax: 1, waitingMax: 1 });
     limit.enter(caller());

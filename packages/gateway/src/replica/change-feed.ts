@@ -20,7 +20,11 @@ export class ChangeFeed {
   constructor({ replica, memory, lagMax }: ChangeFeedOptions) {
     this.#replica = replica;
     this.#status = new SharedStatus(memory);
-    this.publisher = new ChangePublisher({ lagMax, raise: (number) => Atomics.store(memory.words, word.changes, number) });
+    this.publisher = new ChangePublisher({
+      lagMax,
+      start: Atomics.load(memory.words, word.changes), // of an earlier replica: a lower number would hide changes from its gateways
+      raise: (number) => Atomics.store(memory.words, word.changes, number),
+    });
     this.publishStatus();
     this.#unwatch = replica.watch('', (changes) => {
       this.publisher.publish(changes);

@@ -72,6 +72,7 @@ export class ReplicaProxy implements Replica {
       },
       onDrained: (number) => void Atomics.store(memory.words, drainedWord(row), number),
     });
+    Atomics.store(memory.words, drainedWord(row), start); // a previous proxy of this row may have published later
     port.on('message', (message) => this.#reader.take(message));
     port.once('close', () => this.#refuseAll());
   }
@@ -131,7 +132,7 @@ export class ReplicaProxy implements Replica {
 
   #settle({ id, result }: ReplyMessage): void {
     const call = this.#calls.get(id);
-    if (call === undefined) return; // refused by `close` in the meantime
+    if (call === undefined) return; // `close` has refused this call in the meantime
     this.#calls.delete(id);
     if (result.kind === 'value') call.resolve(result.value);
     else if (result.kind === 'refused') call.reject(new StoreError(result.code, result.message));

@@ -4,9 +4,14 @@ import { GatewayLag } from '../../src/coherence/gateway-lag.ts';
 describe('the lag of a gateway', () => {
   it('is too long once a change has waited for more than the limit', () => {
     const lag = new GatewayLag(1000);
-    expect(lag.isTooLong({ published: 1, drained: 0, nowMs: 0 })).to.equal(false);
-    expect(lag.isTooLong({ published: 1, drained: 0, nowMs: 1000 })).to.equal(false);
+    for (const nowMs of [0, 500, 1000]) expect(lag.isTooLong({ published: 1, drained: 0, nowMs })).to.equal(false);
     expect(lag.isTooLong({ published: 1, drained: 0, nowMs: 1001 })).to.equal(true);
+  });
+
+  it('is not too long after a pause of the process, until several looks have shown it', () => {
+    const lag = new GatewayLag(1000);
+    for (const nowMs of [0, 60_000, 60_250]) expect(lag.isTooLong({ published: 1, drained: 0, nowMs })).to.equal(false);
+    expect(lag.isTooLong({ published: 1, drained: 0, nowMs: 60_500 })).to.equal(true);
   });
 
   it('is not too long while the gateway drains, however many changes follow', () => {
@@ -24,7 +29,7 @@ describe('the lag of a gateway', () => {
   it('counts across the wrap of the numbers', () => {
     const lag = new GatewayLag(1000);
     const last = 2 ** 31 - 1;
-    expect(lag.isTooLong({ published: -(2 ** 31), drained: last, nowMs: 0 })).to.equal(false);
+    for (const nowMs of [0, 500, 1000]) expect(lag.isTooLong({ published: -(2 ** 31), drained: last, nowMs })).to.equal(false);
     expect(lag.isTooLong({ published: -(2 ** 31), drained: last, nowMs: 1001 })).to.equal(true);
     expect(lag.isTooLong({ published: -(2 ** 31), drained: -(2 ** 31), nowMs: 1002 })).to.equal(false);
   });

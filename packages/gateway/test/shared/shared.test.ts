@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { Deadline } from '../../src/shared/deadline.ts';
-import { Liveness } from '../../src/shared/liveness.ts';
 import { newNodeMemory } from '../../src/shared/node-memory.ts';
 import { SealFlag } from '../../src/shared/seal-flag.ts';
+import { SharedClock } from '../../src/shared/shared-clock.ts';
 import { SharedStatus } from '../../src/shared/shared-status.ts';
 import type { Task } from './sharing-thread.ts';
 
@@ -38,7 +38,7 @@ describe('the shared memory of a node', () => {
       expect(deadline.holds(1n)).to.equal(false);
     });
 
-    it('is independent of the other deadline', () => {
+    it('is independent of the deadlines of other kinds', () => {
       deadline.set(1000n);
       new Deadline(memory, 'read').end();
       expect(deadline.holds(999n)).to.equal(true);
@@ -52,13 +52,16 @@ describe('the shared memory of a node', () => {
     });
   });
 
-  describe('the liveness of the main thread', () => {
-    const liveness = new Liveness(memory);
+  describe('the clock of the node', () => {
+    const clock = new SharedClock(memory);
 
-    it('ends when it has not run for longer than the limit', () => {
-      liveness.tick(1_000_000n);
-      expect(liveness.isAlive(5, 6_000_000n)).to.equal(true);
-      expect(liveness.isAlive(5, 6_000_001n)).to.equal(false);
+    it('runs by the offset that the main thread trusts, when the wall clock was set back or forward', () => {
+      clock.publish(Date.now() + 3_600_000);
+      expect(clock.now() - Date.now()).to.be.within(3_599_000, 3_600_001);
+      expect(clock.dueNow() - Date.now()).to.be.within(-5, 0);
+      clock.publish(Date.now() - 3_600_000);
+      expect(clock.now() - Date.now()).to.be.within(-5, 0);
+      expect(clock.dueNow() - Date.now()).to.be.within(-3_600_010, -3_599_990);
     });
   });
 

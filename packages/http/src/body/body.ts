@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { TimeSlice } from '@transitd/event-loop';
 import { announcesBody } from '../reply/announced-body.ts';
 import { RequestError } from '../reply/request-error.ts';
 import { type BodyReservation, uncountedBytes } from './body-memory.ts';
@@ -63,7 +64,7 @@ function collect(req: IncomingMessage, { bytesMax, deadlineMs, room, rate = usua
       arrival.stop();
       req.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
       room?.complete(error === undefined ? pieces.bytes : 0);
-      if (error === undefined) return resolve(pieces.join());
+      if (error === undefined) return resolve(pieces.join()); // a promise, if the body is long
       req.pause();
       req.on('error', ignore); // a caller may disconnect after a refusal
       reject(error);
@@ -143,6 +144,7 @@ class Pieces {
   static readonly #asTheyCame = 16;
   static readonly #smallBytesMax = 4096;
   static readonly #blockBytes = 65_536;
+  static readonly #joinedAtOnceBytesMax = 1024 * 1024;
   readonly #pieces: Buffer[] = [];
   /** Block for small pieces. Its first `#used` bytes are filled and not yet in `#pieces`. */
   #block = nothing;
@@ -168,10 +170,24 @@ class Pieces {
     this.#used += piece.length;
   }
 
-  join(): Buffer {
+  /** Returns the whole body. A long one is copied in slices between which the event loop runs. */
+  join(): Buffer | Promise<Buffer> {
     this.#flush();
     const [first = nothing] = this.#pieces;
-    return this.#pieces.length <= 1 ? first : Buffer.concat(this.#pieces, this.#bytes);
+    if (this.#pieces.length <= 1) return first;
+    return this.#bytes <= Pieces.#joinedAtOnceBytesMax ? Buffer.concat(this.#pieces, this.#bytes) : this.#joinInSlices();
+  }
+
+  async #joinInSlices(): Promise<Buffer> {
+    const whole = Buffer.allocUnsafe(this.#bytes);
+    const slice = new TimeSlice();
+    let at = 0;
+    for (const piece of this.#pieces) {
+      if (slice.isOver) await slice.next();
+      at += piece.copy(whole, at);
+    }
+    await slice.next(); // the caller continues in a turn of its own
+    return whole;
   }
 
   /** Moves the filled part of the block to the pieces; later pieces use the remaining part. */

@@ -21,11 +21,16 @@ export class Reading {
   readonly #callers = new Set<string>();
   #waiting = 0;
   #closed = 0;
-  readonly #waitingMax: number;
+  #waitingMax: number;
 
   /** @param max - maximum number of waiting requests */
   constructor(max: number = waitingMax) {
     this.#waitingMax = max;
+  }
+
+  /** Divides the memory for waiting requests between this number of threads, each of which has its own instance. */
+  divide(threads: number): void {
+    this.#waitingMax = Math.floor(waitingMax / threads);
   }
 
   /** Whether more requests wait than there is memory for. */

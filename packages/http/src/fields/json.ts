@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { endOfJsonString, type JsonRules, parseJsonInSlices, pieceValuesMax } from '@transitd/event-loop';
+import { endOfJsonString, type JsonRules, nextTurn, parseJsonInSlices, pieceValuesMax } from '@transitd/event-loop';
 import type { Query } from '../path.ts';
 import { RequestError } from '../reply/request-error.ts';
 
@@ -41,7 +41,7 @@ export function queryBody(query: Query): Body {
 
 function parseJson(text: string): Body | Promise<Body> {
   if (isBlank(text)) return bare({});
-  if (hasManyValues(text)) return parseJsonInSlices(text, rules).then((value) => membersOf(value as JsonValue));
+  if (hasManyValues(text)) return parsedInSlices(text);
   let value: JsonValue;
   try {
     value = parsePiece(text);
@@ -49,6 +49,14 @@ function parseJson(text: string): Body | Promise<Body> {
     throw error instanceof SyntaxError ? malformed(complaint(error, text.length)) : error;
   }
   return membersOf(value);
+}
+
+/** Longer texts take milliseconds to decode: parsing them begins in the next turn of the event loop. */
+const parsedAtOnceCharsMax = 1024 * 1024;
+
+async function parsedInSlices(text: string): Promise<Body> {
+  if (text.length > parsedAtOnceCharsMax) await nextTurn();
+  return membersOf((await parseJsonInSlices(text, rules)) as JsonValue);
 }
 
 function membersOf(value: JsonValue): Body {

@@ -47,6 +47,22 @@ export const authReply = (auth: string, warnings: readonly string[], issued?: Re
   body: `${beforeId}${randomUUID()}${beforeAuth}${warnings.length === 0 ? 'null' : JSON.stringify(warnings)},"auth":${auth}}\n`,
 });
 
+/** Returns the envelope around long data, in pieces of UTF-8. @param data - the parts of a JSON text */
+export const envelopeInPieces = (data: readonly Buffer[], warnings: readonly string[] = []): Buffer[] => [
+  Buffer.from(beginning('')),
+  ...data,
+  Buffer.from(ending(warnings)),
+];
+
+/** Replaces the request id in an envelope in one or several pieces, whose first one contains the id. */
+export function replyWithRequestId(reply: Reply, id: string): Reply {
+  const { body } = reply;
+  if (body === undefined) return reply;
+  if (typeof body === 'string') return { ...reply, body: withRequestId(body, id) };
+  const [first = Buffer.alloc(0), ...rest] = body;
+  return { ...reply, body: [Buffer.from(withRequestId(first.toString(), id)), ...rest] };
+}
+
 /** Replaces the request id in an envelope; a body without an envelope is returned unchanged. @param id - a UUID */
 export function withRequestId(body: string, id: string): string {
   const end = body.indexOf(beforeData);

@@ -5,7 +5,8 @@ import { announcesBody } from './announced-body.ts';
 /** A response as plain data. Without `body` the response has no content and no content type. A JSON body ends with a newline. */
 export interface Reply {
   readonly status: number;
-  readonly body?: string;
+  /** Text, or a long text in pieces of UTF-8: joining and encoding it at once would block the event loop. */
+  readonly body?: string | readonly Buffer[];
   /** Sent after `body`. If the stream fails, the connection is closed, so that the caller notices the truncation. */
   readonly stream?: Readable;
   /** Header names are capitalized as in `Content-Type`. */
@@ -43,7 +44,7 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   const headers = ['Cache-Control', 'no-store', 'Strict-Transport-Security', strictTransportSecurity];
   let encoding: BufferEncoding = 'utf8';
   if (body !== undefined) {
-    const bytes = Buffer.byteLength(body);
+    const bytes = bytesOf(body);
     if (bytes === body.length) encoding = 'latin1'; // all ASCII: latin1 writes the same bytes and is faster
     if (reply.headers?.['Content-Type'] === undefined) headers.push('Content-Type', 'application/json');
     if (!head && reply.stream === undefined) headers.push('Content-Length', String(bytes));
@@ -58,17 +59,30 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   }
   res.writeHead(status, headers);
   if (reply.stream !== undefined) {
-    if (body !== undefined) res.write(body, encoding);
+    if (body !== undefined) write(res, body, encoding);
     pipeline(reply.stream, res, () => undefined); // destroys both streams
     return;
   }
   const content = head ? undefined : body;
   if (unread && !req.destroyed) endAfterDrain(res, content, encoding);
   else if (content === undefined) res.end();
+  else if (typeof content !== 'string') pipeline(Readable.from(content, { objectMode: false }), res, () => undefined);
   else if (content.length > atOnceCharsMax && encoding === 'latin1')
     pipeline(Readable.from(piecesOf(content), { objectMode: false }), res, () => undefined);
   else res.end(content, encoding);
 }
+
+const bytesOf = (body: string | readonly Buffer[]): number =>
+  typeof body === 'string' ? Buffer.byteLength(body) : body.reduce((sum, { length }) => sum + length, 0);
+
+function write(res: ServerResponse, body: string | readonly Buffer[], encoding: BufferEncoding): void {
+  if (typeof body === 'string') res.write(body, encoding);
+  else for (const piece of body) res.write(piece);
+}
+
+/** Returns the body as text; undefined for a reply without a body. Joins the pieces of a long body at once. */
+export const bodyText = ({ body }: Pick<Reply, 'body'>): string | undefined =>
+  body === undefined || typeof body === 'string' ? body : Buffer.concat(body).toString();
 
 /** Yields ASCII content in pieces. Copying all of it at once would block the event loop for tens of milliseconds. */
 function* piecesOf(content: string): Generator<Buffer> {
@@ -83,10 +97,10 @@ const isRead = (req: IncomingMessage): boolean =>
   req.readableEnded || (req.complete && req.readableDidRead && req.readableLength === 0 && !req.isPaused());
 
 /** Sends the whole response now. Ends the connection once the body is drained, since the caller may still be sending it. */
-function endAfterDrain(res: ServerResponse, content: string | undefined, encoding: BufferEncoding): void {
+function endAfterDrain(res: ServerResponse, content: string | readonly Buffer[] | undefined, encoding: BufferEncoding): void {
   const { req } = res;
   if (content === undefined) res.flushHeaders();
-  else res.write(content, encoding);
+  else write(res, content, encoding);
   const deadline = setTimeout(() => res.end(), lingerMs);
   const end = () => {
     clearTimeout(deadline);

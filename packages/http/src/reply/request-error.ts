@@ -6,6 +6,7 @@ export type RequestErrorCode =
   | 'audit_failed'
   | 'body_timeout'
   | 'body_too_large'
+  | 'dr_secondary'
   | 'expectation_failed'
   | 'head_too_large'
   | 'index_not_reached'
@@ -52,11 +53,16 @@ export const expectationFailed = (): RequestError =>
 export const overloaded = (): RequestError =>
   new RequestError('overloaded', 'the node has too much to do at the moment; nothing was done');
 
+/** A cluster that follows another one for disaster recovery serves only a few paths. */
+export const pathDisabled = (): RequestError =>
+  new RequestError('dr_secondary', 'path disabled in replication DR secondary mode: ask the primary cluster');
+
 /** The status of each code. */
 export const requestErrorAnswers: Readonly<Record<RequestErrorCode, Answer>> = {
   audit_failed: refused(503), // the message reports the outcome; the next request tries the audit device again
   body_timeout: refused(408),
   body_too_large: refused(413),
+  dr_secondary: refused(400), // as Vault answers; another node of this cluster would refuse too
   expectation_failed: refused(417),
   head_too_large: refused(431),
   index_not_reached: refusedForNow(412),

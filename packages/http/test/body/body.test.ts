@@ -178,6 +178,30 @@ describe('readBody', () => {
     expect(String(outcome) === sent.join('')).to.equal(true);
   });
 
+  it('joins a long body in slices, between which the event loop runs', async () => {
+    limits = { ...limits, bytesMax: 64 * 1024 * 1024 };
+    const body = Buffer.alloc(48 * 1024 * 1024, 'abcdefghijklmnop');
+    let turns = 0;
+    let isJoining = false;
+    server.once('request', (req: IncomingMessage) => {
+      const count = (): void => {
+        if (outcome !== undefined) return;
+        turns += 1;
+        setImmediate(count);
+      };
+      req.once('end', () => {
+        isJoining = outcome === undefined;
+        count();
+      });
+    });
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`);
+    socket.write(body);
+    await until(() => outcome !== undefined);
+    expect(isJoining).to.equal(true);
+    expect(turns).to.be.at.least(2);
+    expect(Buffer.isBuffer(outcome) && outcome.equals(body)).to.equal(true);
+  });
+
   it('uses only a small multiple of the size of a body in one-byte chunks', async () => {
     const bytes = 1_000_000;
     limits = { ...limits, bytesMax: 2 * bytes };

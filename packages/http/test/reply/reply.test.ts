@@ -2,8 +2,17 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { dataReply, envelope, errorsBody, longDataReply, noContentReply, topLevelDataReply } from '../../src/reply/envelope.ts';
-import { type Reply, sendReply } from '../../src/reply/reply.ts';
+import {
+  dataReply,
+  envelope,
+  envelopeInPieces,
+  errorsBody,
+  longDataReply,
+  noContentReply,
+  replyWithRequestId,
+  topLevelDataReply,
+} from '../../src/reply/envelope.ts';
+import { bodyText, type Reply, sendReply } from '../../src/reply/reply.ts';
 
 describe('sendReply', () => {
   let server: Server;
@@ -61,6 +70,26 @@ describe('sendReply', () => {
       expect(headers.connection).to.equal('keep-alive');
       expect(body === text).to.equal(true);
     });
+
+  it('sends a body that consists of pieces, with its length', async () => {
+    const pieces = ['{"a":"é', 'x'.repeat(300_000), '"}\n'];
+    reply = { status: 200, body: pieces.map((piece) => Buffer.from(piece)) };
+    const { headers, body } = await ask();
+    expect(body === pieces.join('')).to.equal(true);
+    expect(headers).to.include({ 'content-type': 'application/json', connection: 'keep-alive' });
+    expect(headers['content-length']).to.equal(String(Buffer.byteLength(pieces.join(''))));
+    expect(await ask('HEAD')).to.include({ status: 200, body: '' });
+  });
+
+  it('sends the same envelope in pieces, and replaces its request id', () => {
+    const data = '{"a":[1,2]}';
+    const id = '00000000-0000-4000-8000-000000000000';
+    const pieces = envelopeInPieces([Buffer.from('{"a":['), Buffer.from('1,2]}')], ['w']);
+    const [long, short] = [pieces, envelope(data, ['w'])].map((body) => replyWithRequestId({ status: 200, body }, id));
+    expect(bodyText(long ?? reply)).to.equal(bodyText(short ?? reply));
+    expect(bodyText(short ?? reply)).to.contain(id);
+    expect(replyWithRequestId({ status: 204 }, id)).to.deep.equal({ status: 204 });
+  });
 
   it('writes long content in pieces, each after the caller has read the previous piece', async () => {
     reply = { status: 200, body: '0'.repeat(32 * 1024 * 1024) };
@@ -173,12 +202,12 @@ describe('the envelope', () => {
   });
 
   it('carries warnings as an array, whatever they contain', () => {
-    expect(JSON.parse(dataReply('{}', ['a "b"\n', 'c']).body ?? '').warnings).to.deep.equal(['a "b"\n', 'c']);
+    expect(JSON.parse(bodyText(dataReply('{}', ['a "b"\n', 'c'])) ?? '').warnings).to.deep.equal(['a "b"\n', 'c']);
   });
 
   for (const data of [{}, { a: 1 }])
     it(`has ${JSON.stringify(data)} at the top level and in data`, () => {
-      const { data: inside, ...top } = JSON.parse(topLevelDataReply(data).body ?? '');
+      const { data: inside, ...top } = JSON.parse(bodyText(topLevelDataReply(data)) ?? '');
       expect(inside).to.deep.equal(data);
       expect(top).to.deep.include(data);
     });

@@ -1,0 +1,28 @@
+import { long, type NodeMemory } from './node-memory.ts';
+
+/**
+ * The node's time of day in all threads. The main thread decides which offset of the monotonic clock it trusts; a thread with an offset of
+ * its own could accept a token that the main thread refuses as expired.
+ */
+export class SharedClock {
+  readonly #longs: BigInt64Array;
+
+  constructor({ longs }: NodeMemory) {
+    this.#longs = longs;
+  }
+
+  /** Only the main thread calls this. @param steadyMs - present time by the trusted offset, in milliseconds since 1970 */
+  publish(steadyMs: number, nowNs = process.hrtime.bigint()): void {
+    Atomics.store(this.#longs, long.steadyNs, BigInt(Math.floor(steadyMs)) * 1_000_000n - nowNs);
+  }
+
+  /** Returns the later of the wall clock and the trusted time, in milliseconds since 1970. Use it to refuse expired tokens. */
+  readonly now = (): number => Math.max(Date.now(), this.#steadyMs());
+
+  /** Returns the earlier of the two times. */
+  readonly dueNow = (): number => Math.min(Date.now(), this.#steadyMs());
+
+  #steadyMs(): number {
+    return Number((Atomics.load(this.#longs, long.steadyNs) + process.hrtime.bigint()) / 1_000_000n);
+  }
+}
