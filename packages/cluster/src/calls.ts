@@ -8,6 +8,7 @@ import { ListRefused, type SignedList } from './membership/signed-list.ts';
 import type { Storage } from './ports/storage-port.ts';
 import type { AppliedIndex } from './standbys/applied-index.ts';
 import { type EchoReply, echoRequestSchema } from './standbys/echo-wire.ts';
+import { replicationModes } from './standbys/replication-modes.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import { hexOf } from './standbys/state-comparison.ts';
 import type { ClusterHandler } from './transport/cluster-listener.ts';
@@ -26,6 +27,7 @@ export interface CallParts {
   readonly isLeaderless: () => boolean;
   readonly renewal: RenewalOptions;
   readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
+  readonly report: () => Promise<object>;
   /** Called when another node reports that its state digest differs from this node's. */
   readonly onDigestMismatch: () => void;
 }
@@ -35,6 +37,9 @@ export const confirmWithinMs = 1000;
 
 /** Path of the call that sends a signed membership list to a node that does not admit the caller. */
 export const listPath = '/cluster/members';
+
+/** Path of the call that asks a node for its report on itself. */
+export const reportPath = '/cluster/report';
 
 export const authorityCall = '/cluster/authority';
 
@@ -52,6 +57,7 @@ export function clusterCalls({
   isLeaderless,
   renewal,
   keepAuthority,
+  report,
   onDigestMismatch,
 }: CallParts): Readonly<Record<string, ClusterHandler>> {
   const { driver, machine, snapshots } = storage;
@@ -81,7 +87,7 @@ export function clusterCalls({
         state: { index: appliedIndex, digest: hexOf(digest) },
         commitIndex: driver.status().commitIndex,
         utcMs: Date.now(),
-        replication: { performance: 'disabled', disasterRecovery: 'disabled' },
+        replication: replicationModes(machine.replication),
         ...newerList(echo.listIndex),
       };
       return { status: 200, json: answer };
@@ -93,6 +99,8 @@ export function clusterCalls({
       await applied.reached(index, confirmWithinMs);
       return { status: 200, json: { appliedIndex: applied.index } };
     },
+
+    [`POST ${reportPath}`]: async () => ({ status: 200, json: await report() }),
 
     [`POST ${renewPath}`]: renewalHandler(renewal),
 

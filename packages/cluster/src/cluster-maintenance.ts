@@ -1,6 +1,6 @@
 import { reasonOf } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
-import { StoreError } from '@transitd/storage-fsm';
+import { acceptsWrites, StoreError, supportedLevels } from '@transitd/storage-fsm';
 import { authorityCall, confirmWithinMs, listPath } from './calls.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { AuthorityRotation } from './maintenance/authority-rotation.ts';
@@ -57,7 +57,7 @@ export class ClusterMaintenance {
 
   async round(): Promise<void> {
     if (this.#isRunning) return;
-    const { host, membershipList, standbys, port, changes, autopilot, operator, canary, rotation } = this.#parts;
+    const { host, local, membershipList, standbys, port, changes, autopilot, operator, canary, rotation } = this.#parts;
     void port.retryOpen();
     void this.#sendList();
     operator.observe();
@@ -68,7 +68,9 @@ export class ClusterMaintenance {
       await updateMemberEntries(changes, (id) => standbys.report(id));
       await this.signList();
       await autopilot.maintenance();
-      if (membershipList.members.length > 1) await canary.write(Date.now());
+      // A secondary has its primary's canary.
+      const hasOwnCanary = acceptsWrites(local.storage.machine.replication);
+      if (membershipList.members.length > 1 && hasOwnCanary) await canary.write(Date.now());
       await rotation.advance();
     } catch (error) {
       host.log.warn({ reason: reasonOf(error) }, 'maintenance of the members failed; retrying in the next round');
@@ -162,6 +164,7 @@ export class ClusterMaintenance {
         apiAddress: apiAddress(),
         clusterAddress: config.cluster_addr ?? '',
         nonVoter: config.non_voter,
+        levels: supportedLevels,
       }),
       identity: () => membershipList.identity,
       setIdentity: (identity) => port.useIdentity(identity),

@@ -5,6 +5,7 @@ import type { NodeIdentity } from './membership/identity.ts';
 import type { MembershipList } from './membership/membership-list.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import { ClusterListener, type ClusterListenerOptions } from './transport/cluster-listener.ts';
+import type { GuestHandlers } from './transport/guest-server.ts';
 import { localAddressFor } from './transport/peer-connection.ts';
 
 export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>, Pick<ClusterListenerOptions, 'raft' | 'judge'> {
@@ -19,6 +20,7 @@ export class ClusterPort {
   readonly #logLimit: LogLimit;
   #calls: ClusterListenerOptions['calls'] | undefined;
   #forwarded: ClusterListenerOptions['forwarded'] | undefined;
+  #guests: GuestHandlers | undefined;
   #listener: ClusterListener | undefined;
   #opening: Promise<void> | undefined;
   #closed = false;
@@ -36,6 +38,12 @@ export class ClusterPort {
   /** Sets the handler of requests that other members forward. */
   serveForwarded(forwarded: ClusterListenerOptions['forwarded']): void {
     this.#forwarded = forwarded;
+  }
+
+  /** Sets the handlers of callers that are no members; undefined if there are none any more. */
+  serveGuests(guests: GuestHandlers | undefined): void {
+    this.#guests = guests;
+    this.recheck();
   }
 
   /** Sets the handlers of calls, and opens the port. @throws StartError */
@@ -104,6 +112,11 @@ export class ClusterPort {
       },
       raft,
       judge,
+      guests: {
+        standing: (certificate) => this.#guests?.standing(certificate),
+        call: async (request, body) => this.#guests?.call(request, body),
+        stream: (request) => this.#guests?.stream(request),
+      },
       openToUnlisted: () => (isLeaderless() ? [`POST ${listPath}`] : []),
       onRefused: ({ address, reason, from }) =>
         this.#logLimit.write(

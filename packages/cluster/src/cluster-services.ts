@@ -11,10 +11,12 @@ import { AuthorityRotation } from './maintenance/authority-rotation.ts';
 import { Autopilot } from './maintenance/autopilot.ts';
 import { DigestCheck } from './maintenance/digest-check.ts';
 import { FasterLeaderTransfer } from './maintenance/faster-leader-transfer.ts';
+import { FeatureLevelControl } from './maintenance/feature-level-control.ts';
 import { authorityOf, listCertificate } from './maintenance/member-entries.ts';
 import { MemberOperations } from './maintenance/member-operations.ts';
 import { Renewal } from './maintenance/renewal.ts';
 import { ConfigurationChanges } from './membership/configuration-changes.ts';
+import { announcedLevels } from './membership/member-levels.ts';
 import type { Member } from './membership/membership.ts';
 import type { MembershipList } from './membership/membership-list.ts';
 import { MembershipListSync } from './membership/membership-list-sync.ts';
@@ -22,6 +24,7 @@ import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
 import { AppliedIndex } from './standbys/applied-index.ts';
 import { Canary } from './standbys/canary.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
+import { lowDisksThatBlock } from './standbys/low-disks.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import { StateComparison } from './standbys/state-comparison.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
@@ -58,6 +61,7 @@ export class ClusterServices {
   readonly stateComparison: StateComparison;
   readonly canary: Canary;
   readonly rotation: AuthorityRotation;
+  readonly featureLevel: FeatureLevelControl;
   readonly maintenance: ClusterMaintenance;
   readonly lists: MembershipListSync;
   readonly #parts: ClusterServicesParts;
@@ -77,7 +81,13 @@ export class ClusterServices {
     this.#applied = new AppliedIndex(storage.replica);
     this.canary = new Canary(barrier.store);
     this.#digestCheck = new DigestCheck(storage.machine, log);
-    this.#fasterLeader = new FasterLeaderTransfer({ driver: storage.driver, membershipList, standbys, log });
+    this.#fasterLeader = new FasterLeaderTransfer({
+      driver: storage.driver,
+      membershipList,
+      standbys,
+      log,
+      heartbeatIntervalMs: config.cluster_heartbeat_interval,
+    });
     this.operator = new MemberOperations({
       driver: storage.driver,
       changes: this.changes,
@@ -96,6 +106,15 @@ export class ClusterServices {
       store: barrier.store,
       clusterId,
       report: (id) => standbys.report(id),
+      log,
+    });
+    this.featureLevel = new FeatureLevelControl({
+      storage,
+      changes: this.changes,
+      announced: (id) => announcedLevels(standbys.report(id)),
+      self: config.node_id,
+      raiseAfterMs: config.feature_level_raise_after,
+      nowMs: () => performance.now(),
       log,
     });
     this.lists = new MembershipListSync({
@@ -160,6 +179,14 @@ export class ClusterServices {
     return leader && this.#parts.membershipList.member(leader.id);
   }
 
+  /** Names of voters whose disks are below their reserve, if writes cannot commit without them; otherwise empty. Known to the leader. */
+  get lowDisks(): readonly string[] {
+    const { local, standbys, membershipList } = this.#parts;
+    const { nodeId, storage } = local;
+    const isLow = (id: NodeId): boolean => (id === nodeId ? storage.diskLow() : standbys.report(id)?.diskLow === true);
+    return lowDisksThatBlock(storage.driver.consensus().conf, isLow).map((id) => membershipList.member(id)?.name ?? `node ${id}`);
+  }
+
   /** @throws StartError when the cluster port cannot be opened */
   async start(): Promise<void> {
     await this.lists.open();
@@ -178,7 +205,10 @@ export class ClusterServices {
   statusChanged({ ready, leader, term }: DriverStatus): void {
     const { standbys, membershipList, heartbeats, local } = this.#parts;
     this.forwarder.leaderChanged();
-    if (leader !== 0 && leader !== local.nodeId) standbys.leaderFound(leader, term);
+    if (leader !== 0 && leader !== local.nodeId) {
+      standbys.leaderFound(leader, term);
+      heartbeats.leaderFound(term, performance.now());
+    }
     if (ready && !this.#isLeading) {
       standbys.termBegins(
         () => membershipList.possiblyServing.filter((id) => id !== local.nodeId),
@@ -186,6 +216,7 @@ export class ClusterServices {
       );
       this.autopilot.leadershipBegins();
       this.#fasterLeader.leadershipBegins();
+      this.featureLevel.leadershipBegins();
       void this.maintenance.round();
     }
     if (!ready) this.joinDesk.clear();
@@ -231,7 +262,7 @@ export class ClusterServices {
   #leader() {
     const { nodeId, storage } = this.#parts.local;
     const { leader: id, term } = storage.driver.status();
-    return id === 0 || id === nodeId ? undefined : { id, term };
+    return id === 0 || id === nodeId ? undefined : { id, term, isSilent: this.#parts.heartbeats.isSilent(performance.now()) };
   }
 
   #makeJoinDesk(): JoinDesk {
@@ -253,6 +284,7 @@ export class ClusterServices {
             current: membershipList.committedAuthority,
             self: nodeId,
             peers: () => storage.driver.peers(),
+            level: () => storage.machine.featureLevel,
           },
           joiner,
         );
@@ -284,6 +316,7 @@ export class ClusterServices {
         now: () => new Date(),
       },
       keepAuthority: (authority) => this.maintenance.keepAuthority(authority),
+      report: host.report,
       onDigestMismatch: () => void this.#digestCheck.run(),
     });
   }

@@ -4,13 +4,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
 import { reasonOf } from '@transitd/process';
 import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@transitd/raft-core';
+import { addressesMax, authoritiesMax, type PrimaryNodes } from '@transitd/replication';
 import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
-import { confirmWithinMs } from './calls.ts';
+import { confirmWithinMs, reportPath } from './calls.ts';
 import { ClusterPort } from './cluster-port.ts';
 import { ClusterServices } from './cluster-services.ts';
 import type { JoinDesk } from './join/join-desk.ts';
 import type { AuthorityRotation } from './maintenance/authority-rotation.ts';
 import type { Autopilot } from './maintenance/autopilot.ts';
+import type { FeatureLevelControl } from './maintenance/feature-level-control.ts';
 import type { MemberOperations } from './maintenance/member-operations.ts';
 import type { ClusterAuthority } from './membership/authority.ts';
 import { overtakenFile, recordExclusion, removalFile } from './membership/exclusion.ts';
@@ -20,6 +22,7 @@ import { MembershipList } from './membership/membership-list.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import type { MembershipPorts, Storage } from './ports/storage-port.ts';
 import { RaftPeers, staleDataDirectory } from './raft-peers.ts';
+import type { ReplicationPort } from './replication/replication-port.ts';
 import { Heartbeats } from './standbys/heartbeats.ts';
 import { Standbys } from './standbys/standbys.ts';
 import { ClusterClient } from './transport/cluster-client.ts';
@@ -55,7 +58,7 @@ export class Cluster {
     this.#host = host;
     this.membershipList = new MembershipList(host.directory, identity);
     this.#removed = removed;
-    this.heartbeats = new Heartbeats(intervalMs, performance.now());
+    this.heartbeats = new Heartbeats(intervalMs, performance.now(), host.onHeartbeatsForgotten);
     this.#port = new ClusterPort({
       config: host.config,
       log: host.log,
@@ -123,6 +126,10 @@ export class Cluster {
     return this.#services?.rotation;
   }
 
+  get featureLevel(): FeatureLevelControl | undefined {
+    return this.#services?.featureLevel;
+  }
+
   get joinDesk(): JoinDesk | undefined {
     return this.#services?.joinDesk;
   }
@@ -147,6 +154,19 @@ export class Cluster {
   /** Sets the handler of requests that other members forward. */
   serveForwarded(forwarded: ClusterListenerOptions['forwarded']): void {
     this.#port.serveForwarded(forwarded);
+  }
+
+  /** Sets the part of the cluster port that secondaries use; undefined if this node admits none any more. */
+  serveSecondaries(port: ReplicationPort | undefined): void {
+    this.#port.serveGuests(port);
+  }
+
+  /** Where the members of this cluster are, and the authorities of their certificates: for secondaries. */
+  get primaryNodes(): PrimaryNodes {
+    return {
+      addresses: this.membershipList.members.map(({ clusterAddress }) => clusterAddress).slice(0, addressesMax),
+      authorities: this.membershipList.authorities.map((authority) => authority.toString()).slice(0, authoritiesMax),
+    };
   }
 
   /** The ports for this node's Raft driver. */
@@ -176,6 +196,7 @@ export class Cluster {
       onRemoved: (atIndex) => void this.#endMembership(atIndex),
       removedAt: (id) => this.membershipList.removedAt(id),
       promotes: (id) => this.membershipList.member(id)?.nonVoter === false,
+      lowDisks: () => this.#services?.lowDisks ?? [],
     };
   }
 
@@ -241,6 +262,17 @@ export class Cluster {
   async restoreAuthority(authority: ClusterAuthority): Promise<void> {
     if (this.#services === undefined) throw new StoreError('not_leader', 'no active node is known');
     return this.#services.maintenance.restoreAuthority(authority);
+  }
+
+  /**
+   * Asks another member for its report on itself.
+   * @throws ClusterCallError; Error if the member runs a release without reports
+   */
+  async reportOf(id: NodeId, timeoutMs: number): Promise<object> {
+    const { status, json } = await this.#client.post(id, reportPath, { json: {}, timeoutMs });
+    if (status === 404) throw new Error('its release is too old to report');
+    if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
+    return json;
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { reasonOf, version } from '@transitd/process';
 import type { LogIndex, NodeId } from '@transitd/raft-core';
+import { supportedLevels } from '@transitd/storage-fsm';
 import type { CommittedMembers, MembershipList } from './membership/membership-list.ts';
 import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import type { SignedList } from './membership/signed-list.ts';
@@ -89,10 +90,12 @@ export class HeartbeatExchange {
       appliedIndex: appliedIndex(),
       intervalMs: config.cluster_heartbeat_interval,
       writeMs: local.storage.driver.writeMs,
+      diskLow: local.storage.diskLow(),
       serves: !sealed && config.performance_standby,
       sealed,
       differs: stateComparison.verdict === 'different',
       readsAuthorities: true,
+      levels: supportedLevels,
       version,
       hostname: hostname().slice(0, 255),
       listIndex: lists.newest?.index ?? 0,

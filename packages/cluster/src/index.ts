@@ -7,6 +7,7 @@ export type { MembershipPorts, Storage } from './ports/storage-port.ts';
 
 export { authorityPath, type ClusterAuthority, makeRequest, readAuthority } from './membership/authority.ts';
 export { fingerprintOf } from './membership/certificate.ts';
+export { ConfigurationChanges } from './membership/configuration-changes.ts';
 export { overtakenFile, recordExclusion, removalFile } from './membership/exclusion.ts';
 export { type NodeIdentity, writeIdentity } from './membership/identity.ts';
 export { decodeMembership, encodeMembership } from './membership/membership.ts';
@@ -26,11 +27,30 @@ export { AuthorityRotation } from './maintenance/authority-rotation.ts';
 export { Autopilot } from './maintenance/autopilot.ts';
 export type { AutopilotSettings } from './maintenance/autopilot-settings.ts';
 export type { ServerState } from './maintenance/autopilot-state.ts';
+export { FeatureLevelControl } from './maintenance/feature-level-control.ts';
 export { MemberOperations } from './maintenance/member-operations.ts';
+
+// Disaster-recovery replication: the primary's cluster port, and the secondary's connection to it.
+
+export { ActivationFailed, activate } from './replication/activation-client.ts';
+export { ActivationTokenError, makeTokenKey, readActivationToken } from './replication/activation-token.ts';
+export {
+  credentialPath,
+  decodeCredential,
+  encodeCredential,
+  type PrimaryCredential,
+  withNodes,
+} from './replication/credential.ts';
+export { PrimaryLink, type PrimaryLinkStatus } from './replication/primary-link.ts';
+export { ReplicationPort } from './replication/replication-port.ts';
+export { makeSecondaryRequest } from './replication/secondary-certificate.ts';
+export { SecondaryDesk } from './replication/secondary-desk.ts';
 
 // Requests: forwarding to the active node, waiting for an index, and refusals.
 
-export { clusterRefusalAnswers, isClusterRefusal } from './refusals/refusal-reply.ts';
+export { clusterRefusalAnswers, isClusterRefusal, refusalText } from './refusals/refusal-reply.ts';
 export { AppliedIndex } from './standbys/applied-index.ts';
+export { replicationModes } from './standbys/replication-modes.ts';
 export { callerHeader, Forwarder, forwardedByHeader } from './transport/forwarder.ts';
 export { LeadershipTransferred, leadershipTransferredHeader } from './transport/leadership-transferred.ts';
+export { NoActiveNode } from './transport/no-active-node.ts';

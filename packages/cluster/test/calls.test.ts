@@ -11,6 +11,7 @@ const request: EchoRequest = {
   intervalMs: 1_000,
   serves: true,
   sealed: false,
+  diskLow: false,
   differs: false,
   readsAuthorities: true,
   version: '0.1.0',

@@ -17,15 +17,19 @@ export interface SnapshotMeta {
   readonly index: number;
   readonly term: number;
   readonly createdUtc: string;
+  /** The feature level of the state. */
+  readonly featureLevel: number;
 }
 
-const meta = z.strictObject({
+/** Fields that only a later release knows are left out. */
+const meta = z.object({
   format: z.literal(1),
   version: z.string().max(64),
   clusterId: z.string().max(64),
   index: z.int().min(0),
   term: z.int().min(0),
   createdUtc: z.iso.datetime(),
+  featureLevel: z.int().min(1).default(1),
 });
 
 /** The state of a cluster. All of it is ciphertext except the paths of the records. */

@@ -17,6 +17,7 @@ const meta = {
   index: 42,
   term: 3,
   createdUtc: '2026-06-01T00:00:00.000Z',
+  featureLevel: 2,
 } as const;
 const content = randomBytes(300_000);
 const proof = randomBytes(65);

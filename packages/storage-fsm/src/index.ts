@@ -3,6 +3,15 @@ export { DiskReserve, type DiskReserveOptions, growthBytesMin } from './director
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './directory/node-directory.ts';
 export { StorageDamaged, StorageFailed, StorageInUse } from './errors.ts';
 export { armFailpoints, type FailpointName, failpoint } from './failpoint.ts';
+export {
+  type FeatureLevel,
+  featureLevels,
+  hasFeature,
+  type LevelRange,
+  supportedLevels,
+  UnsupportedLevel,
+  unreleasedLevel,
+} from './level/feature-levels.ts';
 export type { SegmentLogOptions } from './log/open-log.ts';
 export { SegmentLog } from './log/segment-log.ts';
 export { NodeSnapshots, type NodeSnapshotsOptions } from './snapshot/node-snapshots.ts';
@@ -18,12 +27,34 @@ export {
 } from './snapshot/restore.ts';
 export type { SnapshotLink } from './snapshot/snapshot-fetch.ts';
 export { readSnapshotFile, writeSnapshotFile } from './snapshot/snapshot-file.ts';
+export type { AppliedEntry, AppliedObserver } from './state/applied-entry.ts';
 export { type Consensus, LocalReplica, type LocalReplicaParts } from './state/local-replica.ts';
+export type { ReplicatedSnapshot } from './state/replicated-snapshot.ts';
 export { KeyValueMachine, type KeyValueMachineOptions } from './state/state-machine.ts';
 export type { StateMeta } from './state/state-record.ts';
-export { transactionBytesMax } from './store/codec.ts';
+export { decodeTransaction, encodeTransaction, transactionBytesMax } from './store/codec.ts';
+export { addToDigest, emptyDigest, recordDigest } from './store/digest.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory-store.ts';
 export { pathBytesMax, pathFault } from './store/path.ts';
+export { encodedWrites, readReplicatedWrites } from './store/replication-codec.ts';
+export {
+  acceptsWrites,
+  type Cursor,
+  continues,
+  cursorOf,
+  type Epoch,
+  type EpochName,
+  epochsFault,
+  epochsMax,
+  isEpochId,
+  isIndex,
+  isLocal,
+  positionOf,
+  type ReplicationRole,
+  type ReplicationState,
+  sameEpoch,
+} from './store/replication-state.ts';
+export type { ReplicatedRecord, ReplicatedWrite, ReplicationStep } from './store/replication-step.ts';
 export type { RestoredRecord, RestoreStep } from './store/restore-step.ts';
 export * from './store/store.ts';
 export * from './store/transaction.ts';

@@ -1,10 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import type { NodeId, PeerStatus } from '@transitd/raft-core';
-import type { Store } from '@transitd/storage-fsm';
+import type { FeatureLevel, LevelRange, Store } from '@transitd/storage-fsm';
 import { authorityOf, requireSigner } from '../maintenance/member-entries.ts';
 import { RequestRefused, signRequest } from '../membership/authority.ts';
 import { fingerprintOf } from '../membership/certificate.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
+import { levelsText, supportsLevel } from '../membership/member-levels.ts';
 import { type Member, type Membership, memberRemoved } from '../membership/membership.ts';
 import { JoinError } from '../refusals/join-error.ts';
 import type { Admission, Joiner } from './join-messages.ts';
@@ -19,6 +20,8 @@ export interface AdmissionParts {
   readonly self: NodeId;
   /** Returns the leader's status of its peers. */
   readonly peers: () => readonly PeerStatus[];
+  /** Returns the feature level of the cluster. */
+  readonly level: () => FeatureLevel;
 }
 
 /** Minimum silence of a member before another node may take its name. A member that restarts is heard again sooner. */
@@ -26,13 +29,15 @@ const silentMsMin = 10_000;
 
 /**
  * Admits a node that has proved that it holds the seal's key: first as a learner, and as a voter once it has caught up.
- * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
+ * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`, `level_unsupported`;
+ *   StoreError
  */
 export async function admit(
-  { store, changes, clusterId, current, self, peers }: AdmissionParts,
+  { store, changes, clusterId, current, self, peers, level }: AdmissionParts,
   joiner: Joiner,
 ): Promise<Admission> {
-  const { id, name, apiAddress, clusterAddress, nonVoter, request } = joiner;
+  const { id, name, apiAddress, clusterAddress, nonVoter, request, levels } = joiner;
+  refuseLevels(levels, level());
   const authority = await authorityOf(store, clusterId, current);
   const certificate = await signRequest(authority, {
     request,
@@ -43,10 +48,11 @@ export async function admit(
     throw error instanceof RequestRefused ? new JoinError('request_refused', error.message) : error;
   });
   const fingerprint = fingerprintOf(new X509Certificate(certificate));
-  const member: Member = { id, name, apiAddress, clusterAddress, certificate: fingerprint, nonVoter };
+  const member: Member = { id, name, apiAddress, clusterAddress, certificate: fingerprint, nonVoter, levels };
   let members: readonly Member[] = [];
   await changes.make((_conf, before) => {
     requireSigner(before, authority);
+    refuseLevels(levels, level()); // the level may have been raised since the challenge
     // A node that lost its disk returns under a new id: it may replace a member with its name that has been silent for a while. If the
     // answer to an earlier attempt was lost, the same id may try again until this member is first heard. A member that was just
     // admitted counts as heard, so only one of several joiners with the same name is admitted.
@@ -70,6 +76,19 @@ export async function admit(
     };
   });
   return { certificate, members };
+}
+
+/** @throws JoinError `level_unsupported` for a node that could not apply the entries of this cluster */
+export function refuseLevels(levels: LevelRange, level: FeatureLevel): void {
+  if (supportsLevel(levels, level)) return;
+  const remedy =
+    level > levels.newest
+      ? `install a release that supports level ${level} on this node`
+      : 'raise the feature level of the cluster first, or install an earlier release on this node';
+  throw new JoinError(
+    'level_unsupported',
+    `the cluster is at feature level ${level}, and the joining node supports ${levelsText(levels)}: ${remedy}`,
+  );
 }
 
 function refuseUsedId({ members, removed }: Membership, { id }: Joiner): void {

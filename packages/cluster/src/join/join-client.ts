@@ -1,6 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { BarrierError, openJoinSecret, requireSealType, type SealKeyHolder, type SealTerms } from '@transitd/barrier';
+import {
+  BarrierError,
+  openJoinSecret,
+  requireSealType,
+  type SealKeyHolder,
+  type SealTerms,
+  type SealType,
+} from '@transitd/barrier';
 import { isPair } from '../membership/authority.ts';
 import { fingerprintOf, nameIn } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
@@ -69,13 +76,14 @@ export class JoinClient {
   }
 
   /**
-   * Asks for the terms of the cluster's seal, for a node that must collect shares first.
+   * Asks for the terms of the cluster's seal, for a node that may have to collect shares first.
+   * @param accepted - the types of seal that this node opens
    * @throws JoinError `leader_unavailable`, `leader_refused`, `leader_untrusted`, `foreign_cluster`, `join_seal`
    */
-  prepare(): Promise<UnverifiedCluster> {
+  prepare(accepted: readonly SealType[] = ['shamir']): Promise<UnverifiedCluster> {
     return this.#firstOf(async (leader) => {
       const { clusterId, terms } = (await this.#requestOffer(leader)).offer;
-      requireSealType('shamir', terms);
+      requireSealType(accepted, terms);
       return { clusterId, terms };
     });
   }
@@ -184,6 +192,6 @@ function readCertificate(pem: string): X509Certificate {
 function codeOf(error: unknown): JoinErrorCode | undefined {
   if (error instanceof JoinError) return error.code === 'join_malformed' ? 'leader_untrusted' : error.code;
   if (!(error instanceof BarrierError)) return undefined;
-  if (error.code === 'seal_mismatch') return 'join_seal';
+  if (error.code === 'seal_mismatch' || error.code === 'seal_unavailable') return 'join_seal';
   return error.code === 'join_secret' ? 'leader_untrusted' : undefined;
 }

@@ -1,5 +1,14 @@
-import { checkCounts, type SealTerms, wrappedJoinSecretBytes } from '@transitd/barrier';
+import {
+  checkCounts,
+  isSealName,
+  isWrappedKey,
+  keyIdCharactersMax,
+  providerSealTypes,
+  type SealTerms,
+  wrappedJoinSecretBytes,
+} from '@transitd/barrier';
 import type { NodeId } from '@transitd/raft-core';
+import type { LevelRange } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { type Member, parseHostAndPort, parseMembers } from '../membership/membership.ts';
 import { JoinError } from '../refusals/join-error.ts';
@@ -14,6 +23,8 @@ export interface Joiner {
   /** `host:port` of the node's cluster port. */
   readonly clusterAddress: string;
   readonly nonVoter: boolean;
+  /** The feature levels that the node supports. */
+  readonly levels: LevelRange;
   /** PKCS #10 in PEM, signed with the node's own key. */
   readonly request: string;
 }
@@ -22,6 +33,8 @@ export interface Joiner {
 export interface JoinRequest extends Joiner {
   /** 32 random bytes. They show that the messages of the leader were made after this request. */
   readonly nonce: Buffer;
+  /** Fields that only a later release knows, in the order in which they were sent: the proofs cover them. */
+  readonly added?: Readonly<Record<string, unknown>>;
 }
 
 /** The part of an offer that does not describe the seal. */
@@ -100,27 +113,41 @@ const clusterAddress = matching(/^[\x21-\x7e]{1,256}$/, clusterAddressProblem).r
   clusterAddressProblem,
 );
 
+const level = whole(1, 2 ** 32 - 1);
 const flag = z.boolean('is neither true nor false');
 const challengeId = matching(/^[0-9a-f]{32}$/, 'is not the id of a challenge');
 const proof = bytes(32);
 const fingerprint = matching(/^[0-9a-f]{64}$/, 'is not a SHA-256 in hex');
 
-const requestMessage = z.strictObject({
-  node_id: whole(1, 2 ** 48 - 1),
-  name: matching(/^[\w.-]{1,64}$/, 'is not a name of at most 64 letters, digits, _ . and -'),
-  api_addr: apiAddress,
-  cluster_addr: clusterAddress,
-  non_voter: flag,
-  request: pem('CERTIFICATE REQUEST', 4096),
-  nonce: bytes(32),
-});
+/** Limit of all fields of a request that this release does not know, as JSON. */
+const addedCharactersMax = 4096;
+
+/** A joiner of a later release may send further fields: it does not know the release of the leader yet. */
+const requestMessage = z
+  .looseObject({
+    node_id: whole(1, 2 ** 48 - 1),
+    name: matching(/^[\w.-]{1,64}$/, 'is not a name of at most 64 letters, digits, _ . and -'),
+    api_addr: apiAddress,
+    cluster_addr: clusterAddress,
+    non_voter: flag,
+    feature_levels: z.strictObject({ oldest: level, newest: level }, 'is not a range of feature levels'),
+    request: pem('CERTIFICATE REQUEST', 4096),
+    nonce: bytes(32),
+  })
+  .refine(
+    ({ node_id, name, api_addr, cluster_addr, non_voter, feature_levels, request, nonce, ...added }) =>
+      JSON.stringify(added).length <= addedCharactersMax,
+    `has unknown fields of more than ${addedCharactersMax} characters`,
+  );
 
 const seal = z.strictObject({
-  type: z.enum(['shamir', 'static'], 'is not a type of seal that this release knows'),
+  type: z.enum(['shamir', 'static', ...providerSealTypes], 'is not a type of seal that this release knows'),
   threshold: whole(1, 255),
   shares: whole(1, 255),
   share_hashes: z.array(fingerprint, 'is not a list').max(255, 'has more than 255 entries'),
-  key_id: z.string('is not a string').max(128, 'is longer than 128 characters'),
+  key_id: z.string('is not a string').max(keyIdCharactersMax, `is longer than ${keyIdCharactersMax} characters`),
+  wrapped_key: z.string('is not a string').exactOptional(),
+  name: z.string('is not a string').exactOptional(),
 });
 
 const offerMessage = z.strictObject({
@@ -159,14 +186,29 @@ export const encodeRequest = (request: JoinRequest): object => ({
   api_addr: request.apiAddress,
   cluster_addr: request.clusterAddress,
   non_voter: request.nonVoter,
+  feature_levels: { oldest: request.levels.oldest, newest: request.levels.newest },
   request: request.request,
   nonce: request.nonce.toString('base64'),
+  ...request.added,
 });
 
 /** @throws JoinError `join_malformed`, as do all decoders here */
 export function decodeRequest(message: unknown): JoinRequest {
-  const { node_id, name, api_addr, cluster_addr, non_voter, request, nonce } = parse(requestMessage, message);
-  return { id: node_id, name, apiAddress: api_addr, clusterAddress: cluster_addr, nonVoter: non_voter, request, nonce };
+  const { node_id, name, api_addr, cluster_addr, non_voter, feature_levels, request, nonce, ...added } = parse(
+    requestMessage,
+    message,
+  );
+  return {
+    id: node_id,
+    name,
+    apiAddress: api_addr,
+    clusterAddress: cluster_addr,
+    nonVoter: non_voter,
+    levels: feature_levels,
+    request,
+    nonce,
+    ...(Object.keys(added).length > 0 && { added }),
+  };
 }
 
 export const encodeAnnouncement = ({ clusterId, authority, challengeId }: Announcement): object => ({
@@ -183,6 +225,8 @@ export const encodeOffer = (offer: JoinOffer): object => ({
     shares: offer.terms.shares,
     share_hashes: offer.terms.shareHashes.map((hash) => hash.toString('hex')),
     key_id: offer.terms.keyId,
+    ...(offer.terms.wrappedKey !== undefined && { wrapped_key: offer.terms.wrappedKey }),
+    ...(offer.terms.name !== undefined && { name: offer.terms.name }),
   },
   wrapped: offer.wrapped.toString('base64'),
 });
@@ -192,7 +236,7 @@ export function decodeOffer(message: unknown): JoinOffer {
   return { clusterId: cluster_id, authority, terms: termsOf(seal), challengeId: challenge_id, wrapped };
 }
 
-function termsOf({ type, threshold, shares, share_hashes, key_id }: z.output<typeof seal>): SealTerms {
+function termsOf({ type, name, threshold, shares, share_hashes, key_id, wrapped_key }: z.output<typeof seal>): SealTerms {
   try {
     checkCounts({ shares, threshold });
   } catch (error) {
@@ -202,7 +246,19 @@ function termsOf({ type, threshold, shares, share_hashes, key_id }: z.output<typ
     throw new JoinError('join_malformed', 'seal.share_hashes does not have one hash for each share');
   if ((key_id === '') !== (type === 'shamir'))
     throw new JoinError('join_malformed', 'seal.key_id does not fit the type of the seal');
-  return { type, shares, threshold, shareHashes: share_hashes.map((hash) => Buffer.from(hash, 'hex')), keyId: key_id };
+  if (!isSealName(type, name)) throw new JoinError('join_malformed', 'seal.name does not fit the type of the seal');
+  if (!isWrappedKey(type, wrapped_key))
+    throw new JoinError('join_malformed', 'seal.wrapped_key does not fit the type of the seal');
+  const shareHashes = share_hashes.map((hash) => Buffer.from(hash, 'hex'));
+  return {
+    type,
+    ...(name !== undefined && { name }),
+    shares,
+    threshold,
+    shareHashes,
+    keyId: key_id,
+    ...(wrapped_key !== undefined && { wrappedKey: wrapped_key }),
+  };
 }
 
 export const encodeAnswer = ({ challengeId, proof }: JoinAnswer): object => ({

@@ -18,7 +18,17 @@ export class PendingJoin {
     const { type, threshold, shares } = this.terms;
     const progress = this.#shares.progress;
     const nonce = progress === 0 ? '' : this.#shares.nonce;
-    return { type, initialized: false, sealed: true, t: threshold, n: shares, progress, nonce, recoverySeal: false };
+    return {
+      type,
+      initialized: false,
+      sealed: true,
+      t: threshold,
+      n: shares,
+      progress,
+      nonce,
+      recoverySeal: false,
+      migration: false,
+    };
   }
 
   /**

@@ -24,7 +24,8 @@ export const defaultSettings: AutopilotSettings = {
 const path = 'core/autopilot';
 const format = 1;
 const count = z.int().min(0);
-const record = z.strictObject({
+/** Fields that only a later release knows are left out. */
+const record = z.object({
   format: z.literal(format),
   cleanupDeadServers: z.boolean(),
   deadServerLastContactThreshold: count,

@@ -19,14 +19,14 @@ export interface AutopilotParts {
 export class Autopilot {
   readonly #parts: AutopilotParts;
   readonly #stability = new Stability();
-  /** The newest state, for metrics. */
+  /** Health of the cluster as of the last round, for metrics. */
   #latest: ClusterState | undefined;
 
   constructor(parts: AutopilotParts) {
     this.#parts = parts;
   }
 
-  /** To be called when this node becomes the leader. */
+  /** Call this when this node becomes the leader. */
   leadershipBegins(): void {
     this.#stability.clear();
     this.#latest = undefined;

@@ -10,18 +10,21 @@ export interface FasterLeaderTransferParts {
   readonly membershipList: Pick<MembershipList, 'member'>;
   readonly standbys: Pick<Standbys, 'report'>;
   readonly log: Logger;
+  /** Interval of the heartbeats, in which standbys report the write times of their disks. */
+  readonly heartbeatIntervalMs: number;
 }
 
 /** Transfers leadership to a voter whose disk has been much faster than this node's for some time. */
 export class FasterLeaderTransfer {
   readonly #parts: FasterLeaderTransferParts;
-  readonly #decision = new FasterLeader();
+  readonly #decision: FasterLeader;
 
   constructor(parts: FasterLeaderTransferParts) {
     this.#parts = parts;
+    this.#decision = new FasterLeader({ reportIntervalMs: parts.heartbeatIntervalMs });
   }
 
-  /** To be called when this node becomes the leader. */
+  /** Call this when this node becomes the leader. */
   leadershipBegins(): void {
     const byTransfer = this.#parts.driver.consensus().byTransfer ?? false;
     this.#decision.leadershipBegins({ nowMs: performance.now(), byTransfer });

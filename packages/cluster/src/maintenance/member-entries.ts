@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { RequestError } from '@transitd/http';
 import type { NodeId } from '@transitd/raft-core';
-import { type Store, StoreError } from '@transitd/storage-fsm';
+import { type LevelRange, type Store, StoreError } from '@transitd/storage-fsm';
 import {
   authorityPath,
   authorityRecord,
@@ -16,6 +16,7 @@ import {
 import { fingerprintOf, renewalDue } from '../membership/certificate.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
+import { unannouncedLevels } from '../membership/member-levels.ts';
 import { certificateShown, certificateSigned, type Member, type Membership } from '../membership/membership.ts';
 import { isSameAuthority, maySign } from '../membership/rotation-phase.ts';
 import { isOfFormerAuthority } from './renewal.ts';
@@ -28,8 +29,8 @@ export interface OwnEntryParts {
   readonly nodeId: NodeId;
   /** Returns the certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation. */
   readonly current: () => string | undefined;
-  /** Returns the present name, addresses and role of this node. */
-  readonly self: () => Pick<Member, 'name' | 'apiAddress' | 'clusterAddress' | 'nonVoter'>;
+  /** Returns the present name, addresses, role and feature levels of this node. */
+  readonly self: () => Pick<Member, 'name' | 'apiAddress' | 'clusterAddress' | 'levels' | 'nonVoter'>;
   readonly identity: () => NodeIdentity | undefined;
   /** Stores an identity and puts it in force. */
   readonly setIdentity: (identity: NodeIdentity) => Promise<void>;
@@ -135,9 +136,13 @@ export interface MemberReport {
   readonly clusterAddress: string;
   /** Fingerprint of the certificate that the member used. */
   readonly certificate: string;
+  readonly levels?: LevelRange | undefined;
 }
 
-/** Updates the membership entries from the members' reports: their addresses and the certificates that they use. @throws StoreError */
+/**
+ * Updates the membership entries from the members' reports: addresses, certificates in use, and supported feature levels.
+ * @throws StoreError
+ */
 export function updateMemberEntries(
   changes: ConfigurationChanges,
   reportOf: (id: NodeId) => MemberReport | undefined,
@@ -147,8 +152,8 @@ export function updateMemberEntries(
     for (const member of before.members) {
       const report = reportOf(member.id);
       if (report === undefined) continue;
-      const { apiAddress, clusterAddress, certificate } = report;
-      membership = withMember(membership, { ...member, apiAddress, clusterAddress });
+      const { apiAddress, clusterAddress, certificate, levels = unannouncedLevels } = report;
+      membership = withMember(membership, { ...member, apiAddress, clusterAddress, levels });
       membership = certificateShown(membership, member.id, certificate);
     }
     return changed(before, membership);

@@ -61,9 +61,13 @@ export async function makeAuthority(clusterId: string, now: Date): Promise<Clust
 }
 
 /** Makes a node's key, which never leaves the node, and the request to certify it (PKCS #10, PEM). */
-export async function makeRequest(nodeId: NodeId): Promise<{ readonly key: string; readonly request: string }> {
+export const makeRequest = (nodeId: NodeId): Promise<{ readonly key: string; readonly request: string }> =>
+  requestFor(`CN=${nodeId}`);
+
+/** Makes a key and the request to certify it for a subject, both in PEM. */
+export async function requestFor(subject: string): Promise<{ readonly key: string; readonly request: string }> {
   const { pem, keys } = newKey();
-  const request = await Pkcs10CertificateRequestGenerator.create({ name: `CN=${nodeId}`, keys, signingAlgorithm: signature });
+  const request = await Pkcs10CertificateRequestGenerator.create({ name: subject, keys, signingAlgorithm: signature });
   return { key: pem, request: request.toString('pem') };
 }
 
@@ -76,42 +80,67 @@ export async function signRequest(
   authority: ClusterAuthority,
   { request, now, ...node }: NodeName & { readonly request: string; readonly now: Date },
 ): Promise<string> {
-  const publicKey = await keyIn(request, node.nodeId);
+  const subject = `CN=${node.nodeId}`;
+  const publicKey = await keyIn(request, subject);
+  const usages = [ExtendedKeyUsage.clientAuth, ExtendedKeyUsage.serverAuth];
+  return certify(authority, { publicKey, subject, uri: uriOf(node), usages, now, lifeMs });
+}
+
+/** The content of a certificate that an authority signs. */
+export interface Certified {
+  readonly publicKey: webcrypto.CryptoKey;
+  readonly subject: string;
+  /** The only subject alternative name. */
+  readonly uri: string;
+  readonly usages: readonly ExtendedKeyUsage[];
+  readonly now: Date;
+  readonly lifeMs: number;
+}
+
+/** Signs a certificate that is no authority; returns it in PEM. */
+export async function certify(
+  authority: ClusterAuthority,
+  { publicKey, subject, uri, usages, now, lifeMs: validMs }: Certified,
+): Promise<string> {
   const issuer = new SignedCertificate(authority.certificate);
   const signingKey = createPrivateKey(authority.key).toCryptoKey(curve, false, ['sign']);
   const certificate = await X509CertificateGenerator.create({
     serialNumber: newSerialNumber(),
-    subject: `CN=${node.nodeId}`,
+    subject,
     issuer: issuer.subject,
     notBefore: new Date(now.getTime() - backdatedMs),
-    notAfter: new Date(now.getTime() + lifeMs),
+    notAfter: new Date(now.getTime() + validMs),
     signingAlgorithm: signature,
     signingKey,
     publicKey,
     extensions: [
       new BasicConstraintsExtension(false, undefined, true),
       new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-      new ExtendedKeyUsageExtension([ExtendedKeyUsage.clientAuth, ExtendedKeyUsage.serverAuth]),
-      new SubjectAlternativeNameExtension([{ type: 'url', value: uriOf(node) }]),
+      new ExtendedKeyUsageExtension([...usages]),
+      new SubjectAlternativeNameExtension([{ type: 'url', value: uri }]),
     ],
   });
   return pemOf(certificate);
 }
 
-async function keyIn(pem: string, nodeId: NodeId): Promise<webcrypto.CryptoKey> {
+/**
+ * Returns the key that a request (PKCS #10, PEM) asks to certify.
+ * @throws RequestRefused unless it is an EC P-256 key that signed the request, and the request has exactly this subject
+ */
+export async function keyIn(pem: string, subject: string): Promise<webcrypto.CryptoKey> {
   if (pem.length > requestCharactersMax) throw new RequestRefused('the certificate request is too long');
   let key: webcrypto.CryptoKey;
-  let subject: string;
+  let requested: string;
   try {
     const request = new Pkcs10CertificateRequest(pem);
     key = await request.publicKey.export(curve, ['verify'], crypto);
     if (!(await request.verify(crypto))) throw new RequestRefused('the certificate request is not signed with its own key');
-    subject = request.subject;
+    requested = request.subject;
   } catch (error) {
     if (error instanceof RequestRefused) throw error;
     throw new RequestRefused('the certificate request is not one for an EC P-256 key in PEM, signed with that key');
   }
-  if (subject !== `CN=${nodeId}`) throw new RequestRefused('the certificate request names another node');
+  if (requested !== subject) throw new RequestRefused('the certificate request names another node');
   return key;
 }
 
@@ -153,7 +182,8 @@ function authorityIn({ value }: StoredRecord, path: string): ClusterAuthority {
 export const isPair = ({ key, certificate }: { readonly key: string; readonly certificate: string }): boolean =>
   new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
 
-function newKey(): { readonly pem: string; readonly keys: webcrypto.CryptoKeyPair } {
+/** Makes an EC P-256 key, as PKCS #8 in PEM and as a pair for certificates. */
+export function newKey(): { readonly pem: string; readonly keys: webcrypto.CryptoKeyPair } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const cryptoKey = (key: KeyObject, usage: 'sign' | 'verify') => key.toCryptoKey(curve, true, [usage]);
   return {

@@ -33,6 +33,16 @@ export class ConfigurationChanges {
     return made;
   }
 
+  /**
+   * Runs a task between two changes: none is made while it runs, and it sees the membership in force.
+   * @throws what the task throws
+   */
+  between<T>(task: (membership: Membership) => Promise<T>): Promise<T> {
+    const done = this.#last.then(() => task(decodeMembership(this.#driver.consensus().conf.context)));
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
   async #make(decide: (conf: ConfState, membership: Membership) => MemberChange | undefined): Promise<void> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const { conf } = this.#driver.consensus();

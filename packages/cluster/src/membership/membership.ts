@@ -1,5 +1,7 @@
 import type { NodeId } from '@transitd/raft-core';
+import type { LevelRange } from '@transitd/storage-fsm';
 import { z } from 'zod';
+import { levelRange } from './member-levels.ts';
 
 /** A member as the membership names it. Whether it votes is in the Raft configuration. */
 export interface Member {
@@ -19,6 +21,8 @@ export interface Member {
   readonly nextCertificate?: string;
   /** Whether this member never becomes a voter. */
   readonly nonVoter: boolean;
+  /** The feature levels that this member announced last, if any: the level is raised only to one that every member supports. */
+  readonly levels?: LevelRange;
 }
 
 export interface RemovedMember {
@@ -60,7 +64,8 @@ const id = z
   .max(2 ** 48 - 1);
 const name = z.string().regex(/^[\w.-]{1,64}$/);
 const certificate = z.string().regex(/^[0-9a-f]{64}$/);
-const member = z.strictObject({
+// Fields that only a later release knows are kept: a node of this release may change the list while it is the active one.
+const member = z.looseObject({
   id,
   name,
   apiAddress: z.url({ protocol: /^https?$/ }).max(256),
@@ -68,21 +73,22 @@ const member = z.strictObject({
   certificate,
   nextCertificate: certificate.exactOptional(),
   nonVoter: z.boolean(),
+  levels: levelRange.exactOptional(),
 });
 const authority = z
   .string()
   .max(2048)
   .regex(/^-----BEGIN CERTIFICATE-----\n(?:[A-Za-z0-9+/=]{1,76}\n)+-----END CERTIFICATE-----\n?$/);
-const content = { members: z.array(member), removed: z.array(z.strictObject({ id, name, certificate })).max(removedMax) };
+const content = { members: z.array(member), removed: z.array(z.looseObject({ id, name, certificate })).max(removedMax) };
 const list = z.discriminatedUnion('format', [
-  z.strictObject({ format: z.literal(format), ...content }),
-  z.strictObject({
+  z.looseObject({ format: z.literal(format), ...content, authorities: z.never().exactOptional() }),
+  z.looseObject({
     format: z.literal(formatWithAuthorities),
     ...content,
-    authorities: z.strictObject({
+    authorities: z.looseObject({
       current: authority,
       next: authority.exactOptional(),
-      former: z.strictObject({ certificate: authority, fingerprints: z.array(certificate) }).exactOptional(),
+      former: z.looseObject({ certificate: authority, fingerprints: z.array(certificate) }).exactOptional(),
     }),
   }),
 ]);
@@ -98,10 +104,10 @@ export function parseMembers(json: unknown): readonly Member[] {
  * Encodes as UTF-8 of JSON with a format number. Keeps the newest removed members: at most 256, and as many as fit.
  * @throws Error for a membership that no node could read: a malformed field, two nodes with one id or certificate, members too long
  */
-export function encodeMembership({ members, removed, authorities }: Membership): Uint8Array {
+export function encodeMembership({ members, removed, authorities, ...added }: Membership): Uint8Array {
   const named = authorities === undefined ? { format } : { format: formatWithAuthorities, authorities };
   for (let kept = removed.slice(-removedMax); ; kept = kept.slice(1)) {
-    const bytes = Buffer.from(JSON.stringify({ ...named, members, removed: kept }));
+    const bytes = Buffer.from(JSON.stringify({ ...named, members, removed: kept, ...added }));
     if (bytes.length > bytesMax && kept.length > 0) continue;
     decodeMembership(bytes);
     return bytes;
@@ -109,8 +115,8 @@ export function encodeMembership({ members, removed, authorities }: Membership):
 }
 
 /**
- * Decodes the output of `encodeMembership`. Zero bytes stand for a membership without members. @throws Error for an unknown format or any
- * other bytes
+ * Decodes the output of `encodeMembership`. Zero bytes stand for a membership without members. Fields that this release does not know are
+ * kept, and encoded again. @throws Error for an unknown format or any other bytes
  */
 export function decodeMembership(bytes: Uint8Array): Membership {
   if (bytes.length === 0) return noMembers;
@@ -123,13 +129,13 @@ export function decodeMembership(bytes: Uint8Array): Membership {
   }
   const result = list.safeParse(json);
   if (!result.success) throw new Error(`the member list has an unknown format at ${result.error.issues[0]?.path.join('.')}`);
-  const { members, removed } = result.data;
-  const authorities = 'authorities' in result.data ? { authorities: result.data.authorities } : {};
+  const { format: _, ...membership } = result.data;
+  const { members, removed } = membership;
   const all = [...members, ...removed];
   const certificates = all.flatMap(certificatesOf);
   if (new Set(all.map((one) => one.id)).size < all.length) throw new Error('the member list names an id twice');
   if (new Set(certificates).size < certificates.length) throw new Error('the member list names a certificate twice');
-  return { members, removed, ...authorities };
+  return membership;
 }
 
 /** Returns the fingerprints of a node's valid certificates. */

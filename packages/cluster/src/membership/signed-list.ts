@@ -36,7 +36,7 @@ const heading = 'transitd membership list 1\n';
 const charactersMax = 56 * 1024;
 
 export const signedList = z.object({ text: z.string().max(charactersMax), signature: z.string().max(256) });
-const content = z.strictObject({ clusterId: z.string().max(64), index: z.int().min(1), members: z.array(z.unknown()) });
+const content = z.object({ clusterId: z.string().max(64), index: z.int().min(1), members: z.array(z.unknown()) });
 
 /** Signs the members of a committed configuration. @throws ListRefused when no node would read the list, because it is too long */
 export function signList({ key }: Pick<ClusterAuthority, 'key'>, { clusterId, index, members }: ListContent): VerifiedList {

@@ -18,11 +18,15 @@ export interface ClusterHost {
   readonly isUnsealed: () => boolean;
   /** State digest mismatch: this node's records differ from the active node's. */
   readonly onDigestMismatch: () => void;
+  /** The earlier heartbeats no longer let this node serve as a performance standby. */
+  readonly onHeartbeatsForgotten: () => void;
   /** The disk lacks entries that this node acknowledged: the process must end. */
   readonly onFatal: (error: Error) => void;
   /** This node was removed from the cluster. */
   readonly onRemoved: () => void;
   readonly observer: NodeObserver;
+  /** Returns this node's report on itself, as JSON; other members ask for it. */
+  readonly report: () => Promise<object>;
 }
 
 /** The opened storage and barrier of this node, and its ids. */

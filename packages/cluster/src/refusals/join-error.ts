@@ -10,6 +10,7 @@ export type JoinErrorCode =
   | 'name_taken'
   | 'node_id_used'
   | 'node_removed'
+  | 'level_unsupported'
   | 'leader_changed'
   // Raised by the joiner.
   | 'leader_unavailable'

@@ -1,4 +1,4 @@
-import { BarrierError, type BarrierErrorCode } from '@transitd/barrier';
+import { BarrierError, type BarrierErrorCode, ProviderError } from '@transitd/barrier';
 import {
   type Answer,
   type Reply,
@@ -38,6 +38,8 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
   leader_refused: refused(400),
   leader_unavailable: refusedForNow(503),
   leader_untrusted: refused(400),
+  level_too_low: refused(400),
+  level_unsupported: refused(400),
   name_taken: refused(400),
   node_id_used: refused(400),
   node_removed: refused(400),
@@ -53,6 +55,7 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
   root_generation_not_started: refused(400),
   seal_changed: refused(400),
   seal_mismatch: refused(400),
+  seal_unavailable: refusedForNow(503), // the provider of the seal fails, not this node
   sealed: refused(503), // lasts until an operator unseals the node, so the reply names no time for a retry
   share_encoding: refused(400),
   share_missing: refused(400),
@@ -66,6 +69,9 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
 export const isClusterRefusal = (error: unknown): error is BarrierError | JoinError | RequestError | StoreError =>
   error instanceof RequestError || error instanceof StoreError || error instanceof BarrierError || error instanceof JoinError;
 
+/** Returns the text of the reply to a refused request. Its caller may have no token, so it must not learn where the seal's provider is. */
+export const refusalText = (error: Error): string => (error instanceof ProviderError ? error.summary : error.message);
+
 /** Returns the reply to a refused call. */
-export const clusterRefusalReply = ({ code, message }: BarrierError | JoinError | RequestError | StoreError): Reply =>
-  refusalReply(clusterRefusalAnswers[code], message);
+export const clusterRefusalReply = (error: BarrierError | JoinError | RequestError | StoreError): Reply =>
+  refusalReply(clusterRefusalAnswers[error.code], refusalText(error));

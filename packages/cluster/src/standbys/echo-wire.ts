@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { levelRange } from '../membership/member-levels.ts';
 import { parseHostAndPort, parseMembers } from '../membership/membership.ts';
 import type { CommittedMembers } from '../membership/membership-list.ts';
 import { type SignedList, signedList } from '../membership/signed-list.ts';
@@ -19,12 +20,16 @@ export const echoRequestSchema = z.object({
   sealed: z.boolean(),
   /** Median time of recent writes to the sender's log, in ms; absent when nothing was written, and from older releases. */
   writeMs: z.number().min(0).optional(),
+  /** Whether free space on the sender's data disk is below its reserve; absent from older releases. */
+  diskLow: z.boolean().default(false),
   /** State digest mismatch: the sender's records differ from the active node's at one index. */
   differs: z.boolean().default(false),
   version: z.string().max(64),
   hostname: z.string().max(255).default(''),
   /** Whether the sender can read memberships that name authorities; absent from older releases. */
   readsAuthorities: z.boolean().default(false),
+  /** The feature levels that the sender supports; absent from releases that know no level. */
+  levels: levelRange.optional(),
   /** Index of the newest signed membership list that the sender has. If the active node has a newer list, its answer contains that list. */
   listIndex: z.int().min(0).default(0),
 });

@@ -2,15 +2,15 @@ import type { NodeId } from '@transitd/raft-core';
 
 /** Factor by which the other disk must be faster than the leader's disk. */
 const timesFaster = 3;
-/** How long the other disk must stay faster by this factor, without interruption. */
-const fasterForMs = 30_000;
+/** How long, at least, the other disk must stay faster by this factor, without interruption. */
+const fasterForMsMin = 30_000;
 /** Minimum time between two transfers, including a transfer that made this node the leader. */
 const betweenTransfersMs = 10 * 60_000;
 /** A leader whose writes take at most this long stays: a transfer refuses writes for a moment, which would cost more than it saves. */
 const fastEnoughMs = 20;
 
-/** Maximum age of a report: an older one does not describe the present state of the voter's disk. */
-const reportAgeMsMax = 10_000;
+/** A report may be this old in any case: an older one does not describe the present state of the voter's disk if newer ones are due. */
+const reportAgeMsMin = 10_000;
 
 /** A voter that could lead now. */
 export interface Candidate {
@@ -26,11 +26,22 @@ export interface Candidate {
  * It also waits for the leader's disk where only one other voter answers. All times are readings of one monotonic clock, in ms.
  */
 export class FasterLeader {
+  readonly #reportAgeMsMax: number;
+  readonly #fasterForMs: number;
   /** For each voter, the time since which its disk has been faster than this node's by `timesFaster`. */
   #fasterSinceMs = new Map<NodeId, number>();
   #transferredMs = Number.NEGATIVE_INFINITY;
 
-  /** To be called when this node becomes the leader. @param byTransfer - whether the former leader transferred leadership to it */
+  /**
+   * @param reportIntervalMs - interval of the voters' reports. One report may be lost, and a single report never decides: the other disk
+   * must stay faster for two intervals.
+   */
+  constructor({ reportIntervalMs }: { readonly reportIntervalMs: number }) {
+    this.#reportAgeMsMax = Math.max(reportAgeMsMin, 2 * reportIntervalMs);
+    this.#fasterForMs = Math.max(fasterForMsMin, 2 * reportIntervalMs);
+  }
+
+  /** Call this when this node becomes the leader. @param byTransfer - whether the former leader transferred leadership to it */
   leadershipBegins({ nowMs, byTransfer }: { readonly nowMs: number; readonly byTransfer: boolean }): void {
     this.#fasterSinceMs.clear();
     if (byTransfer) this.#transferredMs = nowMs;
@@ -49,11 +60,11 @@ export class FasterLeader {
     const before = this.#fasterSinceMs;
     const isSlow = writeMs !== undefined && writeMs > fastEnoughMs;
     const isFaster = ({ writeMs: candidateMs, reportedAgoMs }: Candidate): boolean =>
-      isSlow && candidateMs !== undefined && timesFaster * candidateMs <= writeMs && reportedAgoMs <= reportAgeMsMax;
+      isSlow && candidateMs !== undefined && timesFaster * candidateMs <= writeMs && reportedAgoMs <= this.#reportAgeMsMax;
     const faster = candidates.filter(isFaster);
     this.#fasterSinceMs = new Map(faster.map(({ id }) => [id, before.get(id) ?? nowMs]));
     if (nowMs < this.#transferredMs + betweenTransfersMs) return undefined;
-    const lasting = faster.filter(({ id }) => (this.#fasterSinceMs.get(id) ?? nowMs) <= nowMs - fasterForMs);
+    const lasting = faster.filter(({ id }) => (this.#fasterSinceMs.get(id) ?? nowMs) <= nowMs - this.#fasterForMs);
     return lasting.sort((a, b) => (a.writeMs ?? 0) - (b.writeMs ?? 0) || a.id - b.id)[0]?.id;
   }
 

@@ -1,5 +1,5 @@
-import type { Echoes, ReplicationModes } from '@transitd/health';
-import type { LogIndex } from '@transitd/raft-core';
+import { type Echoes, isFresh, type ReplicationModes } from '@transitd/health';
+import type { LogIndex, Term } from '@transitd/raft-core';
 import type { EchoReply } from './echo-wire.ts';
 
 /** The fields of an answer to an echo that decide whether this node may serve. */
@@ -16,6 +16,7 @@ interface Answered {
  */
 export class Heartbeats {
   readonly #intervalMs: number;
+  readonly #onRestart: () => void;
   #sinceMs: number;
   #durationMs = 0;
   #clockSkewMs = 0;
@@ -24,9 +25,13 @@ export class Heartbeats {
   /** Answers whose commit index is not applied yet, ascending in both fields. */
   #awaiting: readonly Answered[] = [];
   #appliedSentMs: number | undefined;
+  /** The newest term in which another node leads, and when this node learned of it. */
+  #led: { readonly term: Term; readonly sinceMs: number } | undefined;
 
-  constructor(intervalMs: number, nowMs: number) {
+  /** @param onRestart - called when the answers are forgotten */
+  constructor(intervalMs: number, nowMs: number, onRestart: () => void = () => undefined) {
     this.#intervalMs = intervalMs;
+    this.#onRestart = onRestart;
     this.#sinceMs = nowMs;
   }
 
@@ -37,6 +42,7 @@ export class Heartbeats {
     this.#appliedSentMs = undefined;
     this.#awaiting = [];
     this.#replication = undefined;
+    this.#onRestart();
   }
 
   answered(
@@ -52,6 +58,20 @@ export class Heartbeats {
     // An older answer whose commit index is not lower is superseded by the newer one.
     const older = this.#awaiting.filter(({ commitIndex }) => commitIndex < answer.commitIndex);
     this.#awaiting = [...older, { sentMs, commitIndex: answer.commitIndex }];
+  }
+
+  /** Another node leads in this term. */
+  leaderFound(term: Term, nowMs: number): void {
+    if (this.#led?.term !== term) this.#led = { term, sinceMs: nowMs };
+  }
+
+  /**
+   * Returns whether the present leader has not answered for so long that it may be dead. A new leader has the same time for its first
+   * answer. False while no echo was answered since the restart: the active node refuses the echoes of some nodes, and serves them.
+   */
+  isSilent(nowMs: number): boolean {
+    const heardMs = this.#answeredSentMs;
+    return heardMs !== undefined && !isFresh(Math.max(heardMs, this.#led?.sinceMs ?? heardMs), this.#intervalMs, nowMs);
   }
 
   failed({ sentMs, nowMs }: { sentMs: number; nowMs: number }): void {

@@ -1,4 +1,5 @@
 import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
+import type { LevelRange } from '@transitd/storage-fsm';
 
 /** A node's report about itself in an echo. */
 export interface StandbyReport {
@@ -8,8 +9,12 @@ export interface StandbyReport {
   readonly sealed: boolean;
   /** Median time of recent writes to the node's log, in ms. */
   readonly writeMs?: number | undefined;
+  /** Whether free space on the node's data disk is below its reserve. */
+  readonly diskLow?: boolean | undefined;
   /** Whether the node can read memberships that name authorities: a rotation needs all members to do so. */
   readonly readsAuthorities?: boolean | undefined;
+  /** The feature levels that the node supports. */
+  readonly levels?: LevelRange | undefined;
   readonly version: string;
   readonly hostname: string;
   readonly apiAddress: string;

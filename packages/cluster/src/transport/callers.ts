@@ -14,12 +14,33 @@ export interface CallerChecks {
   /** Returns the node that a certificate belongs to, by the newest membership list; called for every request. */
   readonly memberState: (fingerprint: string) => ListedNode | undefined;
   /**
-   * Returns the calls, named as in `calls`, that are open to an unlisted node: one with a certificate of the cluster's authority that no
-   * list names. Its other requests are not read.
+   * Returns the calls, named as in `calls`, that a node may make whose certificate the cluster's authority signed, but no membership list
+   * names. Other requests of such a node are not read.
    */
   readonly openToUnlisted?: () => readonly string[];
+  /** Admits callers that are no members, by their certificates. By default, there are none. */
+  readonly guests?: GuestChecks | undefined;
   /** A connection was refused; `from` is the id in its certificate, if the cluster's authority signed that. */
   readonly onRefused?: (refused: { readonly address: string; readonly reason: string; readonly from?: NodeId }) => void;
+}
+
+/** The rules for callers that are no members. A certificate that names a node is never one of a guest. */
+export interface GuestChecks {
+  /**
+   * Returns whether a connection with this certificate (its fingerprint) is admitted; called for every connection, and for open ones at
+   * each check. `ended`: only so that the caller learns that its right has ended.
+   */
+  readonly standing: (certificate: string) => GuestStanding | undefined;
+}
+
+export type GuestStanding = 'current' | 'ended';
+
+/** A connection of a caller that is no member. */
+export interface Guest {
+  /** Fingerprint. */
+  readonly certificate: string;
+  readonly socket: TLSSocket;
+  readonly standing: GuestStanding;
 }
 
 /** A connection that was admitted, and the node at its far end. */
@@ -39,6 +60,8 @@ const handshakesMax = 512;
 const unlistedMax = 8;
 /** Maximum number of connections of one node, whose client opens fewer. */
 const connectionsPerNodeMax = 256;
+/** Maximum number of connections of one guest. A further one displaces the oldest, so that connections that hang keep no guest out. */
+const connectionsPerGuestMax: Readonly<Record<GuestStanding, number>> = { current: 4, ended: 1 };
 
 /** Decides which connections to the cluster port are admitted, and for how long; knows the caller on each of them. */
 export class Callers {
@@ -46,6 +69,7 @@ export class Callers {
   /** By remote address and port. */
   readonly #handshakes = new Map<string, Socket>();
   readonly #admitted = new Map<Duplex, Caller>();
+  readonly #guests = new Map<Duplex, Guest>();
   readonly #clusterId: string | undefined;
   #ownAuthority: X509Certificate;
 
@@ -66,8 +90,15 @@ export class Callers {
     return this.#admitted.get(socket);
   }
 
-  /** Ends the streams of nodes that are no longer members, and the connections of unknown nodes. */
+  /** Returns the guest on an admitted connection. */
+  guestOn(socket: Duplex): Guest | undefined {
+    return this.#guests.get(socket);
+  }
+
+  /** Cuts guests whose right has ended; ends the streams of nodes that are no longer members, and the connections of unknown nodes. */
   recheck(): void {
+    for (const { socket, certificate, standing } of this.#guests.values())
+      if (this.#checks.guests?.standing(certificate) !== standing) socket.destroy();
     for (const caller of this.#admitted.values()) {
       const memberState = this.memberState(caller);
       if (memberState === 'member') continue;
@@ -79,7 +110,7 @@ export class Callers {
 
   /** Cuts all connections. */
   close(): void {
-    for (const socket of [...this.#admitted.keys(), ...this.#handshakes.values()]) socket.destroy();
+    for (const socket of [...this.#admitted.keys(), ...this.#guests.keys(), ...this.#handshakes.values()]) socket.destroy();
   }
 
   /** Counts a connection without a finished TLS handshake. */
@@ -97,6 +128,7 @@ export class Callers {
   admit(socket: TLSSocket): void {
     this.#handshakes.delete(endpointOf(socket));
     socket.on('error', () => undefined); // `close` follows
+    if (this.#admitGuest(socket)) return;
     const caller = this.#callerOn(socket);
     if (caller === undefined) {
       socket.destroy();
@@ -104,6 +136,21 @@ export class Callers {
     }
     this.#admitted.set(socket, caller);
     socket.once('close', () => this.#admitted.delete(socket));
+  }
+
+  /** Admits the connection if its certificate is one of a guest, and of no node; returns whether it did. */
+  #admitGuest(socket: TLSSocket): boolean {
+    const shown = socket.getPeerX509Certificate();
+    if (this.#checks.guests === undefined || shown === undefined || socket.isSessionReused()) return false;
+    const certificate = fingerprintOf(shown);
+    const standing = this.#checks.guests.standing(certificate);
+    if (standing === undefined || nameByAny(shown, this.#checks.authorities?.() ?? [this.#ownAuthority]) !== undefined)
+      return false;
+    const others = [...this.#guests.values()].filter((guest) => guest.certificate === certificate);
+    if (others.length >= connectionsPerGuestMax[standing]) others[0]?.socket.destroy();
+    this.#guests.set(socket, { certificate, socket, standing });
+    socket.once('close', () => this.#guests.delete(socket));
+    return true;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -12,8 +12,10 @@ import type { NodeIdentity } from '../membership/identity.ts';
 import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
 import { type Caller, type CallerChecks, Callers } from './callers.ts';
 import { ConnectionEnding } from './connection-ending.ts';
+import { type GuestHandlers, GuestServer } from './guest-server.ts';
 import { type Incarnation, type IncarnationVerdict, incarnationHeader, readIncarnation } from './incarnations.ts';
 import { agreedProtocol } from './raft-protocol.ts';
+import { callOf, offeredBy, refuseUpgrade, targetOf } from './upgrade.ts';
 
 export interface ClusterCall {
   readonly from: NodeId;
@@ -41,6 +43,8 @@ export interface ClusterListenerOptions extends CallerChecks {
   readonly raft: (socket: WebSocket, from: NodeId, incarnation: Incarnation, ending: ConnectionEnding) => void;
   /** Compares an incarnation of a member with those that connected before. */
   readonly judge: (from: NodeId, incarnation: Incarnation) => IncarnationVerdict;
+  /** Serves callers that are no members. */
+  readonly guests?: GuestHandlers | undefined;
   /** A handler failed with an error that is not a refusal. */
   readonly onFault: (error: unknown) => void;
   /** Interval at which the port checks whether connected nodes are still members. */
@@ -86,6 +90,7 @@ export class ClusterListener {
     handleProtocols: (_offered, req) => this.#agreed.get(req) ?? false,
   });
   readonly #callers: Callers;
+  readonly #guests: GuestServer | undefined;
   #identity: NodeIdentity;
   #timer: NodeJS.Timeout | undefined;
 
@@ -94,6 +99,7 @@ export class ClusterListener {
     this.#versions = options.versions ?? wireVersions;
     this.#identity = options.identity();
     this.#callers = new Callers(options, this.#identity);
+    this.#guests = options.guests && new GuestServer(options.guests, options.onFault);
     this.#server = createServer({
       ...contextOf(this.#identity),
       requestCert: true,
@@ -155,6 +161,11 @@ export class ClusterListener {
   }
 
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
+    const guest = this.#callers.guestOn(req.socket);
+    if (guest !== undefined) {
+      void this.#guests?.answer(req, res, guest);
+      return;
+    }
     const caller = this.#callers.on(req.socket);
     const memberState = caller && this.#callers.memberState(caller);
     if (caller === undefined || (memberState === undefined && !this.#callers.isOpenToUnlisted(callOf(req)))) {
@@ -213,6 +224,11 @@ export class ClusterListener {
   }
 
   #onUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const guest = this.#callers.guestOn(req.socket);
+    if (guest !== undefined) {
+      this.#guests?.upgrade(req, socket, head, guest);
+      return;
+    }
     const caller = this.#callers.on(req.socket);
     const memberState = caller && this.#callers.memberState(caller);
     if (caller === undefined || memberState === undefined) {
@@ -244,30 +260,11 @@ const contextOf = ({ key, certificate, authority }: NodeIdentity): SecureContext
   minVersion: 'TLSv1.3',
 });
 
-function targetOf({ url = '' }: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
-  const at = url.indexOf('?');
-  if (at === -1) return { path: url, query: new URLSearchParams() };
-  return { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) };
-}
-
-/** Returns the name of a call, as in `calls`. */
-const callOf = (req: IncomingMessage): string => `${req.method} ${targetOf(req).path}`;
-
 const incarnationOf = ({ headers }: IncomingMessage): Incarnation | undefined =>
   readIncarnation(String(headers[incarnationHeader] ?? ''));
-
-const offeredBy = ({ headers }: IncomingMessage): ReadonlySet<string> =>
-  new Set(headers['sec-websocket-protocol']?.split(',').map((protocol) => protocol.trim()));
 
 /** Whether the error only says that the reader disconnected. */
 const isLost = (error: unknown): boolean =>
   ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EPIPE'].includes(
     (error as NodeJS.ErrnoException).code ?? '',
   );
-
-function refuseUpgrade(socket: Duplex, { status, body = '' }: Reply): void {
-  const length = Buffer.byteLength(body);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`,
-  );
-}

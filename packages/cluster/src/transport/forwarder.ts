@@ -5,11 +5,14 @@ import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
 import { LeadershipTransferred, leadershipTransferredHeader } from './leadership-transferred.ts';
+import { NoActiveNode } from './no-active-node.ts';
 
 /** The leader, as this node knows it. */
 export interface Leader {
   readonly id: NodeId;
   readonly term: Term;
+  /** It has not answered heartbeats for so long that it may be dead: a request might hang there until its outcome is unknown. */
+  readonly isSilent: boolean;
 }
 
 export interface ForwarderOptions {
@@ -30,6 +33,8 @@ export interface ForwardOptions {
   readonly isSlow?: boolean;
   /** Address of the caller. */
   readonly caller: string;
+  /** Replaces the W3C header `traceparent` of the request, unless undefined. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Deadline for the head of the answer. */
@@ -88,16 +93,18 @@ export class Forwarder {
    * @param changes - whether the request may change anything
    * @param endsLeadership - whether the request itself may end the leader's term: if so, a change of leader does not cut the request
    * @param isSlow - whether the request may take minutes
+   * @param traceparent - replaces that header of the request, unless undefined
    * @returns the status of the answer
-   * @throws StoreError `not_leader` while there is no leader; `outcome_unknown`; LeadershipTransferred
+   * @throws NoActiveNode, also if the answer to a request that changes nothing was lost; StoreError `outcome_unknown`;
+   * LeadershipTransferred
    */
   async forward(
     req: IncomingMessage,
     res: ServerResponse,
-    { url, caller, body, changes, endsLeadership = false, isSlow = false }: ForwardOptions,
+    { url, caller, body, changes, endsLeadership = false, isSlow = false, traceparent }: ForwardOptions,
   ): Promise<number> {
     const leader = this.#options.leader();
-    if (leader === undefined) throw noLeader();
+    if (leader === undefined || leader.isSilent) throw new NoActiveNode(leader?.term ?? 0);
     const abort = new AbortController();
     const onClose = (): void => abort.abort();
     res.once('close', onClose);
@@ -106,7 +113,7 @@ export class Forwarder {
       if (body === undefined && req.headers.expect !== undefined) res.writeContinue();
       const answer = await this.#options.client.request(leader.id, {
         ...targetOf(req.method ?? 'GET', url),
-        headers: headersOf(req, body, { caller, self: this.#options.self }),
+        headers: headersOf(req, body, { caller, self: this.#options.self, traceparent }),
         body: body ?? req,
         signal: abort.signal,
         timeoutMs: isSlow ? slowDeadlineMs : isLong(req, body) ? bodyDeadlineMs : deadlineMs,
@@ -135,10 +142,10 @@ export class Forwarder {
         return 502;
       }
       if (error instanceof LeadershipTransferred) throw error;
-      if (error instanceof ClusterCallError && error.code === 'not_sent') throw noLeader();
+      if (error instanceof ClusterCallError && error.code === 'not_sent') throw new NoActiveNode(leader.term);
       if (changes)
         throw new StoreError('outcome_unknown', 'the active node received the request and did not answer', { cause: error });
-      throw noLeader();
+      throw new NoActiveNode(leader.term);
     } finally {
       res.off('close', onClose);
       this.#inFlight.delete(abort);
@@ -153,7 +160,7 @@ const isLong = (req: IncomingMessage, body: Buffer | undefined): boolean =>
 function headersOf(
   { headers }: IncomingMessage,
   body: Buffer | undefined,
-  { caller, self }: { readonly caller: string; readonly self: string },
+  { caller, self, traceparent }: { readonly caller: string; readonly self: string; readonly traceparent: string | undefined },
 ): Record<string, string | string[]> {
   const forwarded: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers)) {
@@ -163,6 +170,7 @@ function headersOf(
   else if (headers['transfer-encoding'] !== undefined) forwarded['transfer-encoding'] = 'chunked';
   forwarded[callerHeader] = caller;
   forwarded[forwardedByHeader] = self;
+  if (traceparent !== undefined) forwarded['traceparent'] = traceparent;
   return forwarded;
 }
 
@@ -172,8 +180,6 @@ function targetOf(method: string, url: string): { readonly method: string; reado
   const at = url.indexOf('?');
   return { method: 'GET', path: at === -1 ? `${url}?list=true` : `${url.slice(0, at)}?list=true&${url.slice(at + 1)}` };
 }
-
-const noLeader = (): StoreError => new StoreError('not_leader', 'no active node answers');
 
 function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const answered: Record<string, string | string[]> = { 'strict-transport-security': strictTransportSecurity };

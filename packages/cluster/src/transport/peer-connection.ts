@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { fingerprintOf } from '../membership/certificate.ts';
@@ -34,11 +35,44 @@ export const isConnectionRefused = ({ cause }: PeerUnreachable): boolean =>
  */
 export function connectToPeer(
   member: Member,
-  { identity, localAddress, connectMsMax }: PeerConnectionOptions,
+  { identity, ...options }: PeerConnectionOptions,
+  done: (error: PeerUnreachable | undefined, connection?: PeerConnection) => void,
+): void {
+  connectTo(
+    {
+      ...options,
+      address: member.clusterAddress,
+      name: `node ${member.id} at ${member.clusterAddress}`,
+      identity,
+      accepts: (certificate) =>
+        certificate !== undefined && certificatesOf(member).includes(fingerprintOf(certificate))
+          ? undefined
+          : 'it shows a certificate that the membership list does not name',
+    },
+    done,
+  );
+}
+
+export interface CheckedConnectionOptions extends Pick<PeerConnectionOptions, 'localAddress' | 'connectMsMax'> {
+  /** `host:port`. */
+  readonly address: string;
+  /** The far end, in error messages. */
+  readonly name: string;
+  readonly identity: Pick<NodeIdentity, 'key' | 'certificate' | 'authority'>;
+  /** Returns why the far end is refused for its certificate; undefined if it is accepted. */
+  readonly accepts: (certificate: X509Certificate | undefined) => string | undefined;
+}
+
+/**
+ * Connects by TLS 1.3 with certificates on both sides; `accepts` replaces Node's check of the certificate.
+ * @param done - called once, never before this function returns; `PeerUnreachable` for every failure
+ */
+export function connectTo(
+  { address, name, identity, accepts, localAddress, connectMsMax }: CheckedConnectionOptions,
   done: (error: PeerUnreachable | undefined, connection?: PeerConnection) => void,
 ): void {
   const socket = connect({
-    ...parseHostAndPort(member.clusterAddress),
+    ...parseHostAndPort(address),
     ...(localAddress !== undefined && { localAddress }),
     key: identity.key,
     cert: identity.certificate,
@@ -52,17 +86,16 @@ export function connectToPeer(
     socket.off('error', onError).off('close', onClose).off('secureConnect', onSecure);
     if (reason === undefined) return;
     socket.destroy();
-    done(new PeerUnreachable(`node ${member.id} at ${member.clusterAddress}: ${reason}`, { cause }));
+    done(new PeerUnreachable(`${name}: ${reason}`, { cause }));
   };
   const onError = (error: NodeJS.ErrnoException): void => finish(error.code ?? error.message, error);
   const onClose = (): void => finish('the connection ended');
   const onSecure = (): void => {
     const certificate = socket.getPeerX509Certificate();
-    const fingerprint = certificate === undefined ? '' : fingerprintOf(certificate);
-    if (certificatesOf(member).includes(fingerprint)) {
-      finish();
-      done(undefined, { socket, certificate: fingerprint });
-    } else finish('it shows a certificate that the membership list does not name');
+    const refused = accepts(certificate);
+    finish(refused);
+    if (refused === undefined)
+      done(undefined, { socket, certificate: certificate === undefined ? '' : fingerprintOf(certificate) });
   };
   const deadline = setTimeout(() => finish(`no connection within ${connectMsMax} ms`), connectMsMax);
   socket.once('error', onError).once('close', onClose).once('secureConnect', onSecure);

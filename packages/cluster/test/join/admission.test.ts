@@ -47,19 +47,26 @@ describe('the admission of a node', () => {
       last = made.catch(() => undefined);
       return made;
     };
-    const joins = async (id: number, name = 'twin'): Promise<string> => {
+    const level = { now: 1, afterChallenge: undefined as number | undefined };
+    const joins = async (id: number, name = 'twin', levels = { oldest: 1, newest: 1 }): Promise<string> => {
       const { request } = await makeRequest(id);
-      const joiner = { id, name, apiAddress: 'http://127.0.0.1:82', clusterAddress: '127.0.0.1:2', nonVoter: false, request };
+      const addresses = { apiAddress: 'http://127.0.0.1:82', clusterAddress: '127.0.0.1:2' };
+      const joiner = { id, name, ...addresses, nonVoter: false, levels, request };
+      const levelNow = (): number => {
+        const { now } = level;
+        level.now = level.afterChallenge ?? now;
+        return now;
+      };
       const known = () => [...peers].map(([peer, status]) => ({ id: peer, ...status }) as PeerStatus);
       return admit(
-        { store, changes: { make } as unknown as ConfigurationChanges, clusterId, self: leader, peers: known },
+        { store, changes: { make } as unknown as ConfigurationChanges, clusterId, self: leader, peers: known, level: levelNow },
         joiner,
       ).then(
         () => 'admitted',
         (error: unknown) => (error instanceof JoinError ? `${error.code}: ${error.message}` : String(error)),
       );
     };
-    return { joins, peers, members: () => membership.members.map(({ id }) => id) };
+    return { joins, peers, level, listed: () => membership.members, members: () => membership.members.map(({ id }) => id) };
   }
 
   it('succeeds for one of three joiners with the same name', async () => {
@@ -87,6 +94,32 @@ describe('the admission of a node', () => {
     peers.set(2, { learner: false, match: 9, silentMs: 10_000 });
     expect(await joins(3)).to.equal('admitted');
     expect(members()).to.deep.equal([1, 3]);
+  });
+
+  it('lists the feature levels that the joiner announced', async () => {
+    const { joins, listed } = await desk();
+    await joins(2, 'n2', { oldest: 1, newest: 3 });
+    expect(listed().find(({ id }) => id === 2)?.levels).to.deep.equal({ oldest: 1, newest: 3 });
+  });
+
+  it('is refused for a node that does not support the feature level of the cluster', async () => {
+    const { joins, level, members } = await desk();
+    level.now = 2;
+    expect(await joins(2, 'n2', { oldest: 1, newest: 1 })).to.equal(
+      'level_unsupported: the cluster is at feature level 2, and the joining node supports level 1: install a release that supports level 2 on this node',
+    );
+    expect(await joins(2, 'n2', { oldest: 3, newest: 4 })).to.match(
+      /supports levels 3 to 4: raise the feature level of the cluster/,
+    );
+    expect(members()).to.deep.equal([leader]);
+    expect(await joins(2, 'n2', { oldest: 1, newest: 2 })).to.equal('admitted');
+  });
+
+  it('is refused for a node whose level was left behind while its join was under way', async () => {
+    const { joins, level, members } = await desk();
+    level.afterChallenge = 2;
+    expect(await joins(2, 'n2', { oldest: 1, newest: 1 })).to.match(/^level_unsupported/);
+    expect(members()).to.deep.equal([leader]);
   });
 
   it('is refused under the name of the active node itself', async () => {

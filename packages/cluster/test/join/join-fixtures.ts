@@ -37,7 +37,7 @@ export interface Leader {
 }
 
 export async function startLeader(seal: SealConfig, options: Partial<JoinDeskOptions> = {}): Promise<Leader> {
-  const barrier = await Barrier.open({ store: memoryStore(), seal, valuesWritten: () => 0, now: () => 0 });
+  const barrier = await Barrier.open({ store: memoryStore(), seal, valuesWritten: () => 0, featureLevel: () => 2, now: () => 0 });
   const counts: InitializeRequest =
     seal.type === 'shamir' ? { secretShares: 3, secretThreshold: 2 } : { recoveryShares: 3, recoveryThreshold: 2 };
   const { shares } = await barrier.initialize(counts, []);
@@ -70,7 +70,7 @@ export interface JoiningNode {
 export async function makeJoiner(id = 42): Promise<JoiningNode> {
   const { key, request } = await makeRequest(id);
   const addresses = { apiAddress: `https://10.0.0.${id}:8200`, clusterAddress: `10.0.0.${id}:8201` };
-  return { key, joiner: { id, name: `n${id}`, ...addresses, nonVoter: false, request } };
+  return { key, joiner: { id, name: `n${id}`, ...addresses, nonVoter: false, levels: { oldest: 1, newest: 2 }, request } };
 }
 
 /** Carries messages as JSON text to the leader's desk and back, as HTTP would. */

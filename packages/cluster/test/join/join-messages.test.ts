@@ -27,6 +27,7 @@ const request: JoinRequest = {
   apiAddress: 'https://10.0.0.42:8200',
   clusterAddress: '[fd00::2a]:8201',
   nonVoter: false,
+  levels: { oldest: 1, newest: 2 },
   request: pem('CERTIFICATE REQUEST'),
   nonce: randomBytes(32),
 };
@@ -71,8 +72,21 @@ describe('the messages of a join', () => {
     expect(decodeOffer(sent(encodeOffer(offer)))).to.deep.equal(offer);
     const fixed: JoinOffer = { ...offer, terms: { ...offer.terms, type: 'static', keyId: 'k1' } };
     expect(decodeOffer(sent(encodeOffer(fixed)))).to.deep.equal(fixed);
+    const provided: JoinOffer = {
+      ...offer,
+      terms: { ...offer.terms, type: 'transit', name: 'n', keyId: 'k', wrappedKey: 'svc:v1:AA==' },
+    };
+    expect(decodeOffer(sent(encodeOffer(provided)))).to.deep.equal(provided);
     expect(decodeAnswer(sent(encodeAnswer(answer)))).to.deep.equal(answer);
     expect(decodeWelcome(sent(encodeWelcome(welcome)))).to.deep.equal(welcome);
+  });
+
+  it('take a request with fields of a later release, and cover them with the proofs', () => {
+    const later = sent({ ...encodeRequest(request), 9: 1, later: { nested: [true] }, again: 'x' });
+    const read = decodeRequest(later);
+    expect(read.added).to.deep.equal({ 9: 1, later: { nested: [true] }, again: 'x' });
+    expect(JSON.stringify(encodeRequest(read)), 'encoded again').to.equal(JSON.stringify(later));
+    expect(exchangedBefore(read, offer).equals(exchangedBefore(request, offer))).to.equal(false);
   });
 
   const changed = (base: object, change: Record<string, unknown>): unknown => sent({ ...base, ...change });
@@ -115,7 +129,9 @@ describe('the messages of a join', () => {
     [{ nonce: `${Buffer.alloc(32).toString('base64').slice(0, -2)}B=` }, nonceProblem],
     [{ nonce: request.nonce.toString('base64url') }, nonceProblem],
     [{ nonce: [1] }, nonceProblem],
-    [{ more: 1 }, 'the message has an unknown field'],
+    [{ feature_levels: undefined }, 'feature_levels is not a range of feature levels'],
+    [{ feature_levels: { oldest: 0, newest: 1 } }, 'feature_levels.oldest is not a whole number from 1 to 4294967295'],
+    [{ more: 'a'.repeat(4096) }, 'the message has unknown fields of more than 4096 characters'],
   ] as [Record<string, unknown>, string][])
     it(`refuse a request with ${JSON.stringify(change).slice(0, 60)}: ${problem}`, () => {
       expect(problemOf(decodeRequest, changed(encodeRequest(request), change))).to.equal(problem);
@@ -129,7 +145,7 @@ describe('the messages of a join', () => {
     [{ authority: undefined }, authorityProblem],
     [{ challenge_id: 'A'.repeat(32) }, 'challenge_id is not the id of a challenge'],
     [{ wrapped: randomBytes(92).toString('base64') }, 'wrapped is not the base64 of 93 bytes'],
-    [{ seal: { ...encodedSeal, type: 'transit' } }, 'seal.type is not a type of seal that this release knows'],
+    [{ seal: { ...encodedSeal, type: 'other' } }, 'seal.type is not a type of seal that this release knows'],
     [{ seal: { ...encodedSeal, threshold: 0 } }, 'seal.threshold is not a whole number from 1 to 255'],
     [{ seal: { ...encodedSeal, shares: 256 } }, 'seal.shares is not a whole number from 1 to 255'],
     [{ seal: { ...encodedSeal, threshold: 4 } }, 'seal: threshold does not fit the number of shares'],
@@ -139,7 +155,18 @@ describe('the messages of a join', () => {
     [{ seal: { ...encodedSeal, share_hashes: Array(256).fill('ab'.repeat(32)) } }, 'seal.share_hashes has more than 255 entries'],
     [{ seal: { ...encodedSeal, key_id: 'k1' } }, 'seal.key_id does not fit the type of the seal'],
     [{ seal: { ...encodedSeal, type: 'static' } }, 'seal.key_id does not fit the type of the seal'],
-    [{ seal: { ...encodedSeal, key_id: 'k'.repeat(129) } }, 'seal.key_id is longer than 128 characters'],
+    [{ seal: { ...encodedSeal, key_id: 'k'.repeat(257) } }, 'seal.key_id is longer than 256 characters'],
+    [{ seal: { ...encodedSeal, wrapped_key: 'a:v1:b' } }, 'seal.wrapped_key does not fit the type of the seal'],
+    [{ seal: { ...encodedSeal, type: 'transit', key_id: 'k' } }, 'seal.wrapped_key does not fit the type of the seal'],
+    [
+      { seal: { ...encodedSeal, type: 'transit', key_id: 'k', wrapped_key: 'a b' } },
+      'seal.wrapped_key does not fit the type of the seal',
+    ],
+    [{ seal: { ...encodedSeal, name: 'n' } }, 'seal.name does not fit the type of the seal'],
+    [
+      { seal: { ...encodedSeal, type: 'transit', key_id: 'k', wrapped_key: 'a', name: 'a b' } },
+      'seal.name does not fit the type of the seal',
+    ],
     [{ seal: { ...encodedSeal, more: 1 } }, 'seal has an unknown field'],
   ] as [Record<string, unknown>, string][])
     it(`refuse an offer with ${JSON.stringify(change).slice(0, 60)}: ${problem}`, () => {
@@ -178,7 +205,12 @@ describe('the messages of a join', () => {
 
   it('are refused with an error that contains nothing of the message', () => {
     const secret = 'hvs.CAESIJ';
-    for (const change of [{ [secret]: 1 }, { name: `${secret} ` }, { nonce: secret }, { api_addr: `https://u:${secret}@h` }])
+    for (const change of [
+      { [secret]: 'x'.repeat(5000) },
+      { name: `${secret} ` },
+      { nonce: secret },
+      { api_addr: `https://u:${secret}@h` },
+    ])
       expect(problemOf(decodeRequest, changed(encodeRequest(request), change))).not.to.include(secret);
   });
 });
@@ -223,7 +255,7 @@ describe('the proofs of a join', () => {
         challengeId: 'ab'.repeat(16),
         wrapped: randomBytes(93),
       }).map(([field, value]) => ({ ...exchange, offer: { ...offer, [field]: value } })),
-      ...(['type', 'threshold', 'keyId', 'shareHashes'] as const).map((field) => ({
+      ...(['type', 'name', 'threshold', 'keyId', 'wrappedKey', 'shareHashes'] as const).map((field) => ({
         ...exchange,
         offer: { ...offer, terms: { ...offer.terms, [field]: field === 'shareHashes' ? [] : 'static' } as JoinOffer['terms'] },
       })),

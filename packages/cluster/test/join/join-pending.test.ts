@@ -25,6 +25,7 @@ describe('a join that waits for shares', () => {
       progress: 0,
       nonce: '',
       recoverySeal: false,
+      migration: false,
     });
   });
 

@@ -55,7 +55,7 @@ describe('MembershipListSync', () => {
     expect(later.lists.newest?.index).to.equal(8);
   });
 
-  it('also reconnects for a list with the same members, since their certificates may have changed', async () => {
+  it('reconnects even if a list names the same members, since their certificates may have changed', async () => {
     const { lists, seen } = listSync({ namesOthers: false });
     expect(await lists.receive(list(8, 1, 2).signed, { id: 2 })).to.equal('take');
     expect(seen).to.deep.include({ used: [8], changes: 1 });

@@ -90,7 +90,7 @@ describe('the membership list', () => {
     const local: At = [5, list(1, 2, 3)];
     const report = { index: 20, members: [member(2), member(3), member(4)] };
 
-    it('also names those members, until this node’s log catches up', () => {
+    it('names the reported members too, until this node’s log catches up', () => {
       const { membershipList, moves } = membershipListOf(3, local);
       expect(membershipList.useReport(2, report)).to.equal(true);
       expect(known(membershipList)).to.deep.equal([1, 2, 3, 4]);

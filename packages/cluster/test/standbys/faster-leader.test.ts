@@ -16,8 +16,8 @@ function namedAt(
   return undefined;
 }
 
-const elected = (byTransfer = false): FasterLeader => {
-  const decision = new FasterLeader();
+const elected = (byTransfer = false, reportIntervalMs = 1000): FasterLeader => {
+  const decision = new FasterLeader({ reportIntervalMs });
   decision.leadershipBegins({ nowMs: 0, byTransfer });
   return decision;
 };
@@ -53,6 +53,20 @@ describe('FasterLeader', () => {
     expect(namedAt(elected(), { writeMs: 600, candidates: old })).to.equal(undefined);
     const later = (nowMs: number) => [{ id: 2, writeMs: 1, reportedAgoMs: nowMs < 25_000 ? 10_001 : 10_000 }];
     expect(namedAt(elected(), { writeMs: 600, candidates: later })).to.deep.equal({ id: 2, atMs: 55_000 });
+  });
+
+  for (const { intervalMs, atMs } of [
+    { intervalMs: 15_000, atMs: 30_000 },
+    { intervalMs: minuteMs, atMs: 2 * minuteMs },
+  ])
+    it(`names a voter that reports every ${intervalMs / 1000} s after two intervals, at least thirty seconds`, () => {
+      const reporting = (nowMs: number) => [{ id: 2, writeMs: 1, reportedAgoMs: nowMs % intervalMs }];
+      expect(namedAt(elected(false, intervalMs), { writeMs: 600, candidates: reporting })).to.deep.equal({ id: 2, atMs });
+    });
+
+  it('does not name a voter that has not reported for two intervals', () => {
+    const silent = () => [{ id: 2, writeMs: 1, reportedAgoMs: 2 * minuteMs + 1 }];
+    expect(namedAt(elected(false, minuteMs), { writeMs: 600, candidates: silent })).to.equal(undefined);
   });
 
   it('does not name a voter that was slow, sealed or away in between', () => {

@@ -15,6 +15,17 @@ describe('the heartbeats of a standby', () => {
     expect(of.appliedSentMs(10)).to.equal(100);
   });
 
+  it('report that they are forgotten', () => {
+    let forgotten = 0;
+    const of = new Heartbeats(1000, 0, () => {
+      forgotten += of.appliedSentMs(10) === undefined ? 1 : 0; // the answers are gone by then
+    });
+    answered(of, 100, 10);
+    expect([of.appliedSentMs(10), forgotten]).to.deep.equal([100, 0]);
+    of.restart(200);
+    expect(forgotten).to.equal(1);
+  });
+
   it('still count an applied heartbeat while a newer one waits for its commit index', () => {
     const of = heartbeats();
     answered(of, 100, 10);
@@ -48,6 +59,23 @@ describe('the heartbeats of a standby', () => {
     expect(of.echoes).to.deep.include({ durationMs: 8, clockSkewMs: 10, answeredSentMs: 100 });
     of.failed({ sentMs: 1100, nowMs: 3100 });
     expect(of.echoes).to.deep.include({ durationMs: 2000, clockSkewMs: 0, answeredSentMs: 100 });
+  });
+
+  it('show a leader that has become silent, and give the next one as long to answer', () => {
+    const of = heartbeats();
+    of.leaderFound(7, 50);
+    expect(of.isSilent(9000), 'a leader that has never answered').to.equal(false);
+    answered(of, 100, 10);
+    expect(of.isSilent(2099)).to.equal(false);
+    expect(of.isSilent(2100)).to.equal(true);
+    of.leaderFound(7, 2200);
+    expect(of.isSilent(2200), 'the same leader').to.equal(true);
+    of.leaderFound(8, 2300);
+    expect([of.isSilent(4299), of.isSilent(4300)]).to.deep.equal([false, true]);
+    answered(of, 4400, 10);
+    expect(of.isSilent(4410)).to.equal(false);
+    of.restart(9000);
+    expect(of.isSilent(9000)).to.equal(false);
   });
 
   it('do not permit the node to serve when they were sent before a restart', () => {

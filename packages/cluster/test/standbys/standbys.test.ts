@@ -169,7 +169,7 @@ describe('Standbys: a node that may still serve an older state', () => {
     expect(clock.nowMs - began).to.be.at.least(2500);
   });
 
-  it('is asked once for all waiting writes, and once more for those that arrive meanwhile', async () => {
+  it('is asked once for all waiting writes, and once more for writes that arrive meanwhile', async () => {
     let release = (): void => undefined;
     const first = new Promise<void>((resolve) => {
       release = resolve;

@@ -95,7 +95,7 @@ export class NodeSnapshots implements SnapshotTransfer {
 
   install(meta: SnapshotMeta, done: Done): void {
     const fetched = this.#fetched;
-    invariant(fetched?.meta.index === meta.index, 'an installed snapshot was fetched before', {
+    invariant(fetched?.meta.index === meta.index, 'a snapshot is installed only after it was fetched', {
       index: meta.index,
       have: fetched?.meta.index,
     });

@@ -1,7 +1,10 @@
 import { CodecError, type LogIndex, type SnapshotMeta } from '@transitd/raft-core';
+import type { FeatureLevel } from '../level/feature-levels.ts';
+import { decodeLevel, levelName } from '../level/level-record.ts';
 import type { KeyValueMachine } from '../state/state-machine.ts';
 import { addToDigest, emptyDigest } from '../store/digest.ts';
 import type { Row } from '../store/range.ts';
+import { acceptsWrites } from '../store/replication-state.ts';
 import { type RestoredRecord, type RestoreStep, restoredDigest } from '../store/restore-step.ts';
 import { decodeSpaces, noSpaces, type Spaces, spacesName, visiblePath } from '../store/spaces.ts';
 import { type CommitResult, type Replica, StoreError } from '../store/store.ts';
@@ -15,18 +18,27 @@ export interface SnapshotSummary {
   readonly records: number;
   readonly valuesWritten: number;
   readonly digest: bigint;
+  /** The feature level of the state. */
+  readonly level: FeatureLevel;
 }
 
 /** Reads a snapshot, checks all of it and returns its summary. @throws CodecError, and errors of `source` */
 export async function inspectSnapshot(source: AsyncIterable<Uint8Array>): Promise<SnapshotSummary> {
   let meta: SnapshotMeta | undefined;
+  let level: FeatureLevel = decodeLevel(undefined);
   for await (const part of readVerifiedSnapshot(source)) {
     if (part.type === 'meta') meta = part.meta;
+    if (part.type === 'records') level = levelIn(part.rows) ?? level;
     if (part.type !== 'end' || meta === undefined) continue;
     const { valuesWritten, digest } = part.state;
-    return { meta, records: part.records, valuesWritten, digest };
+    return { meta, records: part.records, valuesWritten, digest, level };
   }
   throw new CodecError('the snapshot is truncated');
+}
+
+function levelIn(rows: readonly Row[]): FeatureLevel | undefined {
+  const record = rows.find(({ path }) => path === levelName);
+  return record && decodeLevel(record.value);
 }
 
 /**
@@ -107,12 +119,14 @@ export async function restoreSnapshot(
  */
 export async function clearRestores(
   replica: Pick<Replica, 'commit'>,
-  machine: Pick<KeyValueMachine, 'restoring' | 'unreachableNames'>,
+  machine: Pick<KeyValueMachine, 'replication' | 'restoring' | 'unreachableNames'>,
   { underWay }: { readonly underWay?: string } = {},
 ): Promise<number> {
   const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ conditions: [], writes: [], restore });
   const left = machine.restoring;
-  if (left !== undefined && left !== underWay) await commit({ kind: 'abandon', attempt: left });
+  // On a secondary it is a state that its primary sends; the next one replaces it.
+  const isLeft = left !== undefined && left !== underWay && acceptsWrites(machine.replication);
+  if (isLeft) await commit({ kind: 'abandon', attempt: left });
   let cleared = 0;
   for (;;) {
     const names = await machine.unreachableNames(stagedRecordsMax);

@@ -1,5 +1,6 @@
 import type { DriverStatus, ProposalOutcome, ReadOutcome, RefusalReason } from '@transitd/raft-core';
-import { encodeTransaction } from '../store/codec.ts';
+import { allowsFormat } from '../level/feature-levels.ts';
+import { encodeTransaction, transactionBytesMax } from '../store/codec.ts';
 import {
   type Changes,
   type CommitResult,
@@ -25,10 +26,16 @@ export interface Consensus {
 
 export interface LocalReplicaParts {
   readonly consensus: Consensus;
-  readonly machine: Pick<KeyValueMachine, 'applied' | 'getSync' | 'paths' | 'range' | 'watch'>;
+  readonly machine: Pick<KeyValueMachine, 'applied' | 'featureLevel' | 'getSync' | 'paths' | 'range' | 'replication' | 'watch'>;
   /** True while the data disk is below its reserve. */
   readonly diskLow: () => boolean;
+  /** Returns the names of nodes whose disks are below their reserve, if no write can commit without them; otherwise none. */
+  readonly lowDisks?: () => readonly string[];
 }
+
+/** Bytes of a step that follows, or of one that stages a single record, in addition to its writes: its fields as JSON. */
+const followBytes = 1024;
+const revisionBytes = 6;
 
 /** The replica in the process that runs consensus: it reads from the state machine and commits through the log. */
 export class LocalReplica implements Replica {
@@ -52,14 +59,29 @@ export class LocalReplica implements Replica {
 
   async commit(transaction: Transaction): Promise<CommitResult> {
     const data = encodeTransaction(transaction);
-    if (this.#parts.diskLow()) throw new StoreError('disk_low', 'the data disk is below its reserve');
+    if (!allowsFormat(this.#parts.machine.featureLevel, data[0] ?? 0))
+      throw new TypeError('the feature level does not allow this transaction yet: ask hasFeature before making it');
+    this.#refuseTooLargeForSecondaries(transaction, data.length);
+    if (this.#parts.diskLow())
+      throw new StoreError('disk_low', 'the data disk is below its reserve: free disk space on this node');
     return new Promise((resolve, reject) => {
       this.#parts.consensus.propose(data, (outcome) => {
         if (outcome.kind === 'applied') resolve(outcome.result);
-        else if (outcome.kind === 'refused') reject(refused(outcome.reason));
+        else if (outcome.kind === 'refused') reject(this.#refused(outcome.reason));
         else reject(new StoreError('outcome_unknown', `entry ${outcome.index} may still commit`));
       });
     });
+  }
+
+  /** A secondary applies the same writes as one entry, in which each takes some bytes more. */
+  #refuseTooLargeForSecondaries({ writes }: Transaction, bytes: number): void {
+    if (this.#parts.machine.replication?.role !== 'primary') return;
+    const bytesThere = bytes + followBytes + revisionBytes * writes.length;
+    if (bytesThere > transactionBytesMax)
+      throw new StoreError(
+        'too_large',
+        `a secondary would need ${bytesThere} bytes for the transaction; at most ${transactionBytesMax} are allowed`,
+      );
   }
 
   async fresh(): Promise<void> {
@@ -69,6 +91,17 @@ export class LocalReplica implements Replica {
         else reject(refused(outcome.reason));
       });
     });
+  }
+
+  /** A quorum without disk space acknowledges no entries, so that writes wait until too many are in flight: the disks are the cause. */
+  #refused(reason: RefusalReason): StoreError {
+    const names = reason === 'busy' ? (this.#parts.lowDisks?.() ?? []) : [];
+    if (names.length === 0) return refused(reason);
+    const nodes = `${names.length === 1 ? 'node' : 'nodes'} ${names.join(', ')}`;
+    return new StoreError(
+      'disk_low',
+      `no quorum has disk space, the data disk is below its reserve on ${nodes}: free disk space there`,
+    );
   }
 
   watch(prefix: string, listener: (changes: Changes) => void): () => void {
@@ -89,7 +122,7 @@ const refusals: Readonly<Record<RefusalReason, readonly [code: StoreErrorCode, m
   transferring: ['not_leader', 'this node is transferring leadership'],
   sealed: ['not_leader', 'this node is sealed and accepts no writes'],
   removed: ['not_leader', 'this node was removed from the cluster'],
-  busy: ['busy', 'too many proposals are in flight'],
+  busy: ['busy', 'too many writes are waiting for a quorum: try again later'],
   stalled: ['busy', 'the state store of this node is not finishing its writes'],
   tooLarge: ['too_large', 'the transaction is longer than a log entry may be'],
   stopped: ['stopped', 'this node is stopping'],

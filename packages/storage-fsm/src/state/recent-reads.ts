@@ -2,7 +2,7 @@ import type { StoredRecord } from '../store/store.ts';
 
 /** The older half is dropped when the newer half has this many names. */
 const halfMax = 1024;
-/** Longer values are not kept, in bytes: at most 8 MiB of values are kept. */
+/** Maximum length of a value that is kept, in bytes. All values together then take at most 8 MiB. */
 const valueBytesMax = 4096;
 
 /**

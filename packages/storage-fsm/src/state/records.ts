@@ -1,8 +1,11 @@
 import { CodecError } from '@transitd/raft-core';
 import { damaged } from '../errors.ts';
+import { type FeatureLevel, type LevelRange, requireSupported, supportedLevels } from '../level/feature-levels.ts';
+import { decodeLevel, levelName } from '../level/level-record.ts';
 import { comparePaths } from '../store/path.ts';
 import { mergePathPages, withPending } from '../store/path-page.ts';
 import { checkQuery, mergeAscending, mergeRows, pageRecordsMax, type Row, takePage } from '../store/range.ts';
+import { decodeReplicationState, type ReplicationState, replicationName } from '../store/replication-state.ts';
 import {
   decodeSpaces,
   isUnreachable,
@@ -25,11 +28,15 @@ export class Records {
   #store: StateStore;
   #pending = new Overlay();
   spaces: Spaces;
+  level: FeatureLevel;
+  replication: ReplicationState | undefined;
 
   /** @param store - opened by {@link openState} */
   constructor(store: StateStore) {
     this.#store = store;
     this.spaces = storedSpaces(store);
+    this.replication = storedReplication(store);
+    this.level = storedLevel(store);
   }
 
   get store(): StateStore {
@@ -44,6 +51,8 @@ export class Records {
     this.#store = store;
     this.#pending = new Overlay();
     this.spaces = storedSpaces(store);
+    this.replication = storedReplication(store);
+    this.level = storedLevel(store);
   }
 
   /** Returns the record itself, not a copy: callers must not pass it on. */
@@ -149,20 +158,32 @@ async function* visibleRows(rows: AsyncIterable<Row>, spaces: Spaces, space: num
 
 const lastControl = '\u001f';
 
-/** Opens a state and checks its spaces record too: without it no path could be resolved. */
+export interface OpenStateOptions {
+  readonly openDatabase?: OpenDatabase | undefined;
+  readonly levels?: LevelRange | undefined;
+}
+
+/**
+ * Opens a state and checks its own records too: the spaces, without which no path could be resolved, the replication state, which says what
+ * may be written, and the feature level.
+ * @throws UnsupportedLevel; StorageDamaged and others as {@link StateStore.open} does
+ */
 export async function openState(
   directory: string,
   onFailure: (error: Error) => void,
-  openDatabase?: OpenDatabase,
+  { openDatabase, levels = supportedLevels }: OpenStateOptions = {},
 ): Promise<StateStore> {
   const store = await StateStore.open(directory, onFailure, openDatabase);
   try {
     storedSpaces(store);
+    storedReplication(store);
+    // A state without entries has no level yet: it gets the cluster's from the log or from a snapshot.
+    if (store.metaAtOpen.appliedIndex > 0) requireSupported(storedLevel(store), levels, directory);
     return store;
   } catch (error) {
     await store.close();
     throw error instanceof CodecError
-      ? damaged(directory, `has a spaces record that this version cannot read (${error.message})`)
+      ? damaged(directory, `has a record that this version cannot read (${error.message})`)
       : error;
   }
 }
@@ -170,4 +191,11 @@ export async function openState(
 const storedSpaces = (store: StateStore): Spaces => {
   const record = store.getSync(spacesName);
   return record === undefined ? noSpaces : decodeSpaces(record.value);
+};
+
+const storedLevel = (store: StateStore): FeatureLevel => decodeLevel(store.getSync(levelName)?.value);
+
+const storedReplication = (store: StateStore): ReplicationState | undefined => {
+  const record = store.getSync(replicationName);
+  return record && decodeReplicationState(record.value);
 };

@@ -1,15 +1,18 @@
-import { CodecError, type Entry, invariant, type LogIndex, type StateMachine } from '@transitd/raft-core';
+import { type Entry, invariant, type LogIndex, type StateMachine } from '@transitd/raft-core';
 import { damaged } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { decodeTransaction } from '../store/codec.ts';
-import { addToDigest, recordDigest, removeFromDigest } from '../store/digest.ts';
-import { applyRestoreStep, type RestoreStep } from '../store/restore-step.ts';
-import { encodeSpaces, nameOf, spacesName } from '../store/spaces.ts';
-import type { Change, Changes, CommitResult, PathPage, RangePage, RangeQuery, StoredRecord } from '../store/store.ts';
-import { applyTransaction, type Transaction, type Write } from '../store/transaction.ts';
+import { type FeatureLevel, type LevelRange, supportedLevels, UnsupportedLevel } from '../level/feature-levels.ts';
+import { DigestSum } from '../store/digest.ts';
+import { isLocal, positionOf, type ReplicationState } from '../store/replication-state.ts';
+import { visiblePath } from '../store/spaces.ts';
+import type { Changes, CommitResult, PathPage, RangePage, RangeQuery, StoredRecord } from '../store/store.ts';
 import { Watchers } from '../store/watchers.ts';
+import type { AppliedObserver } from './applied-entry.ts';
 import { DigestHistory } from './digest-history.ts';
+import { EntryApplier } from './entry-applier.ts';
 import { openState, Records } from './records.ts';
+import { type ReplicatedSnapshot, replicatedSnapshot } from './replicated-snapshot.ts';
+import { ScopeDigest } from './scope-digest.ts';
 import type { OpenDatabase } from './state-level.ts';
 import { StateLoader } from './state-loader.ts';
 import type { StateMeta } from './state-record.ts';
@@ -24,6 +27,8 @@ export interface KeyValueMachineOptions {
   readonly onFailure?: (error: Error) => void;
   /** By default, opens `level` on this machine's disk. */
   readonly openDatabase?: OpenDatabase;
+  /** The feature levels under which entries may be applied, for tests; by default {@link supportedLevels}. */
+  readonly levels?: LevelRange;
 }
 
 /**
@@ -35,41 +40,49 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   readonly flushedAtOpen: LogIndex;
   readonly #onFailure: (error: Error) => void;
   readonly #openDatabase: OpenDatabase | undefined;
+  readonly #levels: LevelRange;
   readonly #records: Records;
   readonly #watchers = new Watchers();
   readonly #digests = new DigestHistory();
-  #applied: StateMeta;
+  readonly #scope = new ScopeDigest();
+  readonly #applier: EntryApplier;
+  #observer: AppliedObserver | undefined;
   #flushed: LogIndex;
   #flushing: Promise<void> | undefined;
 
-  private constructor(store: StateStore, onFailure: (error: Error) => void, openDatabase: OpenDatabase | undefined) {
+  private constructor(
+    store: StateStore,
+    { onFailure = () => undefined, openDatabase, levels = supportedLevels }: Omit<KeyValueMachineOptions, 'base' | 'directory'>,
+  ) {
     const { appliedIndex, digest } = store.metaAtOpen;
     this.#onFailure = onFailure;
     this.#openDatabase = openDatabase;
+    this.#levels = levels;
     this.#records = new Records(store);
-    this.#applied = store.metaAtOpen;
+    const [watchers, scope] = [this.#watchers, this.#scope];
+    this.#applier = new EntryApplier(store.metaAtOpen, { records: this.#records, watchers, scope, levels });
     this.#flushed = appliedIndex;
     this.flushedAtOpen = appliedIndex;
     this.#digests.restart(appliedIndex, digest);
   }
 
-  /** @throws StorageDamaged, StorageInUse or StorageFailed, as {@link StateStore.open} does */
-  static async open({
-    directory,
-    base,
-    onFailure = () => undefined,
-    openDatabase,
-  }: KeyValueMachineOptions): Promise<KeyValueMachine> {
-    const store = await openState(directory, onFailure, openDatabase);
+  /** @throws UnsupportedLevel; StorageDamaged, StorageInUse or StorageFailed, as {@link StateStore.open} does */
+  static async open({ directory, base, ...options }: KeyValueMachineOptions): Promise<KeyValueMachine> {
+    const store = await openState(directory, options.onFailure ?? (() => undefined), options);
     const { appliedIndex } = store.metaAtOpen;
-    if (appliedIndex >= base) return new KeyValueMachine(store, onFailure, openDatabase);
+    if (appliedIndex >= base) return new KeyValueMachine(store, options);
     await store.close();
     throw damaged(directory, `ends at index ${appliedIndex}, but the log has dropped its entries up to ${base}`);
   }
 
   /** Applied index, values written and digest of the applied state. */
   get applied(): StateMeta {
-    return this.#applied;
+    return this.#applier.applied;
+  }
+
+  /** The feature level of the applied state: the one under which the next entry is applied. */
+  get featureLevel(): FeatureLevel {
+    return this.#records.level;
   }
 
   /**
@@ -78,6 +91,51 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
    */
   digestAt(index: LogIndex): bigint | undefined {
     return this.#digests.at(index);
+  }
+
+  /** The state of disaster-recovery replication; undefined on a cluster that never took part in it. */
+  get replication(): ReplicationState | undefined {
+    return this.#records.replication;
+  }
+
+  /**
+   * Returns the digest of the replicated records at a position: right after the entry with this service index on a primary, right after the
+   * step that ended there on a secondary. Undefined unless it is one of the newest 1,024 positions, and {@link measureScope} has ended.
+   */
+  scopeDigestAt(index: LogIndex): bigint | undefined {
+    return this.#scope.at(index);
+  }
+
+  /** Reports the present state to the observer, and from now on every entry and every replaced state. There is one observer. */
+  observe(observer: AppliedObserver): void {
+    this.#observer = observer;
+    this.#applier.onEntry = (applied) => observer.entry(applied);
+    this.#reportState();
+  }
+
+  #reportState(): void {
+    const { replication } = this.#records;
+    this.#observer?.state(replication && positionOf(replication, this.applied.appliedIndex));
+  }
+
+  /**
+   * Returns the replicated records on disk as of one flush, with the position and the epochs of the same moment. Undefined if the cluster
+   * took no part in replication then.
+   */
+  replicatedSnapshot(): ReplicatedSnapshot | undefined {
+    return replicatedSnapshot(this.snapshot());
+  }
+
+  /** Sums up the replicated records, so that {@link scopeDigestAt} knows their digest. It reads the whole state, page by page. */
+  async measureScope(): Promise<void> {
+    const sum = new DigestSum();
+    const { spaces, replication } = this.#records;
+    const take = this.#scope.measuring();
+    for await (const { path: name, ...record } of this.#records.all()) {
+      const path = visiblePath(spaces, name);
+      if (path !== undefined && replication !== undefined && !isLocal(replication, path)) sum.add({ path, ...record });
+    }
+    take(sum.digest);
   }
 
   get flushedIndex(): LogIndex {
@@ -92,24 +150,25 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   /**
    * Applies one committed entry.
    * @throws InvariantViolation for an entry out of order or one that is not a transaction; every node decides the same
+   * @throws UnsupportedLevel for an entry above or below the levels of this program
    * @throws StorageFailed, StorageDamaged when a read fails. The machine is not used after any of these.
    */
   apply(entry: Entry): CommitResult {
     const { index } = entry;
-    invariant(index === this.#applied.appliedIndex + 1, 'entries are applied in order without gaps', {
-      appliedIndex: this.#applied.appliedIndex,
+    invariant(index === this.applied.appliedIndex + 1, 'entries are applied in order without gaps', {
+      appliedIndex: this.applied.appliedIndex,
       index,
     });
     failpoint('state.before_apply');
-    const result = entry.type === 'normal' ? this.#applyTransaction(decodeEntry(entry), index) : this.#applyNothing(index);
-    this.#digests.note(index, this.#applied.digest);
+    const result = this.#applier.apply(entry);
+    this.#digests.note(index, this.applied.digest);
     failpoint('state.after_apply');
     return result;
   }
 
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void {
     invariant(this.#flushing === undefined, 'one flush is in flight', { flushed: this.#flushed });
-    const target = this.#applied;
+    const target = this.applied;
     const writes = this.#records.pending.capture();
     this.#flushing = this.#records.store.write(writes, target).then(
       () => {
@@ -174,7 +233,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
    * reading it.
    */
   appliedState(): Pick<StateSnapshot, 'meta' | 'pages'> {
-    return { meta: this.#applied, pages: () => singly(this.#records.all()) };
+    return { meta: this.applied, pages: () => singly(this.#records.all()) };
   }
 
   /**
@@ -196,9 +255,18 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     }
   }
 
-  /** Opens another state and checks all of it, as at a start; the current state does not change. @throws as {@link open} */
-  openReplacement(directory: string): Promise<StateStore> {
-    return openState(directory, this.#onFailure, this.#openDatabase);
+  /**
+   * Opens another state and checks all of it, as at a start; the current state does not change. A state at a level that this program does
+   * not support ends the node: no other snapshot of the cluster has a lower one.
+   * @throws as {@link open}
+   */
+  async openReplacement(directory: string): Promise<StateStore> {
+    try {
+      return await openState(directory, this.#onFailure, { openDatabase: this.#openDatabase, levels: this.#levels });
+    } catch (error) {
+      if (error instanceof UnsupportedLevel) this.#onFailure(error);
+      throw error;
+    }
   }
 
   /** Creates another state, to be filled and then opened; the current state does not change. @throws as {@link open} */
@@ -214,12 +282,14 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   adopt(store: StateStore): Promise<void> {
     const { appliedIndex, digest } = store.metaAtOpen;
     invariant(this.#flushing === undefined, 'no flush is in flight while a state is replaced', { appliedIndex });
-    invariant(appliedIndex > this.#applied.appliedIndex, 'a state is replaced by a newer one', { appliedIndex });
+    invariant(appliedIndex > this.applied.appliedIndex, 'a state is replaced by a newer one', { appliedIndex });
     const old = this.#records.store;
     this.#records.replace(store);
-    this.#applied = store.metaAtOpen;
+    this.#applier.applied = store.metaAtOpen;
     this.#flushed = appliedIndex;
     this.#digests.restart(appliedIndex, digest);
+    this.#scope.restart();
+    this.#reportState();
     this.#watchers.notify('everything');
     return old.closeAfterScans();
   }
@@ -229,73 +299,8 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     await this.#flushing;
     await this.#records.store.close();
   }
-
-  #applyNothing(index: LogIndex): CommitResult {
-    this.#applied = { ...this.#applied, appliedIndex: index };
-    return { outcome: 'committed', index };
-  }
-
-  #applyTransaction(transaction: Transaction, index: LogIndex): CommitResult {
-    if (transaction.restore !== undefined) return this.#applyRestore(transaction.restore, index);
-    const effect = applyTransaction(transaction, (path) => this.#records.at(path)?.revision ?? 0);
-    const changes: Change[] = [];
-    let { digest } = this.#applied;
-    for (const { path, value } of effect === 'conflict' ? [] : effect.writes) {
-      const changed = this.#write({ name: nameOf(this.#records.spaces, path), value, index }, digest);
-      if (changed === undefined) continue;
-      digest = changed;
-      changes.push({ path, revision: index, deleted: value === null });
-    }
-    // A conflict's values count too: the leader encrypted them, and the barrier uses this count to limit the use of its key.
-    const valuesWritten = this.#applied.valuesWritten + transaction.writes.filter(isPut).length;
-    this.#applied = { appliedIndex: index, valuesWritten, digest };
-    this.#watchers.notify(changes);
-    return { outcome: effect === 'conflict' ? 'conflict' : 'committed', index };
-  }
-
-  /**
-   * Staged values do not count as written, because they were encrypted before the backup. The swap raises the count to that of the restored
-   * state.
-   */
-  #applyRestore(step: RestoreStep, index: LogIndex): CommitResult {
-    const effect = applyRestoreStep(step, this.#records.spaces);
-    if (effect === 'conflict') return { ...this.#applyNothing(index), outcome: 'conflict' };
-    let { digest, valuesWritten } = this.#applied;
-    const { writes, spaces } = effect;
-    const all = spaces === undefined ? writes : [...writes, { name: spacesName, value: encodeSpaces(spaces) }];
-    for (const { name, value } of all) digest = this.#write({ name, value, index }, digest) ?? digest;
-    if (step.kind === 'swap' && spaces !== undefined) valuesWritten = Math.max(valuesWritten, step.valuesWritten);
-    this.#applied = { appliedIndex: index, valuesWritten, digest };
-    const before = this.#records.spaces;
-    this.#records.spaces = spaces ?? before;
-    if (this.#records.spaces.live !== before.live) this.#watchers.notify('everything');
-    return { outcome: 'committed', index };
-  }
-
-  /** Writes one record and returns the new digest; returns undefined when there was nothing to delete. */
-  #write(
-    { name, value, index }: { name: string; value: Uint8Array | null; index: LogIndex },
-    digest: bigint,
-  ): bigint | undefined {
-    const before = this.#records.find(name);
-    if (before === undefined && value === null) return undefined;
-    this.#records.pending.set(name, { value, revision: index });
-    const without = before === undefined ? digest : removeFromDigest(digest, recordDigest({ path: name, ...before }));
-    return value === null ? without : addToDigest(without, recordDigest({ path: name, value, revision: index }));
-  }
 }
 
 async function* singly<T>(items: AsyncIterable<T>): AsyncGenerator<readonly T[]> {
   for await (const item of items) yield [item];
-}
-
-const isPut = ({ value }: Write): boolean => value !== null;
-
-function decodeEntry({ data, index, term }: Entry): Transaction {
-  try {
-    return decodeTransaction(data);
-  } catch (error) {
-    if (!(error instanceof CodecError)) throw error;
-    invariant(false, 'a committed entry is a transaction of a known format', { index, term, reason: error.message });
-  }
 }

@@ -24,6 +24,8 @@ type DatabaseIterator = Iterator<Database, string, Buffer>;
 /** The state as of one flush, unaffected by later writes. Holds disk space until it is closed. */
 export interface StateSnapshot {
   readonly meta: StateMeta;
+  /** Returns the record with this name. @throws StorageDamaged, and other errors of the store */
+  read(name: string): StoredRecord | undefined;
   /** Yields all records by name, ascending by UTF-8 bytes, in pages. Reads one page ahead of the caller. */
   pages(): AsyncGenerator<readonly Row[]>;
   close(): Promise<void>;
@@ -118,7 +120,8 @@ export class StateStore {
     const snapshot = this.#level.snapshot();
     try {
       const meta = readMeta(getExactly(this.#level, metaKey, { snapshot }), this.#level.location);
-      return { meta, pages: () => this.#pages(snapshot), close: () => snapshot.close() };
+      const read = (name: string) => this.#read(name, snapshot);
+      return { meta, read, pages: () => this.#pages(snapshot), close: () => snapshot.close() };
     } catch (error) {
       void snapshot.close();
       throw this.#fail(error);
@@ -203,6 +206,15 @@ export class StateStore {
     } finally {
       ended();
       await iterator.close();
+    }
+  }
+
+  #read(name: string, snapshot: Snapshot): StoredRecord | undefined {
+    try {
+      const bytes = getExactly(this.#level, name, { snapshot });
+      return bytes && this.#decode(name, bytes);
+    } catch (error) {
+      throw this.#fail(error);
     }
   }
 

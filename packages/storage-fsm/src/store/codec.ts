@@ -1,6 +1,8 @@
 import { ByteReader, CodecError } from '@transitd/raft-core';
+import { decodeRaise, encodeRaise, raiseFormat } from '../level/raise-codec.ts';
 import { pathFault } from './path.ts';
 import { readPath } from './path-codec.ts';
+import { decodeReplicationStep, encodeReplicationStep, replicationFormat } from './replication-codec.ts';
 import { decodeRestoreStep, encodeRestoreStep, restoreFormat } from './restore-codec.ts';
 import { StoreError } from './store.ts';
 import type { Condition, Transaction, Write } from './transaction.ts';
@@ -17,12 +19,22 @@ const puts = 1;
 /**
  * Encodes a transaction as the payload of one log entry, integers big-endian: `version u8 | conditions u32 | { path, revision u48 } |
  * writes u32 | { path, kind u8, kind 1: length u32, value }`, where a path is `length u16 | UTF-8`. {@link encodeRestoreStep} has the
- * separate format of a restore step.
+ * separate format of a restore step, {@link encodeRaise} that of a raise of the feature level,
+ * {@link encodeReplicationStep} that of a replication step.
  * @throws StoreError `too_large` above {@link transactionBytesMax}
  * @throws TypeError for an invalid path or revision, or a path that is written twice: a bug in the calling code
  */
-export function encodeTransaction({ conditions, writes, restore }: Transaction): Buffer {
+export function encodeTransaction({ conditions, writes, restore, raise, replication }: Transaction): Buffer {
   checkTransaction({ conditions, writes });
+  if (raise !== undefined) {
+    if (conditions.length + writes.length > 0 || restore !== undefined)
+      throw new TypeError('a raise of the feature level has no conditions, no writes and no restore step');
+    return encodeRaise(raise);
+  }
+  if (replication !== undefined) {
+    if (conditions.length + writes.length > 0) throw new TypeError('a replication step has no conditions and no writes');
+    return bounded(encodeReplicationStep(replication));
+  }
   if (restore !== undefined) {
     if (conditions.length + writes.length > 0) throw new TypeError('a restore step has no conditions and no writes');
     return bounded(encodeRestoreStep(restore));
@@ -57,6 +69,8 @@ export function decodeTransaction(data: Uint8Array): Transaction {
   const reader = new ByteReader(Buffer.from(data.buffer, data.byteOffset, data.byteLength));
   const version = reader.u8();
   if (version === restoreFormat) return { conditions: [], writes: [], restore: decodeRestoreStep(reader) };
+  if (version === raiseFormat) return { conditions: [], writes: [], raise: decodeRaise(reader) };
+  if (version === replicationFormat) return { conditions: [], writes: [], replication: decodeReplicationStep(reader) };
   if (version !== formatVersion) throw new CodecError(`unknown transaction format ${version}`);
 
   const conditions: Condition[] = [];

@@ -14,7 +14,8 @@ export interface MemoryStoreOptions {
 
 /**
  * Returns a store in memory, for the tests of other packages. Its node is the only voter and always the leader. It follows the rules and
- * limits of the replicated store, except that it refuses restores. Every commit is one log entry; nothing is stored on disk.
+ * limits of the replicated store, except that it refuses restores and raises of the feature level. Every commit is one log entry; nothing
+ * is stored on disk.
  */
 export function memoryStore({ reportsEverything = false }: MemoryStoreOptions = {}): Replica {
   const records = new Map<string, StoredRecord>();
@@ -26,10 +27,10 @@ export function memoryStore({ reportsEverything = false }: MemoryStoreOptions = 
     index += 1;
     valuesWritten += transaction.writes.filter(({ value }) => value !== null).length;
     const effect = applyTransaction(transaction, (path) => records.get(path)?.revision ?? 0);
-    if (effect === 'conflict') return { outcome: 'conflict', index };
+    if (effect === 'conflict') return { outcome: 'conflict', index, revision: index };
     const changes = effect.writes.filter(({ path, value }) => value !== null || records.has(path)).map(write);
     watchers.notify(reportsEverything ? 'everything' : changes);
-    return { outcome: 'committed', index };
+    return { outcome: 'committed', index, revision: index };
   }
 
   function write({ path, value }: Write): Change {
@@ -54,6 +55,7 @@ export function memoryStore({ reportsEverything = false }: MemoryStoreOptions = 
     },
     async commit(transaction) {
       if (transaction.restore !== undefined) throw new TypeError('the memory store does not support restores');
+      if (transaction.raise !== undefined) throw new TypeError('the memory store has no feature level');
       return apply(decodeTransaction(encodeTransaction(transaction)));
     },
     watch: (prefix, listener) => watchers.add(prefix, listener),

@@ -1,5 +1,7 @@
 import { CodecError } from '@transitd/raft-core';
+import { levelName } from '../level/level-record.ts';
 import { pathFault } from './path.ts';
+import { replicationName } from './replication-state.ts';
 
 /*
  * Key spaces, which let a restore replace the state in one log entry. Users of the store know a record by its *path*. The state keeps,
@@ -20,7 +22,7 @@ export interface Attempt {
   readonly space: number;
   readonly chunks: number;
   readonly records: number;
-  /** Sum of the staged records' digests, each computed with revision 0. */
+  /** Sum of the staged records' digests, each computed with revision 0; with their own revisions if a primary sent them. */
   readonly digest: bigint;
 }
 
@@ -43,7 +45,7 @@ const headLength = marker.length + digits + 1;
 /** Returns the prefix of all names in a space. */
 export const spaceHead = (space: number): string => (space === 0 ? '' : `${marker}${String(space).padStart(digits, '0')}/`);
 
-/** Returns the space and path of a name; undefined for anything else, including the spaces record. */
+/** Returns the space and path of a name; undefined for anything else, such as the spaces record. */
 export function placeOf(name: string): { readonly space: number; readonly path: string } | undefined {
   if (name.startsWith(marker)) {
     const path = name.slice(headLength);
@@ -54,7 +56,8 @@ export function placeOf(name: string): { readonly space: number; readonly path: 
 }
 
 /** Returns whether a record can have this name. */
-export const isName = (name: string): boolean => name === spacesName || placeOf(name) !== undefined;
+export const isName = (name: string): boolean =>
+  name === spacesName || name === levelName || name === replicationName || placeOf(name) !== undefined;
 
 export const spaceOf = ({ routes }: Spaces, path: string): number =>
   routes.find(({ prefix }) => path.startsWith(prefix))?.space ?? 0;

@@ -1,7 +1,7 @@
 import type { LogIndex } from '@transitd/raft-core';
 import type { Transaction } from './transaction.ts';
 
-/** A record's value and the index of the log entry that last wrote it. */
+/** A record and its revision: the index of the log entry that last wrote it, or the index that came with it from another cluster. */
 export interface StoredRecord {
   readonly value: Uint8Array;
   readonly revision: LogIndex;
@@ -28,8 +28,14 @@ export interface PathPage {
   readonly next?: string;
 }
 
-/** `conflict`: a condition no longer held and nothing was written. `index` is the log entry's index. */
-export type CommitResult = { readonly outcome: 'committed' | 'conflict'; readonly index: LogIndex };
+/** `conflict`: a condition no longer held and nothing was written. */
+export interface CommitResult {
+  readonly outcome: 'committed' | 'conflict';
+  /** The log entry's index on this cluster. */
+  readonly index: LogIndex;
+  /** The revision of the records that the entry wrote. It is above the index on a cluster that was promoted. */
+  readonly revision: LogIndex;
+}
 
 /** The log entry at `revision` wrote (or `deleted`) one record. */
 export interface Change {

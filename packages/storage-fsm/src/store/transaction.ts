@@ -1,4 +1,6 @@
 import type { LogIndex } from '@transitd/raft-core';
+import type { FeatureLevel } from '../level/feature-levels.ts';
+import type { ReplicationStep } from './replication-step.ts';
 import type { RestoreStep } from './restore-step.ts';
 
 /** Holds while the record at `path` has this `revision`, the index of the log entry that last wrote it; 0 means absent. */
@@ -19,6 +21,10 @@ export interface Transaction {
   readonly writes: readonly Write[];
   /** A restore step; a transaction with one has no conditions and no writes. */
   readonly restore?: RestoreStep;
+  /** Raises the feature level to this one; such a transaction has no conditions, no writes and no restore step. */
+  readonly raise?: FeatureLevel;
+  /** A replication step; a transaction with one has nothing else. */
+  readonly replication?: ReplicationStep;
 }
 
 /**

@@ -83,7 +83,7 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
   },
   {
     name: 'a condition reads the disk instead of the applied state',
-    file: 'src/state/state-machine.ts',
+    file: 'src/state/entry-applier.ts',
     find: 'applyTransaction(transaction, (path) => this.#records.at(path)?.revision ?? 0);',
     replace:
       'applyTransaction(transaction, (path) => this.#records.store.getSync(nameOf(this.#records.spaces, path))?.revision ?? 0);',
@@ -93,6 +93,37 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     file: 'src/state/records.ts',
     find: 'return mergeRows(stored, pending);',
     replace: 'return mergeRows(stored, pending.slice(0, 0));',
+  },
+  // The feature level
+  {
+    name: 'a restart forgets the feature level',
+    file: 'src/state/records.ts',
+    find: '    this.level = storedLevel(store);\n  }\n\n  get store',
+    replace: '    this.level = 1;\n  }\n\n  get store',
+  },
+  {
+    name: 'a snapshot does not bring the feature level',
+    file: 'src/state/records.ts',
+    find: '    this.level = storedLevel(store);\n  }\n\n  /** Returns the record itself',
+    replace: '  }\n\n  /** Returns the record itself',
+  },
+  {
+    name: 'the feature level rises in memory only',
+    file: 'src/state/entry-applier.ts',
+    find: 'const digest = this.#write(write, this.applied.digest);',
+    replace: 'const digest = level < 0 ? this.#write(write, 0n) : undefined;',
+  },
+  {
+    name: 'the feature level rises only if everything before is flushed',
+    file: 'src/state/entry-applier.ts',
+    find: '    this.#records.level = level;\n',
+    replace: '    if (this.#records.pending.bytes < 300) this.#records.level = level;\n',
+  },
+  {
+    name: 'an entry of a later release has an effect',
+    file: 'src/state/entry-applier.ts',
+    find: 'if (format !== undefined && !allowsFormat(this.#records.level, format))',
+    replace: 'if (format === undefined && !allowsFormat(this.#records.level, 0))',
   },
   // Snapshots
   {

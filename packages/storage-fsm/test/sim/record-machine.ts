@@ -1,11 +1,18 @@
 import type { Entry, LogIndex, NodeId } from '@transitd/raft-core';
 import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-core/sim';
 import { StorageFailed } from '../../src/errors.ts';
+import { raiseFormat } from '../../src/level/raise-codec.ts';
 import type { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
 import type { Tombstones } from './tombstones.ts';
 
 const headBytes = 8;
+/** First byte of entries in a format that no release has. */
+const laterFormat = 0xee;
+/** The level that an operation raises the cluster to: higher for later operations, whatever their order in the log. */
+const levelOf = (operation: number): number => 1000 + operation;
+/** A value that no register ever has. */
+const neverStored = 2 ** 32 - 1;
 /** Small, so that a list spans several pages. */
 const pageRecords = 7;
 
@@ -14,7 +21,8 @@ const listPath = (key: number): string => `sim/list/${key}/`;
 
 /**
  * Registers and lists as records: a register is one record, a list has one record per value, in the order of their revisions. A swap is a
- * condition on the register's revision at the time of the proposal.
+ * condition on the register's revision at the time of the proposal. Some swaps that cannot succeed are sent as a raise of the feature
+ * level, and some as an entry in a format of a later release.
  */
 export class RecordMachine implements SimMachine {
   readonly flushedAtOpen: LogIndex;
@@ -35,13 +43,16 @@ export class RecordMachine implements SimMachine {
   }
   get digest(): number {
     const { digest, valuesWritten } = this.#machine.applied;
-    return Number(BigInt.asUintN(32, digest)) + 2 ** 32 * (valuesWritten % 2 ** 16);
+    // The level in memory is a part of it: every node must apply the same entry under the same level.
+    return Number(BigInt.asUintN(32, digest)) + 2 ** 32 * ((valuesWritten + 31 * this.#machine.featureLevel) % 2 ** 16);
   }
   get removed(): ReadonlyMap<NodeId, LogIndex> {
     return this.#tombstones.removed;
   }
 
   prepare({ operation, key, request }: Command, size: number): ReturnType<SimMachine['prepare']> {
+    const guarded = request.kind === 'cas' ? guardedEntry(operation) : undefined;
+    if (guarded !== undefined) return { request: { ...request, from: neverStored } as typeof request, data: guarded };
     const value = Buffer.alloc(headBytes + size);
     value.writeUInt32BE(operation);
     if (request.kind === 'append') {
@@ -65,7 +76,7 @@ export class RecordMachine implements SimMachine {
     if (entry.type === 'conf') this.#tombstones.applied(entry);
     const { index } = entry;
     this.#run.onApply({ index, digest: this.digest, ...(entry.type === 'normal' ? { operation: operationOf(entry) } : {}) });
-    return { swapped: outcome === 'committed' };
+    return { swapped: outcome === 'committed' && !isGuarded(entry) };
   }
 
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void {
@@ -106,7 +117,21 @@ export class RecordMachine implements SimMachine {
 
 const storedValue = (value: Uint8Array): number => Buffer.from(value).readUInt32BE(4);
 
-function operationOf({ data }: Entry): number {
+/** Returns the entry of every fourth swap that is no transaction of records. */
+function guardedEntry(operation: number): Uint8Array | undefined {
+  if (operation % 4 === 0) return encodeTransaction({ conditions: [], writes: [], raise: levelOf(operation) });
+  if (operation % 4 !== 2) return undefined;
+  const entry = Buffer.alloc(5);
+  entry.writeUInt8(laterFormat);
+  entry.writeUInt32BE(levelOf(operation), 1);
+  return entry;
+}
+
+const isGuarded = ({ type, data }: Entry): boolean => type === 'normal' && (data[0] === laterFormat || data[0] === raiseFormat);
+
+function operationOf(entry: Entry): number {
+  const { data } = entry;
+  if (isGuarded(entry)) return Buffer.from(data).readUInt32BE(1) - levelOf(0);
   const [write] = decodeTransaction(data).writes;
   return Buffer.from(write?.value ?? Buffer.alloc(headBytes)).readUInt32BE();
 }

@@ -21,6 +21,8 @@ import { Tombstones } from './tombstones.ts';
 const directory = '/node';
 const slotBytes = 64 * 1024;
 const slotHeaderBytes = 32;
+/** The simulated releases support every level. */
+const allLevels = { oldest: 1, newest: 2 ** 32 - 1 };
 /** Small sizes, so that segments are created, extended, read back and dropped all the time. */
 const sizes = { segmentBytes: 3_000, growBytes: 700, cacheBytes: 1_200 };
 
@@ -150,7 +152,12 @@ export class SegmentStorage implements NodeStorage {
     const { base } = log.start;
     const disk = this.#disk;
     const openDatabase = (path: string) => openRecords(disk, path);
-    const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: base.index, openDatabase });
+    const machine = await KeyValueMachine.open({
+      directory: log.stateDirectory,
+      base: base.index,
+      openDatabase,
+      levels: allLevels,
+    });
     log.verifyAgainstState(machine.flushedAtOpen);
     return machine;
   }

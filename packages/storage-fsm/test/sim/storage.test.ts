@@ -82,7 +82,11 @@ describe('a fault planted in the log or the state machine', () => {
     for (const mutant of storageMutants) expect(mutated(mutant), mutant.name).to.be.a('string');
   });
 
-  for (const name of ['a batch is acknowledged without a sync', 'a condition reads the disk instead of the applied state']) {
+  for (const name of [
+    'a batch is acknowledged without a sync',
+    'a condition reads the disk instead of the applied state',
+    'a restart forgets the feature level',
+  ]) {
     it(`is found: ${name}`, async () => {
       const mutant = storageMutants.find((each) => each.name === name);
       if (mutant === undefined) throw new Error('no such fault');

@@ -239,7 +239,7 @@ describe('a restore', function () {
       expect(await shownState(machine)).to.deep.equal(['a=1@5']);
     }));
 
-  it('ends when another one begins', () =>
+  it('ends when another restore begins', () =>
     withBackup(async ({ file, node: { machine } }) => {
       const replica = soleReplica(machine);
       let other = false;

@@ -5,6 +5,8 @@ import type { DriverStatus, ProposalOutcome, ReadOutcome } from '@transitd/raft-
 import { expect } from 'chai';
 import { type Consensus, LocalReplica } from '../../src/state/local-replica.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { transactionBytesMax } from '../../src/store/codec.ts';
+import type { ReplicationState } from '../../src/store/replication-state.ts';
 import type { CommitResult } from '../../src/store/store.ts';
 import { rejection, storeSuite } from '../store/store.suite.ts';
 
@@ -69,16 +71,24 @@ storeSuite('LocalReplica', async () => {
 describe('LocalReplica', () => {
   const machine = {
     applied: { appliedIndex: 0, valuesWritten: 5, digest: 0n },
+    featureLevel: 1,
+    replication: undefined as ReplicationState | undefined,
     getSync: () => undefined,
     range: async () => ({ records: [] }),
     paths: async () => ({ paths: [] }),
     watch: () => () => {},
   };
-  const replicaOver = (consensus: Partial<Consensus>, diskLow = false) =>
+  const replicaOver = (
+    consensus: Partial<Consensus>,
+    diskLow = false,
+    lowDisks: readonly string[] = [],
+    replication?: ReplicationState,
+  ) =>
     new LocalReplica({
       consensus: { propose: () => {}, readIndex: () => {}, status: () => status, ...consensus },
-      machine,
+      machine: { ...machine, replication },
       diskLow: () => diskLow,
+      lowDisks: () => lowDisks,
     });
   const nothing = { conditions: [], writes: [] };
 
@@ -102,6 +112,43 @@ describe('LocalReplica', () => {
   it('reports outcome_unknown, never a refusal, while an entry may still commit', async () => {
     const replica = replicaOver({ propose: (_, done) => done({ kind: 'unknown', index: 9 }) });
     expect(await rejection(replica.commit(nothing))).to.have.property('code', 'outcome_unknown');
+  });
+
+  it('refuses on a primary what a secondary could not apply as one entry', async () => {
+    const id = '0a'.repeat(16);
+    const primary: ReplicationState = {
+      ...{ role: 'primary', set: id, local: [], index: 1, offset: 0, seen: 1 },
+      epochs: [{ number: 1, id, start: 1 }],
+    };
+    let proposals = 0;
+    const propose = (_: Uint8Array, done: Parameters<Consensus['propose']>[1]) => {
+      proposals += 1;
+      done({ kind: 'refused', reason: 'busy' });
+    };
+    const commit = (bytes: number, state?: ReplicationState) =>
+      rejection(
+        replicaOver({ propose }, false, [], state).commit({
+          conditions: [],
+          writes: [{ path: 'p', value: Buffer.alloc(bytes) }],
+        }),
+      );
+    expect(await commit(transactionBytesMax - 500)).to.have.property('code', 'busy');
+    expect(await commit(transactionBytesMax - 500, primary)).to.have.property('code', 'too_large');
+    expect(await commit(transactionBytesMax - 2000, primary)).to.have.property('code', 'busy');
+    expect(proposals).to.equal(2);
+  });
+
+  it('names the nodes whose low disks keep writes waiting, instead of the number of writes', async () => {
+    const refusing = (reason: 'busy' | 'notLeader') => ({
+      propose: (_: Uint8Array, done: Parameters<Consensus['propose']>[1]) => done({ kind: 'refused', reason }),
+    });
+    const error = await rejection(replicaOver(refusing('busy'), false, ['n2', 'n3']).commit(nothing));
+    expect(error).to.have.property('code', 'disk_low');
+    expect(String(error)).to.contain('below its reserve on nodes n2, n3: free disk space there');
+    expect(await rejection(replicaOver(refusing('notLeader'), false, ['n2']).commit(nothing))).to.have.property(
+      'code',
+      'not_leader',
+    );
   });
 
   it('refuses commits with disk_low while the disk is low, and still reads', async () => {

@@ -73,7 +73,10 @@ describe('transaction codec', () => {
 
   for (const { bytes, reason } of [
     { bytes: '', reason: 'cut short' },
-    { bytes: '03 00000000 00000000', reason: 'format 3' },
+    { bytes: 'ff 00000000 00000000', reason: 'format 255' },
+    { bytes: '03 000000', reason: 'cut short' },
+    { bytes: '03 00000000', reason: 'names no feature level' },
+    { bytes: '03 00000002 00', reason: 'left over' },
     { bytes: '01 ffffffff', reason: 'cut short' },
     { bytes: '01 00000000 00000001 000161 02', reason: 'kind 2' },
     { bytes: '01 00000000 00000001 000161 01 ffffffff', reason: 'cut short' },

@@ -38,7 +38,7 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
     it('sets the revision of a record to the index of the entry that wrote it', async () => {
       const first = await store.commit(write(put('a', '1'), put('b', '1')));
       const second = await store.commit(write(put('b', '2')));
-      expect(second).to.deep.equal({ outcome: 'committed', index: first.index + 1 });
+      expect(second).to.deep.equal({ outcome: 'committed', index: first.index + 1, revision: first.index + 1 });
       expect((await store.get('a'))?.revision).to.equal(first.index);
       expect((await store.get('b'))?.revision).to.equal(second.index);
       expect(await text('b')).to.equal('2');
@@ -66,7 +66,7 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
         ],
         writes: [put('a', '2'), put('c', '2')],
       });
-      expect(conflict).to.deep.equal({ outcome: 'conflict', index: index + 1 });
+      expect(conflict).to.deep.equal({ outcome: 'conflict', index: index + 1, revision: index + 1 });
       expect(await listed({ prefix: '' })).to.deep.equal(['a']);
       expect(await text('a')).to.equal('1');
     });

@@ -1,0 +1,96 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type Reply, readBody, sendReply } from '@transitd/http';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
+import type { Guest, GuestChecks } from './callers.ts';
+import { callOf, offeredBy, refuseUpgrade } from './upgrade.ts';
+
+/** Serves callers that are no members: none of their requests reaches the handlers of members. */
+export interface GuestHandlers extends GuestChecks {
+  /** Answers a request; undefined if there is no such call. `body` reads the body, of at most 16 KiB. */
+  readonly call: (request: GuestRequest, body: () => Promise<Buffer>) => Promise<GuestReply | undefined>;
+  /** Decides on a request for a stream; undefined if there is no such stream. */
+  readonly stream: (request: GuestRequest) => GuestReply | GuestStream | undefined;
+}
+
+export interface GuestRequest {
+  /** As in `calls`. */
+  readonly call: string;
+  /** Fingerprint of the guest's certificate. */
+  readonly certificate: string;
+  /** WebSocket subprotocols that the guest offers. */
+  readonly offered: ReadonlySet<string>;
+}
+
+export interface GuestReply {
+  readonly status: number;
+  readonly json: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Accepts a stream. A message of the guest has at most 64 KiB. */
+export interface GuestStream {
+  readonly protocol: string;
+  readonly serve: (socket: WebSocket) => void;
+}
+
+const bodyLimits = { bytesMax: 16 * 1024, deadlineMs: 5_000 };
+/** Maximum size of a message of a guest. */
+const frameBytesMax = 64 * 1024;
+const noHandler: GuestReply = { status: 404, json: { errors: [] } };
+const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
+
+/** Answers the requests of guests on the cluster port. */
+export class GuestServer {
+  readonly #handlers: GuestHandlers;
+  readonly #onFault: (error: unknown) => void;
+  /** The agreed subprotocol of an upgrade request. */
+  readonly #agreed = new WeakMap<IncomingMessage, string>();
+  readonly #upgrades = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: frameBytesMax,
+    handleProtocols: (_offered, req) => this.#agreed.get(req) ?? false,
+  });
+
+  constructor(handlers: GuestHandlers, onFault: (error: unknown) => void) {
+    this.#handlers = handlers;
+    this.#onFault = onFault;
+  }
+
+  async answer(req: IncomingMessage, res: ServerResponse, guest: Guest): Promise<void> {
+    const head = req.method === 'HEAD';
+    try {
+      const body = async (): Promise<Buffer> => readBody(req, res, bodyLimits);
+      sendReply(res, replyOf((await this.#handlers.call(requestOf(req, guest), body)) ?? noHandler), { head });
+    } catch (error) {
+      if (res.headersSent) res.destroy();
+      else sendReply(res, isClusterRefusal(error) ? clusterRefusalReply(error) : fault, { head });
+      if (!isClusterRefusal(error)) this.#onFault(error);
+    }
+  }
+
+  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, guest: Guest): void {
+    const decision = this.#handlers.stream(requestOf(req, guest)) ?? noHandler;
+    if ('status' in decision) {
+      refuseUpgrade(socket, replyOf(decision));
+      return;
+    }
+    this.#agreed.set(req, decision.protocol);
+    this.#upgrades.handleUpgrade(req, socket, head, decision.serve);
+  }
+}
+
+const requestOf = (req: IncomingMessage, { certificate }: Guest): GuestRequest => ({
+  call: callOf(req),
+  certificate,
+  offered: offeredBy(req),
+});
+
+const replyOf = ({ status, json, headers }: GuestReply): Reply => ({
+  status,
+  body: `${JSON.stringify(json)}\n`,
+  ...(headers !== undefined && { headers }),
+});

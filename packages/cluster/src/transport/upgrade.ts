@@ -1,0 +1,26 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { bodyText, type Reply } from '@transitd/http';
+
+export function targetOf({ url = '' }: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
+  const at = url.indexOf('?');
+  if (at === -1) return { path: url, query: new URLSearchParams() };
+  return { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) };
+}
+
+/** Returns the name of a call, as in `calls`. */
+export const callOf = (req: IncomingMessage): string => `${req.method} ${targetOf(req).path}`;
+
+/** Returns the WebSocket subprotocols that a caller offers. */
+export const offeredBy = ({ headers }: IncomingMessage): ReadonlySet<string> =>
+  new Set(headers['sec-websocket-protocol']?.split(',').map((protocol) => protocol.trim()));
+
+/** Answers a request for a stream with a refusal, and ends the connection. */
+export function refuseUpgrade(socket: Duplex, { status, headers = {}, ...reply }: Reply): void {
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const body = bodyText(reply) ?? '';
+  const length = Buffer.byteLength(body);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n${more.join('')}\r\n${body}`,
+  );
+}

@@ -1,0 +1,66 @@
+/**
+ * The feature level of a cluster: a number in the replicated state that says which formats may be in the log and how entries are applied.
+ * It only rises. Each entry is applied under the level that the entries before it have set, so it means the same on every node, whatever
+ * release the node runs. `docs/upgrades.md` has the rules for developers.
+ */
+export type FeatureLevel = number;
+
+/**
+ * The level from which on each feature may be used. A release adds at most one level, shared by all of its features; a number is never
+ * reused. `initial` is the level of a state without a level record. `providerSeals`: `core/seal` may name a seal with a provider.
+ */
+export const featureLevels = { initial: 1, providerSeals: 2 } as const satisfies Readonly<Record<string, FeatureLevel>>;
+
+/** A range of feature levels, both ends included. */
+export interface LevelRange {
+  readonly oldest: FeatureLevel;
+  readonly newest: FeatureLevel;
+}
+
+/** The levels that this program applies entries under. */
+export const supportedLevels: LevelRange = {
+  oldest: featureLevels.initial,
+  newest: Math.max(...Object.values(featureLevels)),
+};
+
+/** Returns whether a feature may be used at a level: that of the applied state, or of the entry that is being applied. */
+export const hasFeature = (level: FeatureLevel, feature: keyof typeof featureLevels): boolean => level >= featureLevels[feature];
+
+/**
+ * The level of formats that no release may use yet, because they can still change: no program supports it. Tests raise a state to it. A
+ * release that uses such a format gives it the number of that release.
+ */
+export const unreleasedLevel: FeatureLevel = 2 ** 32 - 1;
+
+/** The level from which on each format of a transaction, its first byte, may be in the log. */
+const transactionFormats: ReadonlyMap<number, FeatureLevel> = new Map([
+  [1, featureLevels.initial], // conditions and writes
+  [2, featureLevels.initial], // a step of a restore
+  [3, featureLevels.initial], // a raise of the feature level
+  [4, unreleasedLevel], // a step of replication
+]);
+
+/**
+ * Returns whether an entry in this format has an effect at a level. A format that this program does not know belongs to a later level: at
+ * this one it has no effect on any node.
+ */
+export const allowsFormat = (level: FeatureLevel, format: number): boolean =>
+  level >= (transactionFormats.get(format) ?? Number.POSITIVE_INFINITY);
+
+/** This program cannot run at the feature level of the data. The message is one sentence for the operator. */
+export class UnsupportedLevel extends Error {
+  override readonly name = 'UnsupportedLevel';
+
+  constructor(level: FeatureLevel, { oldest, newest }: LevelRange, place: string) {
+    const remedy =
+      level > newest
+        ? `run a release that supports level ${level}: a cluster cannot go back below its level`
+        : `first run a release that supports level ${level} and a later one, and raise the level`;
+    super(`${place} is at feature level ${level}, and this program supports levels ${oldest} to ${newest}: ${remedy}`);
+  }
+}
+
+/** @param place - the data with this level, as the beginning of a sentence @throws UnsupportedLevel */
+export function requireSupported(level: FeatureLevel, range: LevelRange, place: string): void {
+  if (level < range.oldest || level > range.newest) throw new UnsupportedLevel(level, range, place);
+}

@@ -1,0 +1,223 @@
+import { CodecError, type Entry, invariant, type LogIndex } from '@transitd/raft-core';
+import { allowsFormat, type FeatureLevel, type LevelRange, requireSupported } from '../level/feature-levels.ts';
+import { encodeLevel, levelName } from '../level/level-record.ts';
+import { raiseFormat } from '../level/raise-codec.ts';
+import { decodeTransaction } from '../store/codec.ts';
+import { addToDigest, recordDigest, removeFromDigest } from '../store/digest.ts';
+import {
+  acceptsWrites,
+  encodeReplicationState,
+  isLocal,
+  mayWrite,
+  positionOf,
+  type ReplicationState,
+  replicationName,
+} from '../store/replication-state.ts';
+import { applyReplicationStep, type ReplicationStep } from '../store/replication-step.ts';
+import { applyRestoreStep, type RestoreStep } from '../store/restore-step.ts';
+import { encodeSpaces, nameOf, spacesName } from '../store/spaces.ts';
+import type { Change, CommitResult } from '../store/store.ts';
+import { applyTransaction, type Transaction, type Write } from '../store/transaction.ts';
+import type { Watchers } from '../store/watchers.ts';
+import type { AppliedEntry } from './applied-entry.ts';
+import type { Records } from './records.ts';
+import type { ScopeDigest } from './scope-digest.ts';
+import type { StateMeta } from './state-record.ts';
+
+export interface EntryApplierParts {
+  readonly records: Records;
+  readonly watchers: Watchers;
+  readonly scope: ScopeDigest;
+  readonly levels: LevelRange;
+}
+
+/** Applies committed entries to the records. Everything it decides depends on the entries alone, so that every node decides the same. */
+export class EntryApplier {
+  /** Metadata of the applied state. A snapshot replaces it. */
+  applied: StateMeta;
+  /** Called after each entry. It must not throw. */
+  onEntry: (applied: AppliedEntry) => void = () => undefined;
+  readonly #records: Records;
+  readonly #watchers: Watchers;
+  readonly #scope: ScopeDigest;
+  readonly #levels: LevelRange;
+
+  constructor(applied: StateMeta, { records, watchers, scope, levels }: EntryApplierParts) {
+    this.applied = applied;
+    this.#records = records;
+    this.#watchers = watchers;
+    this.#scope = scope;
+    this.#levels = levels;
+  }
+
+  /** Applies the next entry. @throws as `KeyValueMachine.apply` does */
+  apply(entry: Entry): CommitResult {
+    const { index } = entry;
+    const before = this.#records.replication;
+    const transaction = entry.type === 'normal' ? this.#transactionOf(entry) : undefined;
+    const result = transaction === undefined ? this.#applyNothing(entry) : this.#applyTransaction(transaction, index);
+    this.#noteScope(index);
+    const committed = result.outcome === 'committed';
+    this.onEntry({ index, transaction, committed, before, after: this.#records.replication });
+    return result;
+  }
+
+  /** Applies an entry without effect; a transaction without effect is a conflict. */
+  #applyNothing({ index, type }: Pick<Entry, 'index' | 'type'>): CommitResult {
+    this.applied = { ...this.applied, appliedIndex: index };
+    const result = this.#committed(index);
+    return type === 'normal' ? { ...result, outcome: 'conflict' } : result;
+  }
+
+  /** Returns undefined for a format of a later level: such an entry has no effect on any node, whether the node knows the format or not. */
+  #transactionOf(entry: Entry): Transaction | undefined {
+    const format = entry.data[0];
+    if (format !== undefined && !allowsFormat(this.#records.level, format)) return undefined;
+    if (format !== raiseFormat) requireSupported(this.#records.level, this.#levels, `the log entry ${entry.index}`);
+    return decodeEntry(entry);
+  }
+
+  #applyTransaction(transaction: Transaction, index: LogIndex): CommitResult {
+    if (transaction.raise !== undefined) return this.#applyRaise(transaction.raise, index);
+    if (transaction.replication !== undefined) return this.#applyReplication(transaction.replication, index);
+    if (transaction.restore !== undefined) return this.#applyRestore(transaction.restore, index);
+    const { replication } = this.#records;
+    const isAllowed = transaction.writes.every(({ path }) => mayWrite(replication, path));
+    const effect = !isAllowed ? 'conflict' : applyTransaction(transaction, (path) => this.#records.at(path)?.revision ?? 0);
+    const revision = this.#revisionOf(index);
+    const changes: Change[] = [];
+    let { digest } = this.applied;
+    for (const { path, value } of effect === 'conflict' ? [] : effect.writes) {
+      const changed = this.#writePath({ path, value, revision }, digest);
+      if (changed === undefined) continue;
+      digest = changed;
+      changes.push({ path, revision, deleted: value === null });
+    }
+    // A conflict's values count too: the leader encrypted them, and the barrier uses this count to limit the use of its key.
+    const valuesWritten = this.applied.valuesWritten + transaction.writes.filter(isPut).length;
+    this.applied = { appliedIndex: index, valuesWritten, digest };
+    this.#watchers.notify(changes);
+    return { outcome: effect === 'conflict' ? 'conflict' : 'committed', index, revision };
+  }
+
+  /**
+   * Staged values do not count as written, because they were encrypted before the backup. The swap raises the count to that of the restored
+   * state.
+   */
+  #applyRestore(step: RestoreStep, index: LogIndex): CommitResult {
+    const { replication, spaces: before } = this.#records;
+    const effect = mayRestore(step, replication) ? applyRestoreStep(step, before) : 'conflict';
+    if (effect === 'conflict') return this.#applyNothing({ index, type: 'normal' });
+    const revision = this.#revisionOf(index);
+    let { digest, valuesWritten } = this.applied;
+    const { writes, spaces } = effect;
+    const all = spaces === undefined ? writes : [...writes, { name: spacesName, value: encodeSpaces(spaces) }];
+    for (const { name, value } of all) digest = this.#write({ name, value, revision }, digest) ?? digest;
+    if (step.kind === 'swap' && spaces !== undefined) valuesWritten = Math.max(valuesWritten, step.valuesWritten);
+    this.applied = { appliedIndex: index, valuesWritten, digest };
+    this.#records.spaces = spaces ?? before;
+    if (this.#records.spaces.live === before.live) return this.#committed(index);
+    this.#scope.restart();
+    this.#watchers.notify('everything');
+    return this.#committed(index);
+  }
+
+  /** The level never falls, and raising it to its present value changes nothing. @throws UnsupportedLevel */
+  #applyRaise(level: FeatureLevel, index: LogIndex): CommitResult {
+    const before = this.#records.level;
+    if (level > before) requireSupported(level, this.#levels, `the cluster, since log entry ${index},`);
+    if (level < before) return this.#applyNothing({ index, type: 'normal' });
+    this.applied = { ...this.applied, appliedIndex: index };
+    const result = this.#committed(index);
+    if (level === before) return result;
+    const write = { name: levelName, value: encodeLevel(level), revision: this.#revisionOf(index) };
+    const digest = this.#write(write, this.applied.digest);
+    this.applied = { ...this.applied, digest: digest ?? this.applied.digest };
+    this.#records.level = level;
+    return result;
+  }
+
+  #applyReplication(step: ReplicationStep, index: LogIndex): CommitResult {
+    const { replication, spaces } = this.#records;
+    const revisionOf = (path: string): LogIndex => this.#records.at(path)?.revision ?? 0;
+    const effect = applyReplicationStep(step, { state: replication, spaces, index, revisionOf });
+    if (effect === 'conflict') return this.#applyNothing({ index, type: 'normal' });
+    let { digest } = this.applied;
+    const changes: Change[] = [];
+    for (const write of effect.byPath) {
+      const changed = this.#writePath(write, digest);
+      if (changed === undefined) continue;
+      digest = changed;
+      changes.push({ path: write.path, revision: write.revision, deleted: write.value === null });
+    }
+    const revision = index + (effect.state?.offset ?? replication?.offset ?? 0);
+    const own = [
+      ...effect.writes,
+      ...(effect.spaces === undefined ? [] : [{ name: spacesName, value: encodeSpaces(effect.spaces), revision }]),
+      ...(effect.state === undefined ? [] : [{ name: replicationName, value: encodeReplicationState(effect.state), revision }]),
+    ];
+    for (const write of own) digest = this.#write(write, digest) ?? digest;
+    const { added, atLeast } = effect.valuesWritten;
+    const valuesWritten = Math.max(this.applied.valuesWritten + added, atLeast);
+    this.applied = { appliedIndex: index, valuesWritten, digest };
+    this.#records.spaces = effect.spaces ?? spaces;
+    this.#records.replication = effect.state ?? replication;
+    if (step.kind === 'swap') this.#scope.restart(step.digest);
+    else if (step.kind === 'establish' || step.kind === 'attach') this.#scope.restart();
+    this.#watchers.notify(step.kind === 'swap' ? 'everything' : changes);
+    return this.#committed(index);
+  }
+
+  #committed(index: LogIndex): CommitResult {
+    return { outcome: 'committed', index, revision: this.#revisionOf(index) };
+  }
+
+  /** Returns the revision of what a local entry writes. */
+  #revisionOf(index: LogIndex): LogIndex {
+    return index + (this.#records.replication?.offset ?? 0);
+  }
+
+  #noteScope(index: LogIndex): void {
+    const { replication } = this.#records;
+    if (replication !== undefined) this.#scope.note(positionOf(replication, index));
+  }
+
+  /** Writes one record that readers see; returns as {@link #write}. */
+  #writePath({ path, value, revision }: Write & { readonly revision: LogIndex }, digest: bigint): bigint | undefined {
+    const { spaces, replication } = this.#records;
+    const name = nameOf(spaces, path);
+    if (replication !== undefined && !isLocal(replication, path)) {
+      const before = this.#records.find(name);
+      if (before !== undefined) this.#scope.remove(recordDigest({ path, ...before }));
+      if (value !== null) this.#scope.add(recordDigest({ path, value, revision }));
+    }
+    return this.#write({ name, value, revision }, digest);
+  }
+
+  /** Writes one record and returns the new digest; returns undefined when there was nothing to delete. */
+  #write(
+    { name, value, revision }: { name: string; value: Uint8Array | null; revision: LogIndex },
+    digest: bigint,
+  ): bigint | undefined {
+    const before = this.#records.find(name);
+    if (before === undefined && value === null) return undefined;
+    this.#records.pending.set(name, { value, revision });
+    const without = before === undefined ? digest : removeFromDigest(digest, recordDigest({ path: name, ...before }));
+    return value === null ? without : addToDigest(without, recordDigest({ path: name, value, revision }));
+  }
+}
+
+/** Returns whether a step of a restore may take effect: a backup replaces replicated records, which only a primary may change. */
+const mayRestore = ({ kind }: RestoreStep, state: ReplicationState | undefined): boolean =>
+  kind === 'abandon' || kind === 'sweep' || acceptsWrites(state);
+
+const isPut = ({ value }: Write): boolean => value !== null;
+
+function decodeEntry({ data, index, term }: Entry): Transaction {
+  try {
+    return decodeTransaction(data);
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+    invariant(false, 'a committed entry is a transaction of a known format', { index, term, reason: error.message });
+  }
+}
