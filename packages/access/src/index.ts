@@ -40,6 +40,8 @@ export { isLoginTokenType, type TokenSettings, type TokenSettingsChange } from '
 export { Tokens, type TokensOptions } from './tokens/tokens.ts';
 export type { WrapInfo, Wrapped, Wrapping } from './tokens/wrapping.ts';
 export { callerGroup, canonicalCidr, checkCidrs, isCidr, plainAddress, withinCidrs } from './values/cidr.ts';
+export { type ClockDispute, type ClockDisputes, noDisputes, type TimeSource } from './values/clock-dispute.ts';
+export { DisputedDates } from './values/disputed-dates.ts';
 export { secondsOf } from './values/duration.ts';
 export { AccessError, type AccessErrorCode, RateLimited } from './values/errors.ts';
 export { integerOf } from './values/integer.ts';

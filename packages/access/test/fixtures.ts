@@ -1,7 +1,9 @@
 import { memoryStore, type StoredRecord } from '@transitd/storage-fsm';
 import {
   AccessError,
+  DisputedDates,
   initialAccess,
+  noDisputes,
   Policies,
   type Principal,
   type TokenLimits,
@@ -15,14 +17,15 @@ export const hour = 3600;
 export const longest = 768 * hour;
 
 /** Opens tokens over an in-memory store, with a clock that the test sets. */
-export async function setup(limits: TokenLimits = { defaultTtlS: longest, maxTtlS: longest }) {
+export async function setup(limits: TokenLimits = { defaultTtlS: longest, maxTtlS: longest }, disputes = noDisputes) {
   const store = gatedStore(memoryStore());
   const clock = { now: 1_000_000 };
   const { rootToken, writes } = initialAccess({ now: clock.now });
   await store.commit({ conditions: [], writes });
   const policies = new Policies({ store, now: Date.now });
   const tokens = new Tokens({ store, policies, now: () => clock.now });
-  const registry = new TokenRegistry({ store, tokens, policies, now: () => clock.now, limits });
+  const disputedDates = new DisputedDates(disputes);
+  const registry = new TokenRegistry({ store, tokens, policies, now: () => clock.now, disputedDates, limits });
   const who = async (token: string): Promise<Principal> => {
     const principal = await tokens.authenticate(token);
     if (principal === undefined) throw new Error('no such token');
@@ -54,7 +57,7 @@ export async function setup(limits: TokenLimits = { defaultTtlS: longest, maxTtl
     }
     return all;
   };
-  return { store, clock, rootToken, policies, tokens, registry, create, who, good, records };
+  return { store, clock, rootToken, policies, tokens, registry, disputedDates, create, who, good, records };
 }
 
 /** Returns the code and message of a refusal; `none` when there was none. */

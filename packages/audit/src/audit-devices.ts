@@ -106,6 +106,9 @@ export class AuditDevices {
   }
 }
 
+/** The part of the devices that records requests. */
+export type AuditWriter = Pick<AuditDevices, 'names' | 'write' | 'buildFailed'>;
+
 function deviceOf(config: AuditDeviceConfig, log: Logger): AuditDevice {
   const { name } = config;
   return new AuditDevice({

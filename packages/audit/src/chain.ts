@@ -13,7 +13,7 @@ export interface Link {
 /** Returns the SHA-256 in hex of a line without its newline. */
 export const lineHash = (line: Uint8Array | string): string => createHash('sha256').update(line).digest('hex');
 
-/** Starts a run. @param prev - hash of the last line of the file; null for an empty file */
+/** Returns the link before this process's first entry. @param prev - hash of the last line of the file; null for an empty file */
 export const newRun = (prev: string | null): Link => ({ run: randomBytes(8).toString('hex'), seq: 0, prev });
 
 /**
@@ -50,7 +50,7 @@ export function readLink(line: Buffer): Link | undefined {
 export interface ChainCheck {
   /** Position of the last entry. */
   readonly last?: Link;
-  /** Hash of the last line, entry or not. */
+  /** Hash of the last line, which need not be an entry. */
   readonly hash?: string;
   /** The last line is not an entry. The next entry must start a run and have the hash of this line as `prev`. */
   readonly torn?: true;

@@ -1,5 +1,5 @@
 import type { Principal } from '@transitd/access';
-import type { JsonSchema, Reply, Verb } from '@transitd/http';
+import { bodyText, type JsonSchema, type Reply, type Verb } from '@transitd/http';
 import type { HashText } from './audit-key.ts';
 import { hashedData, withoutTextsOf, withoutTokens } from './hashed-data.ts';
 import { hashedRequest } from './hashed-request.ts';
@@ -115,8 +115,10 @@ interface ReplyFields {
 }
 
 /** A body is not recorded if a part of it is read only while it is sent. */
-function replyFields({ body, headers, stream }: Reply, requestData: object | undefined, hash: HashText): ReplyFields {
-  if (body === undefined || stream !== undefined || headers?.['Content-Type'] !== undefined) return {};
+function replyFields(reply: Reply, requestData: object | undefined, hash: HashText): ReplyFields {
+  const { headers, stream } = reply;
+  const body = stream === undefined ? bodyText(reply) : undefined;
+  if (body === undefined || headers?.['Content-Type'] !== undefined) return {};
   const content = readJson(body);
   const { errors, data, auth, wrap_info: wrapInfo } = Object(content) as Readonly<Record<string, unknown>>;
   if (Array.isArray(errors)) return { error: withoutTokens(withoutTextsOf(requestData, errors.join('; '), hash), hash) };

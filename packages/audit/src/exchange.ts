@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '@transitd/access';
-import { type JsonSchema, type Reply, RequestError, type Verb, withRequestId } from '@transitd/http';
-import type { AuditDevices, EntryType } from './audit-devices.ts';
+import { type JsonSchema, type Reply, RequestError, replyWithRequestId, type Verb } from '@transitd/http';
+import type { AuditWriter, EntryType } from './audit-devices.ts';
 import type { AuditKey, HashText } from './audit-key.ts';
 import { type AuditedMount, type RequestFields, requestEntry, requestFields, responseEntry } from './entry.ts';
 
 export interface ExchangeParts {
-  readonly devices: AuditDevices;
+  readonly devices: AuditWriter;
   readonly auditKey: AuditKey;
   /** Finds the mount that the path belongs to. */
   readonly mount: () => Promise<AuditedMount>;
@@ -89,7 +89,7 @@ export class Exchange {
     const failure = isDone ? unrecordedOutcome(reply.status) : nothingDone;
     if (!this.#begun) await this.#writeRequest(failure);
     const time = new Date().toISOString();
-    const response = reply.body === undefined ? reply : { ...reply, body: withRequestId(reply.body, this.#id) };
+    const response = replyWithRequestId(reply, this.#id);
     await this.#write('response', failure, ({ hash, fields }) =>
       responseEntry(fields, { reply: response, data: this.#data, mount: this.#mount, time }, hash),
     );

@@ -1,4 +1,4 @@
-export { type AuditDeviceConfig, AuditDevices, type AuditObserver, type EntryType } from './audit-devices.ts';
+export { type AuditDeviceConfig, AuditDevices, type AuditObserver, type AuditWriter, type EntryType } from './audit-devices.ts';
 export { AuditKey, ensureAuditKey, initialAuditKey } from './audit-key.ts';
 export type { AuditedMount } from './entry.ts';
 export { Exchange } from './exchange.ts';

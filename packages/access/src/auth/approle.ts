@@ -7,6 +7,8 @@ import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings } from '../tokens/token-settings.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import { commonCidrs, withinCidrs } from '../values/cidr.ts';
+import type { ClockDispute } from '../values/clock-dispute.ts';
+import { type DisputedDates, earlierBy } from '../values/disputed-dates.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { loginName } from '../values/names.ts';
@@ -22,6 +24,7 @@ export interface AppRolesOptions {
   readonly tokens: Tokens;
   readonly registry: TokenRegistry;
   readonly now: () => number;
+  readonly disputedDates: DisputedDates;
 }
 
 const attemptsMax = 5;
@@ -33,15 +36,17 @@ export class AppRoles {
   readonly #tokens: Tokens;
   readonly #registry: TokenRegistry;
   readonly #now: () => number;
+  readonly #disputedDates: DisputedDates;
   /** Serializes logins with one secret id, so that concurrent uses do not conflict. */
   readonly #locks = new NamedLocks();
 
-  constructor({ store, tokens, registry, now }: AppRolesOptions) {
+  constructor({ store, tokens, registry, now, disputedDates }: AppRolesOptions) {
     this.roles = new LoginRecords({ store, kind: 'role', example: roleExample });
     this.#store = store;
     this.#tokens = tokens;
     this.#registry = registry;
     this.#now = now;
+    this.#disputedDates = disputedDates;
   }
 
   /**
@@ -105,6 +110,7 @@ export class AppRoles {
     const secretId = request.secretId ?? randomUUID();
     if (secretId === '' || secretId.length > idCharsMax)
       throw invalidRequest(`a secret id must have 1 to ${idCharsMax} characters`);
+    const dispute = this.#disputedDates.current();
     const secret = newSecret(role.value, request, this.#now());
     const key = await this.#tokens.key();
     const id = loginIdOf(key, 'secret-id', secretId);
@@ -115,9 +121,34 @@ export class AppRoles {
       { path, value: encodeJson(secret) },
       { path: pointer, value: encodeJson({ name: id }) },
     ];
-    if ((await this.#store.commit({ conditions, writes })).outcome === 'committed') return { secretId, secret };
+    if ((await this.#store.commit({ conditions, writes })).outcome === 'committed') {
+      if (dispute !== undefined) this.#noteSecret(path, secret, dispute);
+      return { secretId, secret };
+    }
     if ((await this.#store.get(path)) !== undefined) throw invalidRequest('the secret id is already in use');
     throw conflict();
+  }
+
+  /** Remembers a secret id whose dates may have to be corrected, because the clocks disagreed when it was dated. */
+  #noteSecret(path: string, secret: SecretId, dispute: ClockDispute): void {
+    const written = { createdMs: secret.createdMs, renewedMs: 0, expiresMs: secret.expiresMs };
+    this.#disputedDates.note(path, dispute, {
+      written,
+      byEarlier: earlierBy(written, dispute),
+      rewrite: async (corrected) => {
+        for (let attempt = 0; attempt < attemptsMax; attempt++) {
+          const stored = await this.#store.get(path);
+          if (stored === undefined) return;
+          const present = decodeSecretId(stored.value);
+          const { createdMs, expiresMs } = corrected({ ...present, renewedMs: 0 });
+          if (createdMs === present.createdMs && expiresMs === present.expiresMs) return;
+          const conditions = [{ path, revision: stored.revision }];
+          const writes = [{ path, value: encodeJson({ ...present, createdMs, expiresMs }) }];
+          if ((await this.#store.commit({ conditions, writes })).outcome === 'committed') return;
+        }
+        throw conflict();
+      },
+    });
   }
 
   /** Finds a secret id of a role; undefined when it does not exist or has expired. @throws AccessError `not_found`; StoreError */

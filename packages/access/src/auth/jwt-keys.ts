@@ -59,6 +59,7 @@ interface Fetched {
 /** Verifies signed tokens. Caches fetched keys by source. */
 export class JwtKeys {
   readonly #sources: KeySources;
+  /** Milliseconds of a clock that is never set. */
   readonly #now: () => number;
   readonly #fetched = new Map<string, Fetched>();
   /** Number of waiting logins by source. */

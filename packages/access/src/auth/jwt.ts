@@ -73,6 +73,8 @@ export interface JwtLoginsOptions {
   readonly registry: TokenRegistry;
   readonly sources: KeySources;
   readonly now: () => number;
+  /** A clock that is never set, in milliseconds, for the age of fetched keys. */
+  readonly monotonicNow: () => number;
 }
 
 /** Logins by a JSON Web Token (RFC 7519) of an external issuer, checked against a role. */
@@ -84,12 +86,12 @@ export class JwtLogins {
   readonly #keys: JwtKeys;
   readonly #now: () => number;
 
-  constructor({ store, registry, sources, now }: JwtLoginsOptions) {
+  constructor({ store, registry, sources, now, monotonicNow }: JwtLoginsOptions) {
     this.roles = new LoginRecords({ store, kind: 'jwt-role', example: newRole });
     this.#configs = new LoginRecords({ store, kind: 'jwt', example: newConfig });
     this.#store = store;
     this.#registry = registry;
-    this.#keys = new JwtKeys({ sources, now });
+    this.#keys = new JwtKeys({ sources, now: monotonicNow });
     this.#now = now;
   }
 

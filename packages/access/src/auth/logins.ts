@@ -2,6 +2,7 @@ import type { Store } from '@transitd/storage-fsm';
 import { AuthMounts } from '../mounts/auth-mounts.ts';
 import type { TokenRegistry } from '../tokens/token-registry.ts';
 import type { Tokens } from '../tokens/tokens.ts';
+import type { DisputedDates } from '../values/disputed-dates.ts';
 import { AppRoles } from './approle.ts';
 import { JwtLogins } from './jwt.ts';
 import type { KeySources } from './jwt-keys.ts';
@@ -17,6 +18,9 @@ export interface LoginsOptions {
   readonly now: () => number;
   /** The clock for deletions, in milliseconds since the epoch. */
   readonly dueNow: () => number;
+  /** A clock that is never set, in milliseconds. */
+  readonly monotonicNow: () => number;
+  readonly disputedDates: DisputedDates;
   readonly passwordWork?: PasswordWork | undefined;
 }
 
@@ -30,11 +34,11 @@ export class Logins {
   readonly #dueNow: () => number;
   #cursor = '';
 
-  constructor({ store, tokens, registry, sources, now, dueNow, passwordWork }: LoginsOptions) {
+  constructor({ store, tokens, registry, sources, now, dueNow, monotonicNow, disputedDates, passwordWork }: LoginsOptions) {
     this.mounts = new AuthMounts({ store });
-    this.userpass = new Userpass({ store, registry, now, passwordWork });
-    this.approle = new AppRoles({ store, tokens, registry, now });
-    this.jwt = new JwtLogins({ store, registry, sources, now });
+    this.userpass = new Userpass({ store, registry, now: monotonicNow, passwordWork });
+    this.approle = new AppRoles({ store, tokens, registry, now, disputedDates });
+    this.jwt = new JwtLogins({ store, registry, sources, now, monotonicNow });
     this.#store = store;
     this.#dueNow = dueNow;
   }

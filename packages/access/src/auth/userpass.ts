@@ -19,7 +19,7 @@ export interface User {
 export interface UserpassOptions {
   readonly store: Store;
   readonly registry: TokenRegistry;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds of a clock that is never set: a lock-out lasts as long when the time of day changes. */
   readonly now: () => number;
   readonly passwordWork?: PasswordWork | undefined;
 }

@@ -141,12 +141,21 @@ export class Acl {
     return this.#caseFolded.get(nameAt)?.ruleFor(path)?.deny === true;
   }
 
-  #caseFoldedAt(nameAt: number): Acl | undefined {
-    const written: PathRule[] = [
+  /** Returns the path or pattern of one of the rules of this list, as policies write it. */
+  pathOf(rule: Rule): string | undefined {
+    return this.#written().find((each) => each.rule === rule)?.path;
+  }
+
+  #written(): readonly PathRule[] {
+    return [
       ...[...this.#exact].map(([path, rule]) => ({ path, rule })),
       ...[...this.#prefixes].map(([path, rule]) => ({ path: `${path}*`, rule })),
       ...this.#segments.map(({ pattern, prefix, rule }) => ({ path: prefix ? `${pattern}*` : pattern, rule })),
     ];
+  }
+
+  #caseFoldedAt(nameAt: number): Acl | undefined {
+    const written = this.#written();
     const lower = (path: string): string => withLowerCaseAt(path, nameAt);
     if (!written.some(({ path, rule }) => rule.deny && lower(path) !== path)) return undefined;
     return new Acl([written.map(({ path, rule }) => ({ path: lower(path), rule }))]);
@@ -331,6 +340,12 @@ export const denies = (acl: Acl, path: string): boolean => acl.hasDenials && acl
 export function capabilityNames({ deny, capabilities }: Rule): readonly (Capability | 'deny')[] {
   const names = deny ? [] : namesOf(capabilities);
   return names.length === 0 ? ['deny'] : names;
+}
+
+/** Returns the path or pattern of the rule that decides about a path; undefined if no rule matches. */
+export function decidingPath(acl: Acl, path: string): string | undefined {
+  const decided = ruleOn(acl, path);
+  return decided && acl.pathOf(decided);
 }
 
 /** Returns the capabilities on a path in alphabetical order. A path with a trailing slash stands for a list of the names below it. */

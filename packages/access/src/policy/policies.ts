@@ -5,6 +5,7 @@ import { Acl, decisionsBytesMax } from './acl.ts';
 import { defaultPolicyText } from './default-policy.ts';
 import { inForce } from './in-force.ts';
 import type { Policy } from './policy.ts';
+import { checkPolicy, noticesOf, type PolicyCheck } from './policy-check.ts';
 import { plainText, policySteps } from './policy-text.ts';
 import { WeightedCache } from './weighted-cache.ts';
 
@@ -47,6 +48,9 @@ export function policyName(name: string): string {
 
 export const isPolicyName = (name: string): boolean =>
   name !== '' && Buffer.byteLength(name) <= nameBytesMax && name.isWellFormed() && !/[/\p{Cc}]/u.test(name);
+
+/** Returns the name as texts for callers quote it; undefined for a name that may be a policy text sent in place of a name. */
+export const quotedPolicyName = (name: string): string | undefined => (/^[^\s"{}]{1,128}$/.test(name) ? `"${name}"` : undefined);
 
 /**
  * The policies: their texts in the store, and a cache of compiled sets. A set leaves the cache when a change to one of its policies
@@ -167,12 +171,15 @@ export class Policies {
     const lower = policyName(name);
     if (lower === 'root' || lower === wrappingPolicy) throw invalidRequest(`cannot update "${lower}" policy`);
     const text = plainText(given);
-    const { policy, notices } = await runInSlices(policySteps(text, { strict: true }), new TimeSlice(accessTurns));
+    const parsed = await runInSlices(policySteps(text, { strict: true }), new TimeSlice(accessTurns));
     const value = Buffer.concat([Buffer.of(format), Buffer.from(text, 'utf8')]);
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value }] });
-    // No request has such a path, so an intended denial would deny nothing.
-    const idle = policy.filter(({ path }) => path.includes('//')).length;
-    return idle === 0 ? notices : [...notices, `${idle} of its paths have an empty segment: they match no request`];
+    return noticesOf(parsed);
+  }
+
+  /** Checks a policy without writing it. @see checkPolicy */
+  check(given: string, paths: readonly string[]): Promise<PolicyCheck> {
+    return checkPolicy(given, paths, { nowMs: this.#now(), dueNowMs: this.#dueNow() });
   }
 
   /** Deletes a policy if it exists. @throws AccessError `invalid_request`; StoreError */

@@ -33,7 +33,7 @@ export interface Allowance {
 
 export interface QuotasOptions {
   readonly store: Store;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
   /**
    * Maximum number of callers in memory, over all quotas. The least recent caller is dropped; its next request starts with a full
@@ -59,6 +59,9 @@ export class Quotas {
   #changes = 0;
   /** The latest read of the quotas. It never rejects. */
   #reading: Promise<void> = Promise.resolve();
+  /** Number of changes of the records, and the number of those that the present quotas include. */
+  #changed = 0;
+  #included = 0;
 
   constructor({ store, now, callersMax = 65_536, canonicalPath = (path) => path }: QuotasOptions) {
     this.#store = store;
@@ -66,6 +69,7 @@ export class Quotas {
     this.#callersMax = callersMax;
     this.#now = now;
     this.#unwatch = store.watch('access/quota', () => {
+      this.#changed += 1;
       this.#reading = this.#reading.then(() => this.#read()).catch(() => undefined); // the store closes when the barrier seals
     });
   }
@@ -77,6 +81,11 @@ export class Quotas {
   /** Reads the quotas. No quota is enforced before this read. @throws AccessError `record_unreadable`; StoreError */
   async open(): Promise<void> {
     await this.#read();
+  }
+
+  /** Returns whether a quota may count requests with this path; also true while changed quotas are not read yet. */
+  mayCount(path: string): boolean {
+    return this.#included !== this.#changed || (this.#quotas.length > 0 && this.#quotaOf(path) !== undefined);
   }
 
   /**
@@ -196,6 +205,7 @@ export class Quotas {
   /** Reads the quotas and drops the counts of quotas that have changed. */
   async #read(): Promise<void> {
     const mine = ++this.#changes;
+    const changed = this.#changed;
     const [quotas, record] = [await this.#all(), await this.#store.get(configPath)];
     if (mine !== this.#changes) return;
     const before = new Map(this.#quotas.map((quota) => [quota.name, JSON.stringify(quota)]));
@@ -204,6 +214,7 @@ export class Quotas {
     this.#byToken = quotas.some(({ groupBy }) => groupBy === 'token');
     this.#quotas = quotas.sort((one, other) => other.path.length - one.path.length);
     this.#config = this.#decodedConfig(record?.value);
+    this.#included = changed;
   }
 
   async #all(): Promise<Quota[]> {

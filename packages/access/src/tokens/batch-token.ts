@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { AccessError } from '../values/errors.ts';
 import { decodeTokenRecord, encodeTokenRecord, type TokenRecord } from './token-record.ts';
 
@@ -27,7 +27,6 @@ export function sealBatchToken(key: Uint8Array, record: TokenRecord): string {
   const token =
     prefix +
     Buffer.concat([salt, cipher.update(encodeTokenRecord(record)), cipher.final(), cipher.getAuthTag()]).toString('base64url');
-  tokenKey.fill(0);
   if (token.length > batchTokenCharsMax)
     throw new AccessError(
       'invalid_request',
@@ -43,7 +42,6 @@ export function openBatchToken(key: Uint8Array, token: string): TokenRecord | un
   if (token !== prefix + bytes.toString('base64url') || bytes.length < saltBytes + tagBytes) return undefined;
   const tokenKey = oneTimeKey(key, bytes.subarray(0, saltBytes));
   const decipher = createDecipheriv('aes-256-gcm', tokenKey, nonce);
-  tokenKey.fill(0);
   decipher.setAuthTag(bytes.subarray(-tagBytes));
   const text = decipher.update(bytes.subarray(saltBytes, -tagBytes));
   try {
@@ -54,4 +52,10 @@ export function openBatchToken(key: Uint8Array, token: string): TokenRecord | un
   return decodeTokenRecord(text);
 }
 
-const oneTimeKey = (key: Uint8Array, salt: Uint8Array): Buffer => Buffer.from(hkdfSync('sha256', key, salt, info, 32));
+/** Returns a key object, because creating a cipher takes more than twice as long for a key in a buffer. */
+function oneTimeKey(key: Uint8Array, salt: Uint8Array): KeyObject {
+  const bytes = new Uint8Array(hkdfSync('sha256', createSecretKey(key), salt, info, 32));
+  const oneTime = createSecretKey(bytes);
+  bytes.fill(0);
+  return oneTime;
+}

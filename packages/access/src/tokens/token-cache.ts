@@ -50,7 +50,7 @@ export function goodUntilMs(token: LoadedToken): number {
   return earliest;
 }
 
-/** Caches tokens with their ancestors. A change takes effect within the apply that makes it. */
+/** Caches tokens with their ancestors. A changed token is dropped while the entry that changes it is applied. */
 export class TokenCache {
   readonly #store: Store;
   readonly #key: StoredKey;

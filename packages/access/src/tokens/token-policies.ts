@@ -1,4 +1,4 @@
-import { policyName, unassignable } from '../policy/policies.ts';
+import { policyName, quotedPolicyName, unassignable } from '../policy/policies.ts';
 import { invalidRequest } from '../values/errors.ts';
 import { globMatches } from '../values/glob.ts';
 import type { TokenRecord } from './token-record.ts';
@@ -81,5 +81,6 @@ function refuseOutside(
   if (isAllowing(role) && !named.every(allowed))
     throw invalidRequest("token policies must be subset of the role's allowed policies");
   const forbidden = named.find((name) => isDisallowed(role, name));
-  if (forbidden !== undefined) throw invalidRequest(`token policy "${forbidden}" is disallowed by this role`);
+  if (forbidden !== undefined)
+    throw invalidRequest(`token policy ${quotedPolicyName(forbidden) ?? 'named there'} is disallowed by this role`);
 }

@@ -1,6 +1,8 @@
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import type { Store, Transaction } from '@transitd/storage-fsm';
-import type { Policies } from '../policy/policies.ts';
+import { type Policies, quotedPolicyName } from '../policy/policies.ts';
+import { noDisputes } from '../values/clock-dispute.ts';
+import { DisputedDates } from '../values/disputed-dates.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import { isBatchToken } from './batch-token.ts';
 import { type LoginGrant, loginRecord } from './login-grant.ts';
@@ -8,6 +10,7 @@ import type { Principal } from './principal.ts';
 import { rootRecord } from './root-token.ts';
 import { accessorIdOf, isTokenShaped, newAccessor, newToken, tokenIdOf } from './token.ts';
 import type { LoadedToken } from './token-cache.ts';
+import { TokenDates } from './token-dates.ts';
 import { defaultLimits, renewed, type TokenLimits, withOneUseLess } from './token-lifetime.ts';
 import { accessorPath, accessorPrefix, childrenOf, parseChildPath, tokenPath } from './token-paths.ts';
 import { decodeAccessorRecord, decodeTokenRecord, type TokenRecord } from './token-record.ts';
@@ -34,6 +37,8 @@ export interface TokenRegistryOptions {
   readonly now: () => number;
   /** The clock for deletions; `now` when absent. */
   readonly dueNow?: () => number;
+  /** Records of tokens that are dated while the node's clocks disagree; when absent, the clocks always agree. */
+  readonly disputedDates?: DisputedDates;
   readonly limits?: TokenLimits;
 }
 
@@ -60,6 +65,7 @@ const childrenPerTransaction = 200;
 export class TokenRegistry {
   readonly roles: TokenRoles;
   readonly limits: TokenLimits;
+  readonly dates: TokenDates;
   readonly #store: Store;
   readonly #tokens: Tokens;
   readonly #policies: Policies;
@@ -70,7 +76,15 @@ export class TokenRegistry {
   /** By the token's id. */
   readonly #locks = new NamedLocks();
 
-  constructor({ store, tokens, policies, now, dueNow = now, limits = defaultLimits }: TokenRegistryOptions) {
+  constructor({
+    store,
+    tokens,
+    policies,
+    now,
+    dueNow = now,
+    disputedDates = new DisputedDates(noDisputes),
+    limits = defaultLimits,
+  }: TokenRegistryOptions) {
     this.roles = new TokenRoles({ store });
     this.limits = limits;
     this.#store = store;
@@ -78,6 +92,7 @@ export class TokenRegistry {
     this.#policies = policies;
     this.#now = now;
     this.#dueNow = dueNow;
+    this.dates = new TokenDates({ store, disputedDates, locks: this.#locks });
   }
 
   /**
@@ -101,6 +116,7 @@ export class TokenRegistry {
       const creator = await this.#tokens.findById(principal.id);
       if (creator === undefined) throw new AccessError('bad_token', 'bad token');
       const role = await this.#role(roleName);
+      const dispute = this.dates.dispute();
       const creation = { now: this.#now(), accessor: newAccessor(), limits: this.limits, role: role?.role };
       const { record, warnings: limitWarnings } = newTokenRecord(request, { ...creator, ...where }, creation);
       const warnings = [...limitWarnings, ...(await this.#missingPolicyWarnings(record.policies))];
@@ -117,7 +133,9 @@ export class TokenRegistry {
       const granted = { token, record, ttlS: record.ttlS, warnings };
       const created = createTransaction({ id, record, accessorId }, creator);
       const conditions = role === undefined ? created.conditions : [...created.conditions, role.condition];
-      return (await this.#commit({ ...created, conditions })) ? granted : undefined;
+      if (!(await this.#commit({ ...created, conditions }))) return undefined;
+      this.dates.created(id, record, dispute);
+      return granted;
     });
   }
 
@@ -127,6 +145,7 @@ export class TokenRegistry {
    * @throws AccessError `invalid_request`; StoreError
    */
   async issue(login: LoginGrant): Promise<(Granted & { readonly token: string }) | undefined> {
+    const dispute = this.dates.dispute();
     const { record, warnings: limitWarnings } = loginRecord(login, {
       now: this.#now(),
       accessor: newAccessor(),
@@ -145,7 +164,9 @@ export class TokenRegistry {
     const token = newToken();
     const key = await this.#tokens.key();
     const made = { id: tokenIdOf(key, token), record, accessorId: accessorIdOf(key, record.accessor) };
-    return (await this.#commit(issueTransaction(made, { conditions, writes }))) ? { ...granted, token } : undefined;
+    if (!(await this.#commit(issueTransaction(made, { conditions, writes })))) return undefined;
+    this.dates.created(made.id, record, dispute);
+    return { ...granted, token };
   }
 
   /**
@@ -188,9 +209,15 @@ export class TokenRegistry {
         roles: this.roles,
         limits: this.limits,
       });
-      const granted = renewed(record, { incrementS, ttlS, now: this.#now(), maxTtlS: this.limits.maxTtlS });
+      const dispute = this.dates.dispute();
+      const renewal = { incrementS, ttlS, now: this.#now(), maxTtlS: this.limits.maxTtlS };
+      const granted = renewed(record, renewal);
       const { writes, conditions: unchanged } = rewriteTransaction(found, granted.record);
-      return (await this.#commit({ conditions: [...unchanged, ...conditions], writes })) ? granted : undefined;
+      if (!(await this.#commit({ conditions: [...unchanged, ...conditions], writes }))) return undefined;
+      this.dates.renewed(found.id, granted.record, dispute, (createdMs, earlierByMs) => {
+        return renewed({ ...record, createdMs }, { ...renewal, now: renewal.now - earlierByMs }).record;
+      });
+      return granted;
     });
     return granted === 'none' ? undefined : granted;
   }
@@ -320,8 +347,8 @@ export class TokenRegistry {
     const warnings: string[] = [];
     for (const name of names) {
       if (await this.#policies.exists(name)) continue;
-      // Never quote a policy text that was sent in place of a name.
-      warnings.push(/^[^\s"{}]{1,128}$/.test(name) ? `Policy "${name}" does not exist` : 'A policy named there does not exist');
+      const quoted = quotedPolicyName(name);
+      warnings.push(quoted === undefined ? 'A policy named there does not exist' : `Policy ${quoted} does not exist`);
     }
     return warnings;
   }

@@ -55,7 +55,7 @@ export const spendTransaction = (token: Lineage, record: TokenRecord): Transacti
 });
 
 /** Rewrites a token's record and its index entries. */
-export function rewriteTransaction(token: StoredToken, record: TokenRecord): Transaction {
+export function rewriteTransaction(token: Omit<StoredToken, 'accessorId'>, record: TokenRecord): Transaction {
   const [before, after] = [indexPaths(token.id, token.record), indexPaths(token.id, record)];
   return {
     conditions: [unchanged(token)],

@@ -1,4 +1,4 @@
-import { createHmac, randomInt } from 'node:crypto';
+import { createHmac, createSecretKey, randomInt } from 'node:crypto';
 
 /** Maximum length of a service token; longer strings are refused without a lookup. */
 export const tokenLengthMax = 1024;
@@ -19,10 +19,10 @@ export const isTokenShaped = (token: string): boolean => token !== '' && token.l
 
 /**
  * Returns the id of a token: its HMAC-SHA256 in hex. Paths and values on disk contain the id, which reveals nothing about the
- * token.
+ * token. The key becomes a key object first: for a key in a buffer, Node 24 throws and catches errors, which takes five times as long.
  */
 export const tokenIdOf = (key: Uint8Array, token: string): string =>
-  createHmac('sha256', key).update(token, 'utf8').digest('hex');
+  createHmac('sha256', createSecretKey(key)).update(token, 'utf8').digest('hex');
 
 /** Returns the keyed hash of a role id, a secret id or its accessor. The prefix keeps it distinct from the id of any token. */
 export const loginIdOf = (key: Uint8Array, kind: 'role-id' | 'secret-id' | 'secret-accessor', text: string): string =>

@@ -18,6 +18,8 @@ export interface TokensOptions {
   readonly now: () => number;
   /** Approximate memory for cached tokens, in bytes; the oldest are evicted first. */
   readonly cachedBytesMax?: number;
+  /** Number of threads that share this memory; 1 when absent. */
+  readonly threads?: number;
 }
 
 /** Maximum memory of evicted policies that cached tokens still refer to. Beyond it, all tokens release their principals. */
@@ -38,13 +40,13 @@ export class Tokens {
   readonly #cache: TokenCache;
   readonly #unwatch: () => void;
 
-  constructor({ store, policies, now, cachedBytesMax = 64 * 1024 * 1024 }: TokensOptions) {
+  constructor({ store, policies, now, cachedBytesMax = 64 * 1024 * 1024, threads = 1 }: TokensOptions) {
     this.#store = store;
     this.#policies = policies;
     this.#now = now;
     this.#key = new StoredKey(store, tokenKeyPath);
     this.#batchKey = new StoredKey(store, batchKeyPath);
-    this.#cache = new TokenCache({ store, key: this.#key, bytesMax: cachedBytesMax });
+    this.#cache = new TokenCache({ store, key: this.#key, bytesMax: Math.floor(cachedBytesMax / threads) });
     const unwatches = [
       store.watch('access/token', (changes) => {
         if (changes === 'everything' || changes.some(({ path }) => path === tokenKeyPath)) this.clear();

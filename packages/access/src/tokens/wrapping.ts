@@ -4,6 +4,7 @@ import { AccessError, invalidRequest } from '../values/errors.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { accessorIdOf, newAccessor, newToken, tokenIdOf } from './token.ts';
 import type { LoadedToken } from './token-cache.ts';
+import type { TokenDates } from './token-dates.ts';
 import { wrappedPath } from './token-paths.ts';
 import type { TokenRecord } from './token-record.ts';
 import { combined, deleteTransaction, issueTransaction, isWrapping } from './token-transactions.ts';
@@ -31,6 +32,7 @@ export interface WrapInfo extends Pick<Wrapped, 'path' | 'createdMs' | 'ttlS' | 
 export interface WrappingOptions {
   readonly store: Store;
   readonly tokens: Tokens;
+  readonly dates: Pick<TokenDates, 'created' | 'dispute'>;
   readonly now: () => number;
   /** Longest TTL of a wrapped response, in seconds. */
   readonly ttlSMax: number;
@@ -46,12 +48,14 @@ const attemptsMax = 5;
 export class Wrapping {
   readonly #store: Store;
   readonly #tokens: Tokens;
+  readonly #dates: WrappingOptions['dates'];
   readonly #now: () => number;
   readonly #ttlSMax: number;
 
-  constructor({ store, tokens, now, ttlSMax }: WrappingOptions) {
+  constructor({ store, tokens, dates, now, ttlSMax }: WrappingOptions) {
     this.#store = store;
     this.#tokens = tokens;
+    this.#dates = dates;
     this.#now = now;
     this.#ttlSMax = ttlSMax;
   }
@@ -63,8 +67,11 @@ export class Wrapping {
 
   /** Wraps a response. @throws AccessError `too_many_conflicts`; StoreError, `too_large` among them */
   async wrap(answer: Omit<Wrapped, 'createdMs'>): Promise<WrapInfo> {
-    const { info, transaction } = await this.#wrapped({ ...answer, createdMs: this.#now() });
-    if ((await this.#store.commit(transaction)).outcome === 'committed') return info;
+    const { info, transaction, committed } = await this.#wrapped(answer);
+    if ((await this.#store.commit(transaction)).outcome === 'committed') {
+      committed();
+      return info;
+    }
     throw new AccessError('too_many_conflicts', 'the response could not be wrapped');
   }
 
@@ -90,8 +97,8 @@ export class Wrapping {
    */
   async rewrap(token: string): Promise<WrapInfo | undefined> {
     return this.#consume(token, async ({ wrapped }) => {
-      const { info, transaction } = await this.#wrapped({ ...wrapped, createdMs: this.#now() });
-      return { result: info, with: transaction };
+      const { info, transaction, committed } = await this.#wrapped(wrapped);
+      return { result: info, with: transaction, committed };
     });
   }
 
@@ -101,14 +108,21 @@ export class Wrapping {
    */
   async #consume<T>(
     token: string,
-    next: (found: { readonly wrapped: Wrapped }) => Promise<{ readonly result: T; readonly with?: Transaction }>,
+    next: (found: { readonly wrapped: Wrapped }) => Promise<{
+      readonly result: T;
+      readonly with?: Transaction;
+      readonly committed?: () => void;
+    }>,
   ): Promise<T | undefined> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const found = await this.#find(token);
       if (found === undefined) return undefined;
-      const { result, with: more } = await next(found);
+      const { result, with: more, committed } = await next(found);
       const transaction = combined([deleteTransaction(found.token), ...(more === undefined ? [] : [more])]);
-      if ((await this.#store.commit(transaction)).outcome === 'committed') return result;
+      if ((await this.#store.commit(transaction)).outcome === 'committed') {
+        committed?.();
+        return result;
+      }
     }
     throw new AccessError(
       'too_many_conflicts',
@@ -123,7 +137,12 @@ export class Wrapping {
     return stored && { token, wrapped: decodeJson(stored.value, example) };
   }
 
-  async #wrapped(wrapped: Wrapped): Promise<{ readonly info: WrapInfo; readonly transaction: Transaction }> {
+  /** Dates a response and wraps it. Call `committed` once the transaction has committed. */
+  async #wrapped(
+    answer: Omit<Wrapped, 'createdMs'>,
+  ): Promise<{ readonly info: WrapInfo; readonly transaction: Transaction; readonly committed: () => void }> {
+    const dispute = this.#dates.dispute();
+    const wrapped: Wrapped = { ...answer, createdMs: this.#now() };
     const [token, accessor] = [newToken(), newAccessor()];
     const key = await this.#tokens.key();
     const id = tokenIdOf(key, token);
@@ -133,6 +152,7 @@ export class Wrapping {
     return {
       info: { token, accessor, path, createdMs, ttlS, wrappedAccessor },
       transaction: issueTransaction(made, { conditions: [], writes }),
+      committed: () => this.#dates.created(id, made.record, dispute),
     };
   }
 }

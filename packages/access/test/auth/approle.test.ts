@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import type { AppRoleChange } from '../../src/auth/approle-role.ts';
+import type { ClockDisputes, TimeSource } from '../../src/index.ts';
 import { refusal } from '../fixtures.ts';
 import { withMethod } from './login-setup.ts';
 
 const invalid = 'invalid_request: invalid role or secret ID';
 
-async function withRole(change: Partial<AppRoleChange> = {}) {
-  const all = await withMethod('approle');
+async function withRole(change: Partial<AppRoleChange> = {}, clockDisputes?: ClockDisputes) {
+  const all = await withMethod('approle', undefined, clockDisputes);
   const { approle } = all.logins;
   await approle.write(await all.mount(), 'Web', { token: { policies: ['a'], ttlS: 1200 }, ...change });
   const roleId = (await approle.roles.find((await all.mount()).id, 'web'))?.value.roleId ?? '';
@@ -71,6 +72,34 @@ describe('an AppRole login', () => {
     expect(await refusal(enter(secretId))).to.equal(invalid);
     await swept();
     expect((await records('access/login/')).filter(({ path }) => path.includes('/secret'))).to.deep.equal([]);
+  });
+
+  it('fails after the TTL of a secret id that was made while a clock was ahead, once that clock is set right', async () => {
+    const dayMs = 24 * 3_600_000;
+    let decided = (_: TimeSource, _aheadMs: number): void => undefined;
+    let isAhead = true;
+    const { secret, enter, clock, disputedDates } = await withRole(
+      { secretIdTtlS: 60 },
+      {
+        current: () => (isAhead ? { differenceMs: dayMs, earlier: 'steady' } : undefined),
+        onDecided: (listener) => {
+          decided = listener;
+          return () => undefined;
+        },
+      },
+    );
+    const rightMs = clock.now;
+    clock.now += dayMs;
+    const { secretId } = await secret();
+    expect(await refusal(enter(secretId))).to.equal('none');
+    isAhead = false;
+    clock.now = rightMs + 59_999;
+    decided('steady', 0);
+    // The secret id and the token of the login.
+    expect(await disputedDates.correct(10)).to.equal(2);
+    expect(await refusal(enter(secretId))).to.equal('none');
+    clock.now += 1;
+    expect(await refusal(enter(secretId))).to.equal(invalid);
   });
 
   it('fails after the role is deleted, also when the role is created again', async () => {

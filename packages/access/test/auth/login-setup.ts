@@ -1,17 +1,17 @@
 import { memoryStore, type StoredRecord } from '@transitd/storage-fsm';
 import type { KeySources } from '../../src/auth/jwt-keys.ts';
-import { initialAccess, openAccess, type Principal, type StoredMount } from '../../src/index.ts';
+import { initialAccess, noDisputes, openAccess, type Principal, type StoredMount } from '../../src/index.ts';
 import { gatedStore } from '../gated-store.ts';
 
 /** Cheap hashing, since tests make many guesses. */
 const light = { cost: 16, blockSize: 8, parallelization: 1 };
 
 /** Opens access with one auth method enabled at `m`, and a clock that the test sets. */
-export async function withMethod(type: string, sources?: KeySources) {
+export async function withMethod(type: string, sources?: KeySources, clockDisputes = noDisputes) {
   const store = gatedStore(memoryStore());
   const clock = { now: 1_700_000_000_000 };
   await store.commit({ conditions: [], writes: initialAccess({ now: clock.now }).writes });
-  const access = openAccess({ store, now: () => clock.now, ...(sources && { sources }), passwordWork: light });
+  const access = openAccess({ store, now: () => clock.now, clockDisputes, ...(sources && { sources }), passwordWork: light });
   const { logins, tokens } = access;
   await logins.mounts.enable('m', type, {});
   const mount = async (path = 'm'): Promise<StoredMount> => {

@@ -216,4 +216,19 @@ describe('quotas', () => {
     expect((await quotas.find('q'))?.path).to.equal('auth/up/login/amy');
     quotas.close();
   });
+
+  it('may count a request from the moment of a change until the changed quotas are read', async () => {
+    const { store, quotas } = await withQuotas();
+    const other = new Quotas({ store, now: () => 0 });
+    await other.open();
+    expect(other.mayCount('transit/hash')).to.equal(false);
+    const written = quotas.write('q', { path: 'transit/hash', rate: 1, intervalS: 60 });
+    await written;
+    expect(other.mayCount('transit/hash')).to.equal(true);
+    await other.open();
+    expect([other.mayCount('transit/hash'), other.mayCount('transit/keys')]).to.deep.equal([true, false]);
+    await quotas.delete('q');
+    await other.open();
+    expect(other.mayCount('transit/hash')).to.equal(false);
+  });
 });

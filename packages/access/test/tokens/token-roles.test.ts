@@ -97,6 +97,11 @@ describe('a token role', () => {
       requested: ['b'],
       expected: /is disallowed by this role/,
     },
+    {
+      role: { disallowedPoliciesGlob: ['*'] },
+      requested: ['path "a" { } # a policy text in place of a name'],
+      expected: /^invalid_request: token policy named there is disallowed by this role$/,
+    },
     { role: {}, requested: ['held'], expected: ['default', 'held'] },
     { role: {}, requested: ['other'], expected: /child policies must be subset of parent/ },
     { role: { allowedPolicies: ['root'] }, requested: undefined, expected: /without parent token being root/ },

@@ -7,7 +7,13 @@ const answer = { status: 200, body: '{"data":{"secret":"x"}}\n', path: 'transit/
 
 async function withWrapping() {
   const all = await setup();
-  const wrapping = new Wrapping({ store: all.store, tokens: all.tokens, now: () => all.clock.now, ttlSMax: hour });
+  const wrapping = new Wrapping({
+    store: all.store,
+    tokens: all.tokens,
+    dates: all.registry.dates,
+    now: () => all.clock.now,
+    ttlSMax: hour,
+  });
   const left = async () => (await all.records('access/')).map(({ path }) => path).filter((path) => /wrapped|due/.test(path));
   return { ...all, wrapping, left };
 }
