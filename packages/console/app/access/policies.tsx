@@ -1,0 +1,90 @@
+import { useEffect, useState } from 'preact/hooks';
+import { numberIn, objectIn, textIn, textsIn } from '../api/json.ts';
+import { call, refusalWords } from '../api/session.ts';
+import { Note } from '../parts/badge.tsx';
+import { count } from '../parts/format.ts';
+
+/** The policies: their texts, and a place to validate a text without writing it. */
+export function Policies() {
+  const [names, setNames] = useState<readonly string[]>([]);
+  const [search, setSearch] = useState('');
+  const [text, setText] = useState('');
+  const [opened, setOpened] = useState('');
+  const [result, setResult] = useState<{ readonly tone: 'ok' | 'warn' | 'bad'; readonly lines: readonly string[] }>();
+  useEffect(() => {
+    call('LIST', 'sys/policies/acl').then(
+      ({ data }) => setNames(textsIn(objectIn(data)['keys'])),
+      (error: unknown) => setResult({ tone: 'warn', lines: [`The policies cannot be listed: ${refusalWords(error)}.`] }),
+    );
+  }, []);
+
+  const open = async (name: string): Promise<void> => {
+    try {
+      const { data } = await call('GET', `sys/policies/acl/${encodeURIComponent(name)}`);
+      setOpened(name);
+      setText(textIn(objectIn(data)['policy']));
+      setResult(undefined);
+    } catch (error) {
+      setResult({ tone: 'bad', lines: [`${name} cannot be read: ${refusalWords(error)}.`] });
+    }
+  };
+  const validate = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    try {
+      const { data, warnings } = await call('POST', 'sys/policies/check', { body: { policy: text } });
+      const rules = numberIn(objectIn(data)['rules']);
+      const lines = [`Valid, with ${count(rules)} ${rules === 1 ? 'rule' : 'rules'}.`, ...textsIn(warnings)];
+      setResult({ tone: lines.length > 1 ? 'warn' : 'ok', lines });
+    } catch (error) {
+      setResult({ tone: 'bad', lines: [refusalWords(error)] });
+    }
+  };
+  const wanted = search.trim().toLowerCase();
+  const found = names.filter((name) => name.includes(wanted));
+  return (
+    <div class="policies">
+      <div>
+        <label class="field">
+          Search
+          <input type="search" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        </label>
+        <ul class="names">
+          {found.slice(0, shownMax).map((name) => (
+            <li key={name}>
+              <button type="button" class="name-button" aria-pressed={name === opened} onClick={() => void open(name)}>
+                {name}
+              </button>
+            </li>
+          ))}
+        </ul>
+        {found.length > shownMax && <p class="muted small">{count(found.length - shownMax)} more; search to find them.</p>}
+      </div>
+      <form onSubmit={(event) => void validate(event)}>
+        <label class="field">
+          Text {opened !== '' && <span class="muted">of {opened}</span>}
+          <textarea
+            class="policy"
+            name="policy"
+            value={text}
+            spellcheck={false}
+            placeholder={'path "transit/encrypt/orders" {\n  capabilities = ["update"]\n}'}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </label>
+        <div class="buttons">
+          <button type="submit">Validate</button>
+        </div>
+        {result !== undefined && (
+          <Note tone={result.tone}>
+            {result.lines.map((line) => (
+              <p key={line}>{line}</p>
+            ))}
+          </Note>
+        )}
+        <p class="muted small">Nothing is written here. Write a policy with the command line or the API.</p>
+      </form>
+    </div>
+  );
+}
+
+const shownMax = 200;

@@ -1,0 +1,114 @@
+import type { ComponentChildren } from 'preact';
+import { Badge } from '../parts/badge.tsx';
+import { count, duration, milliseconds } from '../parts/format.ts';
+import type { Tone } from '../parts/tone.ts';
+import type { ClusterView, Member, Report } from './members.ts';
+
+interface State {
+  readonly word: string;
+  readonly tone: Tone;
+}
+
+const states: Readonly<Record<number, State>> = {
+  200: { word: 'active', tone: 'ok' },
+  429: { word: 'standby', tone: 'info' },
+  472: { word: 'DR secondary', tone: 'info' },
+  473: { word: 'performance standby', tone: 'ok' },
+  474: { word: 'no contact', tone: 'bad' },
+  501: { word: 'not initialized', tone: 'warn' },
+  503: { word: 'sealed', tone: 'warn' },
+  530: { word: 'removed', tone: 'bad' },
+};
+
+export const stateOf = ({ report }: Member): State =>
+  report === undefined
+    ? { word: 'no answer', tone: 'bad' }
+    : (states[report.code] ?? { word: `code ${report.code}`, tone: 'warn' });
+
+interface Column {
+  readonly title: string;
+  readonly isNumber?: true;
+  readonly of: (report: Report, member: Member) => ComponentChildren;
+}
+
+/** A skew of more than this many milliseconds is marked: certificates and expiry depend on the wall clock. */
+const skewMsMax = 1000;
+
+const columns: readonly Column[] = [
+  { title: 'Code', isNumber: true, of: ({ code }) => code },
+  { title: 'Reads', of: ({ serves }) => (serves === '' ? <Badge tone="quiet">forwards</Badge> : 'serves') },
+  { title: 'Vote', of: (_report, { voter }) => (voter ? 'voter' : 'non-voter') },
+  { title: 'Term', isNumber: true, of: ({ term }) => count(term) },
+  { title: 'Commit', isNumber: true, of: ({ commit }) => count(commit) },
+  { title: 'Applied', isNumber: true, of: ({ applied }) => count(applied) },
+  {
+    title: 'Heartbeat age',
+    isNumber: true,
+    of: ({ heartbeatMs, code }) => (code === 200 || heartbeatMs === undefined ? '–' : milliseconds(heartbeatMs)),
+  },
+  { title: 'Echo', isNumber: true, of: ({ echoMs, code }) => (code === 200 ? '–' : milliseconds(echoMs)) },
+  {
+    title: 'Clock skew',
+    isNumber: true,
+    of: ({ skewMs, code }) =>
+      code === 200 ? (
+        '–'
+      ) : Math.abs(skewMs) > skewMsMax ? (
+        <Badge tone="warn">{milliseconds(skewMs)}</Badge>
+      ) : (
+        milliseconds(skewMs)
+      ),
+  },
+  { title: 'Up for', isNumber: true, of: ({ uptimeS }) => duration(uptimeS) },
+  { title: 'Version', of: ({ version }) => version },
+];
+
+/** One row for each member; on a narrow screen, one card. */
+export function NodeTable({ view, styleOf }: { readonly view: ClusterView; readonly styleOf: (name: string) => number }) {
+  return (
+    <table class="cards">
+      <thead>
+        <tr>
+          <th scope="col">Node</th>
+          <th scope="col">State</th>
+          {columns.map(({ title, isNumber }) => (
+            <th key={title} scope="col" class={isNumber && 'number'}>
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {view.members.map((member) => (
+          <tr key={member.name} class={member.report === undefined ? 'away' : undefined}>
+            <th scope="row">
+              <i class={`dot tone-${styleOf(member.name) % 6}`} aria-hidden="true" />
+              <span class="name">{member.name}</span>
+              {member.name === view.asked && <span class="muted small"> this node</span>}
+            </th>
+            <td data-title="State">
+              <Badge tone={stateOf(member).tone}>{stateOf(member).word}</Badge>
+            </td>
+            {member.report === undefined ? (
+              <td class="muted" colSpan={columns.length}>
+                {member.error}
+              </td>
+            ) : (
+              <Cells report={member.report} member={member} />
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const Cells = ({ report, member }: { readonly report: Report; readonly member: Member }) => (
+  <>
+    {columns.map(({ title, isNumber, of }) => (
+      <td key={title} data-title={title} class={isNumber && 'number'}>
+        {of(report, member)}
+      </td>
+    ))}
+  </>
+);

@@ -1,0 +1,202 @@
+import { useState } from 'preact/hooks';
+import { textsIn } from '../api/json.ts';
+import { ApiError, call } from '../api/session.ts';
+import { Note } from '../parts/badge.tsx';
+import { type Key, keyIn } from './key.ts';
+import { minimumsPreview, type Preview, rotationPreview, trimPreview } from './previews.ts';
+
+type Change = 'rotate' | 'minimums' | 'trim';
+
+const titles: Readonly<Record<Change, string>> = {
+  rotate: 'Rotate',
+  minimums: 'Minimum versions',
+  trim: 'Delete old versions',
+};
+
+interface KeyChangesProps {
+  readonly value: Key;
+  /** Path of the key below `/v1/`. */
+  readonly path: string;
+  readonly onChanged: (key: Key) => void;
+}
+
+/** Changes of a key, each with a preview of its effect. Nothing is sent before it is confirmed. */
+export function KeyChanges({ value: key, path, onChanged }: KeyChangesProps) {
+  const [change, setChange] = useState<Change>();
+  const [message, setMessage] = useState<{ readonly tone: 'ok' | 'bad'; readonly text: string }>();
+  const [isBusy, setBusy] = useState(false);
+
+  const send = async (suffix: string, body: object): Promise<void> => {
+    setBusy(true);
+    try {
+      const { data, warnings } = await call('POST', `${path}/${suffix}`, { body });
+      onChanged(keyIn(data));
+      setMessage({ tone: 'ok', text: ['Done.', ...textsIn(warnings)].join(' ') });
+      setChange(undefined);
+    } catch (error) {
+      setMessage({ tone: 'bad', text: error instanceof ApiError ? wordsFor(error) : String(error) });
+    }
+    setBusy(false);
+  };
+  const close = (): void => setChange(undefined);
+  return (
+    <div class="changes">
+      <div class="buttons">
+        {(Object.keys(titles) as Change[]).map((name) => (
+          <button
+            key={name}
+            type="button"
+            aria-expanded={change === name}
+            onClick={() => {
+              setMessage(undefined);
+              setChange(change === name ? undefined : name);
+            }}
+          >
+            {titles[name]} …
+          </button>
+        ))}
+      </div>
+      {message !== undefined && <Note tone={message.tone}>{message.text}</Note>}
+      {change === 'rotate' && (
+        <Confirmation
+          preview={rotationPreview(key)}
+          action="Rotate"
+          isBusy={isBusy}
+          onConfirm={() => void send('rotate', {})}
+          onCancel={close}
+        />
+      )}
+      {change === 'minimums' && (
+        <Minimums value={key} isBusy={isBusy} onConfirm={(body) => void send('config', body)} onCancel={close} />
+      )}
+      {change === 'trim' && <Trim value={key} isBusy={isBusy} onConfirm={(body) => void send('trim', body)} onCancel={close} />}
+    </div>
+  );
+}
+
+const wordsFor = ({ status, message }: ApiError): string => {
+  if (status === 403) return 'Your token may not do this.';
+  if (status === 0 || status === 504) return 'No answer: the change may have been made. Read the key again before you repeat it.';
+  return `Refused: ${message}.`;
+};
+
+interface FormProps {
+  readonly value: Key;
+  readonly isBusy: boolean;
+  readonly onConfirm: (body: object) => void;
+  readonly onCancel: () => void;
+}
+
+function Minimums({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
+  const [decryption, setDecryption] = useState(key.minDecryption);
+  const [encryption, setEncryption] = useState(key.minEncryption);
+  return (
+    <>
+      <div class="row">
+        <VersionField label="Oldest version that decrypts and verifies" value={decryption} least={1} onChange={setDecryption} />
+        <VersionField
+          label="Oldest version that encrypts and signs (0: latest only)"
+          value={encryption}
+          least={0}
+          onChange={setEncryption}
+        />
+      </div>
+      <Confirmation
+        preview={minimumsPreview(key, decryption, encryption)}
+        action="Set the minimums"
+        isBusy={isBusy}
+        onConfirm={() => onConfirm({ min_decryption_version: decryption, min_encryption_version: encryption })}
+        onCancel={onCancel}
+      />
+    </>
+  );
+}
+
+function Trim({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
+  const [oldest, setOldest] = useState(Math.max(1, key.minDecryption));
+  return (
+    <>
+      <div class="row">
+        <VersionField label="Oldest version to keep" value={oldest} least={1} onChange={setOldest} />
+      </div>
+      <Confirmation
+        preview={trimPreview(key, oldest)}
+        action="Delete permanently"
+        isBusy={isBusy}
+        onConfirm={() => onConfirm({ min_available_version: oldest })}
+        onCancel={onCancel}
+      />
+    </>
+  );
+}
+
+interface VersionFieldProps {
+  readonly label: string;
+  readonly value: number;
+  readonly least: number;
+  readonly onChange: (value: number) => void;
+}
+
+const VersionField = ({ label, value, least, onChange }: VersionFieldProps) => (
+  <label class="field">
+    {label}
+    <input
+      type="number"
+      min={least}
+      step={1}
+      value={value}
+      onInput={(event) => {
+        const given = event.currentTarget.valueAsNumber;
+        if (Number.isSafeInteger(given) && given >= least) onChange(given);
+      }}
+    />
+  </label>
+);
+
+interface ConfirmationProps {
+  readonly preview: Preview;
+  readonly action: string;
+  readonly isBusy: boolean;
+  readonly onConfirm: () => void;
+  readonly onCancel: () => void;
+}
+
+function Confirmation({ preview, action, isBusy, onConfirm, onCancel }: ConfirmationProps) {
+  const { works, stops, refused, isFinal } = preview;
+  return (
+    <div class="preview">
+      <div aria-live="polite">
+        {refused.map((text) => (
+          <Note key={text} tone="warn">
+            {text}
+          </Note>
+        ))}
+        {stops.map((text) => (
+          <Note key={text} tone="bad">
+            {text}
+          </Note>
+        ))}
+        {works.map((text) => (
+          <Note key={text} tone="ok">
+            {text}
+          </Note>
+        ))}
+        {stops.length === 0 && refused.length === 0 && <p>Nothing stops working.</p>}
+        {isFinal && refused.length === 0 && <p class="muted">This cannot be undone.</p>}
+      </div>
+      <div class="buttons">
+        <button
+          type="button"
+          class={stops.length > 0 ? 'danger' : 'main'}
+          disabled={isBusy || refused.length > 0}
+          onClick={onConfirm}
+        >
+          {action}
+        </button>
+        <button type="button" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </div>
+  );
+}

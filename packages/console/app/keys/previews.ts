@@ -1,0 +1,84 @@
+import { type Key, useOf } from './key.ts';
+
+/** The effect of a change of a key, in words, before it is made. */
+export interface Preview {
+  /** Things that continue to work or begin to. */
+  readonly works: readonly string[];
+  /** Things that stop working. */
+  readonly stops: readonly string[];
+  /** Why the node would refuse the change; empty if it would not. */
+  readonly refused: readonly string[];
+  readonly isFinal: boolean;
+}
+
+const range = (first: number, last: number): string => (first === last ? `version ${first}` : `versions ${first} to ${last}`);
+
+/** The effect of a rotation. */
+export function rotationPreview({ latest, minEncryption }: Key): Preview {
+  const next = latest + 1;
+  return {
+    works: [
+      `Version ${next} is created, and new ciphertexts, signatures and MACs use it.`,
+      'Everything made with earlier versions still decrypts and verifies, within the present minimums.',
+    ],
+    stops:
+      minEncryption === 0 && latest > 0
+        ? [`Callers that request version ${latest} for encrypting or signing are refused: only the latest version may.`]
+        : [],
+    refused: [],
+    isFinal: true,
+  };
+}
+
+/** The effect of other minimum versions. */
+export function minimumsPreview(key: Key, minDecryption: number, minEncryption: number): Preview {
+  const changed = { latest: key.latest, minDecryption: Math.max(1, minDecryption), minEncryption };
+  const all = key.versions.map(({ version }) => version);
+  const lost = all.filter((version) => useOf(version, key) !== 'nothing' && useOf(version, changed) === 'nothing');
+  const silenced = all.filter((version) => useOf(version, key) === 'encrypts' && useOf(version, changed) !== 'encrypts');
+  const regained = all.filter((version) => useOf(version, key) === 'nothing' && useOf(version, changed) !== 'nothing');
+  return {
+    works: regained.length === 0 ? [] : [`Ciphertexts, signatures and MACs of ${spanOf(regained)} work again.`],
+    stops: [
+      ...(lost.length === 0
+        ? []
+        : [`Ciphertexts of ${spanOf(lost)} no longer decrypt; their signatures and MACs no longer verify.`]),
+      ...(silenced.length === 0 ? [] : [`${capital(spanOf(silenced))} can no longer be requested for encrypting or signing.`]),
+    ],
+    refused: minimumFaults(key, changed),
+    isFinal: false,
+  };
+}
+
+/** The effect of deleting old versions. */
+export function trimPreview(key: Key, minAvailable: number): Preview {
+  const gone = key.versions.map(({ version }) => version).filter((version) => version < minAvailable);
+  return {
+    works: [],
+    stops:
+      gone.length === 0 ? [] : [`The material of ${spanOf(gone)} is deleted permanently. Nothing brings it back but a backup.`],
+    refused: [
+      ...(minAvailable <= key.minAvailable ? [`Versions below ${key.minAvailable} are deleted already.`] : []),
+      ...(minAvailable > key.latest ? [`The latest version is ${key.latest}.`] : []),
+      ...(key.minDecryption < minAvailable ? [`First raise the minimum version for decryption to ${minAvailable} or more.`] : []),
+      ...(key.minEncryption < minAvailable ? [`First set the minimum version for encryption to ${minAvailable} or more.`] : []),
+    ],
+    isFinal: true,
+  };
+}
+
+function minimumFaults(
+  key: Key,
+  { minDecryption, minEncryption }: Pick<Key, 'minDecryption' | 'minEncryption'>,
+): readonly string[] {
+  const faults: string[] = [];
+  if (Math.max(minDecryption, minEncryption) > key.latest) faults.push(`The latest version is ${key.latest}.`);
+  if (minEncryption > 0 && minEncryption < minDecryption)
+    faults.push('The minimum for encryption must be 0, or at least the minimum for decryption.');
+  if (minDecryption < key.minAvailable || minEncryption < key.minAvailable)
+    faults.push(`Versions below ${key.minAvailable} are deleted: neither minimum may be lower.`);
+  return faults;
+}
+
+const spanOf = (versions: readonly number[]): string => range(Math.min(...versions), Math.max(...versions));
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

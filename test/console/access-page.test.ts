@@ -1,0 +1,121 @@
+// The page of rights in a real browser: the caller's token, denials with their reasons, policies, seal and audit; and hostile policies.
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
+import { ConsoleBrowser, expectAccessible, keepScreenshot, phone, signIn } from './browser.ts';
+
+const attack = '<img src=x onerror="window.attacked=1">';
+const reader = 'path "transit/*" {\n  capabilities = ["read", "update"]\n}\n';
+const orders = 'path "transit/encrypt/orders" {\n  capabilities = ["deny"]\n}\n';
+
+describe('the rights in the console', function () {
+  this.timeout(processMs);
+  const bench = new Workbench();
+  let server: LiveServer;
+  let browser: ConsoleBrowser;
+  before(async () => {
+    [server, browser] = await Promise.all([bench.start({ dataDir: bench.folder() }), ConsoleBrowser.launch()]);
+    for (const [name, policy] of [
+      ['reader', reader],
+      ['no-orders', orders],
+    ] as const)
+      await server.call('POST', `sys/policies/acl/${name}`, { policy });
+  });
+  afterEach(() => browser.closePages());
+  after(async () => {
+    await browser?.close();
+    await bench.clean();
+  });
+
+  const open = async (token = server.rootToken): Promise<Page> => {
+    const page = await browser.open(server.url);
+    await signIn(page, token);
+    await page.getByRole('link', { name: 'Access' }).click();
+    return page;
+  };
+  const tokenWith = async (...policies: readonly string[]) => {
+    const created = await server.call('POST', 'auth/token/create', { policies, display_name: attack });
+    return { token: created.string('auth.client_token'), accessor: created.string('auth.accessor') };
+  };
+  const ask = async (page: Page, accessor: string, path: string, capability: string): Promise<void> => {
+    await page.getByLabel('Accessor of the token').fill(accessor);
+    await page.getByLabel('Path', { exact: true }).fill(path);
+    await page.getByLabel('Request').selectOption(capability);
+    await page.getByRole('button', { name: 'Explain' }).click();
+  };
+
+  it('explains why a token is denied, by the evaluator of the node', async () => {
+    const { accessor } = await tokenWith('reader', 'no-orders');
+    const page = await open();
+    await ask(page, accessor, '/v1/transit/encrypt/orders', 'update');
+    await page.getByText('Denied.').waitFor();
+    await page.getByText('Policy no-orders has the rule "transit/encrypt/orders", which denies it.').waitFor();
+    await page.getByText('Policy reader has the rule "transit/*"; it does not count here').waitFor();
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await expectAccessible(page, `rights, ${colorScheme}`);
+    }
+    await keepScreenshot(page, 'access-light');
+    await ask(page, accessor, 'transit/encrypt/invoices', 'update');
+    await page.getByText('Allowed.').waitFor();
+    await page.getByText('Policy reader has the rule "transit/*", which grants read, update.').waitFor();
+    await ask(page, accessor, 'sys/seal', 'update');
+    await page.getByText('No policy of the token has a rule for this path').waitFor();
+    await ask(page, '', 'sys/seal', 'sudo');
+    await page.getByText('It is a root token').waitFor();
+    await page.setViewportSize(phone);
+    await expectAccessible(page, 'rights on a phone');
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    expect(overflow, 'pixels beyond the width of a phone').to.equal(0);
+  });
+
+  it('reads a policy, and validates a text with line and column, without writing it', async () => {
+    const page = await open();
+    await page.getByRole('button', { name: 'reader', exact: true }).click();
+    const text = page.locator('textarea[name=policy]');
+    await page.getByText('of reader').waitFor();
+    expect(await text.inputValue()).to.equal(reader);
+    await page.getByRole('button', { name: 'Validate' }).click();
+    await page.getByText('Valid, with 1 rule.').waitFor();
+    await text.fill(`${reader}path "x" {\n  capabilites = ["read"]\n}`);
+    await page.getByRole('button', { name: 'Validate' }).click();
+    await page.getByText(/failed to parse policy: .*5/).waitFor();
+    expect((await server.call('GET', 'sys/policies/acl/reader')).at('data.policy')).to.equal(reader);
+  });
+
+  it('shows hostile names, policies and display names as text', async () => {
+    await server.call('POST', `sys/policies/acl/${encodeURIComponent(attack)}`, { policy: `# ${attack}\n${reader}` });
+    const { token, accessor } = await tokenWith(attack);
+    const page = await open();
+    await page.getByRole('button', { name: attack }).click();
+    await page.getByText(`of ${attack}`).waitFor();
+    await ask(page, accessor, 'transit/keys/a', 'read');
+    await page.getByText(`Policy ${attack} has the rule "transit/*"`).waitFor();
+    expect(await page.locator('img').count()).to.equal(0);
+    const own = await open(token);
+    await own.getByText(attack).first().waitFor();
+    for (const each of [page, own]) expect(await each.evaluate('window.attacked ?? 0')).to.equal(0);
+  });
+
+  it('shows its own token, the seal and the audit devices, and says what the token may not read', async () => {
+    const { token, accessor } = await tokenWith('reader');
+    const page = await open(token);
+    await page.getByText(accessor).waitFor();
+    await page.getByText('default, reader').waitFor();
+    await page.getByText('unsealed').waitFor();
+    await page.getByText('your token may not read this').first().waitFor();
+    await page.getByText('The policies cannot be listed').waitFor();
+    const root = await open();
+    await root.getByText('This node has no audit device').waitFor();
+    await root.getByText('Key term of the barrier').waitFor();
+  });
+
+  it('lists the audit devices', async () => {
+    const device = { path: 'main/', type: 'file', options: { file_path: `/var/log/${attack}` } };
+    const page = await open();
+    await page.getByRole('link', { name: 'Cluster' }).click();
+    await page.route(/\/v1\/sys\/audit$/, (route) => route.fulfill({ json: { data: { 'main/': device } } }));
+    await page.getByRole('link', { name: 'Access' }).click();
+    await page.getByRole('row', { name: `main file /var/log/${attack}` }).waitFor();
+  });
+});
