@@ -1,12 +1,11 @@
-import { readFileSync, realpathSync } from 'node:fs';
-import { isIP } from 'node:net';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { StartError } from '@transitd/process';
 import { z } from 'zod';
 import { withEnvironment } from './environment.ts';
 import { type Fault, faultsOf, type SectionSchema, startErrorOf } from './faults.ts';
 import { issueWords } from './issue-words.ts';
 import { configSchema } from './schema.ts';
+import { sealFaults } from './seal-faults.ts';
 import { type ConfigSource, parseSource } from './source.ts';
 
 export type Config = z.output<typeof configSchema>;
@@ -34,7 +33,7 @@ export function parseConfig(
   fixed: Partial<ConfigInput> = {},
   from?: ConfigFile,
 ): Config {
-  const { settings, variableOf, faults: unknown } = withEnvironment(input ?? {}, environment);
+  const { settings, variableOf, faults: unknown } = withEnvironment(input ?? {}, environment, schema);
   const overlaid = Object.keys(fixed).length === 0 ? settings : { ...(settings as object), ...fixed };
   const result = configSchema.safeParse(overlaid, { error: issueWords });
   const faults = result.success
@@ -51,7 +50,7 @@ export function parseConfig(
 /** Returns the faults in combinations of keys. Each key must already be valid by itself. */
 function combinationFaults(config: Config): readonly Fault[] {
   const faults: Fault[] = [];
-  const { cluster_addr, cluster_listen, retry_join, listeners, limits, data_dir } = config;
+  const { cluster_addr, cluster_listen, retry_join, listeners, limits, workers } = config;
   if (cluster_addr === undefined && (retry_join.length > 0 || cluster_listen !== undefined)) {
     const text = 'is required if retry_join or cluster_listen is set: it is the address that other nodes connect to';
     faults.push({ path: ['cluster_addr'], text });
@@ -61,33 +60,12 @@ function combinationFaults(config: Config): readonly Fault[] {
     const text = `must be at least listeners.${large}.max_request_size, or a body of that size never fits`;
     faults.push({ path: ['limits', 'body_memory'], text });
   }
-  const inside = sealKeyFiles(config).find((file) => isInside(file, data_dir));
-  if (inside !== undefined) {
-    const text = `the key file ${inside} is inside data_dir, so a copy of it would contain data and key: move the file`;
-    faults.push({ path: ['seal'], text });
-  }
-  return faults;
-}
-
-function sealKeyFiles({ seal }: Config): string[] {
-  if (seal.type !== 'static') return [];
-  return [seal.key_file, seal.previous?.key_file].filter((file) => file !== undefined);
-}
-
-function isInside(file: string, folder: string): boolean {
-  const path = relative(realPath(folder), realPath(file));
-  return path !== '..' && !path.startsWith(`..${sep}`);
-}
-
-/** Resolves symbolic links in the part of the path that exists. */
-function realPath(path: string): string {
-  const absolute = resolve(path);
-  try {
-    return realpathSync(absolute);
-  } catch {
-    const parent = dirname(absolute);
-    return parent === absolute ? absolute : join(realPath(parent), basename(absolute));
-  }
+  for (const name of ['reads', 'connections'] as const)
+    if (workers >= limits[name]) {
+      const text = `must be below limits.${name} (${limits[name]}): the main thread and each gateway thread get a share of it`;
+      faults.push({ path: ['workers'], text });
+    }
+  return [...faults, ...sealFaults(config)];
 }
 
 /** Reads a configuration file in YAML, which includes JSON. @throws StartError */
@@ -105,12 +83,3 @@ export function readConfigFile(file: string, environment: NodeJS.ProcessEnv = pr
   }
   return parseConfig(input, environment, {}, { file, positionOf });
 }
-
-/** Returns whether only processes on this machine can reach the host. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-}
-
-/** Returns `host:port`, an IPv6 host in brackets, as the configuration file has it. */
-export const addressText = ({ host, port }: ListenerConfig['address']): string =>
-  `${host.includes(':') ? `[${host}]` : host}:${port}`;

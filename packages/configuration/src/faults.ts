@@ -16,6 +16,7 @@ export interface SectionSchema {
   readonly properties?: Readonly<Record<string, SectionSchema>>;
   readonly items?: SectionSchema;
   readonly oneOf?: readonly SectionSchema[];
+  readonly type?: string;
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
 }
@@ -63,6 +64,12 @@ const sectionsAt = (schemas: readonly SectionSchema[], [first, ...rest]: KeyPath
   return sectionsAt(below, rest);
 };
 
+/** Whether a key takes only a string, in each form of its section. */
+export function isTextAt(schema: SectionSchema, path: KeyPath): boolean {
+  const found = sectionsAt([schema], path);
+  return found.length > 0 && found.every(({ type }) => type === 'string');
+}
+
 const choicesOf = ({ enum: values, const: only }: SectionSchema): string[] =>
   [...(values ?? []), only].filter((value) => typeof value === 'string');
 
@@ -76,7 +83,7 @@ const shownCharsMax = 60;
 /** Returns the wrong value for the error text. Values of the seal are not shown, because a seal key may have been pasted there. */
 function shown(path: KeyPath, value: unknown): string {
   const isShown = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
-  if (!isShown || (path[0] === 'seal' && path.at(-1) !== 'type')) return '';
+  if (!isShown || ((path[0] === 'seal' || path[0] === 'migrate_seal_from') && path.at(-1) !== 'type')) return '';
   const text = JSON.stringify(value);
   return `, not ${text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text}`;
 }

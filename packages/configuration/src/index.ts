@@ -1,8 +1,7 @@
+export { addressText, isLoopback } from './addresses.ts';
 export {
-  addressText,
   type Config,
   type ConfigInput,
-  isLoopback,
   type ListenerConfig,
   type LogConfig,
   parseConfig,

@@ -14,6 +14,62 @@ const staticKeyDocs = (whose: string) => ({
 const under = (section: string, docs: Readonly<Record<string, KeyDoc>>): Readonly<Record<string, KeyDoc>> =>
   Object.fromEntries(Object.entries(docs).map(([key, doc]) => [`${section}.${key}`, doc]));
 
+/** The keys of one seal. */
+const sealDocs: Readonly<Record<string, KeyDoc>> = {
+  type: restart(
+    '`shamir`: shares at each start; `static`: a key from a file or an environment variable; `transit`: a key in another cluster; ' +
+      '`pkcs11`: a key in a PKCS#11 token; `awskms`, `azurekeyvault`, `gcpckms`: a key of a cloud provider ([seals](seals.md))',
+  ),
+  name: restart(
+    'Name of a seal with a provider, stored in the records; the same on all nodes. It is needed only to move between two seals of one ' +
+      'type: 1 to 64 letters, digits, `_` and `-`',
+  ),
+  ...staticKeyDocs('the seal key'),
+  key_id: restart(
+    'Name of the static seal key, stored beside what it encrypts, 1 to 128 characters; for `pkcs11`, CKA_ID of the key in hex',
+  ),
+  library: restart('Name of an entry of `pkcs11_libraries`'),
+  slot: restart('Slot of the token; at least one of `slot` and `token_label`'),
+  token_label: restart('Label of the token; 1 to 32 characters'),
+  key_label: restart('Label of the AES key; at least one of `key_label` and `key_id`; 1 to 100 characters'),
+  pin_file: restart('File with the PIN of the token, outside `data_dir`'),
+  pin_env: restart('Environment variable with the PIN; exactly one of `pin_file` and `pin_env` is set'),
+  previous: restart('The static key before this one, while the root key is encrypted again'),
+  ...under('previous', staticKeyDocs('the previous seal key')),
+  address: restart('URL of the cluster with the key: transitd, Vault or OpenBao; https, except on loopback; not this cluster'),
+  mount_path: restart('Mount of its transit engine; at most 100 characters'),
+  key_name: restart(
+    'Key that encrypts the unseal key: `aes256-gcm96` or `chacha20-poly1305`, not derived; for `azurekeyvault`, an RSA key',
+  ),
+  namespace: restart('Namespace of the mount, for Vault Enterprise and OpenBao'),
+  token_file: restart('File with a token for that cluster, read before each request; outside `data_dir`'),
+  token_env: restart('Environment variable with the token; exactly one of `token_file` and `token_env` is set'),
+  disable_renewal: restart('Whether something else renews the token; otherwise this node renews it at half of its lifetime'),
+  region: restart('Region of the key, such as `eu-central-1`; for `gcpckms`, the location of the key ring, such as `global`'),
+  kms_key_id: restart('Id, ARN or alias of a symmetric key of AWS KMS'),
+  endpoint: restart('URL of AWS KMS; https, except on loopback; default: that of the region'),
+  credentials_file: restart(
+    'For `awskms`, a shared credentials file; for `gcpckms`, the JSON key of a service account; read for each request of a credential; ' +
+      'outside `data_dir`; default: the environment, the container or the instance',
+  ),
+  profile: restart('Profile in `credentials_file`; default: `AWS_PROFILE`, otherwise `default`'),
+  vault_name: restart('Name of the key vault of Azure'),
+  tenant_id: restart('Tenant of the application that uses the key vault; required with a client secret'),
+  client_id: restart('Id of that application, or of a managed identity that the user assigned; required with a client secret'),
+  client_secret_file: restart('File with the secret of that application; outside `data_dir`; default: the managed identity'),
+  client_secret_env: restart('Environment variable with the secret of that application; at most one of the two is set'),
+  environment: restart('Cloud of Azure'),
+  project: restart('Id of the project of Google Cloud with the key'),
+  key_ring: restart('Key ring of the key'),
+  crypto_key: restart('Name of a symmetric key in that key ring'),
+  tls: restart('TLS of the connections to that cluster'),
+  'tls.ca_file': restart('PEM file of the CA that issued its certificate; default: the system’s CAs'),
+  'tls.cert_file': restart('PEM file of a client certificate, with `key_file`'),
+  'tls.key_file': restart('PEM file of the private key of the client certificate; outside `data_dir`'),
+  'tls.server_name': restart('Name that its certificate must have, instead of the host of `address`'),
+  'tls.skip_verify': restart('Accept any certificate: whoever answers gets the token and the key; only for experiments'),
+};
+
 /** Every key of the configuration. `[]` stands for a position in a list, `*` for a name that the operator chooses. */
 export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   node_id: restart('Name of this node, unique in the cluster; 1 to 64 letters, digits, `_`, `.` and `-`'),
@@ -25,6 +81,9 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   ),
   cluster_heartbeat_interval: restart(
     'Interval of heartbeats to the active node; the same on all nodes; a standby serves for twice as long',
+  ),
+  feature_level_raise_after: restart(
+    'How long all members must have supported a higher feature level before the active node raises it by itself, which ends the possibility to go back to an earlier release; `0s`: only an operator raises it',
   ),
   retry_join: restart('URLs of members; a new node asks them in turn until one admits it'),
   'retry_join[]': restart('URL of a member'),
@@ -48,16 +107,26 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
     max_request_size: restart('Largest body of a request with a valid token'),
     headers_timeout: restart('How long a client may take to send the headers of a request'),
   }),
+  ui: restart('Whether the listeners serve the [console](console.md) at `/ui/`'),
   telemetry: restart('Metrics and probes'),
   'telemetry.address': restart(
     '`host:port` of `/metrics` and `/v1/sys/health` without TLS and token, also while sealed; default: none',
   ),
   'telemetry.prefix': restart('First part of the names of metrics'),
+  tracing: restart('Traces of requests, sent to a collector of OpenTelemetry'),
+  'tracing.endpoint': restart(
+    'URL of the collector for OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`; default: no traces',
+  ),
+  'tracing.ca_file': restart('PEM file of the CA that issued the certificate of that URL; default: the system’s CAs'),
+  'tracing.sample_one_in': restart(
+    'One of so many requests is traced; a request whose caller sampled it is traced too, up to 200 a second',
+  ),
   seal: restart('Source of the key that decrypts the root key'),
-  'seal.type': restart('`shamir`: shares at each start; `static`: a key from a file or an environment variable'),
-  ...under('seal', staticKeyDocs('the seal key')),
-  'seal.previous': restart('The static key before this one, while the root key is encrypted again'),
-  ...under('seal.previous', staticKeyDocs('the previous seal key')),
+  ...under('seal', sealDocs),
+  migrate_seal_from: restart(
+    'The seal before this one, of another type or `name`, while the cluster moves to `seal`; the same keys ([seals](seals.md#migration))',
+  ),
+  ...under('migrate_seal_from', sealDocs),
   raft: restart('Consensus and its log'),
   ...under('raft', {
     heartbeat: restart('Interval of the leader’s heartbeats to the followers; at most a third of `election_timeout`'),
@@ -88,6 +157,7 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   'trusted_proxies[]': restart('A CIDR block such as `10.0.0.0/8`'),
   jwks_files: restart('Files with keys for `jwt` logins, by the name that the API uses'),
   'jwks_files.*': restart('Path of a JWKS file'),
+  workers: restart('Gateway threads that serve the HTTP API beside the main thread; on Linux only; 0 for none'),
   limits: restart('Limits of concurrent work on this node'),
   ...under('limits', {
     reads: restart('Requests in flight that change nothing'),

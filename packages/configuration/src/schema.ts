@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { isCidr } from '@transitd/access';
 import { z } from 'zod';
+import { httpUrl, seal } from './seal-schema.ts';
 import { parseByteSize, parseDurationMs } from './units.ts';
 
 /** The prefix of a mount's ciphertext strings, before `:v1:`. */
@@ -58,8 +59,6 @@ const listenAddress = z.string().transform((text, context) => {
   return { host: match[1] ?? match[2] ?? '', port };
 });
 
-const httpUrl = z.url({ protocol: /^https?$/, error: 'must be a URL such as https://n1.example:8200' });
-
 /** An address that other nodes connect to: both host and port are required. */
 const peerAddress = z
   .string()
@@ -83,22 +82,6 @@ const listener = z
   })
   .refine((value) => value.tls !== undefined || value.tls_disable, { message: 'needs tls or tls_disable: true' })
   .refine((value) => value.tls === undefined || !value.tls_disable, { message: 'has both tls and tls_disable' });
-
-const staticKey = { key_id: z.string().min(1).max(128), key_file: z.string().optional(), key_env: z.string().optional() };
-const oneSource = (value: { key_file?: string | undefined; key_env?: string | undefined }): boolean =>
-  (value.key_file === undefined) !== (value.key_env === undefined);
-const needsOneSource = { message: 'needs exactly one of key_file and key_env' };
-
-const seal = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('shamir') }),
-  z
-    .strictObject({
-      type: z.literal('static'),
-      ...staticKey,
-      previous: z.strictObject(staticKey).refine(oneSource, needsOneSource).optional(),
-    })
-    .refine(oneSource, needsOneSource),
-]);
 
 const pkcs11Library = z.strictObject({
   name: z.string().regex(/^[\w-]{1,64}$/, 'must have 1 to 64 characters: letters, digits, _ and -'),
@@ -156,11 +139,13 @@ export const configSchema = z.strictObject({
   cluster_addr: peerAddress.optional(),
   cluster_listen: listenAddress.optional(),
   cluster_heartbeat_interval: durationMs('1s', { min: '100ms', max: '1m' }),
+  feature_level_raise_after: durationMs('0s', { max: '3650d' }),
   retry_join: z.array(httpUrl).max(32).default([]),
   retry_join_ca_file: z.string().optional(),
   performance_standby: z.boolean().default(true),
   non_voter: z.boolean().default(false),
   listeners: z.array(listener).min(1),
+  ui: z.boolean().default(false),
   telemetry: z
     .strictObject({
       address: listenAddress.optional(),
@@ -170,7 +155,15 @@ export const configSchema = z.strictObject({
         .default('svc'),
     })
     .prefault({}),
+  tracing: z
+    .strictObject({
+      endpoint: httpUrl.optional(),
+      ca_file: z.string().optional(),
+      sample_one_in: z.int().min(1).max(1_000_000).default(100),
+    })
+    .prefault({}),
   seal: seal.default({ type: 'shamir' }),
+  migrate_seal_from: seal.optional(),
   raft: z
     .strictObject({
       heartbeat: durationMs('50ms', { min: '20ms' }),
@@ -220,6 +213,7 @@ export const configSchema = z.strictObject({
       z.string().min(1),
     )
     .default({}),
+  workers: z.int().min(0).max(64).default(0),
   limits: limits.prefault({}),
   tokens: z
     .strictObject({ default_ttl: tokenTtl, max_ttl: tokenTtl })

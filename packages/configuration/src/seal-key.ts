@@ -1,13 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { BarrierError, checkSealConfig, type SealConfig } from '@transitd/barrier';
+import { BarrierError, checkSealConfig, type OneSeal } from '@transitd/barrier';
 import { requireOwnerWritable, StartError } from '@transitd/process';
 import type { Config } from './config.ts';
 
-/** Returns the seal of this node, with the keys read from the files or variables that the configuration names. @throws StartError */
-export function sealConfig({ seal }: Pick<Config, 'seal'>): SealConfig {
+/** The seals whose key is not with a provider. */
+type OwnSeal = Extract<Config['seal'], { type: 'shamir' | 'static' }>;
+
+/** Returns a seal, with the keys read from the files or variables that the configuration names. @throws StartError */
+export function sealConfig(seal: OwnSeal): OneSeal {
   if (seal.type === 'shamir') return { type: 'shamir' };
   const { key_id, previous } = seal;
-  const config: SealConfig = {
+  const config: OneSeal = {
     type: 'static',
     current: { id: key_id, key: sealKey(seal) },
     ...(previous === undefined ? {} : { previous: { id: previous.key_id, key: sealKey(previous) } }),

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { reasonOf, StartError } from '@transitd/process';
@@ -20,9 +20,18 @@ export const cipherSuites = [
   'ECDHE-RSA-AES128-GCM-SHA256',
 ].join(':');
 
+/** Length of the keys that encrypt session tickets, as Node.js takes them. */
+const ticketKeyBytes = 48;
+/** Half the length of a session id context, which has at most 32 characters. */
+const sessionIdContextBytes = 16;
+
 /**
  * Reads the files of a TLS listener. The options are complete and include the minimum TLS version, because a new context keeps no option of
  * the context that it replaces.
+ *
+ * Each call makes new keys for session tickets. Sessions resume only with servers that got the same options, such as the threads of one
+ * listener: a client that resumes a session shows no certificate again, so a session of another listener, or of the time before a reload,
+ * would pass without one.
  * @throws StartError
  */
 export function tlsContext({
@@ -38,6 +47,8 @@ export function tlsContext({
     minVersion: `TLSv${min_version}`,
     ciphers: cipherSuites,
     honorCipherOrder: true,
+    ticketKeys: randomBytes(ticketKeyBytes),
+    sessionIdContext: randomBytes(sessionIdContextBytes).toString('hex'), // by default made of the command line, and threads have others
   };
   try {
     createSecureContext(context);

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StartError } from '@transitd/process';
 import { expect } from 'chai';
-import { type ConfigInput, isLoopback, parseConfig, readConfigFile } from '../src/config.ts';
+import { isLoopback } from '../src/addresses.ts';
+import { type ConfigInput, parseConfig, readConfigFile } from '../src/config.ts';
 import { parseByteSize, parseDurationMs } from '../src/units.ts';
 
 const minimal: ConfigInput = {
@@ -108,6 +109,16 @@ describe('configuration', () => {
       },
       { what: 'an unknown limit', limits: { rate: 1 }, says: /limits/ },
     ].map(({ what, limits, says }) => ({ what, input: { ...minimal, limits }, says })),
+    {
+      what: 'fewer reads in flight than threads',
+      input: { ...minimal, workers: 2, limits: { reads: 2 } },
+      says: /workers: must be below limits\.reads \(2\)/,
+    },
+    {
+      what: 'fewer connections than threads',
+      input: { ...minimal, workers: 16, limits: { connections: 16 } },
+      says: /workers: must be below limits\.connections \(16\)/,
+    },
     {
       what: 'a leader lease longer than the promises of the voters',
       input: { ...minimal, raft: { lease: '801ms' } },
@@ -258,7 +269,7 @@ describe('configuration', () => {
         '  c.yaml:1:1: node_id: is missing: it must be a string',
         '  c.yaml:6:22: listeners.0.headers_timeout: must be between 1s and 5m, not "6m"',
         '  c.yaml:7:5: listeners.0.max_requst_size: is not a key of the configuration; did you mean "max_request_size"?',
-        '  c.yaml:10:15: seal.type: must be one of shamir, static, not "sttic"; did you mean "static"?',
+        '  c.yaml:10:15: seal.type: must be one of shamir, static, transit, pkcs11, awskms, azurekeyvault, gcpckms, not "sttic"; did you mean "static"?',
         '  TRANSITD_RAFT_HEARTBEAT: raft.heartbeat: must be at least 20ms, not "1ms"',
         '  c.yaml:9:18: limits.reads: must be a number, not "many"',
         '  c.yaml:9:33: limits.changes: must be at least 1, not 0',

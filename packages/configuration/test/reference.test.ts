@@ -24,7 +24,7 @@ describe('the reference of the configuration', () => {
     '| `raft.heartbeat` | .* | duration | `50ms` | at least 20ms | restart | `TRANSITD_RAFT_HEARTBEAT` |',
     '| `pkcs11_libraries[].name` | .* | string | **required** | – | restart | – |',
     '| `log.level` | .* | choice | `info` | `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent` | SIGHUP | `TRANSITD_LOG_LEVEL` |',
-    '| `seal.type` | .* | choice | **required** | `shamir`, `static` | restart | `TRANSITD_SEAL_TYPE` |',
+    '| `seal.type` | .* | choice | **required** | `shamir`, `static`, `transit`, `pkcs11`, `awskms`, `azurekeyvault`, `gcpckms` | restart | `TRANSITD_SEAL_TYPE` |',
     '| `limits.reads` | .* | integer | `1024` | 1 to 100000 | restart | `TRANSITD_LIMITS_READS` |',
     '| `barrier_rotation.interval` | .* | duration | `0` | 0 or at least 24h | restart | `TRANSITD_BARRIER_ROTATION_INTERVAL` |',
   ]) {

@@ -126,6 +126,7 @@ function report(status: NodeStatus, condition: Condition, now: Moment): HealthRe
     replication_primary_canary_age_ms: canaryAgeMs(status, now),
     ...(state === 'removed' && { removed_from_cluster: true }),
     ...(echoes && heartbeat(echoes, now.monotonicMs)),
+    ...(status.state === 'sealed' && status.sealFailure !== undefined && { seal_failure: status.sealFailure }),
     ...('lastWal' in status && activeOnly(status, now)),
   };
 }

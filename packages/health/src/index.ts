@@ -3,6 +3,7 @@ export { codeMax, codeMin, defaultCodes, type HealthCode, type HealthQuery, pars
 export {
   type Cluster,
   type Echoes,
+  freshForIntervals,
   isFresh,
   type NodeStatus,
   type ReplicationMode,

@@ -56,24 +56,25 @@ interface Active extends Identity {
  * The status of a node. Each state has only the properties that are possible in it, so the type excludes a sealed active node and a
  * performance standby without heartbeats.
  *
+ * - `sealed`: `sealFailure` says why the provider of the seal does not open it, such as `unreachable`; absent while it serves
  * - `standby`: unsealed and not active; forwards every request
  * - `performance_standby`: may serve reads while `appliedSentMs` is fresh: the time when this node sent the newest answered echo
  *   whose commit index it has applied
- * - `dr_standby`, `dr_active`: members of a cluster that follows another cluster for disaster recovery
+ * - `dr_standby`, `dr_active`: members of a cluster that follows another cluster for disaster recovery; a canary record is the primary's
  */
 export type NodeStatus =
   | ({ readonly state: 'uninitialized' } & Identity)
   | ({ readonly state: 'removed' } & Identity)
-  | ({ readonly state: 'sealed'; readonly echoes: Echoes } & Identity)
+  | ({ readonly state: 'sealed'; readonly echoes: Echoes; readonly sealFailure?: string } & Identity)
   | ({ readonly state: 'standby' } & Standby)
   | ({ readonly state: 'performance_standby'; readonly appliedSentMs: number } & Standby)
   | ({ readonly state: 'dr_standby' } & Standby)
-  | ({ readonly state: 'dr_active' } & Active)
+  | ({ readonly state: 'dr_active'; readonly canaryUtcMs?: number } & Active)
   | ({ readonly state: 'active' } & Active);
 
 /** Number of heartbeat intervals for which an answered echo is fresh. */
-const intervalsMax = 2;
+export const freshForIntervals = 2;
 
 /** Returns whether an echo sent at `sentMs` is fresh. A performance standby may serve reads only while it is. */
 export const isFresh = (sentMs: number, intervalMs: number, monotonicMs: number): boolean =>
-  monotonicMs - sentMs < intervalsMax * intervalMs;
+  monotonicMs - sentMs < freshForIntervals * intervalMs;

@@ -5,4 +5,5 @@ export type { Logger } from './logger.ts';
 export { type BarrierOperation, type NodeObserver, noObserver } from './node-observer.ts';
 export { requireOwner, requireOwnerOnly, requireOwnerWritable } from './owner-only.ts';
 export { reasonOf } from './reason.ts';
+export type { Span, SpanName, TraceHeaders, Tracer } from './tracing.ts';
 export { version } from './version.ts';

@@ -1,7 +1,9 @@
+import type { Tracer } from './tracing.ts';
+
 /** Operations on records, under the names that Vault's and OpenBao's dashboards use. */
 export type BarrierOperation = 'get' | 'put' | 'list' | 'delete';
 
-/** Receives events of a node for metrics. Times are in milliseconds; `peer` is a node's name. */
+/** Receives events of a node for metrics and traces. Times are in milliseconds; `peer` is a node's name. */
 export interface NodeObserver {
   /** A transaction that this node proposed was committed and applied. @param ms - since it was proposed */
   committed(ms: number): void;
@@ -18,8 +20,14 @@ export interface NodeObserver {
   forwardFailed(): void;
   /** Records were read or written through the barrier. @param ms - how long that took */
   barrier(operation: BarrierOperation, ms: number): void;
+  /** The provider of the seal was called, with or without success. */
+  sealCalled(operation: 'encrypt' | 'decrypt', ms: number): void;
+  /** A call of the provider of the seal failed. @param failure - the kind of failure, such as `throttled` */
+  sealFailed(failure: string): void;
   /** This node refused a signed membership list that contradicts its own. */
   membershipConflict(): void;
+  /** Absent if requests are not traced. */
+  readonly tracer?: Tracer;
 }
 
 const ignore = (): void => undefined;
@@ -36,5 +44,7 @@ export const noObserver: NodeObserver = {
   forwarded: ignore,
   forwardFailed: ignore,
   barrier: ignore,
+  sealCalled: ignore,
+  sealFailed: ignore,
   membershipConflict: ignore,
 };

@@ -33,7 +33,7 @@ import { sweepVersions } from './keys/sweep.ts';
 import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
 import { Encryption } from './operations/encryption.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
-import type { Tools } from './operations/operation.ts';
+import type { Tools, UseObserver } from './operations/operation.ts';
 import { Signing } from './operations/signing.ts';
 import { KeyTransfers } from './transfers/key-transfers.ts';
 import { WrappingKey } from './transfers/wrapping-key.ts';
@@ -52,8 +52,12 @@ export interface TransitEngineOptions {
   readonly now: () => number;
   /** Approximate maximum of bytes for cached keys; 64 MiB when absent. */
   readonly cacheBytesMax?: number;
+  /** Number of threads that share this memory; 1 when absent. */
+  readonly threads?: number;
   /** Keys of other systems that the mount may use; none when absent. */
   readonly managedKeys?: ManagedKeys;
+  /** Reports when keys are used; none when absent. */
+  readonly observer?: UseObserver | undefined;
 }
 
 /** A key after a successful change, and warnings for the caller. */
@@ -89,7 +93,8 @@ export class TransitEngine {
   #sweepCursor = '';
 
   constructor(options: TransitEngineOptions) {
-    const { store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault } = options;
+    const { store, mountId, ciphertextPrefix = 'svc', now, threads = 1 } = options;
+    const cacheBytesMax = Math.floor((options.cacheBytesMax ?? cacheBytesDefault) / threads);
     this.#store = store;
     this.#paths = pathsOf(mountId);
     this.#now = now;
@@ -104,6 +109,7 @@ export class TransitEngine {
       nonces: new NoncePool(),
       prefix: ciphertextPrefix,
       managedKeys: this.#managedKeys,
+      observer: options.observer,
     };
     const tools: Tools = this.#tools;
     const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes, now };

@@ -28,7 +28,7 @@ export type {
   ManagedSigningInput,
   ManagedUsage,
 } from './managed/provider.ts';
-export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './operations/batch.ts';
+export { type BatchReply, batchItemsMax, type ItemResult } from './operations/batch.ts';
 export { type CmacRequest, type CmacResult, cmacBytesMin } from './operations/cmac.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export type { DecryptRequest, DecryptResult } from './operations/decrypt.ts';
@@ -36,6 +36,7 @@ export type { EncryptRequest, EncryptResult } from './operations/encrypt.ts';
 export type { Encryption } from './operations/encryption.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
 export type { HmacRequest, HmacResult } from './operations/hmac.ts';
+export type { UseObserver } from './operations/operation.ts';
 export { type RandomRequest, type RandomResult, random, randomBytesMax, randomSources } from './operations/random.ts';
 export type { RewrapRequest } from './operations/rewrap.ts';
 export type { SignRequest, SignResult } from './operations/sign.ts';

@@ -111,7 +111,7 @@ describe('concurrent changes of one key', () => {
 
   it('are refused after too many conflicts, and change nothing', async () => {
     const inner = memoryStore();
-    const store: Store = { ...inner, commit: async () => ({ outcome: 'conflict', index: 1 }) };
+    const store: Store = { ...inner, commit: async () => ({ outcome: 'conflict', index: 1, revision: 1 }) };
     const { engine } = newEngine({ store });
     expect(await refusalOf(engine.createKey('k', {}))).to.include({ code: 'too_many_conflicts' });
     expect(await everything(inner)).to.deep.equal({});

@@ -79,7 +79,7 @@ describe('a written version record', () => {
   });
 
   for (const [because, commit] of [
-    ['the commit conflicts', async () => ({ outcome: 'conflict', index: 1 })],
+    ['the commit conflicts', async () => ({ outcome: 'conflict', index: 1, revision: 1 })],
     [
       'the commit fails',
       async () => {

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 
-/** Bytes of every nonce: 96 bits (NIST SP 800-38D §8.2.2, RFC 8439 §2.8). */
+/** Length of every nonce in bytes: 96 bits (NIST SP 800-38D §8.2.2, RFC 8439 §2.8). */
 export const nonceBytes = 12;
 const noncesPerFill = 512;
 

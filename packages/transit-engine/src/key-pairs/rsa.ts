@@ -202,7 +202,7 @@ function checkPublicParts(modulus: Uint8Array, exponent: Uint8Array, bits: numbe
   if (((modulus.at(-1) ?? 0) & 1) === 0) throw notImported('the modulus is even');
 }
 
-/** Checks with one signature, on the thread pool, that the halves belong together. */
+/** Checks on the thread pool, with one signature, that the private and the public key belong together. */
 async function belongTogether(material: Uint8Array, publicKey: Uint8Array): Promise<boolean> {
   try {
     return await isPair('sha256', privateHandle(material), publicHandle(publicKey));

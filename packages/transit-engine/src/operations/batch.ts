@@ -1,4 +1,4 @@
-import { nextTurn, TimeSlice } from '@transitd/event-loop';
+import { TimeSlice } from '@transitd/event-loop';
 import { TransitError } from '../values/errors.ts';
 
 /** The result of one item of a batch. */
@@ -12,9 +12,6 @@ export interface BatchReply<R> {
 
 export const batchItemsMax = 100_000;
 
-/** Number of items to read, or results to write, between two turns of the event loop. */
-export const itemsPerTurn = 2000;
-
 /**
  * Reads `batch_input`, which may be any JSON.
  * @throws TransitError `invalid_request` for an error of the request as a whole
@@ -26,8 +23,10 @@ export async function parseBatch<I>(input: unknown, read: (members: ItemMembers)
     throw new TransitError('invalid_request', `batch input holds more than ${batchItemsMax} items`);
   }
   const items: I[] = [];
-  for (const [index, entry] of input.entries()) {
-    if (index > 0 && index % itemsPerTurn === 0) await nextTurn();
+  const slice = new TimeSlice();
+  for (let index = 0; index < input.length; index += 1) {
+    if (slice.isOver) await slice.next();
+    const entry: unknown = input[index];
     items.push(read(new ItemMembers(entry, index)));
   }
   return items;

@@ -12,7 +12,7 @@ import type { BatchReply } from './batch.ts';
 import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './datakey.ts';
 import { type DecryptRequest, type DecryptResult, decryption } from './decrypt.ts';
 import { type EncryptItem, type EncryptRequest, type EncryptResult, encryption } from './encrypt.ts';
-import { perform, runUnder, type Tools, underKey, type Work } from './operation.ts';
+import { observed, perform, runUnder, type Tools, underKey, type Work } from './operation.ts';
 import { type RewrapRequest, rewrapping } from './rewrap.ts';
 
 /** The parts of the engine that encryption uses. */
@@ -63,7 +63,7 @@ export class Encryption {
   async datakey(name: string, request: DatakeyRequest): Promise<DatakeyResult> {
     checkDatakey(request);
     const { tools } = this.#parts;
-    return underKey(tools, name, (key) => makeDatakey(tools, key, request), encryptionKeyNotFound);
+    return underKey(tools, name, (key) => observed(tools, 1, () => makeDatakey(tools, key, request)), encryptionKeyNotFound);
   }
 
   #encryptUnderExistingKey(name: string, { mayUpdate }: EncryptRequest, work: Work<EncryptItem>) {

@@ -4,6 +4,12 @@ import type { ManagedKeys } from '../managed/provider.ts';
 import type { TransitError } from '../values/errors.ts';
 import { type BatchReply, checkContexts, type ItemMembers, parseBatch, runBatch } from './batch.ts';
 
+/** Reports when keys are used. */
+export interface UseObserver {
+  /** Called before `items` inputs are processed with one key. Returns a function to call afterwards, with whether it failed. */
+  began(items: number): ((failed: boolean) => void) | undefined;
+}
+
 /** The dependencies of an operation besides the key. */
 export interface Tools {
   readonly keys: Pick<KeyCache, 'assertOpen' | 'cached' | 'key' | 'loadVersion'>;
@@ -12,6 +18,8 @@ export interface Tools {
   readonly managedKeys: Pick<ManagedKeys, 'find'>;
   /** First part of the mount's ciphertext strings. */
   readonly prefix: string;
+  /** Absent if nobody wants to know. */
+  readonly observer?: UseObserver | undefined;
 }
 
 /** Fields of every item. */
@@ -89,13 +97,37 @@ export function runUnder<I extends Item, R>(
   tools: Tools,
   key: LoadedKey,
   work: Work<I>,
-): R | Promise<R | BatchReply<R>> {
-  if ('item' in work) return run(tools, key, work.item, 0);
-  return runBatch(
-    work.items,
-    (item, index) => run(tools, key, item, index),
-    () => tools.keys.assertOpen(),
+): R | BatchReply<R> | Promise<R | BatchReply<R>> {
+  return observed<R | BatchReply<R>>(tools, 'item' in work ? 1 : work.items.length, () => {
+    if ('item' in work) return run(tools, key, work.item, 0);
+    return runBatch(
+      work.items,
+      (item, index) => run(tools, key, item, index),
+      () => tools.keys.assertOpen(),
+    );
+  });
+}
+
+/** Reports the beginning and the end of `use` to the observer, if there is one. */
+export function observed<R>({ observer }: Pick<Tools, 'observer'>, items: number, use: () => R | Promise<R>): R | Promise<R> {
+  const ended = observer?.began(items);
+  if (ended === undefined) return use();
+  let made: R | Promise<R>;
+  try {
+    made = use();
+  } catch (error) {
+    ended(true);
+    throw error;
+  }
+  if (!(made instanceof Promise)) {
+    ended(false);
+    return made;
+  }
+  made.then(
+    () => ended(false),
+    () => ended(true),
   );
+  return made;
 }
 
 export const isBatch = ({ batchInput }: { readonly batchInput?: unknown }): boolean =>

@@ -29,7 +29,7 @@ export interface ImportKeyRequest extends ImportedMaterial {
   readonly derived?: boolean | undefined;
   /** base64; ignored, because derived keys need a context with each operation. */
   readonly context?: string | undefined;
-  /** Refused, even if false: an imported key encrypts with random nonces. It decrypts convergent ciphertexts of other services. */
+  /** The engine refuses this field, even if false: an imported key encrypts with random nonces. It decrypts convergent ciphertexts. */
   readonly convergentEncryption?: boolean | undefined;
   readonly exportable?: boolean | undefined;
   readonly allowPlaintextBackup?: boolean | undefined;

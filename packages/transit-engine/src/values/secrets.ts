@@ -1,10 +1,10 @@
 import type { Store, Transaction } from '@transitd/storage-fsm';
 
-/** Commits a transaction that holds key material, and wipes its values. Returns the index of the log entry, or undefined on a conflict. */
+/** Commits a transaction that holds key material, and wipes its values. Returns the revision of the records, or undefined on a conflict. */
 export async function commitAndWipe(store: Store, transaction: Transaction): Promise<number | undefined> {
   try {
-    const { outcome, index } = await store.commit(transaction);
-    return outcome === 'committed' ? index : undefined;
+    const { outcome, revision } = await store.commit(transaction);
+    return outcome === 'committed' ? revision : undefined;
   } finally {
     wipe(transaction.writes);
   }

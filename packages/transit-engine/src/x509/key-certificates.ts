@@ -24,7 +24,7 @@ export interface CertificateParts {
 export interface CertificateSigningRequest {
   /** A number or `latest`; the latest when absent. */
   readonly version?: string | undefined;
-  /** PEM; the request takes its subject and attributes. */
+  /** A certificate request in PEM, whose subject and attributes the new request copies. */
   readonly template?: string | undefined;
 }
 

@@ -21,7 +21,7 @@ const hashes = {
   'sha3-512': sha3_512,
 };
 const base64Of = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
-/** Also longer than a block of any of the hashes. */
+/** Inputs, some of them longer than a block of any hash. */
 const messages = fc.uint8Array({ maxLength: 400 });
 
 describe('compared with @noble/hashes', () => {

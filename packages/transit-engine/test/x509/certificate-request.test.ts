@@ -50,7 +50,7 @@ async function refusalOf(template: string): Promise<string> {
   throw new Error('the template was not refused');
 }
 
-/** The DER of the only block. */
+/** Returns the DER bytes of a PEM text with one block. */
 function derOf(pem: string): Buffer {
   const [block] = readPem(pem) ?? [];
   if (block === undefined) throw new Error('no PEM');

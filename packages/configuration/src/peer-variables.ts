@@ -1,0 +1,94 @@
+import type { KeyPath } from './source.ts';
+
+/** A key of the configuration and the variable that sets it. */
+interface PeerSetting {
+  readonly path: KeyPath;
+  readonly value: unknown;
+  readonly name: string;
+}
+
+/** How a variable sets a key: by its text, as true or false, or by its name, because it contains a secret. */
+type Kind = 'text' | 'flag' | 'secret';
+type Rows = readonly (readonly [key: string, names: readonly string[], kind?: Kind])[];
+
+/** Returns both names of a variable of Vault and OpenBao. */
+const both = (suffix: string): readonly string[] => [`VAULT_${suffix}`, `BAO_${suffix}`];
+
+/** The keys of each type of seal, each with the variables of the peers in their order of precedence. */
+const variables: Readonly<Record<string, Rows>> = {
+  transit: [
+    ['address', both('ADDR')],
+    ['key_name', both('TRANSIT_SEAL_KEY_NAME')],
+    ['mount_path', both('TRANSIT_SEAL_MOUNT_PATH')],
+    ['namespace', both('NAMESPACE')],
+    ['tls.ca_file', both('CACERT')],
+    ['tls.cert_file', both('CLIENT_CERT')],
+    ['tls.key_file', both('CLIENT_KEY')],
+    ['tls.server_name', both('TLS_SERVER_NAME')],
+    ['disable_renewal', both('TRANSIT_SEAL_DISABLE_RENEWAL'), 'flag'],
+    ['tls.skip_verify', both('SKIP_VERIFY'), 'flag'],
+    ['token_env', both('TOKEN'), 'secret'],
+  ],
+  awskms: [
+    ['region', ['AWS_REGION', 'AWS_DEFAULT_REGION']],
+    ['kms_key_id', both('AWSKMS_SEAL_KEY_ID')],
+    ['endpoint', ['AWS_KMS_ENDPOINT']],
+  ],
+  azurekeyvault: [
+    ['tenant_id', ['AZURE_TENANT_ID']],
+    ['client_id', ['AZURE_CLIENT_ID']],
+    ['environment', ['AZURE_ENVIRONMENT']],
+    ['vault_name', both('AZUREKEYVAULT_VAULT_NAME')],
+    ['key_name', both('AZUREKEYVAULT_KEY_NAME')],
+    ['client_secret_env', ['AZURE_CLIENT_SECRET'], 'secret'],
+  ],
+  gcpckms: [
+    ['project', ['GOOGLE_PROJECT']],
+    ['region', ['GOOGLE_REGION']],
+    ['key_ring', both('GCPCKMS_SEAL_KEY_RING')],
+    ['crypto_key', both('GCPCKMS_SEAL_CRYPTO_KEY')],
+    ['credentials_file', ['GOOGLE_CREDENTIALS', 'GOOGLE_APPLICATION_CREDENTIALS']],
+  ],
+};
+
+/** Keys that replace each other: where one is set, no variable sets the other. */
+const alternatives: Readonly<Record<string, string>> = { token_env: 'token_file', client_secret_env: 'client_secret_file' };
+
+const flags: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
+
+/**
+ * Returns the keys of a seal with a provider that are not set, but for which a variable is that Vault and OpenBao read. A variable of this
+ * program or the file has precedence, because an operator may have set these variables for a command line.
+ */
+export function peerSettings(settings: unknown, environment: NodeJS.ProcessEnv): readonly PeerSetting[] {
+  const nameOf = (names: readonly string[]): string | undefined => names.find((name) => (environment[name] ?? '') !== '');
+  const given = settingAt(settings, ['seal', 'type']);
+  const typeName = nameOf(both('SEAL_TYPE'));
+  const named = environment[typeName ?? ''] ?? '';
+  const type = given ?? named;
+  if (typeof type !== 'string' || !Object.hasOwn(variables, type)) return [];
+  const ofType = given === undefined ? [{ path: ['seal', 'type'], value: type, name: typeName ?? '' }] : [];
+  const ofKeys = (variables[type] ?? []).flatMap(([key, names, kind = 'text']) => {
+    const path = ['seal', ...key.split('.')];
+    const name = nameOf(names);
+    const other = alternatives[key];
+    const isSet = [path, ...(other === undefined ? [] : [['seal', other]])].some(
+      (each) => settingAt(settings, each) !== undefined,
+    );
+    if (name === undefined || isSet) return [];
+    const text = environment[name] ?? '';
+    const value = kind === 'secret' ? name : kind === 'flag' ? (flags.get(text.toLowerCase()) ?? text) : text;
+    return [{ path, value, name }];
+  });
+  return [...ofType, ...ofKeys];
+}
+
+const settingAt = (value: unknown, [first, ...rest]: KeyPath): unknown =>
+  first === undefined
+    ? value
+    : settingAt(typeof value === 'object' && value !== null ? Reflect.get(value, first) : undefined, rest);
