@@ -1,4 +1,5 @@
 import type { AuditDevices } from '@transitd/audit';
+import { supportedLevels, unreleasedLevel } from '@transitd/storage-fsm';
 import { approleRoutes } from './auth/approle.ts';
 import { approleFieldRoutes } from './auth/approle-fields.ts';
 import { jwtRoutes } from './auth/jwt.ts';
@@ -11,6 +12,7 @@ import type { Route } from './operation/operation.ts';
 import { auditRoutes } from './sys/audit.ts';
 import { authRoutes } from './sys/auth.ts';
 import { capabilityRoutes } from './sys/capabilities.ts';
+import { featureLevelRoutes } from './sys/feature-level.ts';
 import { generateRootRoutes } from './sys/generate-root.ts';
 import { haRoutes } from './sys/ha.ts';
 import { hostRoutes } from './sys/host-info.ts';
@@ -18,14 +20,18 @@ import { internalRoutes } from './sys/internal.ts';
 import { managedKeyRoutes } from './sys/managed-keys.ts';
 import { monitoringRoutes } from './sys/monitoring.ts';
 import { mountRoutes } from './sys/mounts.ts';
+import { nodesRoutes } from './sys/nodes.ts';
 import { openApiRoutes } from './sys/openapi.ts';
 import { pluginRoutes } from './sys/plugins.ts';
 import { policyRoutes } from './sys/policy.ts';
+import { policyCheckRoutes } from './sys/policy-check.ts';
 import { quotaRoutes } from './sys/quotas.ts';
 import { raftRoutes } from './sys/raft.ts';
 import { raftAutopilotRoutes } from './sys/raft-autopilot.ts';
 import { raftJoinRoutes } from './sys/raft-join.ts';
 import { raftSnapshotRoutes } from './sys/raft-snapshot.ts';
+import { replicationRoutes } from './sys/replication.ts';
+import { replicationControlRoutes } from './sys/replication-control.ts';
 import { rotateRoutes } from './sys/rotate.ts';
 import { sealRoutes } from './sys/seal.ts';
 import { statusRoutes } from './sys/status.ts';
@@ -49,9 +55,13 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): reado
     ...sealRoutes,
     ...raftJoinRoutes,
     ...raftRoutes,
+    ...featureLevelRoutes,
     ...raftAutopilotRoutes,
     ...raftSnapshotRoutes,
     ...haRoutes,
+    ...nodesRoutes,
+    ...replicationRoutes,
+    ...(supportedLevels.newest >= unreleasedLevel ? replicationControlRoutes : []),
     ...mountRoutes,
     ...pluginRoutes,
     ...monitoringRoutes,
@@ -73,6 +83,7 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): reado
     ...jwtRoutes,
     ...authRoleRoutes,
     ...policyRoutes,
+    ...policyCheckRoutes,
     ...capabilityRoutes(() => routes),
     ...statusRoutes(metrics),
     ...auditRoutes(audit),

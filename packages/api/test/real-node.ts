@@ -17,6 +17,8 @@ export interface RealNode {
   readonly node: Node;
   readonly url: string;
   readonly rootToken: string;
+  /** The only recovery share. */
+  readonly share: string;
   readonly routes: ReturnType<typeof allRoutes>;
   close(): Promise<void>;
 }
@@ -56,7 +58,7 @@ export async function realNode(): Promise<RealNode> {
   const routes = allRoutes(metrics, audit);
   const forms = new PathForms(() => routes);
   const node = await Node.open({ config, log, onFatal, canonicalPath: (path) => forms.canonical(path) });
-  const { rootToken } = await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+  const { rootToken, shares } = await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
   const server = createServer(createRouter({ node, log, metrics, routes, bodyBytesMax: 1_000_000, audit }));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -68,5 +70,6 @@ export async function realNode(): Promise<RealNode> {
     await audit?.close();
     rmSync(folder, { recursive: true });
   };
-  return { node, url: `http://127.0.0.1:${port}/v1`, rootToken, routes, close };
+  const share = shares[0]?.toString('base64') ?? '';
+  return { node, url: `http://127.0.0.1:${port}/v1`, rootToken, share, routes, close };
 }

@@ -35,7 +35,7 @@ export interface Served {
   readonly services: Services;
   readonly metrics: TestMetrics;
   /** The parts of a node that the routes need; a test may change them. */
-  readonly node: { -readonly [Name in 'store' | 'services']: Node[Name] };
+  readonly node: { -readonly [Name in 'store' | 'services' | 'replicaStatus' | 'eligibility']: Node[Name] };
   close(): void;
 }
 

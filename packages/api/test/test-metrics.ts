@@ -6,6 +6,7 @@ const ignore = (): void => undefined;
 export class TestMetrics implements RequestMetrics, RenderedMetrics {
   readonly inFlight = { inc: ignore, dec: ignore };
   readonly requestMs = { observe: ignore };
+  readonly traced = ignore;
   readonly limited = { count: 0, inc: () => void this.limited.count++ };
   readonly responded = ignore;
   readonly route = () => this.requestMs;

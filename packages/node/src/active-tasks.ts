@@ -7,6 +7,8 @@ import type { Services } from './services.ts';
 
 /** Roughly how many records one step of a sweep reads or deletes. */
 const sweepLimit = 500;
+/** Maximum number of records whose dates one round corrects; each is a log entry. */
+const correctionLimit = 5000;
 /** Maximum number of keys that one round rotates. */
 const rotationLimit = 1000;
 
@@ -38,9 +40,8 @@ export async function runActiveTasks({ services, barrier, log, isActive }: Activ
   });
   await attempt('delete the records of removed and expired logins', () => services.logins.sweep(sweepLimit));
   await attempt('rotate the barrier key', async () => {
-    const { rotated, rewrapped } = await barrier.maintain();
+    const { rotated } = await barrier.maintain();
     if (rotated) log.info('rotated the barrier key');
-    if (rewrapped) log.info('wrapped the root key under the present seal key');
   });
   await attempt('create the audit key', () => ensureAuditKey(barrier.store));
   await attempt('delete the records of removed mounts', async () => {
@@ -57,6 +58,22 @@ export async function runActiveTasks({ services, barrier, log, isActive }: Activ
     // Generating the key takes seconds, so it is created before the first request for it.
     await attempt('create the wrapping key for imports', () => engine.transfers.wrappingKey());
   }
+  // Last, because there may be many, and no other task may wait for them.
+  await attempt('correct the dates of tokens that were made while the clocks disagreed', async () => {
+    const corrected = await correctDates(services, isActive);
+    if (corrected > 0)
+      log.info({ corrected }, 'corrected the dates of tokens and secret ids that were made while a clock was ahead');
+  });
+}
+
+/** Corrects dates in steps, until none is left or the round has done its share. Other work runs between the steps. */
+async function correctDates({ disputedDates }: Services, isActive: () => boolean): Promise<number> {
+  let [corrected, step] = [0, sweepLimit];
+  for (; step >= sweepLimit && corrected < correctionLimit && isActive(); await setImmediate()) {
+    step = await disputedDates.correct(sweepLimit);
+    corrected += step;
+  }
+  return corrected;
 }
 
 /** Deletes invalid tokens in steps, until a step deletes fewer than its limit. Other work runs between the steps. */

@@ -2,6 +2,7 @@ import { initialAccess } from '@transitd/access';
 import { initialAuditKey } from '@transitd/audit';
 import { countsFor, type InitializeRequest, type InitialShares, type SealConfig } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
+import { supportedLevels } from '@transitd/storage-fsm';
 import type { ClusterMember } from './cluster-member.ts';
 import { initialMounts } from './mounts/mounts.ts';
 import type { ServiceLoader } from './service-loader.ts';
@@ -34,7 +35,10 @@ export async function bootstrapCluster(
     if (!(await directory.holdsNode())) await directory.bootstrapCluster();
     await clusterMember.start();
   }
-  const { barrier } = clusterMember.requireStore();
+  const { barrier, replica } = clusterMember.requireStore();
+  // No other node exists that might not support the newest level.
+  const { featureLevel } = clusterMember.requireStorage().machine;
+  if (supportedLevels.newest > featureLevel) await replica.commit({ conditions: [], writes: [], raise: supportedLevels.newest });
   const { rootToken, writes } = initialAccess({
     now: Date.now(),
     ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),

@@ -1,14 +1,16 @@
 import type { RequestListener } from 'node:http';
-import { Barrier, BarrierError, type SealConfig } from '@transitd/barrier';
-import { Cluster, readAuthority, type Storage } from '@transitd/cluster';
+import { Barrier, BarrierError, type OnSealWritten, type SealConfig } from '@transitd/barrier';
+import { Cluster, ConfigurationChanges, FeatureLevelControl, readAuthority, type Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
 import { type Replica, StoreError } from '@transitd/storage-fsm';
 import type { NodeClock } from './clock/node-clock.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
+import type { GatewayHost } from './gateway-host.ts';
 import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
+import { ClusterReplication } from './replication/cluster-replication.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import type { DataDirectory } from './storage/data-directory.ts';
@@ -17,6 +19,8 @@ import type { DataDirectory } from './storage/data-directory.ts';
 export interface EncryptedStore {
   readonly replica: Replica;
   readonly barrier: Barrier;
+  /** Replication with another cluster; undefined on a node without a cluster port. */
+  readonly replication: ClusterReplication | undefined;
 }
 
 export interface ClusterMemberParts {
@@ -31,6 +35,10 @@ export interface ClusterMemberParts {
   readonly onStatus: (status: DriverStatus) => void;
   readonly apiAddress: () => string;
   readonly isActive: () => boolean;
+  /** Returns this node's report on itself. */
+  readonly report: () => Promise<object>;
+  /** Absent on a node without gateways. */
+  readonly gateways?: GatewayHost | undefined;
 }
 
 export const removedText = 'this node was removed from its cluster: to let it join again, stop it, empty data_dir and start it';
@@ -44,6 +52,8 @@ export class ClusterMember {
   #store: EncryptedStore | undefined;
   #cluster: Cluster | undefined;
   #snapshots: Snapshots | undefined;
+  /** On a node that no other node can join. */
+  #featureLevel: FeatureLevelControl | undefined;
   #removed = false;
   #stopping = false;
   #forwarded: RequestListener | undefined;
@@ -62,6 +72,19 @@ export class ClusterMember {
   /** Undefined until the log is open. It is defined earlier than `store`. */
   get storage(): Storage | undefined {
     return this.#storage;
+  }
+
+  /** @throws BarrierError `not_initialized` */
+  requireStorage(): Storage {
+    if (this.#storage === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
+    return this.#storage;
+  }
+
+  /** Shows and raises the feature level. @throws BarrierError `not_initialized` */
+  get featureLevel(): FeatureLevelControl {
+    const control = this.#cluster?.featureLevel ?? this.#featureLevel;
+    if (control === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
+    return control;
   }
 
   /** Undefined until this node belongs to a cluster. */
@@ -107,11 +130,14 @@ export class ClusterMember {
     } catch (error) {
       // Undo everything, so that the next attempt starts from nothing.
       const barrier = this.#store?.barrier;
+      this.#store?.replication?.close();
       this.#store = undefined;
       this.#snapshots = undefined;
+      this.#featureLevel = undefined;
       this.#storage = undefined;
       this.#cluster = undefined;
       barrier?.close();
+      this.#parts.gateways?.closed();
       await storage?.stop().catch(() => undefined); // the first error is the cause
       await cluster?.close();
       throw error;
@@ -121,7 +147,9 @@ export class ClusterMember {
   /** Seals, and finishes the writes that were accepted; a start in progress fails with `stopped`. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#store?.replication?.close();
     this.#store?.barrier.close();
+    this.#parts.gateways?.closed();
     await this.#storage?.stop();
     await this.#cluster?.close();
   }
@@ -130,6 +158,7 @@ export class ClusterMember {
   servicesChanged(): void {
     this.updateFitness();
     this.#cluster?.sealChanged();
+    this.#store?.replication?.tick();
   }
 
   /** Tells consensus whether this node may lead. */
@@ -147,7 +176,7 @@ export class ClusterMember {
   }
 
   #openCluster(): Promise<Cluster> {
-    const { config, log, directory, serviceLoader, observer, apiAddress, isActive } = this.#parts;
+    const { config, log, directory, serviceLoader, observer, apiAddress, isActive, report, gateways } = this.#parts;
     return Cluster.open({
       config,
       log,
@@ -155,15 +184,20 @@ export class ClusterMember {
       apiAddress,
       isActive,
       isUnsealed: () => serviceLoader.services !== undefined,
-      onDigestMismatch: () => this.updateFitness(),
+      onHeartbeatsForgotten: () => gateways?.endDeadlines(),
+      onDigestMismatch: () => {
+        gateways?.endDeadlines();
+        this.updateFitness();
+      },
       onFatal: this.#parts.onFatal,
       onRemoved: () => this.#endMembership(),
       observer,
+      report,
     });
   }
 
   #openStorage(cluster: Cluster | undefined): Promise<Storage> {
-    const { config, directory, observer, onFatal } = this.#parts;
+    const { config, directory, observer, onFatal, gateways } = this.#parts;
     return directory.openStorage({
       raft: config.raft,
       observer,
@@ -174,6 +208,7 @@ export class ClusterMember {
         this.updateFitness();
       },
       onClockJump: (ms) => this.#clockJumped(ms),
+      ...(gateways && { onLease: (endMs: number | undefined) => gateways.lease(endMs) }),
       ...(cluster && { membership: cluster.ports }),
     });
   }
@@ -182,6 +217,7 @@ export class ClusterMember {
     const { directory, log } = this.#parts;
     this.#refuseWhenStopping();
     this.#storage = storage;
+    this.#parts.gateways?.follow(storage.replica);
     this.#removed = cluster?.removed ?? false;
     // The log of a sole member may have acknowledged entries that are not applied yet. It must become leader and apply them before its
     // barrier is opened. In a larger cluster, a member must not wait for a leader.
@@ -192,7 +228,8 @@ export class ClusterMember {
     }
     const barrier = await this.#openBarrier(storage.replica);
     this.#refuseWhenStopping();
-    this.#store = { replica: storage.replica, barrier };
+    const replication = cluster && this.#newReplication({ storage, barrier, cluster });
+    this.#store = { replica: storage.replica, barrier, replication };
     this.#snapshots = new Snapshots({
       storage,
       barrier,
@@ -201,26 +238,50 @@ export class ClusterMember {
       authority: async () => (cluster === undefined ? readAuthority(barrier.store) : cluster.signingAuthority()),
       restoreAuthority: async (authority) => cluster?.restoreAuthority(authority),
     });
+    if (cluster === undefined) this.#featureLevel = this.#loneFeatureLevel(storage);
     this.updateFitness();
     if (!alone) storage.driver.start();
     await cluster?.start({ storage, barrier });
     if (joining !== undefined) await this.#unsealJoined(joining, barrier);
   }
 
+  #newReplication(
+    parts: Pick<ConstructorParameters<typeof ClusterReplication>[0], 'storage' | 'barrier' | 'cluster'>,
+  ): ClusterReplication {
+    const { isActive, log, clock } = this.#parts;
+    return new ClusterReplication({ ...parts, isActive, log, nowMs: () => performance.now(), utcMs: clock.dueNow });
+  }
+
+  #loneFeatureLevel(storage: Storage): FeatureLevelControl {
+    const { config, log } = this.#parts;
+    return new FeatureLevelControl({
+      storage,
+      changes: new ConfigurationChanges(storage.driver, async () => undefined),
+      announced: () => undefined,
+      self: config.node_id,
+      raiseAfterMs: config.feature_level_raise_after,
+      nowMs: () => performance.now(),
+      log,
+    });
+  }
+
   async #openBarrier(replica: Replica): Promise<Barrier> {
-    const { config, seal, serviceLoader } = this.#parts;
+    const { config, seal, serviceLoader, gateways, log } = this.#parts;
     const barrier = await Barrier.open({
       store: replica,
       seal,
       valuesWritten: () => replica.status().valuesWritten,
+      featureLevel: () => this.requireStorage().machine.featureLevel,
       now: this.#parts.clock.dueNow,
       rotation: {
         enabled: true,
         maxOperations: config.barrier_rotation.max_operations,
         intervalMs: config.barrier_rotation.interval,
       },
+      onSealWritten: (change) => log.info({ seal: seal.type }, sealWritten[change]),
     });
     serviceLoader.follow(barrier);
+    gateways?.opened(replica, barrier);
     return barrier;
   }
 
@@ -248,6 +309,7 @@ export class ClusterMember {
     this.#parts.onStatus(status);
     if (!status.ready) this.#store?.barrier.dropAttempts(); // the next active node does not know them
     this.#cluster?.statusChanged(status);
+    this.#store?.replication?.tick();
   }
 
   #clockJumped(ms: number): void {
@@ -271,3 +333,9 @@ export class ClusterMember {
     if (this.#stopping) throw new StoreError('stopped', 'this node is stopping');
   }
 }
+
+/** In the log of the node that wrote the seal, whether a task of the active node or the unseal of the node led to it. */
+const sealWritten: Readonly<Record<Parameters<OnSealWritten>[0], string>> = {
+  rewrapped: 'wrapped the root key under the present seal key',
+  migrated: 'migrated the seal',
+};

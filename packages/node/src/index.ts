@@ -1,9 +1,16 @@
+export type { GatewayHost, GatewaySession, GatewayThread } from './gateway-host.ts';
+export { GatewayServices } from './gateway-services.ts';
 export type { TokenManagedKeys } from './mounts/managed-keys.ts';
 export { type MountTuning, mountAt } from './mounts/mount-changes.ts';
 export { sweepRemovedMounts } from './mounts/mount-sweep.ts';
 export { type Mount, recordsOf } from './mounts/mounts.ts';
 export { Node } from './node.ts';
 export type { ReadEligibility, ReadRole } from './read-eligibility.ts';
-export type { Services } from './services.ts';
+export type { ClusterReplication } from './replication/cluster-replication.ts';
+export { ReplicationRefused } from './replication/replication-refused.ts';
+export type { ClusterView, MemberView } from './reports/cluster-reports.ts';
+export type { DiskSpaceView } from './reports/data-disk.ts';
+export type { NodeReport, WorkFigures } from './reports/node-report.ts';
+export { gatewayCount, type Services } from './services.ts';
 export { withRecovery } from './snapshots/recovery.ts';
 export type { Snapshots } from './snapshots/snapshots.ts';

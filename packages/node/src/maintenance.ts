@@ -1,4 +1,5 @@
-import type { Logger, NodeObserver } from '@transitd/process';
+import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
+import { acceptsWrites } from '@transitd/storage-fsm';
 import { runActiveTasks } from './active-tasks.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ClusterMember } from './cluster-member.ts';
@@ -49,11 +50,12 @@ export class NodeMaintenance {
     const { joinAttempts, clusterMember, nodeSeal, serviceLoader, clock, observer, healthCode } = this.#parts;
     clock.look();
     this.#healthLog.observe(healthCode());
+    void nodeSeal.tick(); // not awaited: a provider may take seconds
     if (clusterMember.store === undefined) return joinAttempts.retry();
     clusterMember.updateFitness();
+    clusterMember.store.replication?.tick();
     for (const { learner, silentMs } of clusterMember.storage?.driver.peers() ?? []) if (!learner) observer.lastContact(silentMs);
     if (serviceLoader.services !== undefined) await clusterMember.snapshots?.finish().catch(() => undefined); // the next tick tries again
-    await nodeSeal.retryAutoUnseal();
   }
 
   async #activeRound(): Promise<void> {
@@ -73,6 +75,17 @@ export class NodeMaintenance {
       .catch((error: Error) =>
         log.warn({ reason: error.message }, 'could not delete the leftovers of a restore; the next round tries again'),
       );
+    await this.#raiseFeatureLevel();
+    // Everything that these tasks change comes from the primary.
+    if (!acceptsWrites(clusterMember.storage?.machine.replication)) return;
     await runActiveTasks({ services: serviceLoader.services, barrier: clusterMember.store.barrier, log, isActive });
+  }
+  async #raiseFeatureLevel(): Promise<void> {
+    const { clusterMember, log } = this.#parts;
+    try {
+      await clusterMember.featureLevel.maintain();
+    } catch (error) {
+      log.warn({ reason: reasonOf(error) }, 'could not raise the feature level; the next round tries again');
+    }
   }
 }

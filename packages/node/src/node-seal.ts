@@ -1,33 +1,52 @@
-import type { SealConfig, SealStatus, SealType } from '@transitd/barrier';
-import type { Logger } from '@transitd/process';
+import { BarrierError, idOf, type ProviderHealth, type SealConfig, type SealStatus, sealTypesOf } from '@transitd/barrier';
+import { type Logger, LogLimit } from '@transitd/process';
+import type { MonitoredSeal } from '@transitd/seals';
 import { StoreError } from '@transitd/storage-fsm';
 import { type ClusterMember, removedText } from './cluster-member.ts';
 import type { JoinAttempts } from './join/join-attempts.ts';
 import { ShareRetention, sharesRetained } from './join/share-retention.ts';
 import type { ServiceLoader } from './service-loader.ts';
+import { UnsealRetry } from './unseal-retry.ts';
 
 export interface NodeSealParts {
   readonly seal: SealConfig;
+  /** The providers of the configured seals. */
+  readonly providers: readonly MonitoredSeal[];
   readonly log: Logger;
   readonly clusterMember: ClusterMember;
   readonly joinAttempts: JoinAttempts;
   readonly serviceLoader: ServiceLoader;
 }
 
-/** The seal of a node: opens it by shares or by a static key, closes it, and protects the shares that were given. */
+/** The seal of a node: opens it by shares, by a static key or by a provider, closes it, and protects the shares that were given. */
 export class NodeSeal {
   readonly #parts: NodeSealParts;
   readonly #retention = new ShareRetention(() => performance.now());
   /** An operator sealed this node, so it does not unseal itself before its next start. */
   #sealedByOperator = false;
+  readonly #logLimit: LogLimit;
+  readonly #retry = new UnsealRetry({ nowMs: () => performance.now(), utcMs: () => Date.now(), random: () => Math.random() });
+  /** The unseal in progress. A slow provider must not be asked again meanwhile. */
+  #unsealing: Promise<void> | undefined;
 
   constructor(parts: NodeSealParts) {
     this.#parts = parts;
+    this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
+  }
+
+  /** The health of the present seal's provider; undefined if the seal has none. */
+  get providerHealth(): ProviderHealth | undefined {
+    return this.#provider && ((this.status.sealed ? this.#retry.health : undefined) ?? this.#provider.health);
+  }
+
+  get #provider(): MonitoredSeal | undefined {
+    const { type, name } = this.status;
+    return this.#parts.providers.find((provider) => provider.type === type && provider.name === name);
   }
 
   get status(): SealStatus {
     const { clusterMember, joinAttempts, seal } = this.#parts;
-    return clusterMember.store?.barrier.sealStatus ?? joinAttempts.sealStatus ?? sealWithoutRecords(seal.type);
+    return clusterMember.store?.barrier.sealStatus ?? joinAttempts.sealStatus ?? sealWithoutRecords(seal);
   }
 
   /** Accepts a share; with the last one it resolves when the services are loaded. @throws BarrierError, JoinError, StoreError */
@@ -43,6 +62,35 @@ export class NodeSeal {
     if (status.sealed) this.#retention.shareAccepted(); // an unsealed barrier ignores the share
     await serviceLoader.loaded;
     return { ...status, ...this.status };
+  }
+
+  /**
+   * Accepts a share that authorizes the migration of the seal. With the last one, a node that is sealed by shares unseals, and the active
+   * node replaces the seal.
+   * @returns the status, and in `waits` why the seal is not replaced yet
+   * @throws BarrierError, ProviderError, StoreError
+   */
+  async migrate(share: Uint8Array): Promise<{ readonly status: SealStatus; readonly waits?: string }> {
+    const { clusterMember, serviceLoader } = this.#parts;
+    if (clusterMember.removed) throw new StoreError('sealed', removedText);
+    if (clusterMember.store === undefined)
+      throw new BarrierError(
+        'seal_mismatch',
+        'this node has not joined yet, so it has no seal to migrate: give the share without migrate',
+      );
+    if ((clusterMember.requireStorage().machine.replication?.role ?? 'disabled') !== 'disabled')
+      throw new BarrierError(
+        'seal_mismatch',
+        'clusters of a replication set share their seal: disable replication before a migration',
+      );
+    const status = await clusterMember.store.barrier.migrate(share);
+    if (status.progress > 0) {
+      if (status.sealed) this.#retention.shareAccepted();
+      return { status };
+    }
+    this.#sealedByOperator = false;
+    await serviceLoader.loaded;
+    return { status: { ...status, ...this.status }, ...(this.status.migration && { waits: migrationWaits }) };
   }
 
   /**
@@ -77,41 +125,70 @@ export class NodeSeal {
   }
 
   /**
-   * Opens a static seal. If the configured seal and the stored one are not of the same type, that is an error: the node would stay sealed
-   * forever.
+   * Opens the seal at the start of the node. A static key that does not fit ends the start: the node would stay sealed forever. A provider
+   * may be away, so the node starts sealed and tries it in the background.
+   * @throws BarrierError
    */
-  async autoUnseal(): Promise<void> {
-    const { clusterMember, seal, serviceLoader } = this.#parts;
+  async unsealAtStart(): Promise<void> {
+    const { clusterMember, seal } = this.#parts;
     const { barrier } = clusterMember.requireStore();
-    const isStatic = seal.type === 'static' || barrier.sealStatus.type === 'static';
-    if (!barrier.state.initialized || !isStatic) return;
-    await barrier.autoUnseal();
+    const { type } = barrier.sealStatus;
+    if (!barrier.state.initialized || (type === 'shamir' && sealTypesOf(seal).includes('shamir'))) return;
+    if (this.#provider === undefined) await this.#autoUnseal();
+    else void this.retryAutoUnseal();
+  }
+
+  async #autoUnseal(): Promise<void> {
+    const { clusterMember, serviceLoader } = this.#parts;
+    await clusterMember.requireStore().barrier.autoUnseal();
     await serviceLoader.loaded;
   }
 
-  /** Tries again to open a static seal, unless an operator sealed the node. */
+  /** Keeps the provider's access valid and its health known; called every second. */
+  async tick(): Promise<void> {
+    this.#parts.clusterMember.store?.barrier.expireMigration();
+    await Promise.all([...this.#parts.providers.map((provider) => provider.tick()), this.retryAutoUnseal()]);
+  }
+
+  /** Tries again to open a seal that needs no shares, unless an operator sealed the node; never rejects. */
   async retryAutoUnseal(): Promise<void> {
-    const { clusterMember, seal, log } = this.#parts;
+    const { clusterMember } = this.#parts;
     const { initialized = false, sealed = false } = clusterMember.store?.barrier.state ?? {};
-    const mayUnseal = !clusterMember.removed && !this.#sealedByOperator && seal.type === 'static';
-    if (!initialized || !sealed || !mayUnseal) return;
-    await this.autoUnseal().catch((error: Error) =>
-      log.warn(
-        { reason: error.message },
-        'this node is sealed and could not unseal itself with its static seal key; it retries every second',
-      ),
+    const mayUnseal = !clusterMember.removed && !this.#sealedByOperator && this.status.type !== 'shamir';
+    if (!initialized || !sealed || !mayUnseal || this.#unsealing !== undefined || !this.#retry.isDue) return;
+    this.#unsealing = this.#autoUnseal().then(
+      () => this.#retry.succeeded(),
+      (error: unknown) => {
+        this.#retry.failed(error);
+        this.#logSealed(error);
+      },
     );
+    await this.#unsealing;
+    this.#unsealing = undefined;
+  }
+
+  #logSealed(error: unknown): void {
+    const { type } = this.status;
+    const [reason, message] = [
+      (error as Error).message,
+      `this node is sealed and could not unseal itself with its ${type} seal; it tries again with growing delays`,
+    ];
+    this.#logLimit.write('warn', 'unseal', { reason }, message);
   }
 }
 
+const migrationWaits =
+  'enough shares were given: this node replaces the seal if it becomes the active node within 10 minutes; otherwise give the shares to the active node';
+
 /** The seal of a node that has no records. */
-const sealWithoutRecords = (type: SealType): SealStatus => ({
-  type,
+const sealWithoutRecords = (seal: SealConfig): SealStatus => ({
+  ...idOf(seal),
   initialized: false,
   sealed: true,
   t: 0,
   n: 0,
   progress: 0,
   nonce: '',
-  recoverySeal: type === 'static',
+  recoverySeal: seal.type !== 'shamir',
+  migration: false,
 });

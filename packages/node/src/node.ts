@@ -1,15 +1,17 @@
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { BarrierError, type InitializeRequest, type SealConfig, type SealStatus } from '@transitd/barrier';
-import { type Cluster, type JoinDesk, JoinError } from '@transitd/cluster';
-import { type Config, sealConfig } from '@transitd/configuration';
+import { BarrierError, type InitializeRequest, type ProviderHealth, type SealConfig, type SealStatus } from '@transitd/barrier';
+import { type Cluster, type FeatureLevelControl, type JoinDesk, JoinError } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
 import { defaultCodes, type HealthQuery, healthAnswer, type NodeStatus } from '@transitd/health';
 import { type Logger, type NodeObserver, noObserver, StartError } from '@transitd/process';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
-import { type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { type OpenedSeal, openSeal } from '@transitd/seals';
+import { type FeatureLevel, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { bootstrapCluster, type Initialized } from './bootstrap.ts';
 import { NodeClock } from './clock/node-clock.ts';
 import { ClusterMember, type EncryptedStore, removedText } from './cluster-member.ts';
+import { type GatewayHost, newGatewayHost } from './gateway-host.ts';
 import { AddressRate } from './join/address-rate.ts';
 import { JoinAttempts } from './join/join-attempts.ts';
 import type { JoinTarget } from './join/joining.ts';
@@ -17,6 +19,9 @@ import { LeadershipObserver } from './leadership-observer.ts';
 import { NodeMaintenance } from './maintenance.ts';
 import { NodeSeal } from './node-seal.ts';
 import { ReadEligibility } from './read-eligibility.ts';
+import { ClusterReports } from './reports/cluster-reports.ts';
+import { LeadershipHistory } from './reports/leadership-history.ts';
+import { nodeReport, type WorkFigures } from './reports/node-report.ts';
 import { ServiceLoader } from './service-loader.ts';
 import type { Services } from './services.ts';
 import { type Snapshots, transfersFolder } from './snapshots/snapshots.ts';
@@ -33,6 +38,8 @@ export interface NodeOptions {
   readonly observer?: NodeObserver;
   /** Returns the form of a path in which quotas count requests; by default the path itself. */
   readonly canonicalPath?: (path: string) => string;
+  /** Returns the work of this node, for its report on itself. */
+  readonly work?: () => Promise<WorkFigures>;
 }
 
 /**
@@ -46,9 +53,14 @@ export class Node {
   readonly maintenance: NodeMaintenance;
   /** The node's time of day. */
   readonly clock: NodeClock;
+  /** Reports of all members, for the console and for auditors. */
+  readonly reports: ClusterReports;
+  /** The ends of the gateway threads; undefined on a node without gateways. */
+  readonly gateways: GatewayHost | undefined;
   readonly #seal: SealConfig;
   readonly #observer: NodeObserver;
   readonly #leadershipObserver: LeadershipObserver;
+  readonly #leadershipHistory = new LeadershipHistory(Date.now);
   readonly #directory: DataDirectory;
   readonly #serviceLoader: ServiceLoader;
   readonly #clusterMember: ClusterMember;
@@ -63,8 +75,8 @@ export class Node {
   #listenerAddress: string | undefined;
 
   private constructor(
-    { config, log, onFatal, observer = noObserver, canonicalPath = (path) => path }: NodeOptions,
-    seal: SealConfig,
+    { config, log, onFatal, observer = noObserver, canonicalPath = (path) => path, work }: NodeOptions,
+    { seal, providers }: OpenedSeal,
     directory: DataDirectory,
   ) {
     this.config = config;
@@ -75,7 +87,21 @@ export class Node {
     const clock = new NodeClock({ log });
     const serviceLoader = new ServiceLoader({ config, log, clock, observer, canonicalPath }, () => this.#servicesChanged());
     const isActive = (): boolean => this.active;
+    const gateways = newGatewayHost(this, clock, () => clusterMember.storage);
     const apiAddress = (): string => this.apiAddress;
+    const healthNow = () => healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() });
+    const report = () =>
+      nodeReport({
+        config,
+        health: healthNow,
+        serves: () => this.eligibility.readRole,
+        activeSince: () => this.activeSince,
+        storage: () => clusterMember.storage,
+        cluster: () => clusterMember.cluster,
+        leaders: () => this.#leadershipHistory.changes,
+        disk: this.reports.disk,
+        work,
+      });
     const clusterMember = new ClusterMember({
       config,
       seal,
@@ -88,6 +114,8 @@ export class Node {
       onStatus: (status) => this.#statusChanged(status),
       apiAddress,
       isActive,
+      report,
+      gateways,
     });
     const joinAttempts = new JoinAttempts({
       config,
@@ -99,7 +127,7 @@ export class Node {
       isMember: () => clusterMember.store !== undefined,
       start: (joining) => clusterMember.start(joining),
     });
-    const nodeSeal = new NodeSeal({ seal, log, clusterMember, joinAttempts, serviceLoader });
+    const nodeSeal = new NodeSeal({ seal, providers, log, clusterMember, joinAttempts, serviceLoader });
     this.eligibility = new ReadEligibility({
       config,
       isUnsealed: () => serviceLoader.services !== undefined,
@@ -116,9 +144,17 @@ export class Node {
       clock,
       observer,
       isActive,
-      healthCode: () => healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() }).code,
+      healthCode: () => healthNow().code,
     });
     this.clock = clock;
+    this.reports = new ClusterReports({
+      config,
+      apiAddress,
+      own: report,
+      cluster: () => clusterMember.cluster,
+      storage: () => clusterMember.storage,
+    });
+    this.gateways = gateways;
     this.#serviceLoader = serviceLoader;
     this.#clusterMember = clusterMember;
     this.#joinAttempts = joinAttempts;
@@ -126,19 +162,19 @@ export class Node {
   }
 
   /**
-   * Locks `data_dir` and opens the node in it, if there is one; opens a static seal at once.
+   * Locks `data_dir` and opens the node in it, if there is one; opens a static seal at once, and that of a provider in the background.
    * @throws StartError, StorageDamaged, StorageInUse, StorageFailed
    */
   static async open(options: NodeOptions): Promise<Node> {
-    const { config } = options;
-    const seal = sealConfig(config);
+    const { config, log, observer = noObserver } = options;
+    const opened = openSeal(config, { log, observer, clusterId: () => node.clusterName?.id });
     const directory = await DataDirectory.open(config.data_dir);
     await rm(transfersFolder(directory.path), { recursive: true, force: true });
-    const node = new Node(options, seal, directory);
+    const node = new Node(options, opened, directory);
     try {
       if (await directory.holdsNode()) {
         await node.#clusterMember.start();
-        if (!node.removed) await node.#nodeSeal.autoUnseal();
+        if (!node.removed) await node.#nodeSeal.unsealAtStart();
       }
       node.maintenance.start();
       return node;
@@ -216,10 +252,25 @@ export class Node {
     return this.#nodeSeal.status;
   }
 
+  /** The health of the seal's provider; undefined if the seal has none. */
+  get sealHealth(): ProviderHealth | undefined {
+    return this.#nodeSeal.providerHealth;
+  }
+
   /** Defined once the node belongs to an initialized cluster, sealed or not. */
   get clusterName(): { readonly id: string; readonly name: string } | undefined {
     const id = this.initialized ? this.#clusterMember.store?.replica.status().clusterId : undefined;
     return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
+  }
+
+  /** Feature level of the state of this node; undefined until its log is open. */
+  get appliedLevel(): FeatureLevel | undefined {
+    return this.#clusterMember.storage?.machine.featureLevel;
+  }
+
+  /** Shows and raises the feature level of the cluster. @throws BarrierError `not_initialized` */
+  get featureLevel(): FeatureLevelControl {
+    return this.#clusterMember.featureLevel;
   }
 
   /** Backups of the state; undefined until this node belongs to a cluster. */
@@ -238,6 +289,7 @@ export class Node {
       commitIndex: this.replicaStatus?.commitIndex ?? 0,
       cluster: this.#clusterMember.cluster,
       eligibility: this.eligibility,
+      sealFailure: this.sealHealth?.failure,
     });
   }
 
@@ -283,11 +335,17 @@ export class Node {
     return this.#nodeSeal.unseal(share);
   }
 
+  /** @see NodeSeal.migrate @throws BarrierError, ProviderError, StoreError */
+  migrateSeal(share: Uint8Array): ReturnType<NodeSeal['migrate']> {
+    return this.#nodeSeal.migrate(share);
+  }
+
   /** Drops every key; the active node transfers its leadership first. */
   async seal(): Promise<void> {
     this.#nodeSeal.keepSealed();
     await this.transferLeadership();
     this.#nodeSeal.seal();
+    await this.gateways?.sealed;
   }
 
   /** Admits nodes to the cluster. @throws StoreError `not_leader` unless this node is the active one */
@@ -328,6 +386,7 @@ export class Node {
 
   #statusChanged(status: DriverStatus): void {
     this.#leadershipObserver.statusChanged(status);
+    this.#leadershipHistory.statusChanged(status);
     if (status.ready) this.#activeSince = new Date();
   }
 
@@ -335,5 +394,6 @@ export class Node {
   #servicesChanged(): void {
     if (this.#serviceLoader.services !== undefined) this.#activeSince = new Date();
     this.#clusterMember.servicesChanged();
+    this.gateways?.servicesChanged(this.#serviceLoader.services !== undefined);
   }
 }

@@ -1,17 +1,30 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppliedIndex, type Cluster, type Forwarder, type Storage } from '@transitd/cluster';
+import { AppliedIndex, type Cluster, type Forwarder, replicationModes, type Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { isFresh } from '@transitd/health';
+import { isFresh, type ReplicationMode } from '@transitd/health';
 import { indexValue } from '@transitd/http';
 import type { NodeObserver } from '@transitd/process';
 import type { LogIndex, Term } from '@transitd/raft-core';
-import { StoreError } from '@transitd/storage-fsm';
+import { acceptsWrites, positionOf, type ReplicationRole, type ReplicationState, StoreError } from '@transitd/storage-fsm';
 
 /**
  * How this node may respond from its own state: as the active node, or as a reader, which is a performance standby with a fresh enough
  * state.
  */
 export type ReadRole = 'active' | 'reader';
+
+/** The replication of a cluster, by the state that one node has applied. */
+export interface ReplicationStatus {
+  readonly mode: ReplicationMode;
+  readonly role: ReplicationRole;
+  readonly set: string;
+  /** Number of the epoch; undefined on a secondary that has not received a state. */
+  readonly epoch: number | undefined;
+  /** The service index of the state. */
+  readonly position: LogIndex;
+  /** The digest of the replicated records; undefined while it is not known. */
+  readonly digest: bigint | undefined;
+}
 
 /** Interval at which a wait for a leader looks again. */
 const pollMs = 10;
@@ -39,6 +52,28 @@ export class ReadEligibility {
   /** Whether the services are loaded, and no state digest showed that this node's records differ from the active node's. */
   get #mayServe(): boolean {
     return this.#parts.isUnsealed() && this.#parts.cluster()?.stateDigestDiffers !== true;
+  }
+
+  /** The state of replication between clusters that this node has applied; undefined if its cluster never took part in it. */
+  get replication(): ReplicationState | undefined {
+    return this.#parts.storage()?.machine.replication;
+  }
+
+  /** The replication between clusters by the state of this node; undefined if its cluster takes no part in it. */
+  get replicationStatus(): ReplicationStatus | undefined {
+    const [state, storage] = [this.replication, this.#parts.storage()];
+    if (state === undefined || storage === undefined || state.role === 'disabled') return undefined;
+    const { machine } = storage;
+    const position = positionOf(state, machine.applied.appliedIndex);
+    return {
+      ...{ mode: replicationModes(state).disasterRecovery, role: state.role, set: state.set },
+      ...{ epoch: state.epochs.at(-1)?.number, position, digest: machine.scopeDigestAt(position) },
+    };
+  }
+
+  /** True while the cluster follows another one, or was demoted or superseded: then it serves only a few operations. */
+  get isSecondary(): boolean {
+    return !acceptsWrites(this.replication);
   }
 
   /** Whether this node leads, has applied an entry of its term, and may serve. */
@@ -114,14 +149,39 @@ export class ReadEligibility {
 
   /** Returns whether a term after `before` has an active node, or gets one within two election timeouts and a second. */
   async hasActiveNodeAfter(before: Term): Promise<boolean> {
-    const endMs = performance.now() + 2 * this.#parts.config.raft.election_timeout + reachedWithinMs;
-    for (; performance.now() < endMs; await pause(pollMs)) {
-      const status = this.#parts.storage()?.driver.status();
-      if (status === undefined) return false;
-      const isElsewhere = status.leader !== 0 && status.leader !== status.nodeId;
-      if (status.term > before && (isElsewhere || this.active)) return true;
+    for (const endMs = performance.now() + this.#failoverMs; performance.now() < endMs; await pause(pollMs)) {
+      if (this.#parts.storage() === undefined) return false;
+      if (this.#hasActiveNodeAfter(before)) return true;
     }
     return false;
+  }
+
+  /**
+   * Returns whether an active node answers again before a failover should have ended: two election timeouts and a second after this node's
+   * last contact to an active node could have ended. A cluster that stays without an active node for longer lets no request wait.
+   * @param before - the term of the leader that did not answer; 0 if no leader was known
+   */
+  async hasActiveNodeAgain(before: Term): Promise<boolean> {
+    const startMs = performance.now();
+    for (; ; await pause(pollMs)) {
+      const echoes = this.#parts.cluster()?.heartbeats.echoes;
+      if (echoes === undefined || !this.#mayServe) return false;
+      const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = echoes;
+      if (answeredSentMs > startMs || this.#hasActiveNodeAfter(before)) return true;
+      if (performance.now() > Math.max(answeredSentMs, sinceMs) + intervalMs + this.#failoverMs) return false;
+    }
+  }
+
+  #hasActiveNodeAfter(before: Term): boolean {
+    const status = this.#parts.storage()?.driver.status();
+    if (status === undefined || status.term <= before) return false;
+    const isElsewhere = status.leader !== 0 && status.leader !== status.nodeId;
+    return isElsewhere || this.active;
+  }
+
+  /** The time after which a cluster with a quorum has an active node again. */
+  get #failoverMs(): number {
+    return 2 * this.#parts.config.raft.election_timeout + reachedWithinMs;
   }
 
   /** Returns whether this node has applied everything up to `index`, or does so within a second. */

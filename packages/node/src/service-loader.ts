@@ -92,6 +92,7 @@ export class ServiceLoader {
         config: this.#config,
         clock: this.#clock,
         canonicalPath: this.#canonicalPath,
+        tracer: this.#observer.tracer,
         onFailure: fail,
       });
       if (change !== this.#sealChanges) return closeServices(services);

@@ -1,11 +1,13 @@
-import { type Access, closeAccess, openAccess, type TokenLimits } from '@transitd/access';
+import { type Access, type ClockDisputes, closeAccess, openAccess, type TokenLimits } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
 import type { Config } from '@transitd/configuration';
+import type { Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { NodeClock } from './clock/node-clock.ts';
 import { keySources } from './key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
 import { MountedEngines } from './mounts/mounted-engines.ts';
+import { tracedUse } from './mounts/traced-use.ts';
 
 /** The services of an unsealed node: access, mounted engines, managed keys and the audit key. */
 export interface Services extends Access {
@@ -16,6 +18,12 @@ export interface Services extends Access {
   /** When the services were loaded, on the monotonic clock. */
   readonly sinceMs: number;
 }
+
+/** Returns the number of gateway threads. There are none where the kernel does not spread connections over the listeners of one address. */
+export const gatewayCount = ({ workers }: Pick<Config, 'workers'>): number => (process.platform === 'linux' ? workers : 0);
+
+/** Returns the number of threads that serve requests: the main thread and its gateways. They share the memory for caches. */
+const servingThreads = (config: Pick<Config, 'workers'>): number => 1 + gatewayCount(config);
 
 /**
  * Loads the services from the decrypted records.
@@ -29,11 +37,13 @@ export async function loadServices(
     config,
     clock,
     canonicalPath,
+    tracer,
     onFailure,
   }: {
     readonly config: Config;
-    readonly clock: NodeClock;
+    readonly clock: Pick<NodeClock, 'now' | 'dueNow'> & ClockDisputes;
     readonly canonicalPath: (path: string) => string;
+    readonly tracer: Tracer | undefined;
     readonly onFailure: (error: unknown) => void;
   },
 ): Promise<Services> {
@@ -43,14 +53,19 @@ export async function loadServices(
     ciphertextPrefix: config.ciphertext_prefix,
     managedKeysFor: (allowed) => managedKeys.forMount(allowed),
     now: clock.dueNow,
+    useObserver: tracer && tracedUse(tracer),
+    threads: servingThreads(config),
     onFailure,
   });
   const access = openAccess({
     store,
     now: clock.now,
     dueNow: clock.dueNow,
+    monotonicNow: () => performance.now(),
+    clockDisputes: clock,
     limits: tokenLimits(config),
     sources: keySources(config.jwks_files),
+    threads: servingThreads(config),
     canonicalPath,
   });
   try {

@@ -1,6 +1,6 @@
-import type { Cluster } from '@transitd/cluster';
+import { type Cluster, replicationModes } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import type { NodeStatus } from '@transitd/health';
+import type { NodeStatus, ReplicationModes } from '@transitd/health';
 import { version } from '@transitd/process';
 import type { ReadEligibility } from './read-eligibility.ts';
 import type { Services } from './services.ts';
@@ -12,28 +12,38 @@ export interface StatusParts {
   readonly initialized: boolean;
   readonly services: Services | undefined;
   readonly commitIndex: number;
-  readonly cluster: Cluster | undefined;
-  readonly eligibility: ReadEligibility;
+  readonly cluster: Pick<Cluster, 'canaryUtcMs' | 'heartbeats'> | undefined;
+  readonly eligibility: Pick<ReadEligibility, 'activeForCertain' | 'appliedSentMs' | 'replication'>;
+  /** Why the provider of the seal fails, such as `unreachable`; undefined while it serves. */
+  readonly sealFailure: string | undefined;
 }
 
 /** Returns the status that health reports, from the node's present state. */
 export function nodeStatus(parts: StatusParts): NodeStatus {
-  const { config, clusterName, services, cluster, eligibility } = parts;
+  const { config, clusterName, services, cluster, eligibility, sealFailure } = parts;
   const common = { version, ...(clusterName && { cluster: clusterName }) };
   if (parts.removed) return { state: 'removed', ...common };
   if (!parts.initialized) return { state: 'uninitialized', ...common };
+  const replication = replicationModes(eligibility.replication);
+  const canaryUtcMs = cluster?.canaryUtcMs;
+  const canary = canaryUtcMs === undefined ? {} : { canaryUtcMs };
   if (services !== undefined && eligibility.activeForCertain) {
     const license = config.license && { expiryUtcMs: config.license.expiry_time };
-    return { state: 'active', ...common, lastWal: parts.commitIndex, ...(license && { license }) };
+    const active = { ...common, replication, lastWal: parts.commitIndex, ...(license && { license }) };
+    return follows(replication) ? { state: 'dr_active', ...active, ...canary } : { state: 'active', ...active };
   }
   const intervalMs = config.cluster_heartbeat_interval;
   // A node without peers sends no heartbeats. If it does not lead, it soon reports that it is cut off; sealed, it counts from its start.
   const echoes = cluster?.heartbeats.echoes ?? { intervalMs, sinceMs: services?.sinceMs ?? 0, durationMs: 0, clockSkewMs: 0 };
-  if (services === undefined) return { state: 'sealed', ...common, echoes };
-  const canaryUtcMs = cluster?.canaryUtcMs;
-  const standby = { ...common, echoes, ...(canaryUtcMs !== undefined && { canaryUtcMs }) };
+  if (services === undefined) return { state: 'sealed', ...common, echoes, ...(sealFailure !== undefined && { sealFailure }) };
+  const standby = { ...common, echoes, ...canary };
+  if (follows(replication) || follows(echoes.replication)) return { state: 'dr_standby', ...standby };
   const { appliedSentMs } = eligibility;
   return appliedSentMs === undefined
     ? { state: 'standby', ...standby }
     : { state: 'performance_standby', appliedSentMs, ...standby };
 }
+
+/** Whether a cluster serves no clients because of these modes. A standby that lags knows them from the active node first. */
+const follows = (modes: ReplicationModes | undefined): boolean =>
+  modes?.disasterRecovery === 'secondary' || modes?.disasterRecovery === 'bootstrapping';

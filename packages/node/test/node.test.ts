@@ -75,6 +75,14 @@ describe('a node', () => {
       return { removed, unreadable: 0 };
     };
     const done: string[] = [];
+    const { disputedDates } = node.services ?? {};
+    if (disputedDates === undefined) throw new Error('not serving');
+    let corrections = 0;
+    disputedDates.correct = async (limit) => {
+      if (corrections === 0) done.push('first correction');
+      corrections += limit;
+      return limit;
+    };
     const no = () => Promise.reject(new Error('no'));
     node.store.barrier.maintain = no;
     for (const engine of mounts?.engines.values() ?? []) {
@@ -90,7 +98,8 @@ describe('a node', () => {
     }
     await node.maintenance.runActiveTasks();
     expect(sweeps).to.deep.equal([500, 1]);
-    expect(done, 'although earlier tasks failed').to.deep.equal(['sweep of 500', 'wrapping key']);
+    expect(done, 'although earlier tasks failed').to.deep.equal(['sweep of 500', 'wrapping key', 'first correction']);
+    expect(corrections, 'corrections of one round, of any number').to.equal(5000);
   });
 
   it('has the same mounts after a restart, and deletes the records of removed ones', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster, Storage } from '@transitd/cluster';
 import { parseConfig } from '@transitd/configuration';
 import { noObserver } from '@transitd/process';
@@ -40,6 +41,20 @@ function leading({
     cluster: () => ({ stateDigestMatches, stateDigestDiffers, heartbeats }) as unknown as Cluster,
     observer: noObserver,
   });
+}
+
+/** A standby without an active node, whose last heartbeat was answered `sinceAnswerMs` ago. */
+function leaderless(sinceAnswerMs: number) {
+  const status = { term: 7, leader: 0, nodeId: 1, ready: false, role: 'follower', appliedIndex: 7 };
+  const echoes = { intervalMs: 1000, sinceMs: 0, answeredSentMs: performance.now() - sinceAnswerMs };
+  const node = new ReadEligibility({
+    config,
+    isUnsealed: () => true,
+    storage: () => ({ driver: { status: () => status } }) as unknown as Storage,
+    cluster: () => ({ stateDigestDiffers: false, heartbeats: { echoes } }) as unknown as Cluster,
+    observer: noObserver,
+  });
+  return { node, status, echoes };
 }
 
 describe('ReadEligibility', () => {
@@ -94,6 +109,31 @@ describe('ReadEligibility', () => {
     expect(leading({ ready: () => false }).readRole).to.equal('reader');
     expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).readRole).to.equal(undefined);
     expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).appliedSentMs).to.equal(undefined);
+  });
+
+  it('finds an active node again when another node is elected in a later term, or this one', async () => {
+    const others = leaderless(0);
+    const found = others.node.hasActiveNodeAgain(7);
+    Object.assign(others.status, { leader: 2 });
+    setImmediate(() => Object.assign(others.status, { term: 8 }));
+    expect(await found).to.equal(true);
+    const own = leaderless(0);
+    setImmediate(() => Object.assign(own.status, { term: 8, leader: 1, ready: true, role: 'leader' }));
+    expect(await own.node.hasActiveNodeAgain(7)).to.equal(true);
+  });
+
+  it('finds the same active node again when it answers a heartbeat', async () => {
+    const { node, status, echoes } = leaderless(0);
+    status.leader = 2;
+    setImmediate(() => Object.assign(echoes, { answeredSentMs: performance.now() + 1 }));
+    expect(await node.hasActiveNodeAgain(7)).to.equal(true);
+  });
+
+  it('does not wait for an active node after the time of a failover has passed since its last contact', async () => {
+    const failoverMs = 2 * config.raft.election_timeout + 1000 + config.cluster_heartbeat_interval;
+    const { node } = leaderless(failoverMs + 1);
+    expect(await Promise.race([node.hasActiveNodeAgain(0), pause(500, 'still waiting', { ref: false })])).to.equal(false);
+    expect(await leaderless(failoverMs - 20).node.hasActiveNodeAgain(0)).to.equal(false);
   });
 
   it('gives a leader without a lease no read role until a quorum has confirmed it', async () => {

@@ -1,12 +1,22 @@
 import { type Config, parseConfig } from '@transitd/configuration';
+import type { Echoes, ReplicationMode, ReplicationModes } from '@transitd/health';
+import type { ReplicationRole } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { nodeStatus, type StatusParts } from '../src/status.ts';
 
 const config = (more: object = {}): Config =>
   parseConfig({ node_id: 'n1', data_dir: '/nowhere', listeners: [{ address: '127.0.0.1:0', tls_disable: true }], ...more });
 
-/** The status of an initialized node, active if it has services. */
-const statusOf = (parts: { readonly config: Config; readonly unsealed: boolean }) =>
+interface Facts {
+  readonly config: Config;
+  readonly unsealed: boolean;
+  readonly sealFailure?: string;
+  readonly role?: ReplicationRole;
+  readonly standby?: Partial<Echoes>;
+}
+
+/** The status of an initialized node, active if it has services, unless it is a standby with these heartbeats. */
+const statusOf = (parts: Facts) =>
   nodeStatus({
     config: parts.config,
     clusterName: undefined,
@@ -14,11 +24,47 @@ const statusOf = (parts: { readonly config: Config; readonly unsealed: boolean }
     initialized: true,
     services: parts.unsealed ? ({ sinceMs: 1 } as StatusParts['services']) : undefined,
     commitIndex: 7,
-    cluster: undefined,
-    eligibility: { activeForCertain: true } as StatusParts['eligibility'],
+    cluster:
+      parts.standby &&
+      ({
+        canaryUtcMs: 5,
+        heartbeats: { echoes: { intervalMs: 1, sinceMs: 1, durationMs: 0, clockSkewMs: 0, ...parts.standby } },
+      } as StatusParts['cluster']),
+    eligibility: {
+      activeForCertain: parts.standby === undefined,
+      appliedSentMs: 1,
+      replication: parts.role && {
+        ...{ role: parts.role, set: id, local: [], index: 1, offset: 0, seen: 1 },
+        epochs: [{ number: 1, id, start: 1 }],
+      },
+    },
+    sealFailure: parts.sealFailure,
   });
 
+const id = '0a'.repeat(16);
+const modes = (disasterRecovery: ReplicationMode): ReplicationModes => ({ performance: 'disabled', disasterRecovery });
+
 describe('the status of a node', () => {
+  it('is that of a secondary while its cluster serves no clients, active or standby', () => {
+    const unsealed = { config: config(), unsealed: true };
+    for (const role of ['secondary', 'demoted', 'superseded'] as const) {
+      expect(statusOf({ ...unsealed, role }), role).to.deep.include({ state: 'dr_active', replication: modes('secondary') });
+      expect(statusOf({ ...unsealed, role, standby: {} }), role).to.include({ state: 'dr_standby', canaryUtcMs: 5 });
+      expect(statusOf({ ...unsealed, unsealed: false, role }), role).to.include({ state: 'sealed' });
+    }
+    for (const role of ['primary', 'disabled'] as const) {
+      expect(statusOf({ ...unsealed, role }), role).to.deep.include({ state: 'active', replication: modes(role) });
+      expect(statusOf({ ...unsealed, role, standby: {} }), role).to.include({ state: 'performance_standby' });
+    }
+  });
+
+  it('of a standby that lags is that of a secondary as soon as the active node says so', () => {
+    const lagging = { config: config(), unsealed: true };
+    expect(statusOf({ ...lagging, standby: { replication: modes('secondary') } })).to.include({ state: 'dr_standby' });
+    expect(statusOf({ ...lagging, standby: { replication: modes('bootstrapping') } })).to.include({ state: 'dr_standby' });
+    expect(statusOf({ ...lagging, standby: { replication: modes('primary') } })).to.include({ state: 'performance_standby' });
+  });
+
   it('of an active node has the license of the configuration', () => {
     const license = { expiry_time: '2030-01-01T00:00:00Z' };
     expect(statusOf({ config: config({ license }), unsealed: true })).to.deep.include({
@@ -27,6 +73,12 @@ describe('the status of a node', () => {
       license: { expiryUtcMs: Date.UTC(2030, 0, 1) },
     });
     expect(statusOf({ config: config(), unsealed: true })).to.not.have.property('license');
+  });
+
+  it('of a sealed node says why the provider of its seal fails; that of an unsealed node does not', () => {
+    const failing = { config: config(), sealFailure: 'unreachable' };
+    expect(statusOf({ ...failing, unsealed: false })).to.include({ sealFailure: 'unreachable' });
+    expect(statusOf({ ...failing, unsealed: true })).to.not.have.property('sealFailure');
   });
 
   it('of a sealed node without peers counts its contact from its start', () => {

@@ -13,6 +13,8 @@ const connectionsMin = 64;
 /**
  * Returns how many client connections the process may accept, so that files and peers never run out of descriptors.
  * @param openFilesMax - limit of the process; undefined if unknown or unlimited
+ * @param threads - number of threads that accept connections. A gateway may use three descriptors for one: it passes requests to the main
+ * thread over a socket that has both of its ends in this process
  * @param connectionsMax - configured limit
  * @returns at most `connectionsMax`
  * @throws StartError if too few connections would remain
@@ -21,15 +23,17 @@ export function clientConnectionsMax({
   openFilesMax,
   connectionsMax,
   clustered,
+  threads = 1,
 }: {
   readonly openFilesMax: number | undefined;
   readonly connectionsMax: number;
   readonly clustered: boolean;
+  readonly threads?: number;
 }): number {
   if (openFilesMax === undefined) return connectionsMax;
   const reserve = nodeReserve + Math.ceil(openFilesMax * tablesShare) + (clustered ? clusterReserve : 0);
-  const left = openFilesMax - reserve;
-  if (left < Math.min(connectionsMin, connectionsMax))
+  const left = Math.floor(((openFilesMax - reserve) * threads) / (3 * threads - 2));
+  if (left < Math.min(Math.max(connectionsMin, threads), connectionsMax))
     throw new StartError(
       `this process may open ${openFilesMax} files, and ${reserve} are reserved for storage${clustered ? ' and peers' : ''}: raise the limit (ulimit -n, LimitNOFILE)`,
     );

@@ -1,13 +1,13 @@
-import type { LogConfig } from '@transitd/configuration';
+import type { Config } from '@transitd/configuration';
 import type { DevNode } from './dev.ts';
 
-/** Prints the address, the root token and two example commands of a --dev node. */
+/** Prints the address, the root token, the console and two example commands of a --dev node. */
 export function printWelcome({
   address,
   rootToken,
   secretsFolder,
-  log,
-}: DevNode & { readonly address: string; readonly log: LogConfig }): void {
+  config: { log, ui },
+}: DevNode & { readonly address: string; readonly config: Pick<Config, 'log' | 'ui'> }): void {
   if (log.level === 'silent') return;
   const storage =
     secretsFolder === undefined
@@ -19,7 +19,7 @@ transitd is running in dev mode, initialized and unsealed: NOT FOR PRODUCTION.
 ${storage}
 
   address     ${address}
-  root token  ${rootToken}
+  root token  ${rootToken}${ui ? `\n  console     ${address}/ui/` : ''}
 
 Try it:
 

@@ -65,6 +65,7 @@ export function prepareDev({ dataDir, listen, devRootTokenId, devAllowRemote = f
           .replace(/[^\w.-]/g, '-')
           .slice(0, 64) || 'node',
       listeners: listeners('127.0.0.1:8200'),
+      ui: true,
       log: { format: 'pretty', level: 'warn' },
     },
     process.env,

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { createServer as createNetServer, type Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { addressText, type ListenerConfig, tlsContext } from '@transitd/configuration';
 import { attachFront, type Connections, endpointOf } from '@transitd/http';
@@ -10,10 +10,14 @@ import { StartError } from '@transitd/process';
 const defaultDrainMs = 5000;
 
 /** The part of a listener's configuration that its server needs. */
-export type ListenerServerConfig = Pick<ListenerConfig, 'headers_timeout'> & { readonly tls?: ListenerConfig['tls'] };
+export type ListenerServerConfig = Pick<ListenerConfig, 'headers_timeout'> & {
+  readonly tls?: ListenerConfig['tls'];
+  /** The content of the TLS files, if they were read already. */
+  readonly context?: SecureContextOptions | undefined;
+};
 
 /** Creates the HTTP server of a listener, which passes all requests to `front`. @throws StartError */
-export function createListener({ tls, headers_timeout }: ListenerServerConfig, front: RequestListener): Server {
+export function createListener({ tls, context, headers_timeout }: ListenerServerConfig, front: RequestListener): Server {
   const options = {
     headersTimeout: headers_timeout,
     connectionsCheckingInterval: 1000, // how often headersTimeout is checked
@@ -29,13 +33,31 @@ export function createListener({ tls, headers_timeout }: ListenerServerConfig, f
       ? createServer(options)
       : createTlsServer({
           ...options,
-          ...tlsContext(tls),
+          ...(context ?? tlsContext(tls)),
           handshakeTimeout: headers_timeout,
           requestCert: requestsCertificate,
           rejectUnauthorized: requestsCertificate,
         });
   attachFront(server, front);
   return server;
+}
+
+/**
+ * Checks that no socket is bound to the address. Listeners that share an address with threads of their own process would share it with
+ * another process of the same user too.
+ * @throws StartError
+ */
+export function requireFree(address: ListenerConfig['address']): Promise<void> {
+  const probe = createNetServer();
+  return new Promise((resolve, reject) => {
+    probe.once('error', (error: NodeJS.ErrnoException) => reject(listenError(address, error)));
+    probe.listen({ ...address, exclusive: true }, () => probe.close(() => resolve()));
+  });
+}
+
+function listenError({ host, port }: ListenerConfig['address'], error: NodeJS.ErrnoException): StartError {
+  const what = error.code === 'EADDRINUSE' ? 'is in use' : `cannot be used: ${error.code ?? error.message}`;
+  return new StartError(`listeners: ${host}:${port} ${what}`);
 }
 
 /** One listening address with its connections and requests in flight. */
@@ -68,16 +90,18 @@ export class Listener {
     });
   }
 
-  /** Starts to listen and resolves with the URL. @throws StartError */
-  listen({ host, port }: ListenerConfig['address']): Promise<string> {
+  /**
+   * Starts to listen and resolves with the URL.
+   * @param shared - other threads of this process listen on the same address, and the kernel spreads the connections. The caller has
+   * checked that no other process uses the address ({@link requireFree}).
+   * @throws StartError
+   */
+  listen({ host, port }: ListenerConfig['address'], { shared = false } = {}): Promise<string> {
     const server = this.#server;
     return new Promise((resolve, reject) => {
-      const onError = (error: NodeJS.ErrnoException): void => {
-        const what = error.code === 'EADDRINUSE' ? 'is in use' : `cannot be used: ${error.code ?? error.message}`;
-        reject(new StartError(`listeners: ${host}:${port} ${what}`));
-      };
+      const onError = (error: NodeJS.ErrnoException): void => reject(listenError({ host, port }, error));
       server.once('error', onError);
-      server.listen(port, host, () => {
+      server.listen({ port, host, reusePort: shared }, () => {
         server.off('error', onError);
         const bound = server.address();
         const boundPort = typeof bound === 'object' && bound !== null ? bound.port : port;

@@ -2,13 +2,18 @@ import type { AuditObserver } from '@transitd/audit';
 import { Counter, type Registry } from 'prom-client';
 import { durationHistogram } from './duration-histogram.ts';
 
-/** Registers the metrics of audit entries. The label `device` is the name of the audit device in the configuration. */
+/**
+ * Registers the metrics of audit entries. The label `device` is the name of the audit device in the configuration.
+ * @param devices - names of the devices: their failures count from 0, so that `increase` sees the first failure
+ */
 export function registerAuditMetrics({
   prefix,
   registers,
+  devices,
 }: {
   readonly prefix: string;
   readonly registers: Registry[];
+  readonly devices: readonly string[];
 }): AuditObserver {
   const labelNames = ['device'] as const;
   const metricsOf = (type: string) => ({
@@ -26,6 +31,7 @@ export function registerAuditMetrics({
     }),
   });
   const by = { request: metricsOf('request'), response: metricsOf('response') };
+  for (const { failures } of Object.values(by)) for (const device of devices) failures.inc({ device }, 0);
   return {
     logged: (type, device, ms) => by[type].ms.observe({ device }, ms),
     failed: (type, device) => by[type].failures.inc({ device }),

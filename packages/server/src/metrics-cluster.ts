@@ -3,7 +3,7 @@ import { Gauge, type Registry } from 'prom-client';
 /** State of the cluster members, as this node sees them. */
 export interface ClusterFigures {
   readonly members: number;
-  /** Only on the active node. */
+  /** Present on the active node only. */
   readonly leader?: {
     readonly healthy: boolean;
     readonly failureTolerance: number;

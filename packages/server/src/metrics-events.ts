@@ -42,6 +42,12 @@ export function registerEvents({ prefix, registers }: { readonly prefix: string;
     'Signed membership lists refused because they contradict the list of this node',
   );
 
+  const sealMs = {
+    encrypt: duration('seal_encrypt_time', 'Duration of an encryption by the provider of the seal, in milliseconds'),
+    decrypt: duration('seal_decrypt_time', 'Duration of a decryption by the provider of the seal, in milliseconds'),
+  };
+  const sealErrors = counter('seal_errors', 'Failed calls of the provider of the seal, by the kind of failure', ['failure']);
+
   const barrierMs = {
     get: duration('barrier_get', 'Time to read a record through the barrier, in milliseconds'),
     put: duration('barrier_put', 'Time of a transaction that writes records through the barrier, in milliseconds'),
@@ -63,6 +69,8 @@ export function registerEvents({ prefix, registers }: { readonly prefix: string;
     echoFailed: (peer) => echoErrors.inc({ peer_id: peer }),
     forwarded: (ms) => forwardMs.observe(ms),
     forwardFailed: () => forwardErrors.inc(),
+    sealCalled: (operation, ms) => sealMs[operation].observe(ms),
+    sealFailed: (failure) => sealErrors.inc({ failure }),
     membershipConflict: () => listConflicts.inc(),
   };
 }

@@ -17,13 +17,26 @@ export interface LoadFigures {
   };
   readonly connections: { readonly open: number; readonly cut: number };
   readonly pipelining: { readonly waiting: number; readonly closed: number };
+  /** Gateway threads; absent if the node has none. */
+  readonly gateways?: GatewayFigures;
 }
+
+export interface GatewayFigures {
+  readonly running: number;
+  /** Threads that ended and were replaced, since the start. */
+  readonly replaced: number;
+  /** Requests since the start that gateways answered themselves, and that they passed to the main thread. */
+  readonly answered: number;
+  readonly passed: number;
+}
+
+const noGateways: GatewayFigures = { running: 0, replaced: 0, answered: 0, passed: 0 };
 
 /** Registers the metrics of the in-flight limits and of client connections. */
 export function registerLoadMetrics({
   prefix,
   registers,
-  load: { limits, connections, pipelining },
+  load: { limits, connections, pipelining, gateways = noGateways },
 }: {
   readonly prefix: string;
   readonly registers: Registry[];
@@ -69,6 +82,19 @@ export function registerLoadMetrics({
   metric(Counter, 'core_connections_evicted', 'Client connections closed to make room for others', () => [
     [undefined, connections.cut],
   ]);
+  metric(Gauge, 'core_gateways', 'Gateway threads that run', () => [[undefined, gateways.running]]);
+  metric(Counter, 'core_gateways_replaced', 'Gateway threads that ended and were replaced', () => [
+    [undefined, gateways.replaced],
+  ]);
+  metric(
+    Counter,
+    'core_gateway_requests',
+    'Requests to gateway threads: answered by the gateway itself, or passed to the main thread',
+    () => [
+      ['answered', gateways.answered],
+      ['passed', gateways.passed],
+    ],
+  );
   metric(Gauge, 'core_requests_pipelined', 'Requests waiting for an earlier request of their connection', () => [
     [undefined, pipelining.waiting],
   ]);

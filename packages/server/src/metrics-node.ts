@@ -7,8 +7,10 @@ export const metricSourcesOf = (node: () => Node | undefined): MetricSources => 
   unsealed: () => node()?.services !== undefined,
   active: () => node()?.active ?? false,
   raft: () => node()?.replicaStatus,
+  featureLevel: () => node()?.appliedLevel ?? 0,
   diskStalledMs: () => node()?.diskStalledMs ?? 0,
   barrierEncryptions: () => (node()?.services === undefined ? 0 : (node()?.store?.barrier.rotation.keyStatus().encryptions ?? 0)),
+  seal: () => node()?.sealHealth,
   clock: () => node()?.clock,
   cluster: () => clusterFigures(node()),
 });

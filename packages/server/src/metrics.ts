@@ -1,13 +1,21 @@
 import type { AuditObserver } from '@transitd/audit';
+import type { ProviderHealth } from '@transitd/barrier';
+import type { WorkFigures } from '@transitd/node';
 import type { NodeObserver } from '@transitd/process';
+import { supportedLevels } from '@transitd/storage-fsm';
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
-import { durationHistogram } from './duration-histogram.ts';
+import { durationBoundsMs, durationHistogram } from './duration-histogram.ts';
+import { Exemplars } from './exemplars.ts';
 import { registerAuditMetrics } from './metrics-audit.ts';
 import { type ClusterFigures, registerClusterMetrics } from './metrics-cluster.ts';
 import { registerEvents } from './metrics-events.ts';
 import { metricsJson } from './metrics-json.ts';
 import { type LoadFigures, registerLoadMetrics } from './metrics-load.ts';
+import { openMetricsText } from './open-metrics.ts';
 import { SharedRendering } from './shared-rendering.ts';
+import { registerSpanCounters } from './tracing/metrics-spans.ts';
+import type { SpanCounters } from './tracing/tracing.ts';
+import { workFigures } from './work-figures.ts';
 
 /** State that the gauges read at each scrape; there is no copy of it. */
 export interface MetricSources {
@@ -23,15 +31,25 @@ export interface MetricSources {
         readonly diskLow: boolean;
       }
     | undefined;
+  /** Feature level of the state of this node. */
+  readonly featureLevel?: () => number;
   /** Time for which a write to the disk has hung, in ms. */
   readonly diskStalledMs?: () => number;
   readonly barrierEncryptions: () => number;
+  /** Names of the audit devices in the configuration. */
+  readonly auditDevices?: readonly string[];
+  /** The health of the seal's provider; undefined if the seal has none. */
+  readonly seal?: () => ProviderHealth | undefined;
   /** Absent if the node has no limits. */
   readonly load?: LoadFigures;
   /** Undefined before the node is open. */
   readonly clock?: () => { readonly isTrusted: boolean; readonly deviationS: number } | undefined;
   /** Undefined on a node without a cluster. */
   readonly cluster?: () => ClusterFigures | undefined;
+  /** Number of requests in flight in other threads. */
+  readonly inFlightElsewhere?: () => number;
+  /** Gets the observations that other threads have not reported yet. */
+  readonly collect?: () => Promise<void>;
 }
 
 /**
@@ -40,6 +58,8 @@ export interface MetricSources {
  */
 export class Metrics {
   readonly registry = new Registry();
+  /** Counts spans of traces. */
+  readonly spans: SpanCounters;
   /** Receives the events of the node. */
   readonly observer: NodeObserver;
   readonly audit: AuditObserver;
@@ -48,15 +68,26 @@ export class Metrics {
   readonly responses: Counter<'class'>;
   /** Requests refused by a rate limit. */
   readonly limited: Counter;
+  readonly #prefix: string;
   readonly #routeMs: Histogram<'operation'>;
-  readonly #text = new SharedRendering(() => this.registry.metrics());
-  readonly #rows = new SharedRendering(() => this.registry.getMetricsAsJSON());
+  readonly #text: SharedRendering<string>;
+  readonly #rows: SharedRendering<Awaited<ReturnType<Registry['getMetricsAsJSON']>>>;
+  readonly #exemplars: Exemplars;
   // Bound handles by label, which save a label lookup per request.
   readonly #routes = new Map<string, Histogram.Internal<'operation'>>();
   readonly #classes = new Map<string, Counter.Internal>();
 
   constructor(prefix: string, sources: MetricSources) {
+    this.#prefix = prefix;
     const registers = [this.registry];
+    this.#text = new SharedRendering(async () => {
+      await sources.collect?.();
+      return this.registry.metrics();
+    });
+    this.#rows = new SharedRendering(async () => {
+      await sources.collect?.();
+      return this.registry.getMetricsAsJSON();
+    });
     const gauge = (name: string, help: string, value: () => number): void => {
       new Gauge({
         name: `${prefix}_${name}`,
@@ -85,6 +116,16 @@ export class Metrics {
       () => sources.raft()?.flushedIndex ?? 0,
     );
     gauge('raft_storage_stats_last_index', 'Index of the last entry in the log', () => sources.raft()?.lastIndex ?? 0);
+    gauge(
+      'raft_feature_level',
+      'Feature level of the cluster, as of the last log entry that this node applied',
+      () => sources.featureLevel?.() ?? 0,
+    );
+    gauge(
+      'raft_feature_level_supported',
+      'Highest feature level that the release of this node supports',
+      () => supportedLevels.newest,
+    );
     gauge('raft_storage_stats_term', 'Current Raft term', () => sources.raft()?.term ?? 0);
     gauge('disk_low', '1 if free disk space is below the reserve and writes are refused, otherwise 0', () =>
       sources.raft()?.diskLow ? 1 : 0,
@@ -106,7 +147,11 @@ export class Metrics {
       'Deviation of the wall clock from the monotonic clock, in seconds; positive if the wall clock is ahead',
       () => sources.clock?.()?.deviationS ?? 0,
     );
-    this.audit = registerAuditMetrics({ prefix, registers });
+    gauge('seal_unreachable_time', 'Milliseconds since the provider of the seal stopped serving this node, otherwise 0', () => {
+      const since = sources.seal?.()?.unhealthySinceMs;
+      return since === undefined ? 0 : Math.max(0, Date.now() - since);
+    });
+    this.audit = registerAuditMetrics({ prefix, registers, devices: sources.auditDevices ?? [] });
     registerClusterMetrics({ prefix, registers, cluster: sources.cluster ?? (() => undefined) });
     this.observer = registerEvents({ prefix, registers });
     if (sources.load !== undefined) registerLoadMetrics({ prefix, registers, load: sources.load });
@@ -115,8 +160,9 @@ export class Metrics {
       help: 'Duration of a request, in milliseconds',
       registers,
     }).labels();
+    this.#exemplars = new Exemplars(`${prefix}_core_handle_request`, durationBoundsMs);
     let inFlight = 0;
-    gauge('core_in_flight_requests', 'Number of requests in flight', () => inFlight);
+    gauge('core_in_flight_requests', 'Number of requests in flight', () => inFlight + (sources.inFlightElsewhere?.() ?? 0));
     this.inFlight = {
       inc() {
         inFlight += 1;
@@ -136,6 +182,7 @@ export class Metrics {
       help: 'Requests refused by a rate limit',
       registers,
     });
+    this.spans = registerSpanCounters({ prefix, registers });
     this.#routeMs = durationHistogram({
       name: `${prefix}_route_transit_`,
       help: 'Duration of an operation on a transit mount, in milliseconds',
@@ -154,6 +201,11 @@ export class Metrics {
     return handle;
   }
 
+  /** Keeps the trace of a request as an exemplar of its duration. @param traceId - 32 hexadecimal digits */
+  traced(ms: number, traceId: string): void {
+    this.#exemplars.note(ms, traceId, Date.now());
+  }
+
   /** Counts a response by its status class. */
   responded(status: number): void {
     const name = `${Math.floor(status / 100)}xx`;
@@ -168,6 +220,16 @@ export class Metrics {
   /** Returns the metrics in the Prometheus text format 0.0.4. */
   prometheus(): Promise<string> {
     return this.#text.get();
+  }
+
+  /** Returns the metrics in the OpenMetrics text format 1.0. */
+  async openMetrics(): Promise<string> {
+    return openMetricsText(await this.#rows.get(), this.#exemplars);
+  }
+
+  /** Returns the work of this node since its start, for its report on itself. */
+  work(): Promise<WorkFigures> {
+    return workFigures(this.registry, this.#prefix);
   }
 
   /** Returns the JSON response of `sys/metrics` without a `format`. */

@@ -5,19 +5,25 @@ import { AuditDevices } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
 import { type Config, isLoopback, type ListenerConfig, tlsContext } from '@transitd/configuration';
 import { Connections, reading } from '@transitd/http';
-import { Node } from '@transitd/node';
+import { gatewayCount, Node } from '@transitd/node';
 import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
 import { InvariantViolation, LogDamage } from '@transitd/raft-core';
-import { armFailpoints, StorageDamaged, StorageFailed, StorageInUse, StoreError } from '@transitd/storage-fsm';
+import { armFailpoints, StorageDamaged, StorageFailed, StorageInUse, StoreError, UnsupportedLevel } from '@transitd/storage-fsm';
 import { clientConnectionsMax, openFilesMax } from './descriptors.ts';
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
-import { createListener, Listener } from './listener.ts';
+import { totalLoad } from './gateway-load.ts';
+import { Gateways } from './gateways/gateways.ts';
+import type { GatewayListener } from './gateways/messages.ts';
+import { PassedRequests } from './gateways/passed-requests.ts';
+import { sharesOf, type ThreadShare } from './gateways/shares.ts';
+import { createListener, Listener, requireFree } from './listener.ts';
 import { createLog } from './log.ts';
-import { Metrics } from './metrics.ts';
+import { type MetricSources, Metrics } from './metrics.ts';
 import { metricSourcesOf } from './metrics-node.ts';
 import { listenForStop } from './stop-request.ts';
 import { createTelemetry } from './telemetry.ts';
+import { openTracing } from './tracing/tracing.ts';
 
 /** Headers timeout of the telemetry listener, in milliseconds. */
 const telemetryHeadersMs = 10_000;
@@ -37,35 +43,39 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   const log = createLog(config.log);
   warnOfCoreDumps(log);
   const listeners: Listener[] = [];
-  const running: { node?: Node; audit?: AuditDevices | undefined } = {};
+  const running: { node?: Node; audit?: AuditDevices | undefined; gateways?: Gateways; passed?: PassedRequests } = {};
   const stop = listenForStop((signal) => log.info({ signal }, 'stopping'));
   process.on('SIGHUP', () => {
-    try {
-      void running.audit?.reopen();
-      reload({ current: config, next: reread?.() ?? config }, listeners, log);
-    } catch (error) {
-      log.error(
-        { reason: error instanceof Error ? error.message : String(error) },
-        'reload failed; settings that were not reloaded keep their values',
-      );
-    }
+    void running.audit?.reopen();
+    reload({ current: config, reread }, { listeners, gateways: running.gateways }, log).catch((error: unknown) =>
+      log.error({ reason: reasonOf(error) }, 'reload failed; settings that were not reloaded keep their values'),
+    );
   });
   // By default SIGUSR2 would end the process without a leadership transfer, and process managers and log shippers send it by habit.
   process.on('SIGUSR2', () => log.warn('ignored SIGUSR2: transitd does not use it'));
 
   arm(process.env['TRANSITD_FAILPOINTS']);
-  const limits = new Limits(config.limits);
-  const connections = new Connections(connectionsMax(config, log));
+  const workers = gatewayCount(config);
+  if (workers < config.workers) log.warn('workers: ignored, because this system does not spread connections over threads');
+  const shares = sharesOf(config, { workers, connections: connectionsMax(config, log, 1 + workers) });
+  const limits = limitsOf(config, shares.main);
+  const connections = new Connections(shares.main.connections);
+  reading.divide(1 + workers);
   const metrics = new Metrics(config.telemetry.prefix, {
     ...metricSourcesOf(() => running.node),
-    load: { limits, connections, pipelining: reading },
+    ...gatewaySourcesOf(() => running.gateways),
+    load: totalLoad({ limits, connections, pipelining: reading }, () => running.gateways),
+    auditDevices: config.audit.map(({ name }) => name),
   });
   const audit = await AuditDevices.open({ devices: config.audit, log, observer: metrics.audit });
   running.audit = audit;
+  const tracing = openTracing(config, log, metrics.spans);
+  const tracer = tracing?.tracer;
   const routes = allRoutes(metrics, audit);
   const forms = new PathForms(() => routes);
   const canonicalPath = (path: string): string => forms.canonical(path);
-  const open = () => Node.open({ config, log, onFatal: stopOnFault(log), observer: metrics.observer, canonicalPath });
+  const observer = { ...metrics.observer, ...(tracer && { tracer }) };
+  const open = () => Node.open({ config, log, onFatal: stopOnFault(log), observer, canonicalPath, work: () => metrics.work() });
   // A stop does not wait until the node is open: like a crash, a stop may interrupt the opening at any point.
   const opened = await Promise.race([stop.requested, openNode(open, log)]);
   if (typeof opened === 'number') return opened;
@@ -74,28 +84,45 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   const start = async (): Promise<void> => {
     if (dev !== undefined && !node.initialized) await Promise.race([stop.requested, initializeNode(node, dev)]);
     const bodyBytesMax = Math.max(...config.listeners.map(({ max_request_size }) => max_request_size));
-    node.serveForwarded(createRouter({ node, log, metrics, routes, bodyBytesMax, limits, audit, forwarded: true }));
+    node.serveForwarded(createRouter({ node, log, metrics, tracer, routes, bodyBytesMax, limits, audit, forwarded: true }));
+    const fronts: RequestListener[] = [];
+    const bound: GatewayListener[] = [];
     for (const listenerConfig of config.listeners) {
       if (stop.isRequested) return;
+      const tls = listenerConfig.tls && tlsContext(listenerConfig.tls);
       const front = createRouter({
         node,
         log,
         metrics,
+        tracer,
         routes,
         limits,
         audit,
         bodyBytesMax: listenerConfig.max_request_size,
         trustedProxies: config.trusted_proxies,
       });
-      const listener = new Listener(front, (counted) => createListener(listenerConfig, counted), { connections });
+      // Imported only if it is served, so that it costs nothing elsewhere.
+      const served = config.ui ? await (await import('./console.ts')).withConsole(front) : front;
+      fronts.push(served);
+      const create = (counted: RequestListener) => createListener({ ...listenerConfig, context: tls }, counted);
+      const listener = new Listener(served, create, { connections });
       listeners.push(listener);
-      const address = await listener.listen(listenerConfig.address);
+      if (workers > 0 && listenerConfig.address.port !== 0) await requireFree(listenerConfig.address);
+      const address = await listener.listen(listenerConfig.address, { shared: workers > 0 });
+      bound.push({ config: listenerConfig, tls, bound: { ...listenerConfig.address, port: portOf(address) } });
       if (listenerConfig.tls === undefined && !isLoopback(listenerConfig.address.host)) {
         log.warn({ address }, 'this listener has no TLS: tokens and plaintexts cross the network unencrypted');
       }
       node.listeningAt(address);
       log.info({ address }, 'listening');
-      if (dev !== undefined && !stop.isRequested) printWelcome({ address, ...dev, log: config.log });
+      if (dev !== undefined && !stop.isRequested) printWelcome({ address, ...dev, config });
+    }
+    if (node.gateways !== undefined && !stop.isRequested) {
+      running.passed = new PassedRequests(config.data_dir, fronts);
+      await running.passed.listen();
+      const parts = { config, share: shares.gateway, main: running.passed.address, listeners: bound, metrics, audit, log };
+      running.gateways = new Gateways({ ...parts, host: node.gateways, count: workers });
+      running.gateways.start();
     }
     if (config.telemetry.address !== undefined && !stop.isRequested) {
       const create = (counted: RequestListener) => createListener({ headers_timeout: telemetryHeadersMs }, counted);
@@ -111,21 +138,38 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
     return await stop.requested;
   } finally {
     await node.transferLeadership();
-    await Promise.all(listeners.map((listener) => listener.drain()));
+    // Gateways pass requests to the main thread until they have drained.
+    await Promise.all([...listeners.map((listener) => listener.drain()), running.gateways?.drain()]);
+    await running.gateways?.stop();
+    running.passed?.close();
     await node.stop();
     await audit?.close();
+    await tracing?.close();
     log.info('stopped');
   }
 }
 
-/** Returns the connection limit over all listeners; warns if the open-file limit lowers it. @throws StartError */
-function connectionsMax({ limits, cluster_addr }: Config, log: Logger): number {
+const portOf = (url: string): number => Number(new URL(url).port || (url.startsWith('https:') ? 443 : 80));
+
+/** Returns the limits that the main thread enforces. */
+const limitsOf = ({ limits }: Config, { reads, waitingBodies, bodyMemory }: ThreadShare): Limits =>
+  new Limits({ ...limits, reads, waitingBodies, body_memory: bodyMemory });
+
+/** Returns the sources of what gateways add to the metrics. */
+const gatewaySourcesOf = (gateways: () => Gateways | undefined): Pick<MetricSources, 'inFlightElsewhere' | 'collect'> => ({
+  inFlightElsewhere: () => (gateways()?.loads ?? []).reduce((sum, { inFlight }) => sum + inFlight, 0),
+  collect: async () => gateways()?.report(),
+});
+
+/** Returns the connection limit over all listeners and threads; warns if the open-file limit lowers it. @throws StartError */
+function connectionsMax({ limits, cluster_addr }: Config, log: Logger, threads: number): number {
   const openFiles = openFilesMax();
   const configured = limits.connections;
   const connections = clientConnectionsMax({
     openFilesMax: openFiles,
     connectionsMax: configured,
     clustered: cluster_addr !== undefined,
+    threads,
   });
   if (connections < configured)
     log.warn(
@@ -152,10 +196,12 @@ function stopOnFault(log: Logger): (error: Error) => void {
     if (failed) return; // the log and the driver both report the same disk failure
     failed = true;
     const code = codeOf(error);
-    log.fatal(
-      { reason: reasonOf(error) },
-      code === exitCode.storage ? 'storage failed: the node stops and acknowledges nothing more' : 'broken invariant',
-    );
+    if (error instanceof UnsupportedLevel) log.fatal(error.message);
+    else
+      log.fatal(
+        { reason: reasonOf(error) },
+        code === exitCode.storage ? 'storage failed: the node stops and acknowledges nothing more' : 'broken invariant',
+      );
     // Responses with "outcome unknown" were just passed to their sockets. This event-loop turn writes them; the next turn ends the process.
     setImmediate(() => process.exit(code));
   };
@@ -166,7 +212,7 @@ async function openNode(open: () => Promise<Node>, log: Logger): Promise<Node | 
   try {
     return await open();
   } catch (error) {
-    if (error instanceof StorageInUse) throw new StartError(error.message);
+    if (error instanceof StorageInUse || error instanceof UnsupportedLevel) throw new StartError(error.message);
     if (error instanceof Error && isStorageError(error)) {
       log.fatal({ reason: reasonOf(error) }, 'the data directory cannot be used');
       return exitCode.storage;
@@ -187,7 +233,13 @@ async function initializeNode(node: Node, { rootToken }: DevNode): Promise<void>
 }
 
 const codeOf = (error: Error): number =>
-  error instanceof InvariantViolation ? exitCode.invariant : isStorageError(error) ? exitCode.storage : exitCode.invariant;
+  error instanceof UnsupportedLevel
+    ? exitCode.start
+    : error instanceof InvariantViolation
+      ? exitCode.invariant
+      : isStorageError(error)
+        ? exitCode.storage
+        : exitCode.invariant;
 
 const isStorageError = (error: Error): boolean =>
   error instanceof StorageFailed || error instanceof StorageDamaged || error instanceof LogDamage;
@@ -196,13 +248,19 @@ const isStorageError = (error: Error): boolean =>
  * Applies the certificates and the log level of a reread configuration (SIGHUP); ignores other settings.
  * @throws StartError if listeners changed in anything but certificates; then no listener changes
  */
-function reload({ current, next }: { current: Config; next: Config }, listeners: readonly Listener[], log: Logger): void {
+async function reload(
+  { current, reread }: { readonly current: Config; readonly reread: (() => Config) | undefined },
+  { listeners, gateways }: { readonly listeners: readonly Listener[]; readonly gateways: Gateways | undefined },
+  log: Logger,
+): Promise<void> {
+  const next = reread?.() ?? current;
   const { level } = next.log;
   log.level = level;
   if (!isDeepStrictEqual(next.listeners.map(fixedSettings), current.listeners.map(fixedSettings)))
     throw new StartError('listeners: only certificates can be reloaded; restart the node to apply the other changes');
   const contexts = next.listeners.map(({ tls }) => tls && tlsContext(tls));
   for (const [index, context] of contexts.entries()) if (context !== undefined) listeners[index]?.replaceContext(context);
+  await gateways?.replaceContexts(contexts);
   log.info({ logLevel: level, certificates: contexts.filter((context) => context !== undefined).length }, 'reloaded');
 }
 

@@ -4,6 +4,9 @@ import { turns } from '@transitd/event-loop';
 import { errorsBody, parsePath, type Reply, sendReply } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import type { Metrics } from './metrics.ts';
+import { openMetricsType, prefersOpenMetrics } from './open-metrics.ts';
+
+const plainType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
  * Creates the telemetry handler. It serves only `/metrics` and `/v1/sys/health`, without TLS or token, also on a sealed node, so that
@@ -13,11 +16,9 @@ export function createTelemetry(node: Node, metrics: Metrics): RequestListener {
   const answer = async (req: IncomingMessage): Promise<Reply> => {
     if (req.method !== 'GET' && req.method !== 'HEAD') return { status: 405, body: errorsBody([]) };
     if (req.url === '/metrics') {
-      return {
-        status: 200,
-        body: await metrics.prometheus(),
-        headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
-      };
+      const isOpen = prefersOpenMetrics(req.headers.accept);
+      const body = await (isOpen ? metrics.openMetrics() : metrics.prometheus());
+      return { status: 200, body, headers: { 'Content-Type': isOpen ? openMetricsType : plainType, Vary: 'Accept' } };
     }
     const path = parsePath(req.url ?? '');
     return asksHealth(path) ? healthReply(node, req, path) : { status: 404, body: errorsBody([]) };

@@ -202,6 +202,36 @@ describe('a listener', () => {
     });
   }
 
+  it('resumes a session only with a server of the same TLS context', async () => {
+    const tls = { ...certificate, min_version: '1.3' as const };
+    const context = tlsContext(tls);
+    const [first, second, other] = await Promise.all(
+      [context, context, tlsContext(tls)].map(async (each) => {
+        const listener = new Listener(hello, (counted) =>
+          createListener({ headers_timeout: 60_000, tls, context: each }, counted),
+        );
+        return { listener, url: new URL(await listener.listen({ host: '127.0.0.1', port: 0 })) };
+      }),
+    );
+    if (first === undefined || second === undefined || other === undefined) throw new Error('no listener');
+    const connectWith = ({ url }: typeof first, session?: Buffer): TLSSocket => {
+      const to = { port: Number(url.port), host: '127.0.0.1', rejectUnauthorized: false, ...(session && { session }) };
+      const socket = connectTls(to);
+      sockets.push(socket);
+      return socket;
+    };
+    const session = await new Promise<Buffer>((resolve) => connectWith(first).once('session', resolve));
+    const resumes = (to: typeof first): Promise<boolean> =>
+      new Promise((resolve) => {
+        const socket = connectWith(to, session).once('secureConnect', () => resolve(socket.isSessionReused()));
+      });
+    expect([await resumes(first), await resumes(second), await resumes(other)]).to.deep.equal([true, true, false]);
+    first.listener.replaceContext(tlsContext(tls));
+    expect(await resumes(first), 'after a reload').to.equal(false);
+    for (const socket of sockets) socket.destroy();
+    await Promise.all([first, second, other].map(({ listener }) => listener.drain()));
+  });
+
   it('refuses an invalid certificate or key file in one sentence', () => {
     const junk = join(folder, 'junk');
     writeFileSync(junk, 'no PEM');

@@ -241,7 +241,13 @@ export const tokenRoutes: readonly Route[] = [
   { path: 'auth/token/create/:role', operations: { POST: { ...makeByRole, adds: true } } },
   { path: 'auth/token/create-orphan', operations: { POST: { ...makeOrphan, adds: true } } },
   { path: 'auth/token/lookup', operations: { POST: { ...lookup, where: 'replica' } } },
-  { path: 'auth/token/lookup-self', operations: { GET: lookupSelf, POST: { ...lookupSelfByPost, where: 'replica' } } },
+  {
+    path: 'auth/token/lookup-self',
+    operations: {
+      GET: { ...lookupSelf, inGateway: true },
+      POST: { ...lookupSelfByPost, where: 'replica', inGateway: true },
+    },
+  },
   { path: 'auth/token/lookup-accessor', operations: { POST: { ...lookupAccessor, where: 'replica' } } },
   { path: 'auth/token/renew', operations: { POST: renew } },
   { path: 'auth/token/renew-self', operations: { POST: renewSelf } },

@@ -2,6 +2,8 @@
 export interface RequestMetrics {
   readonly inFlight: { inc(): void; dec(): void };
   readonly requestMs: { observe(ms: number): void };
+  /** The latest request of a sampled trace, for exemplars. @param traceId - 32 hexadecimal digits */
+  traced(ms: number, traceId: string): void;
   /** Requests refused because their caller exceeded a rate limit. */
   readonly limited: { inc(): void };
   /** Returns the duration histogram of one operation, such as `encrypt`. */

@@ -86,6 +86,8 @@ interface Common extends Partial<OperationDescription> {
   readonly body?: JsonSchema;
   /** Label in metrics. Always a constant, never a name from the request. */
   readonly name: string;
+  /** A cluster that follows another one for disaster recovery serves the operation too. */
+  readonly onSecondary?: true;
   /** Default: `here` for open operations, `replica` for GET and LIST, `leader` otherwise. */
   readonly where?: Where;
 }
@@ -135,6 +137,11 @@ export interface GuardedOperation extends Common {
   readonly endsLeadership?: true;
   /** Any replica may start the operation. If it has to write, the replica forwards it to the active node. */
   readonly mayWrite?: true;
+  /**
+   * A gateway thread may run the operation: it uses nothing of the node but its services, reads only what a gateway's changes keep current,
+   * and its success changes nothing, not even in memory (decision 105).
+   */
+  readonly inGateway?: true;
   /** Response of a sealed node; absent for the usual refusal. */
   readonly whenSealed?: Reply;
   run(context: Context, call: Call): Reply | Promise<Reply>;

@@ -20,7 +20,7 @@ interface Branch {
   readonly patterns: Pattern[];
   /** The patterns that a path with this second segment can match. */
   readonly bySecond: Map<string, readonly Pattern[]>;
-  /** The patterns that a path with any other second segment, or with none, can match. */
+  /** The patterns that a path can match if its second segment is absent or not in `bySecond`. */
   rest: readonly Pattern[];
 }
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { plainAddress } from '@transitd/access';
-import { Exchange } from '@transitd/audit';
+import { type AuditWriter, Exchange } from '@transitd/audit';
 import { forwardedByHeader } from '@transitd/cluster';
 import { type Reply, RequestError } from '@transitd/http';
-import type { Services } from '@transitd/node';
+import type { Node, Services } from '@transitd/node';
 import { auditedMount } from './audited-mount.ts';
 import { leadershipTransferred } from './forwarding.ts';
 import { type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
@@ -19,7 +19,11 @@ export function exchangeOf(
   req: IncomingMessage,
   { operation, verb, canonical }: RouteMatch,
   address: string,
-  { audit: devices, node: { services }, forwarded }: Pick<PipelineOptions, 'audit' | 'node' | 'forwarded'>,
+  {
+    audit: devices,
+    node: { services },
+    forwarded,
+  }: Pick<PipelineOptions, 'forwarded'> & { readonly audit?: AuditWriter | undefined; readonly node: Pick<Node, 'services'> },
 ): Exchange | undefined {
   if (devices === undefined || services === undefined || 'unaudited' in operation) return undefined;
   const { remoteAddress, remotePort } = req.socket;

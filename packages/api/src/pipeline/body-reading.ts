@@ -33,6 +33,8 @@ export class RequestBodies {
     caller: () => BodyCaller,
   ): Buffer | undefined | Promise<Buffer> {
     if (operation.streamsBody || !announcesBody(req)) return undefined;
+    const kept = this.#kept.get(req);
+    if (kept !== undefined) return kept;
     if (operation.endsLeadership) return this.kept(req, res);
     const { bodyBytesMax, limits } = this.#options;
     const room = mayNeedMemory(req) ? limits?.bodies.reservation(res, caller()) : undefined;
@@ -45,6 +47,11 @@ export class RequestBodies {
     const bytes = this.#kept.get(req) ?? (await readBody(req, res, { bytesMax: anonymousBodyBytesMax, deadlineMs }));
     this.#kept.set(req, bytes);
     return bytes;
+  }
+
+  /** Remembers a body that was read, because the request is decided again. */
+  keep(req: IncomingMessage, bytes: Buffer | undefined): void {
+    if (bytes !== undefined) this.#kept.set(req, bytes);
   }
 
   /** Returns a body that may be needed more than once; empty if the request has no body. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callerGroup } from '@transitd/access';
-import { leadershipTransferredHeader } from '@transitd/cluster';
+import { leadershipTransferredHeader, NoActiveNode } from '@transitd/cluster';
 import { announcesBody, type Reply, type WorkLimit } from '@transitd/http';
 import { whereOf } from '../operation/operation.ts';
 import { addressOf } from './caller-address.ts';
@@ -8,8 +8,11 @@ import type { ForwardingLimits } from './limits.ts';
 import { type ForwardToActive, type Outcome, outcomeOf } from './outcome.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
 
-/** Maximum number of leadership transfers after which one request is tried again. */
-export const transfersMax = 3;
+/** Maximum number of times that one request is decided again, after a leadership transfer or when no active node answered. */
+export const retriesMax = 3;
+
+/** Maximum number of requests that wait at once for the end of a failover. */
+const waitingMax = 1024;
 
 /** Asks the node that forwarded the request to try the next leader; nothing was executed. */
 export const leadershipTransferred: Reply = {
@@ -21,6 +24,8 @@ export const leadershipTransferred: Reply = {
 /** Forwards requests to the active node. */
 export class Forwarding {
   readonly #options: PipelineOptions;
+
+  #waiting = 0;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
@@ -36,7 +41,7 @@ export class Forwarding {
     { url, verb, operation }: RouteMatch,
     { body, tokenId }: ForwardToActive,
   ): Promise<number | Outcome> {
-    const { limits, node } = this.#options;
+    const { limits, node, tracer } = this.#options;
     const address = addressOf(req, this.#options);
     const streams = body === undefined && announcesBody(req);
     const limit = limits && limitOf(limits.forwarding, { streams, isKnown: tokenId !== undefined });
@@ -44,20 +49,46 @@ export class Forwarding {
     try {
       const place = limit?.enter(res, caller);
       if (place !== undefined) await place;
+      const span = tracer?.current()?.child('forward');
+      let failed = true;
       try {
-        return await node.eligibility.forward(req, res, {
+        const status = await node.eligibility.forward(req, res, {
           url,
           caller: address,
           body,
           changes: whereOf(operation, verb) === 'leader' || 'mayWrite' in operation,
           endsLeadership: 'endsLeadership' in operation,
           isSlow: 'isSlow' in operation,
+          traceparent: span?.traceparent ?? tracer?.unsampled(req.headers),
         });
+        failed = status >= 500;
+        return status;
       } finally {
+        span?.end(failed);
         limit?.leave(caller);
       }
     } catch (error) {
       return outcomeOf(error);
+    }
+  }
+
+  /**
+   * Waits for the end of a failover after a forward failed, so that callers do not notice it. Returns whether this node should decide the
+   * request again: an active node answers, nothing was changed, and the body is still there. Callers without a known token do not wait.
+   */
+  async mayRepeat(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { body, tokenId }: ForwardToActive,
+    error: unknown,
+  ): Promise<boolean> {
+    if (!(error instanceof NoActiveNode) || tokenId === undefined) return false;
+    if ((body === undefined && announcesBody(req)) || this.#waiting >= waitingMax) return false;
+    this.#waiting += 1;
+    try {
+      return (await this.#options.node.eligibility.hasActiveNodeAgain(error.term)) && !res.destroyed;
+    } finally {
+      this.#waiting -= 1;
     }
   }
 }

@@ -10,6 +10,8 @@ export interface LimitsConfig {
   readonly logins: number;
   /** Maximum number of queued requests for each of the three limits above. */
   readonly waiting: number;
+  /** Maximum number of queued bodies; `waiting` by default. */
+  readonly waitingBodies?: number;
   /** Memory for request bodies, in bytes. */
   readonly body_memory: number;
 }
@@ -28,11 +30,11 @@ export class Limits {
   readonly bodies: BodyMemory;
   readonly forwarding: ForwardingLimits;
 
-  constructor({ reads, changes, logins, waiting, body_memory }: LimitsConfig) {
+  constructor({ reads, changes, logins, waiting, waitingBodies = waiting, body_memory }: LimitsConfig) {
     const limitOf = (atOnceMax: number): WorkLimit =>
       new WorkLimit({ atOnceMax, perCallerMax: Math.ceil(atOnceMax / 2), waitingMax: waiting });
     [this.reads, this.changes, this.logins] = [limitOf(reads), limitOf(changes), limitOf(logins)];
-    this.bodies = new BodyMemory(body_memory, waiting);
+    this.bodies = new BodyMemory(body_memory, waitingBodies);
     this.forwarding = newForwardingLimits();
   }
 

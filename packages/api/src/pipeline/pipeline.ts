@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Allowance, callerGroup } from '@transitd/access';
 import { turns } from '@transitd/event-loop';
-import { indexHeaders, type Reply, RequestError, sendReply, tokenOf, unavailable, wrapTtlOf } from '@transitd/http';
+import { indexHeaders, pathDisabled, type Reply, RequestError, sendReply, tokenOf, unavailable, wrapTtlOf } from '@transitd/http';
+import type { Span } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { type GuardedOperation, type OpenOperation, type Where, whereOf } from '../operation/operation.ts';
@@ -12,12 +13,13 @@ import { bodyOf, RequestBodies } from './body-reading.ts';
 import { callOf } from './call.ts';
 import { addressOf } from './caller-address.ts';
 import { failureReply, withAllowance } from './failure.ts';
-import { Forwarding, leadershipTransferred, transfersMax } from './forwarding.ts';
+import { Forwarding, leadershipTransferred, retriesMax } from './forwarding.ts';
 import { ForwardToActive, isOutcome, type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
 import { isStill, notActive, readSource, stillLeads } from './read-source.ts';
 import { isRefusal } from './refusals.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
 import { wrapped } from './response-wrapping.ts';
+import { storageRefusal } from './storage-failure.ts';
 
 /** How long the connection of a slow operation may be idle, in milliseconds. */
 const slowMsMax = 30 * 60_000;
@@ -45,11 +47,14 @@ export class Pipeline {
 
   /** Answers the request; every failure becomes a response. */
   async serve(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<void> {
-    const { metrics, limits } = this.#options;
+    const { metrics, limits, tracer } = this.#options;
     const begunMs = performance.now();
     metrics.inFlight.inc();
-    const answer = await this.#answer(req, res, route).catch((error: unknown) => this.#failure(error));
+    const span = tracer?.request(req.headers, this.#options.forwarded);
+    const work = (): Promise<Reply | number> => this.#answer(req, res, route).catch((error: unknown) => this.#failure(error));
+    const answer = await (span === undefined || tracer === undefined ? work() : tracer.within(span, work));
     const ms = performance.now() - begunMs;
+    if (span !== undefined) this.#traced(span, route, { ms, status: typeof answer === 'number' ? answer : answer.status });
     metrics.inFlight.dec();
     metrics.requestMs.observe(ms);
     metrics.route(route.operation.name).observe(ms);
@@ -58,21 +63,38 @@ export class Pipeline {
     limits?.bodies.answered(res);
   }
 
+  /** Ends the span of a request. Its attributes are constants of the route: no path, no name, nothing that a caller sent. */
+  #traced(span: Span, { verb, operation }: RouteMatch, { ms, status }: { readonly ms: number; readonly status: number }): void {
+    span.set('transitd.operation', operation.name);
+    span.set('transitd.verb', verb);
+    span.set('transitd.forwarded', this.#options.forwarded === true);
+    span.set('http.response.status_code', status);
+    span.end(status >= 500);
+    this.#options.metrics.traced(ms, span.traceId);
+  }
+
   /**
    * Returns the reply, or the status of a response that the active node has already sent. If leadership was transferred while the request
-   * ran, the request is decided again.
+   * ran, or if no active node answered until a failover ended, the request is decided again.
    */
   async #answer(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<Reply | number> {
     const { node, forwarded } = this.#options;
-    for (let transfers = 0; ; transfers++) {
-      let outcome: Outcome | number = await this.#decide(req, res, route);
-      if (outcome instanceof ForwardToActive) outcome = await this.#forwarding.forward(req, res, route, outcome);
+    for (let retries = 0; ; retries++) {
+      const decided = await this.#decide(req, res, route);
+      const forwards = decided instanceof ForwardToActive;
+      const outcome = forwards ? await this.#forwarding.forward(req, res, route, decided) : decided;
       if (typeof outcome === 'number') return outcome;
       if (outcome instanceof Replied) return outcome.reply;
-      if (outcome instanceof Refused) return this.#failure(outcome.error);
+      if (outcome instanceof Refused) {
+        const { error } = outcome;
+        const repeats = forwards && retries < retriesMax && (await this.#forwarding.mayRepeat(req, res, decided, error));
+        if (!repeats) return this.#failure(error);
+        this.#bodies.keep(req, decided.body);
+        continue;
+      }
       if (!(outcome instanceof Transferred)) throw new InvariantViolation(`a forward ended as ${outcome.kind}`);
       if (forwarded === true) return leadershipTransferred; // the node that forwarded the request tries the next leader
-      const isLed = transfers < transfersMax && (await node.eligibility.hasActiveNodeAfter(outcome.term));
+      const isLed = retries < retriesMax && (await node.eligibility.hasActiveNodeAfter(outcome.term));
       if (!isLed) return this.#failure(notLed());
     }
   }
@@ -91,10 +113,15 @@ export class Pipeline {
     const exchange = exchangeOf(req, route, address, this.#options);
     let outcome: Outcome;
     try {
+      // A sealed node refuses for its own reason.
+      if (services !== undefined && route.operation.onSecondary !== true && this.#options.node.eligibility.isSecondary)
+        throw pathDisabled();
       const request = { ...route, req, res, address, exchange };
       outcome = await (isOpen(request) ? this.#workOpen(request) : this.#workGuarded(request as RoutedRequest<GuardedOperation>));
     } catch (error) {
-      outcome = outcomeOf(error);
+      // An operation that needs a token has failed before it was executed.
+      const changes = isOpen(route) && whereOf(route.operation, route.verb) === 'leader';
+      outcome = outcomeOf(storageRefusal(error, { changes }));
     }
     if (exchange !== undefined) outcome = await recorded(outcome, exchange, services, (error) => this.#failure(error));
     if (allowance === undefined || !showsAllowance) return outcome;
@@ -122,7 +149,7 @@ export class Pipeline {
 
   /** Authorizes and executes the call with the current policies. */
   async #execute(request: CompleteRequest): Promise<Outcome> {
-    const { operation, services, token, source, wrapTtlS, canonical, exchange } = request;
+    const { operation, where, services, token, source, wrapTtlS, canonical, exchange } = request;
     const { node } = this.#options;
     try {
       const made = callOf(request);
@@ -135,7 +162,7 @@ export class Pipeline {
       const reply = await operation.run({ node, services, principal, token }, granted);
       return new Replied(wrapTtlS === 0 ? reply : await wrapped(services, reply, { path: canonical, wrapTtlS }));
     } catch (error) {
-      return outcomeOf(error);
+      return outcomeOf(storageRefusal(error, { changes: where === 'leader' || operation.mayWrite === true }));
     }
   }
 
@@ -243,7 +270,8 @@ export class Pipeline {
 
 const nothing = Buffer.alloc(0);
 
-const isOpen = (request: RoutedRequest): request is RoutedRequest<OpenOperation> => request.operation.access === 'open';
+const isOpen = <R extends RouteMatch>(request: R): request is R & { readonly operation: OpenOperation } =>
+  request.operation.access === 'open';
 
 const notLed = (): StoreError =>
   new StoreError('not_leader', 'leadership was transferred and nothing else was done, but no active node answers');

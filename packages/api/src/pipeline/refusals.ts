@@ -1,6 +1,6 @@
 import { AccessError, RateLimited } from '@transitd/access';
 import type { BarrierError } from '@transitd/barrier';
-import { clusterRefusalAnswers, isClusterRefusal, type JoinError } from '@transitd/cluster';
+import { clusterRefusalAnswers, isClusterRefusal, type JoinError, refusalText } from '@transitd/cluster';
 import { type Answer, type Reply, type RequestError, refusalReply, refused, refusedForNow } from '@transitd/http';
 import type { StoreError } from '@transitd/storage-fsm';
 import { TransitError } from '@transitd/transit-engine';
@@ -41,6 +41,6 @@ export function errorReply(refusal: Refusal): Reply {
   const answer = answers[refusal.code];
   return refusalReply(
     refusal instanceof RateLimited ? { ...answer, retryAfterSeconds: refusal.resetS } : answer,
-    refusal.message,
+    refusalText(refusal),
   );
 }

@@ -3,7 +3,7 @@ import type { Principal } from '@transitd/access';
 import type { AuditDevices, Exchange } from '@transitd/audit';
 import type { RequestPath, Verb } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
-import type { Logger } from '@transitd/process';
+import type { Logger, Tracer } from '@transitd/process';
 import type { RequestMetrics } from '../operation/metrics-port.ts';
 import type { GuardedOperation, Operation, Params, Where } from '../operation/operation.ts';
 import type { Limits } from './limits.ts';
@@ -13,6 +13,8 @@ export interface PipelineOptions {
   readonly node: Node;
   readonly log: Logger;
   readonly metrics: RequestMetrics;
+  /** Absent if requests are not traced. */
+  readonly tracer?: Tracer | undefined;
   readonly bodyBytesMax: number;
   /** In-flight limits, shared by all listeners of the node; absent for no limits. */
   readonly limits?: Limits | undefined;

@@ -1,4 +1,4 @@
-import { type Reply, wrapReply } from '@transitd/http';
+import { bodyText, type Reply, wrapReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 
@@ -14,7 +14,7 @@ export async function wrapped(
   const { status, issued } = reply;
   if (reply.body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
   try {
-    const body = reply.body + (await restOf(reply));
+    const body = bodyText(reply) + (await restOf(reply));
     return wrapReply(
       status,
       await wrapping.wrap({ status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' }),

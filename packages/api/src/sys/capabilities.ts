@@ -2,6 +2,7 @@ import type { Principal } from '@transitd/access';
 import { accessTurns, TimeSlice } from '@transitd/event-loop';
 import { type FieldSchema, list, map, type Reply, RequestError, string, text, texts, topLevelDataReply } from '@transitd/http';
 import { topLevelData } from '../operation/answers.ts';
+import { checkGivenPaths } from '../operation/given-paths.ts';
 import { type Context, type GuardedOperation, guarded, type Route, type TypedCall } from '../operation/operation.ts';
 import { PathForms } from '../operation/path-forms.ts';
 
@@ -21,7 +22,7 @@ async function capabilitiesReply(forms: PathForms, principal: Principal | undefi
   if (principal === undefined) throw new RequestError('invalid_request', 'invalid token or accessor');
   const paths = values.paths ?? values.path ?? [];
   if (paths.length === 0) throw new RequestError('invalid_request', "'paths' or 'path' must contain at least one path");
-  if (paths.length > pathsMax) throw new RequestError('invalid_request', `at most ${pathsMax} paths at once`);
+  checkGivenPaths(paths, pathsMax);
   const data: Record<string, readonly string[]> = Object.create(null);
   const slice = new TimeSlice(accessTurns);
   for (const path of paths) {

@@ -1,6 +1,6 @@
-import { statfs } from 'node:fs/promises';
 import { arch, cpus, freemem, hostname, loadavg, platform, release, totalmem, uptime } from 'node:os';
 import { dataReply, integer, list, map, number, object, string, time } from '@transitd/http';
+import type { DiskSpaceView } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
@@ -20,17 +20,11 @@ const hostInfo = guarded({
   where: 'here',
   capability: 'read',
   run: async ({ node }) => {
-    const disk = await statfs(node.config.data_dir);
+    const space = await node.reports.disk.space();
     const data = {
       cpu: cpus().map(({ model, speed, times }, at) => ({ cpu: at, model, mhz: speed, times })),
-      disk: [
-        {
-          path: node.config.data_dir,
-          total: disk.blocks * disk.bsize,
-          free: disk.bfree * disk.bsize,
-          available: disk.bavail * disk.bsize,
-        },
-      ],
+      // Empty while the disk hangs.
+      disk: space ? [diskRow(node.config.data_dir, space)] : [],
       host: {
         hostname: hostname(),
         os: platform(),
@@ -44,6 +38,13 @@ const hostInfo = guarded({
     };
     return dataReply(JSON.stringify(data));
   },
+});
+
+const diskRow = (path: string, { totalBytes, freeBytes, availableBytes }: DiskSpaceView) => ({
+  path,
+  total: totalBytes,
+  free: freeBytes,
+  available: availableBytes,
 });
 
 export const hostRoutes: readonly Route[] = [{ path: 'sys/host-info', operations: { GET: hostInfo } }];

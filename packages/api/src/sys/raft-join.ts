@@ -19,6 +19,7 @@ const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.string
 /** Joins this node to a cluster. It needs no token, since no token exists yet. Instead the node proves that it has the seal key. */
 const join = open({
   name: 'raft-join',
+  onSecondary: true,
   about: 'Join this node to a cluster',
   takes: {
     leader_api_addr: text('URL of a cluster member: http or https, host and port', { required: true }),
@@ -65,6 +66,7 @@ const challenge: OpenOperation = {
   body: joinRequestSchema as JsonSchema,
   answers: { ...answers.plain(map(anything)), ...answers.refused(409) },
   unaudited: true,
+  onSecondary: true,
   where: 'leader',
   run: async (node, { body, address }) => plainReply(await node.joinDesk.challenge(body, address)),
 };
@@ -77,6 +79,7 @@ const answer: OpenOperation = {
   body: joinAnswerSchema as JsonSchema,
   answers: answers.plain(map(anything)),
   unaudited: true,
+  onSecondary: true,
   where: 'leader',
   run: async (node, { body }) => plainReply(await node.joinDesk.answer(body)),
 };

@@ -13,6 +13,7 @@ import {
   number,
   object,
   type Reply,
+  RequestError,
   string,
   text,
   time,
@@ -214,13 +215,29 @@ const rekeyVerify = barrierOperation(
   },
 );
 
+/** Returns the operation for the paths of recovery shares. A seal whose shares unseal has none. */
+const ofRecovery = (operation: GuardedOperation): GuardedOperation => ({
+  ...operation,
+  run: (context, call) => {
+    if (barrierOf(context.node).sealStatus.recoverySeal) return operation.run(context, call);
+    throw new RequestError('invalid_request', 'recovery rekeying not supported: the seal has key shares, so use sys/rotate/root');
+  },
+});
+
+/** The rotation of the root key and its shares, below a path of its own. */
+const rekeyRoutes = (path: string, as: (operation: GuardedOperation) => GuardedOperation): readonly Route[] => [
+  { path: `${path}/init`, operations: { GET: as(rekeyStatus), POST: as(rekeyStart), DELETE: as(rekeyCancel) } },
+  { path: `${path}/update`, operations: { POST: as(rekeyUpdate) } },
+  { path: `${path}/verify`, operations: { POST: as(rekeyVerify) } },
+];
+
 /** Routes of the barrier's encryption key and of root key rotation. */
 export const rotateRoutes: readonly Route[] = [
   { path: 'sys/key-status', operations: { GET: keyStatus } },
   { path: 'sys/rotate', operations: { POST: rotate } },
   { path: 'sys/rotate/keyring', operations: { POST: rotate } },
   { path: 'sys/rotate/config', operations: { GET: readRotation, POST: writeRotation } },
-  { path: 'sys/rotate/root/init', operations: { GET: rekeyStatus, POST: rekeyStart, DELETE: rekeyCancel } },
-  { path: 'sys/rotate/root/update', operations: { POST: rekeyUpdate } },
-  { path: 'sys/rotate/root/verify', operations: { POST: rekeyVerify } },
+  ...rekeyRoutes('sys/rotate/root', (operation) => operation),
+  ...rekeyRoutes('sys/rotate/recovery', ofRecovery),
+  ...rekeyRoutes('sys/rekey-recovery-key', ofRecovery),
 ];

@@ -26,8 +26,11 @@ import { guarded, open, type Route } from '../operation/operation.ts';
 /** Returns a reply without the envelope, as clients of these endpoints expect. */
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
-/** Returns the seal status as a reply. @param ignored - why the request had no effect, if it had none */
-function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, ignored?: string): Reply {
+/** Properties of a provider that fails. */
+const backendFailure = { unhealthy_since: string, failure: string };
+
+/** Returns the seal status as a reply. @param warning - why the request had no effect, or not yet the full one */
+function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, warning?: string): Reply {
   const cluster = node.clusterName;
   return plainReply({
     type: status.type,
@@ -39,12 +42,12 @@ function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, ignor
     nonce: status.nonce,
     version,
     build_date: '',
-    migration: false,
+    migration: status.migration,
     ...(cluster !== undefined && { cluster_name: cluster.name, cluster_id: cluster.id }),
     recovery_seal: status.recoverySeal,
     storage_type: 'raft',
     removed_from_cluster: node.removed,
-    ...(ignored !== undefined && { warnings: [ignored] }),
+    ...(warning !== undefined && { warnings: [warning] }),
   });
 }
 
@@ -60,7 +63,7 @@ const sealStatusAnswer = answers.plain(
       nonce: string,
       version: string,
       build_date: string,
-      migration: constant(false),
+      migration: { ...boolean, description: 'The seal is to be replaced by the configured one' },
       recovery_seal: boolean,
       storage_type: constant('raft'),
       removed_from_cluster: boolean,
@@ -71,14 +74,39 @@ const sealStatusAnswer = answers.plain(
 
 const sealStatus = open({
   name: 'seal-status',
+  onSecondary: true,
   about: 'Read the seal status of this node',
   answers: sealStatusAnswer,
   unaudited: true,
   run: (node) => sealStatusReply(node),
 });
 
+const sealBackendStatus = open({
+  name: 'seal-backend-status',
+  onSecondary: true,
+  about: "Read the health of the seal's provider, as this node's calls have found it",
+  answers: answers.plain(
+    object(
+      {
+        healthy: boolean,
+        backends: list(object({ name: string, healthy: boolean }, backendFailure)),
+        fully_wrapped: constant(true),
+      },
+      { unhealthy_since: string },
+    ),
+  ),
+  unaudited: true,
+  run: (node) => {
+    const { healthy, unhealthySinceMs, failure } = node.sealHealth ?? { healthy: true };
+    const since = unhealthySinceMs !== undefined && { unhealthy_since: new Date(unhealthySinceMs).toISOString() };
+    const backend = { name: node.sealStatus.type, healthy, ...since, ...(failure !== undefined && { failure }) };
+    return plainReply({ healthy, ...since, backends: [backend], fully_wrapped: true });
+  },
+});
+
 const initStatus = open({
   name: 'init-status',
+  onSecondary: true,
   about: 'Read whether this node is initialized',
   answers: answers.plain(object({ initialized: boolean })),
   unaudited: true,
@@ -136,18 +164,18 @@ const initialize = open({
 
 const unseal = open({
   name: 'unseal',
+  onSecondary: true,
   about: 'Submit a key share; the last required share unseals the node',
   takes: {
     key: text('Key share, in hex or base64; not needed with `reset`'),
     reset: bool('Discard the shares submitted so far; has no effect if a share was submitted in the last minute', {
       default: false,
     }),
-    migrate: bool('Not supported; must be false', { default: false }),
+    migrate: bool('The share authorizes the migration from `migrate_seal_from` to `seal`', { default: false }),
   },
   answers: sealStatusAnswer,
   unaudited: true,
   run: async (node, { values, address }) => {
-    if (values.migrate === true) throw new RequestError('invalid_request', 'migration to another seal type is not supported');
     if (!node.initialized) throw notInitialized();
     if (values.reset === true) {
       const { status, ignored } = node.resetUnseal(address);
@@ -155,7 +183,9 @@ const unseal = open({
     }
     const share = parseShare(values.key ?? '');
     try {
-      return sealStatusReply(node, await node.unseal(share));
+      if (values.migrate !== true) return sealStatusReply(node, await node.unseal(share));
+      const { status, waits } = await node.migrateSeal(share);
+      return sealStatusReply(node, status, waits);
     } finally {
       share.fill(0);
     }
@@ -180,6 +210,7 @@ const seal = guarded({
 export const sealRoutes: readonly Route[] = [
   { path: 'sys/init', operations: { GET: initStatus, POST: initialize } },
   { path: 'sys/seal-status', operations: { GET: sealStatus } },
+  { path: 'sys/seal-backend-status', operations: { GET: sealBackendStatus } },
   { path: 'sys/unseal', operations: { POST: unseal } },
   { path: 'sys/seal', operations: { POST: seal } },
 ];

@@ -26,6 +26,7 @@ const leader = open({
     ),
   ),
   unaudited: true,
+  onSecondary: true,
   run: (node) => {
     const status = node.replicaStatus;
     if (status === undefined || node.sealStatus.sealed) throw unavailable(node);
@@ -74,6 +75,7 @@ export function statusRoutes(metrics: RenderedMetrics): readonly Route[] {
     takes: { format: text('`prometheus`; omit for JSON', { oneOf: ['', 'prometheus'] }) },
     answers: answers.either(answers.plain(metricsSchema), 'text/plain', string),
     where: 'here',
+    onSecondary: true,
     capability: 'read',
     run: (_context, { values }) => metricsReply(metrics, values.format ?? ''),
   });

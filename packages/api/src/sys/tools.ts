@@ -26,6 +26,7 @@ const randomBytes: GuardedOperation = {
   takes,
   answers: answers.data(randomResult),
   where: 'replica',
+  inGateway: true,
   capability: 'update',
   run: (context, { body, params, path }) => {
     const { values, warnings } = fields(takes, body, randomPath(params));
@@ -47,6 +48,7 @@ const hash = guarded({
   takes: hashFields,
   answers: answers.data(hashResult),
   where: 'replica',
+  inGateway: true,
   capability: 'update',
   run: async (context, { values, warnings, path }) => {
     const algorithm = values.urlalgorithm ?? values.algorithm ?? defaultHash;

@@ -297,7 +297,11 @@ export const namesKey = ({ name }: Params): boolean => name !== undefined && isK
 /** Routes of keys and their settings, below a mount. */
 export const transitKeyRoutes: readonly Route[] = [
   { path: 'keys', operations: { LIST: list } },
-  { path: 'keys/:name', accepts: namesKey, operations: { POST: { ...create, adds: true }, GET: read, DELETE: remove } },
+  {
+    path: 'keys/:name',
+    accepts: namesKey,
+    operations: { POST: { ...create, adds: true }, GET: { ...read, inGateway: true }, DELETE: remove },
+  },
   { path: 'keys/:name/config', accepts: namesKey, operations: { POST: configure } },
   { path: 'keys/:name/rotate', accepts: namesKey, operations: { POST: rotate } },
   { path: 'keys/:name/trim', accepts: namesKey, operations: { POST: trim } },

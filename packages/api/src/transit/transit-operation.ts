@@ -1,10 +1,11 @@
 import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal } from '@transitd/access';
-import { nextTurn, TimeSlice } from '@transitd/event-loop';
+import { TimeSlice } from '@transitd/event-loop';
 import {
   any,
   base64,
   dataReply,
   envelope,
+  envelopeInPieces,
   type Field,
   type FieldSchema,
   type Fields,
@@ -19,14 +20,7 @@ import {
   text,
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
-import {
-  type BatchReply,
-  batchItemsMax,
-  cmacBytesMin,
-  type ItemResult,
-  itemsPerTurn,
-  type TransitEngine,
-} from '@transitd/transit-engine';
+import { type BatchReply, batchItemsMax, cmacBytesMin, type ItemResult, type TransitEngine } from '@transitd/transit-engine';
 import type { Call, Context, GuardedOperation, OperationDescription, Params } from '../operation/operation.ts';
 
 /** Returns the engine of the mount in the path. */
@@ -57,24 +51,29 @@ async function batchReply<R extends object>(
   requestedStatus: number | undefined,
   warnings: readonly string[],
 ): Promise<Reply> {
-  let text = '';
+  const pieces: Buffer[] = [];
   let items: string[] = [];
+  const slice = new TimeSlice();
   for (const result of results) {
-    if (items.length === itemsPerTurn) {
-      // Joined in parts, since joining 100,000 items takes long.
-      text += `${items.join()},`;
+    if (items.length > 0 && (slice.isOver || items.length === itemsPerPiece)) {
+      pieces.push(Buffer.from(`${pieces.length === 0 ? batchBegin : ''}${items.join()},`));
       items = [];
-      await nextTurn();
+      if (slice.isOver) await slice.next();
     }
     const members = isFailure(result) ? `${failedItem}"error":${JSON.stringify(result.error)}` : render(result, true);
     items.push(`{${members},"reference":${result.reference === '' ? '""' : JSON.stringify(result.reference)}}`);
   }
-  text += items.join();
   const override = partialFailureStatus(requestedStatus);
   const all = override === undefined ? [...warnings, badOverride] : warnings;
   const status = outcome === 'all_ok' ? 200 : outcome === 'all_failed' ? 400 : (override ?? 400);
-  return { status, body: envelope(`{"batch_results":[${text}]}`, all) };
+  const rest = `${items.join()}]}`;
+  const body = pieces.length === 0 ? envelope(batchBegin + rest, all) : envelopeInPieces([...pieces, Buffer.from(rest)], all);
+  return { status, body };
 }
+
+const batchBegin = '{"batch_results":[';
+/** Results that become one piece of a long response. */
+const itemsPerPiece = 1000;
 
 /** A value that an operation will use; a policy may deny it. */
 export interface Use {
@@ -242,6 +241,7 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
       access: 'token',
       ...(data.uses && { sameAs }),
       where: 'replica',
+      inGateway: true,
       about: data.about,
       takes,
       answers: data.answers,

@@ -10,7 +10,7 @@ const blockSize = 2 ** blockBits;
  */
 const blocks = new WeakMap<VersionView, { readonly last: VersionView; readonly text: string }>();
 
-/** Returns the versions of a key, which ascend, as a JSON object by version number. */
+/** Returns the versions of a key as a JSON object, with the version numbers as names. @param versions - in ascending order */
 export function versionsJson(versions: readonly VersionView[]): string {
   const parts: string[] = [];
   for (let at = 0; at < versions.length; ) {

@@ -200,7 +200,7 @@ describe('sys/internal/specs/openapi', () => {
       const required = Object.entries(described.takes ?? {}).filter(
         ([name, field]) => field.required && !path.includes(`{${name}}`),
       );
-      if (required.length === 0 || path.startsWith('/sys/rotate/root') || path.startsWith('/sys/storage')) continue;
+      if (required.length === 0 || /^\/sys\/(rotate\/r|rekey-)/.test(path) || path.startsWith('/sys/storage')) continue;
       const here = path
         .replace('/team/keys/', '/transit/')
         .replace('userpass-here', 'people')

@@ -70,7 +70,7 @@ describe('the forms of a path', () => {
       }
     });
 
-    it(`both have to be allowed at ${path}`, async () => {
+    it(`both forms of the name have to be allowed at ${path}`, async () => {
       const token = await tokenWith(`path "${path.replace('NAME', 'Adm*')}" { capabilities = [${all}] }`);
       const written = path.replace('NAME', 'Admin');
       const post = verbs.includes('POST') ? 'POST' : 'GET';

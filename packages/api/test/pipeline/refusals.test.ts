@@ -1,5 +1,5 @@
-import { BarrierError } from '@transitd/barrier';
-import { noHandler, permissionDenied, RequestError, unsupportedOperation, unsupportedPath } from '@transitd/http';
+import { BarrierError, ProviderError } from '@transitd/barrier';
+import { bodyText, noHandler, permissionDenied, RequestError, unsupportedOperation, unsupportedPath } from '@transitd/http';
 import { StoreError } from '@transitd/storage-fsm';
 import { TransitError } from '@transitd/transit-engine';
 import { expect } from 'chai';
@@ -37,18 +37,28 @@ describe('the answer to an error', () => {
     it(`${error.name} ${error.code} is ${status} with ${JSON.stringify(errors)}`, () => {
       const reply = errorReply(error);
       expect(reply.status).to.equal(status);
-      expect(JSON.parse(reply.body ?? '')).to.deep.equal({ errors });
+      expect(JSON.parse(bodyText(reply) ?? '')).to.deep.equal({ errors });
       expect(reply.headers).to.deep.equal(headers);
     });
   }
 
   it('says that a write may still take effect, and does not suggest a retry', () => {
-    const { status, body, headers } = errorReply(new StoreError('outcome_unknown', 'the commit timed out'));
+    const { status, headers, ...reply } = errorReply(new StoreError('outcome_unknown', 'the commit timed out'));
     expect(status).to.equal(504);
-    expect(JSON.parse(body ?? '').errors).to.deep.equal([
+    expect(JSON.parse(bodyText(reply) ?? '').errors).to.deep.equal([
       'outcome unknown, the change may still take effect: the commit timed out',
     ]);
     expect(headers).to.not.have.property('Retry-After');
+  });
+
+  it('does not name the address of the provider of the seal: the caller may have no token', () => {
+    const reply = errorReply(
+      new ProviderError('unreachable', 'the transit seal at https://keys.internal:8200 does not answer: x'),
+    );
+    expect([reply.status, JSON.parse(bodyText(reply) ?? '').errors]).to.deep.equal([
+      503,
+      ['the provider of the seal does not answer or cannot serve now (unreachable): the log of this node says more'],
+    ]);
   });
 
   it('has an error status for every code: 4xx for faults of the caller, 5xx for faults of the server', () => {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { initialAccess, openAccess, type Principal } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
-import { type Body, parsePath, type Reply } from '@transitd/http';
+import { type Body, bodyText, parsePath, type Reply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
@@ -56,7 +56,7 @@ async function setup() {
   return { services, callerWith, post };
 }
 
-const dataOf = (reply: Reply): Record<string, unknown> => JSON.parse(reply.body ?? '').data;
+const dataOf = (reply: Reply): Record<string, unknown> => JSON.parse(bodyText(reply) ?? '').data;
 
 const routes = new MountRoutes(transitDataRoutes.map((route) => ({ ...route, path: `:mount/${route.path}` })));
 const find = (target: string) => routes.find(parsePath(`/v1/mnt/${target}`).segments, { path: 'mnt', depth: 1 });
@@ -171,6 +171,17 @@ describe('operations on data', () => {
     expect(failed).to.include({ key_version: 0, reference: '' }).and.have.all.keys('key_version', 'error', 'reference');
   });
 
+  it('answer a large batch with one valid text in pieces, in the order of the items', async () => {
+    const { post } = await setup();
+    const batch_input = Array.from({ length: 2_500 }, (_, index) => ({ input: fox, reference: `é${index}` }));
+    const reply = await post('hmac/k', { batch_input });
+    expect(Array.isArray(reply.body)).to.equal(true);
+    const results = dataOf(reply)['batch_results'] as readonly { reference: string; hmac: string }[];
+    expect(results.map(({ reference }) => reference)).to.deep.equal(batch_input.map(({ reference }) => reference));
+    const [one] = dataOf(await post('hmac/k', { batch_input: batch_input.slice(0, 1) }))['batch_results'] as typeof results;
+    expect(new Set(results.map(({ hmac }) => hmac))).to.deep.equal(new Set([one?.hmac]));
+  });
+
   it('yield to other requests while the response to a large batch is rendered', async () => {
     const { post } = await setup();
     const batch_input = Array.from({ length: 20_000 }, (_, index) => ({ input: fox, reference: String(index) }));
@@ -188,7 +199,7 @@ describe('operations on data', () => {
 describe('the hash that verify uses', () => {
   const warning = "'algorithm' has no effect on signatures: set the hash in 'hash_algorithm' or in the path";
   const judged = async (post: (target: string, body: Body) => Promise<Reply>, target: string, body: Body) => {
-    const reply = JSON.parse((await post(target, { input: fox, ...body })).body ?? '');
+    const reply = JSON.parse(bodyText(await post(target, { input: fox, ...body })) ?? '');
     return { valid: reply.data.valid ?? reply.data.batch_results[0].valid, warnings: reply.warnings };
   };
 
@@ -202,7 +213,7 @@ describe('the hash that verify uses', () => {
     ] as const) {
       const signed = await post('sign/s', { input: fox, ...asked });
       const { signature } = dataOf(signed);
-      expect(JSON.parse(signed.body ?? '').warnings).to.deep.equal(warnings);
+      expect(JSON.parse(bodyText(signed) ?? '').warnings).to.deep.equal(warnings);
       for (const [target, body] of [
         ['verify/s', {}],
         ['verify/s/sha2-256', {}],

@@ -1,3 +1,4 @@
+import type { ClockDispute, ClockDisputes, TimeSource } from '@transitd/access';
 import type { Logger } from '@transitd/process';
 import { type ClockSample, ClockTrust } from './clock-trust.ts';
 
@@ -13,10 +14,11 @@ export interface NodeClockParts {
  * The node's time of day, from two sources: the wall clock, and the monotonic clock counted from when the wall clock was last trusted. A
  * token that is expired by either is refused. An irreversible step, such as a deletion, waits until it is due by both.
  */
-export class NodeClock {
+export class NodeClock implements ClockDisputes {
   readonly #log: Logger;
   readonly #read: () => ClockSample;
   readonly #trust: ClockTrust;
+  readonly #listeners = new Set<(right: TimeSource, aheadMs: number) => void>();
 
   constructor({ log, read = systemClocks }: NodeClockParts) {
     this.#log = log;
@@ -36,14 +38,36 @@ export class NodeClock {
     return Math.min(wallMs, this.#trust.steadyMs(monotonicMs));
   };
 
+  /** Returns the time by the trusted offset of the monotonic clock, in milliseconds since 1970. */
+  get steadyMs(): number {
+    return this.#trust.steadyMs(this.#read().monotonicMs);
+  }
+
   get isTrusted(): boolean {
     return this.#trust.isTrusted;
   }
 
+  /** Returns the present dispute of the two clocks: the wall clock is not trusted. */
+  current(): ClockDispute | undefined {
+    this.look();
+    const { deviationMs } = this.#trust;
+    if (this.#trust.isTrusted) return undefined;
+    return { differenceMs: Math.floor(Math.abs(deviationMs)), earlier: deviationMs > 0 ? 'steady' : 'wall' };
+  }
+
+  /** Reports `steady` when the wall clock agrees again, and `wall` when its time is accepted. Returns a function that ends the reports. */
+  onDecided(listener: (right: TimeSource, aheadMs: number) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** Compares the clocks and logs each change of trust; to be called at least once a minute. */
   look(): void {
-    const change = this.#trust.observe(this.#read());
+    const sample = this.#read();
+    const aheadMs = sample.wallMs - this.#trust.steadyMs(sample.monotonicMs);
+    const change = this.#trust.observe(sample);
     if (change === undefined) return;
+    if (change !== 'lost') for (const listener of this.#listeners) listener(change === 'returned' ? 'steady' : 'wall', aheadMs);
     const deviationS = Math.round(this.#trust.deviationMs / 1000);
     if (change === 'lost')
       this.#log.error(

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Barrier, BarrierError, type SealConfig, type SealStatus } from '@transitd/barrier';
+import { type Barrier, BarrierError, type SealConfig, type SealStatus, sealTypesOf } from '@transitd/barrier';
 import { JoinClient, JoinError, makeRequest, type NodeIdentity, PendingJoin, sendByHttp } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { NodeId } from '@transitd/raft-core';
+import { supportedLevels } from '@transitd/storage-fsm';
 import { newNodeId } from '../storage/data-directory.ts';
 
 /** A cluster to join. */
@@ -53,7 +54,7 @@ export async function configuredTarget({ retry_join, retry_join_ca_file }: Confi
   }
 }
 
-/** One attempt to join one cluster. With a static seal it can be completed at once. With a Shamir seal it needs the shares first. */
+/** One attempt to join one cluster. With a Shamir seal it needs the shares first; otherwise it can be completed at once. */
 export class Joining {
   readonly #client: JoinClient;
   readonly #nodeId: NodeId;
@@ -75,7 +76,7 @@ export class Joining {
     this.#abort = parts.abort;
   }
 
-  /** Prepares a join. With a Shamir seal, asks a leader for the terms of the seal, which the shares must fit. @throws JoinError */
+  /** Prepares a join. If the seal may be Shamir's, asks a leader for its terms, which the shares must fit. @throws JoinError */
   static async prepare({
     config,
     seal,
@@ -97,10 +98,20 @@ export class Joining {
       );
     const abort = new AbortController();
     const { nodeId, key, request } = candidate;
-    const joiner = { id: nodeId, name: config.node_id, apiAddress, clusterAddress: config.cluster_addr, nonVoter, request };
+    const joiner = {
+      id: nodeId,
+      name: config.node_id,
+      apiAddress,
+      clusterAddress: config.cluster_addr,
+      nonVoter,
+      levels: supportedLevels,
+      request,
+    };
     const send = sendByHttp({ signal: abort.signal, ...(ca !== undefined && { ca }) });
     const client = new JoinClient({ joiner, key, leaders, send, randomBytes });
-    const pending = seal.type === 'shamir' ? new PendingJoin((await client.prepare()).terms) : undefined;
+    const types = sealTypesOf(seal);
+    const terms = types.includes('shamir') ? (await client.prepare(types)).terms : undefined;
+    const pending = terms?.type === 'shamir' ? new PendingJoin(terms) : undefined;
     return new Joining({ client, nodeId, seal, pending, abort });
   }
 
@@ -127,9 +138,9 @@ export class Joining {
   /** Joins. If this fails, the shares are kept for another attempt. @throws JoinError */
   async complete(): Promise<JoinedNode> {
     const joined =
-      this.#seal.type === 'shamir' && this.#pending !== undefined
-        ? await this.#client.complete(this.#pending.shares, this.#pending.terms)
-        : await this.#client.complete(this.#seal as Extract<SealConfig, { type: 'static' }>);
+      this.#pending === undefined
+        ? await this.#client.complete(this.#seal)
+        : await this.#client.complete(this.#pending.shares, this.#pending.terms);
     const { clusterId, key, certificate, authority, membersAtJoin } = joined;
     return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, membersAtJoin } };
   }

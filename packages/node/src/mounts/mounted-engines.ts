@@ -1,6 +1,6 @@
 import { noHandler } from '@transitd/http';
 import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
-import { type ManagedKeys, TransitEngine, TransitError } from '@transitd/transit-engine';
+import { type ManagedKeys, TransitEngine, TransitError, type UseObserver } from '@transitd/transit-engine';
 import { disableMount, enableMount, type MountRequest, type MountTuning, moveMount, tuneMount } from './mount-changes.ts';
 import { fenced } from './mount-fence.ts';
 import {
@@ -23,6 +23,10 @@ export interface MountedEnginesOptions {
   readonly managedKeysFor: (allowed: () => readonly string[]) => ManagedKeys;
   /** The time by which keys are dated and rotated, in milliseconds since 1970. */
   readonly now: () => number;
+  /** Reports when keys are used; absent if nobody wants to know. */
+  readonly useObserver?: UseObserver | undefined;
+  /** Number of threads that share the memory for keys; each opens the engines of all mounts. */
+  readonly threads: number;
   /** Called when changed mounts could not be read; all engines are closed then. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -193,14 +197,16 @@ export class MountedEngines {
   }
 
   async #open(mount: Mount): Promise<Mounted> {
-    const { store, managedKeysFor, now } = this.#options;
+    const { store, managedKeysFor, now, threads, useObserver } = this.#options;
     const { id, ciphertextPrefix } = mount;
     const engine = new TransitEngine({
       store: fenced(store, mount, () => mounted.isRemoved),
       mountId: id,
       ciphertextPrefix,
       now,
+      threads,
       managedKeys: managedKeysFor(() => mounted.mount.allowedManagedKeys),
+      observer: useObserver,
     });
     const mounted: Mounted = { engine, mount, isRemoved: false };
     await engine.open();

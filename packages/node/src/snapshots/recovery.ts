@@ -12,6 +12,7 @@ import {
   type RecoveredState,
   type RecoveryOptions,
   StorageInUse,
+  UnsupportedLevel,
   withRecoveredState,
 } from '@transitd/storage-fsm';
 
@@ -20,9 +21,9 @@ export interface Recovery {
   readonly state: RecoveredState;
   /** The node's `node_id`, from the membership list. */
   readonly name: string | undefined;
-  /** Whether the newest readable configuration includes the node, and no member told it that it was removed. */
+  /** Whether the newest readable configuration includes the node, and no member has reported to the node that it was removed. */
   readonly isMember: boolean;
-  /** Whether a member told the node that its disk is an older state or a copy (decision 72). */
+  /** Whether a member has reported to the node that its disk is an older state or a copy (decision 72). */
   readonly isOvertaken: boolean;
   readonly records: number;
   /** Returns the archive as `GET sys/storage/raft/snapshot` does, but without a proof: the root key is not on the disk. */
@@ -42,6 +43,7 @@ export async function withRecovery<T>(
   try {
     return await withRecoveredState(directory, options, async (state) => use(await recoveryOf(directory, state)));
   } catch (error) {
+    if (error instanceof UnsupportedLevel) throw new StartError(error.message);
     if (error instanceof StorageInUse) throw new StartError(`${error.message}: stop the node first`);
     throw error;
   }
@@ -69,7 +71,7 @@ async function recoveryOf(directory: string, state: RecoveredState): Promise<Rec
       yield chunk;
     }
   };
-  const { meta, records } = await inspectSnapshot(measured());
+  const { meta, records, level } = await inspectSnapshot(measured());
   if (records === 0) throw new StartError(`${directory} holds no record to recover`);
   const parts = {
     meta: {
@@ -79,6 +81,7 @@ async function recoveryOf(directory: string, state: RecoveredState): Promise<Rec
       index: meta.index,
       term: meta.term,
       createdUtc: new Date().toISOString(),
+      featureLevel: level,
     } as const,
     state: { bytes, sha256: sum.digest('hex') },
   };

@@ -12,6 +12,7 @@ import { CodecError } from '@transitd/raft-core';
 import { archiveOf, noProof, readArchive, type SealedParts, sumsOf, unusableSnapshot } from '@transitd/snapshot-archive';
 import {
   clearRestores,
+  type FeatureLevel,
   inspectSnapshot,
   readSnapshotFile,
   recordsOfSnapshot,
@@ -82,11 +83,11 @@ export class Snapshots {
       path = await this.#newFile();
       const sum = createHash('sha256');
       await writeSnapshotFile(path, this.#checkingDisk(storage.snapshots.backup(), sum));
-      const { meta } = await inspectSnapshot(readSnapshotFile(path));
+      const { meta, level } = await inspectSnapshot(readSnapshotFile(path));
       const state = { bytes: (await stat(path)).size, sha256: sum.digest('hex') };
       const { index, term } = meta;
       const parts = {
-        meta: { format: 1, version, clusterId, index, term, createdUtc: new Date().toISOString() } as const,
+        meta: { format: 1, version, clusterId, index, term, createdUtc: new Date().toISOString(), featureLevel: level } as const,
         state,
       };
       const sums = sumsOf(parts);
@@ -109,6 +110,12 @@ export class Snapshots {
    * @throws RequestError `invalid_request`, StoreError; what `source` throws
    */
   async restore(source: AsyncIterable<Uint8Array>, { proved }: { readonly proved: boolean }): Promise<RestoreResult> {
+    const role = this.#parts.storage.machine.replication?.role ?? 'disabled';
+    if (role !== 'disabled')
+      throw new RequestError(
+        'invalid_request',
+        'a cluster of a replication set cannot be restored yet: disable replication on the primary, restore, and enable it again',
+      );
     if (this.#attempt !== undefined) throw new StoreError('busy', 'another snapshot is being restored; try again later');
     const attempt = randomUUID();
     this.#attempt = attempt;
@@ -161,14 +168,25 @@ export class Snapshots {
     const summary = await this.#summary(statePath);
     if (summary.meta.index !== meta.index || summary.meta.term !== meta.term)
       throw unusableSnapshot('its meta.json does not match its state');
+    this.#requireLevel(summary.level);
     await this.#requireOpenable(statePath);
+  }
+
+  /** Refuses the state of a later release: nodes that do not support its level could not read its records. */
+  #requireLevel(level: FeatureLevel): void {
+    const present = this.#parts.storage.machine.featureLevel;
+    if (level <= present) return;
+    throw new RequestError(
+      'invalid_request',
+      `this snapshot was made at feature level ${level}, and the cluster is at feature level ${present}: upgrade all members to a release that supports level ${level} and raise the feature level first`,
+    );
   }
 
   /** Refuses a state that this node's seal cannot open: it would leave the cluster sealed with no way back. */
   async #requireOpenable(path: string): Promise<void> {
     const records = await recordsOfSnapshot(readSnapshotFile(path), sealRecordPaths);
     try {
-      this.#parts.barrier.requireOpenable(records);
+      await this.#parts.barrier.requireOpenable(records);
     } catch (error) {
       if (!(error instanceof BarrierError)) throw error;
       throw new RequestError(

@@ -26,6 +26,7 @@ import {
   StoreError,
 } from '@transitd/storage-fsm';
 import { LeaseClock } from '../clock/lease-clock.ts';
+import { tracedProposal } from './traced-proposal.ts';
 
 export interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or an invariant was violated: the process must end. */
@@ -35,6 +36,8 @@ export interface StorageOptions extends Pick<Config, 'raft'> {
   readonly onConfiguration: () => void;
   /** A clock of the machine jumped by this many milliseconds against the monotonic one: no earlier lease or heartbeat counts. */
   readonly onClockJump?: (ms: number) => void;
+  /** @see DriverOptions.onLease */
+  readonly onLease?: (endMs: number | undefined) => void;
   readonly observer: NodeObserver;
   /** Absent on a node that no other node can join. */
   readonly membership?: MembershipPorts;
@@ -65,6 +68,7 @@ export async function openStorage({
   onStatus,
   onConfiguration,
   onClockJump,
+  onLease,
   observer,
   membership,
 }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
@@ -101,6 +105,7 @@ export async function openStorage({
         onStatus(status);
       },
       hasRoom: () => reserve.hasRoom(),
+      ...(onLease && { onLease }),
       limits: raftLimits(raft),
     },
   );
@@ -115,7 +120,12 @@ export async function openStorage({
   };
   let stopped: Promise<void> | undefined;
   return {
-    replica: new LocalReplica({ consensus: timedConsensus(driver, observer), machine, diskLow: () => reserve.diskLow() }),
+    replica: new LocalReplica({
+      consensus: timedConsensus(driver, observer),
+      machine,
+      diskLow: () => reserve.diskLow(),
+      lowDisks: () => membership?.lowDisks() ?? [],
+    }),
     driver,
     machine,
     snapshots,
@@ -131,15 +141,21 @@ export async function openStorage({
   };
 }
 
-/** Consensus that reports how long each commit took. */
+/** Consensus that reports how long each commit took, and its steps if the request is traced. */
 function timedConsensus(driver: Driver<CommitResult>, observer: NodeObserver): Consensus {
   return {
     propose: (data, done) => {
       const startMs = performance.now();
-      driver.propose(data, (outcome) => {
-        if (outcome.kind === 'applied') observer.committed(performance.now() - startMs);
-        done(outcome);
-      });
+      const traced = tracedProposal(observer.tracer?.current());
+      driver.propose(
+        data,
+        (outcome) => {
+          if (outcome.kind === 'applied') observer.committed(performance.now() - startMs);
+          traced?.ended(outcome.kind !== 'applied');
+          done(outcome);
+        },
+        traced,
+      );
     },
     readIndex: (done) => driver.readIndex(done),
     status: () => driver.status(),

@@ -146,6 +146,42 @@ describe('NodeClock', () => {
       expect([clock.isTrusted, clock.deviationS]).to.deep.equal([false, jumpMs / 1000]);
     });
 
+  for (const { jumpMs, earlier } of [
+    { jumpMs: day + 0.4, earlier: 'steady' },
+    { jumpMs: -day, earlier: 'wall' },
+  ] as const)
+    it(`reports a dispute after a jump of ${jumpMs / 1000} s, and that the steady clock was right once the wall clock is set back`, () => {
+      const { clocks, clock } = node();
+      const decided: string[] = [];
+      const stop = clock.onDecided((right) => decided.push(right));
+      expect(clock.current()).to.equal(undefined);
+      clocks.wallMs += jumpMs;
+      expect(clock.current()).to.deep.equal({ differenceMs: day, earlier });
+      expect(decided).to.deep.equal([]);
+      clocks.wallMs -= jumpMs;
+      expect(clock.current()).to.equal(undefined);
+      expect(decided).to.deep.equal(['steady']);
+      stop();
+      clocks.wallMs += jumpMs;
+      clock.look();
+      clocks.wallMs -= jumpMs;
+      clock.look();
+      expect(decided).to.deep.equal(['steady']);
+    });
+
+  it('reports that the wall clock was right once its time is accepted', () => {
+    const { clocks, clock } = node();
+    const decided: (string | number)[] = [];
+    clock.onDecided((right, aheadMs) => decided.push(right, aheadMs));
+    clocks.wallMs -= day;
+    clock.look();
+    clocks.wallMs += hour;
+    clocks.wallMs += holdMsMax;
+    clocks.monotonicMs += holdMsMax;
+    expect(clock.current()).to.equal(undefined);
+    expect(decided, 'with the deviation that the clock then has').to.deep.equal(['wall', hour - day]);
+  });
+
   it('returns whole milliseconds, on which records and their order rely', () => {
     const { clocks, clock } = node();
     clocks.monotonicMs += 10.7;

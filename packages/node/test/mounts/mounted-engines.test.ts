@@ -129,7 +129,7 @@ describe('mounted engines', () => {
     let proposed = 0;
     store.commit = async () => {
       proposed += 1;
-      return { outcome: 'conflict', index: 1 };
+      return { outcome: 'conflict', index: 1, revision: 1 };
     };
     expect(await errorOf(mounts.enable(transit('b')))).to.have.property('code', 'too_many_conflicts');
     expect(proposed).to.equal(5);

@@ -14,6 +14,7 @@ export async function mounted(store: Store, ...paths: readonly string[]) {
 /** Opens the mounts in a store, as one node does. */
 export const follow = (store: Store, options: Partial<MountedEnginesOptions> = {}): Promise<MountedEngines> =>
   MountedEngines.open({
+    threads: 1,
     store,
     ciphertextPrefix: 'svc',
     now: Date.now,

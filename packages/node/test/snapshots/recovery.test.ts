@@ -26,7 +26,7 @@ async function putOf(path: string): Promise<Uint8Array> {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   const replica = new LocalReplica({
     consensus: { propose: resolve, readIndex: () => undefined, status: () => expect.fail('nobody asks') },
-    machine: { applied: { appliedIndex: 0, valuesWritten: 0, digest: 0n }, getSync: () => undefined } as never,
+    machine: { applied: { appliedIndex: 0, valuesWritten: 0, digest: 0n }, featureLevel: 1, getSync: () => undefined } as never,
     diskLow: () => false,
   });
   void replica.commit({ conditions: [], writes: [{ path, value: Buffer.from('value') }] });
@@ -58,6 +58,14 @@ describe('a recovery', () => {
     withRecovery(directory, {}, async ({ name, isMember, records }) => ({ name, isMember, records }));
   const put = async () => ({ type: 'normal', data: await putOf('a') }) as const;
   const conf = (change: Partial<typeof alone>) => ({ type: 'conf', data: encodeConfState({ ...alone, ...change }) }) as const;
+
+  it('fails with one sentence for a log at a feature level that this program does not support', async () => {
+    const raise = Buffer.from('03ffffffff', 'hex');
+    const directory = await stoppedNode([await put(), { type: 'normal', data: raise }]);
+    const error = await seen(directory).catch((caught: unknown) => caught);
+    expect(error).to.be.instanceOf(StartError);
+    expect((error as Error).message).to.match(/is at feature level 4294967295, and this program supports/);
+  });
 
   it('makes a readable archive that says it has no proof', async () => {
     const directory = await stoppedNode([await put()]);

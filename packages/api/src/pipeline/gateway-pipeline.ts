@@ -1,0 +1,174 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { callerGroup, type Principal, withinCidrs } from '@transitd/access';
+import type { AuditWriter, Exchange } from '@transitd/audit';
+import { turns } from '@transitd/event-loop';
+import { type Reply, sendReply, tokenOf } from '@transitd/http';
+import type { Node, Services } from '@transitd/node';
+import { InvariantViolation } from '@transitd/raft-core';
+import type { GuardedOperation } from '../operation/operation.ts';
+import { exchangeOf } from './audit-recording.ts';
+import { authorize } from './authorization.ts';
+import { RequestBodies } from './body-reading.ts';
+import { callOf } from './call.ts';
+import { addressOf } from './caller-address.ts';
+import type { Limits } from './limits.ts';
+import { errorReply, isRefusal } from './refusals.ts';
+import type { CompleteRequest, RouteMatch } from './request.ts';
+
+export interface GatewayPipelineOptions {
+  /** Returns the services if this thread may answer from them now, with every change in force. @see GatewayServices.look */
+  readonly look: () => Services | undefined;
+  /** This thread's share of the node's limits. */
+  readonly limits: Limits;
+  readonly bodyBytesMax: number;
+  /** CIDR blocks of the proxies whose `X-Forwarded-For` header is trusted. */
+  readonly trustedProxies?: readonly string[];
+  /** Absent if requests are not audited. */
+  readonly audit?: AuditWriter | undefined;
+  /** Called when a request begins here; the returned function is called once it is answered or passed on. */
+  readonly begun: () => () => void;
+  /** Called for each answer of this thread. */
+  readonly answered: (operation: string, ms: number, status: number) => void;
+  /** Passes the request to the main thread, which answers it. @param body - the body, if this thread has read it */
+  readonly pass: (req: IncomingMessage, res: ServerResponse, body?: Buffer) => void;
+}
+
+/** A request that a gateway may answer. */
+export interface GatewayRequest extends RouteMatch {
+  readonly operation: GuardedOperation;
+  readonly services: Services;
+}
+
+/** How far a request has come. */
+interface Progress {
+  readonly address: string;
+  readonly exchange: Exchange | undefined;
+  bytes: Buffer | undefined;
+  isReadingBody: boolean;
+}
+
+/**
+ * Answers requests in a gateway thread as a performance standby does (decision 40): only successes, and only while the state of this thread
+ * is current. It passes every other request to the main thread, whole; nothing was done by then.
+ *
+ * A request looks at the shared memory when it begins, after its body, and before its answer: each look takes all published changes. The
+ * rights must be the same at the last two looks. So the answer is right for one moment between them, and no change that was answered before
+ * the request began is missed.
+ */
+export class GatewayPipeline {
+  readonly #options: GatewayPipelineOptions;
+  readonly #bodies: RequestBodies;
+
+  constructor(options: GatewayPipelineOptions) {
+    this.#options = options;
+    this.#bodies = new RequestBodies(options);
+  }
+
+  /** Answers the request, or passes it to the main thread. */
+  async serve(req: IncomingMessage, res: ServerResponse, request: GatewayRequest): Promise<void> {
+    const { limits, pass, begun, answered, audit } = this.#options;
+    const begunMs = performance.now();
+    const ended = begun();
+    const address = addressOf(req, this.#options);
+    const exchange = exchangeOf(req, request, address, { audit, node: request });
+    exchange?.defer();
+    const progress: Progress = { address, exchange, bytes: undefined, isReadingBody: false };
+    let reply: Reply | undefined;
+    try {
+      reply = await this.#answer(req, res, request, progress);
+    } catch (error) {
+      // A part of the body was read, so no other thread can answer. These refusals depend on the connection only.
+      if (progress.isReadingBody) reply = await bodyRefusal(error, exchange);
+    }
+    ended();
+    if (reply !== undefined) {
+      answered(request.operation.name, performance.now() - begunMs, reply.status);
+      sendReply(res, reply, { head: false });
+    } else if (progress.isReadingBody) res.destroy();
+    else if (!res.destroyed) pass(req, res, progress.bytes);
+    limits.bodies.answered(res);
+  }
+
+  /** Returns the answer; undefined if the main thread has to answer. */
+  async #answer(
+    req: IncomingMessage,
+    res: ServerResponse,
+    request: GatewayRequest,
+    progress: Progress,
+  ): Promise<Reply | undefined> {
+    const { services, operation } = request;
+    const { address, exchange } = progress;
+    const token = tokenOf(req.headers);
+    if (token === undefined) return undefined;
+    const { epoch } = services.tokens;
+    const found = services.tokens.authenticate(token);
+    const principal = found instanceof Promise ? await found : found;
+    if (principal === undefined || !isOrdinary(principal, address)) return undefined;
+    exchange?.setCaller(token, principal);
+    const body = this.#bodies.of(operation, req, res, () => ({ tokenId: principal.id, address: callerGroup(address) }));
+    if (body instanceof Promise) {
+      progress.isReadingBody = true;
+      progress.bytes = await body;
+      progress.isReadingBody = false;
+    } else progress.bytes = body;
+    const common = { token, principal, epoch, source: 'reader', where: 'replica', wrapTtlS: 0 } as const;
+    const complete: CompleteRequest = { ...request, ...common, req, res, address, exchange, bytes: progress.bytes };
+    // The main thread has the only queue, so that no request waits twice, and callers take turns over all threads.
+    const { reads } = this.#options.limits;
+    if (!reads.tryEnter(principal.id)) return undefined;
+    try {
+      const turn = turns.next();
+      if (turn !== undefined) await turn;
+      return await this.#execute(complete);
+    } finally {
+      reads.leave(principal.id);
+    }
+  }
+
+  async #execute(request: CompleteRequest): Promise<Reply | undefined> {
+    const { services, operation, token, exchange } = request;
+    const made = callOf(request);
+    const call = made instanceof Promise ? await made : made;
+    await exchange?.begin(call.body); // notes the body; the entry is written with the response
+    if (!isCurrent(this.#options.look(), request)) return undefined;
+    const { tokens, mounts } = services;
+    const { epoch } = tokens;
+    const { engines } = mounts;
+    const isStill = (): boolean =>
+      isCurrent(this.#options.look(), request) && tokens.epoch === epoch && mounts.engines === engines;
+    const { principal, granted } = await authorize(request, call);
+    const reply = await operation.run({ node: noNode, services, principal, token }, granted);
+    if (reply.status >= 300 || reply.stream !== undefined || reply.issued !== undefined || !isStill()) return undefined;
+    if (exchange === undefined) return reply;
+    const recorded = await exchange.end(reply, { isDone: false });
+    return isStill() ? recorded : undefined; // looked at again, because writing the audit entries took time
+  }
+}
+
+/** Returns whether nothing but services and rights decides on requests of this token: it is not counted, and used from where it may be. */
+const isOrdinary = ({ record }: Principal, address: string): boolean =>
+  record.usesLeft === 0 && withinCidrs(record.boundCidrs, address);
+
+/** Returns whether a request may be answered from the services that it began with: they are current, and no change is still being read. */
+export const isCurrent = (
+  now: Services | undefined,
+  { services, canonical }: Pick<GatewayRequest, 'services' | 'canonical'>,
+): boolean => now === services && services.mounts.changing === undefined && !services.quotas.mayCount(canonical);
+
+/** Returns the reply to a failure while the body was read; undefined if the connection has to be closed. */
+async function bodyRefusal(error: unknown, exchange: Exchange | undefined): Promise<Reply | undefined> {
+  if (!isRefusal(error)) return undefined;
+  const reply = errorReply(error);
+  try {
+    return exchange === undefined ? reply : await exchange.end(reply);
+  } catch (failure) {
+    return isRefusal(failure) ? errorReply(failure) : reply;
+  }
+}
+
+/** Stands in for the node. An operation that a gateway may run uses only the services; the error passes the request to the main thread. */
+const noNode = new Proxy({} as Node, {
+  get: (_, name) => {
+    throw new InvariantViolation(`an operation in a gateway uses ${String(name)} of the node`);
+  },
+});

@@ -1,0 +1,69 @@
+import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { turns } from '@transitd/event-loop';
+import { parsePath, sendReply } from '@transitd/http';
+import type { GuardedOperation, Operation, Route } from '../operation/operation.ts';
+import { GatewayPipeline, type GatewayPipelineOptions, type GatewayRequest, isCurrent } from './gateway-pipeline.ts';
+import { isProbe } from './health-reply.ts';
+import { errorReply, isRefusal } from './refusals.ts';
+import { checkHead, verbOf } from './request-head.ts';
+import { RouteFinder } from './route-finder.ts';
+
+export interface GatewayRouterOptions extends GatewayPipelineOptions {
+  readonly routes: readonly Route[];
+  /** Longest body that this thread reads, in bytes; a request with a longer one is passed on unread. */
+  readonly bodyBytesHere: number;
+}
+
+/** Requests with one of these headers depend on more than the state: on other nodes, namespaces, the connection, a trace. */
+const headersPassed = [
+  ...['x-service-wrap-ttl', 'x-vault-wrap-ttl', 'x-service-index', 'x-vault-index', 'x-service-forward', 'x-vault-forward'],
+  ...['x-service-namespace', 'x-vault-namespace', 'expect', 'transfer-encoding', 'upgrade', 'traceparent'],
+] as const;
+
+/** Routes requests in a gateway thread: to the pipeline if this thread may answer them, otherwise to the main thread. */
+export function createGatewayRouter(options: GatewayRouterOptions): RequestListener {
+  const { look, pass, bodyBytesHere } = options;
+  const pipeline = new GatewayPipeline(options);
+  const routes = new RouteFinder(options.routes);
+
+  const requestOf = (req: IncomingMessage): GatewayRequest | undefined => {
+    if (!isPlain(req.headers) || Number(req.headers['content-length'] ?? 0) > bodyBytesHere) return undefined;
+    const services = look();
+    if (services === undefined) return undefined;
+    const url = req.url ?? '';
+    const path = parsePath(url);
+    const match = routes.find({ path, url, verb: verbOf(req, path) }, services.mounts);
+    const { operation } = match;
+    if (!isOfGateway(operation)) return undefined;
+    const request = { ...match, operation, services };
+    return isCurrent(services, request) ? request : undefined;
+  };
+
+  const begin = (req: IncomingMessage, res: ServerResponse): void => {
+    let request: GatewayRequest | undefined;
+    try {
+      checkHead(req);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      sendReply(res, errorReply(error), { head: req.method === 'HEAD' }); // the main thread would not see this head
+      return;
+    }
+    try {
+      request = requestOf(req);
+    } catch {
+      // The main thread finds the same fault, and answers it.
+    }
+    if (request === undefined) pass(req, res);
+    else void pipeline.serve(req, res, request);
+  };
+
+  return (req, res) => {
+    const turn = isProbe(req) ? undefined : turns.next();
+    if (turn === undefined) begin(req, res);
+    else void turn.then(() => res.destroyed || begin(req, res));
+  };
+}
+
+const isOfGateway = (operation: Operation): operation is GuardedOperation => 'inGateway' in operation;
+
+const isPlain = (headers: IncomingHttpHeaders): boolean => headersPassed.every((name) => headers[name] === undefined);

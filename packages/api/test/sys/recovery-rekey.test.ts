@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { type RealNode, realNode } from '../real-node.ts';
+import { served } from '../served.ts';
+
+describe('a rotation of the recovery shares', () => {
+  let real: RealNode;
+  before(async () => {
+    real = await realNode();
+  });
+  after(() => real.close());
+
+  const call = async (method: string, path: string, body?: object, token = real.rootToken) => {
+    const headers = { 'X-Service-Token': token };
+    const response = await fetch(`${real.url}/${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    const text = await response.text();
+    return { status: response.status, data: text === '' ? {} : JSON.parse(text).data };
+  };
+
+  it('gives new shares under both of the paths that the peers have, and the old share is then refused', async () => {
+    let share = real.share;
+    for (const at of ['sys/rotate/recovery', 'sys/rekey-recovery-key']) {
+      const started = await call('POST', `${at}/init`, { secret_shares: 1, secret_threshold: 1 });
+      expect([started.status, started.data.started]).to.deep.equal([200, true]);
+      const { nonce } = (await call('GET', `${at}/init`)).data;
+      const wrong = await call('POST', `${at}/update`, { key: Buffer.alloc(32).toString('base64'), nonce });
+      expect(wrong.status).to.equal(400);
+      const ended = await call('POST', `${at}/update`, { key: share, nonce });
+      expect([ended.status, ended.data.complete]).to.deep.equal([200, true]);
+      const [old, next] = [share, String(ended.data.keys_base64[0])];
+      expect(next).to.not.equal(old);
+      share = next;
+      await call('POST', `${at}/init`, { secret_shares: 1, secret_threshold: 1 });
+      const again = (await call('GET', `${at}/init`)).data.nonce;
+      expect((await call('POST', `${at}/update`, { key: old, nonce: again })).status).to.equal(400);
+      expect((await call('DELETE', `${at}/init`)).status).to.equal(204);
+    }
+  });
+
+  it('needs a token, unlike in earlier releases of the peers', async () => {
+    for (const [method, path] of [
+      ['GET', 'sys/rekey-recovery-key/init'],
+      ['POST', 'sys/rekey-recovery-key/update'],
+      ['DELETE', 'sys/rotate/recovery/init'],
+    ] as const)
+      expect((await call(method, path, method === 'POST' ? {} : undefined, 'none')).status).to.equal(403);
+  });
+
+  it('is refused under a seal whose shares are key shares', async () => {
+    const api = await served();
+    try {
+      api.node.store = { barrier: { sealStatus: { recoverySeal: false } } } as never;
+      for (const at of ['sys/rotate/recovery/init', 'sys/rekey-recovery-key/init']) {
+        const { status, body } = await api.ask(`GET ${at}`);
+        expect([status, body.errors]).to.deep.equal([
+          400,
+          ['recovery rekeying not supported: the seal has key shares, so use sys/rotate/root'],
+        ]);
+      }
+    } finally {
+      await api.close();
+    }
+  });
+});

@@ -1,0 +1,235 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { Barrier } from '@transitd/barrier';
+import type { Cluster, Storage } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
+import { ChangeFeed, Deadline, type NodeMemory, newNodeMemory, ReplicaHost, SealFlag, SharedClock } from '@transitd/gateway';
+import { freshForIntervals } from '@transitd/health';
+import type { Replica } from '@transitd/storage-fsm';
+import type { NodeClock } from './clock/node-clock.ts';
+import type { ReadEligibility } from './read-eligibility.ts';
+import { gatewayCount, type Services } from './services.ts';
+
+/** Number of undrained changes after which a gateway gets no more of them, and reads everything again. */
+const lagMax = 10_000;
+/** How long a gateway may take to confirm a seal, in milliseconds. */
+const confirmMsMax = 1000;
+
+/** Gives a gateway the records of an unsealed node. */
+export interface GatewaySession {
+  readonly port: MessagePort;
+  /** @see ReplicaHost.start */
+  readonly start: number;
+  readonly clusterId: string;
+  /** Memory of the keyring; wiped when the node is sealed. */
+  readonly keyring: SharedArrayBuffer;
+}
+
+/** A gateway thread as this class uses it. */
+export interface GatewayThread {
+  /** Begins a session; the previous one ends. The port is transferred. */
+  open(session: GatewaySession): void;
+  /** Makes the gateway drop its keys and confirm the seal. */
+  seal(): void;
+  /** Ends the thread, because it did not confirm a seal; the process ends if the thread does not. */
+  terminate(): Promise<void>;
+}
+
+export interface GatewayHostParts {
+  readonly config: Config;
+  readonly clock: NodeClock;
+  /**
+   * Whether the services are loaded, this cluster follows no other one, and no state digest showed that the records differ from the active
+   * node's.
+   */
+  readonly mayServe: () => boolean;
+  /** Monotonic time of the newest jump of a clock. */
+  readonly clockJumpedMs: () => number;
+  /** Send time of the newest heartbeat that shows that this node may answer as a performance standby. */
+  readonly appliedSentMs: () => number | undefined;
+}
+
+interface Attached {
+  readonly thread: GatewayThread;
+  host: ReplicaHost | undefined;
+}
+
+interface Opened {
+  readonly replica: Replica;
+  readonly barrier: Barrier;
+  readonly feed: ChangeFeed;
+}
+
+/**
+ * The main thread's end of all gateways: publishes the applied changes, gives each gateway a session while the node is unsealed, and tells
+ * until when they may answer from the applied state. A gateway that may not answer passes its requests to the main thread.
+ */
+export class GatewayHost {
+  readonly memory: NodeMemory;
+  readonly #parts: GatewayHostParts;
+  readonly #lease: Deadline;
+  readonly #read: Deadline;
+  readonly #clock: SharedClock;
+  readonly #sealFlag: SealFlag;
+  readonly #attached = new Map<number, Attached>();
+  #feed: ChangeFeed | undefined;
+  #opened: Opened | undefined;
+  #isServing = false;
+  #sealing: Promise<void> = Promise.resolve();
+
+  constructor(parts: GatewayHostParts) {
+    this.#parts = parts;
+    this.memory = newNodeMemory(gatewayCount(parts.config));
+    this.#lease = new Deadline(this.memory, 'lease');
+    this.#read = new Deadline(this.memory, 'read');
+    this.#clock = new SharedClock(this.memory);
+    this.#sealFlag = new SealFlag(this.memory);
+    this.#clock.publish(parts.clock.steadyMs);
+  }
+
+  /** Publishes the changes of this replica from now on. Call it before anything else watches the replica. */
+  follow(replica: Replica): void {
+    this.#feed = new ChangeFeed({ replica, memory: this.memory, lagMax });
+  }
+
+  /** Follows the seal of this barrier, which encrypts the records of the followed replica. */
+  opened(replica: Replica, barrier: Barrier): void {
+    if (this.#feed === undefined) return;
+    this.#opened = { replica, barrier, feed: this.#feed };
+    barrier.onStateChange(({ sealed }) => {
+      if (sealed) this.#seal();
+    });
+    barrier.sharedKeyring.onChange(() => {
+      if (this.#isServing) this.#openAll();
+    });
+  }
+
+  /** The replica is closed; a later start follows another one. */
+  closed(): void {
+    this.#seal();
+    this.#opened = undefined;
+    this.#feed?.close();
+    this.#feed = undefined;
+  }
+
+  /** The services were loaded, loaded again from a restored state, or closed. */
+  servicesChanged(isLoaded: boolean): void {
+    this.#isServing = isLoaded;
+    if (!isLoaded) {
+      this.endDeadlines();
+      return;
+    }
+    this.#sealFlag.unseal();
+    this.#openAll();
+  }
+
+  /**
+   * Adds a gateway thread, which drains from now on.
+   * @param row - its row in the memory, free since the previous thread of this row ended
+   */
+  attach(row: number, thread: GatewayThread): void {
+    this.#attached.set(row, { thread, host: undefined });
+    if (this.#isServing) this.renew(row);
+  }
+
+  /** Begins another session of a gateway, which has lost track of the changes or could not load the services. */
+  renew(row: number): void {
+    const attached = this.#attached.get(row);
+    const session = attached && this.#sessionOf(row, attached);
+    if (session !== undefined) attached?.thread.open(session);
+  }
+
+  /** Removes a gateway whose thread has ended. */
+  detach(row: number): void {
+    this.#attached.get(row)?.host?.close();
+    this.#attached.delete(row);
+  }
+
+  /** Returns the rows of the gateways that lag behind the changes for more than a second. @param nowMs - on a monotonic clock */
+  lagging(nowMs: number): readonly number[] {
+    return [...this.#attached].flatMap(([row, { host }]) => (host?.lagsTooLong(nowMs) === true ? [row] : []));
+  }
+
+  /** Resolves when every gateway has confirmed the latest seal, or has ended. */
+  get sealed(): Promise<void> {
+    return this.#sealing;
+  }
+
+  /**
+   * Sets until when gateways may answer; called in every turn of consensus.
+   * @param endMs - end of the leader lease on the clock of `performance.now`; undefined while this node holds no lease (decision 120)
+   */
+  lease(endMs: number | undefined): void {
+    const nowNs = process.hrtime.bigint(); // read first, so that the end can only come out early
+    const nowMs = performance.now();
+    this.#clock.publish(this.#parts.clock.steadyMs, nowNs);
+    const { config, mayServe, clockJumpedMs, appliedSentMs } = this.#parts;
+    if (!mayServe()) {
+      this.endDeadlines();
+      return;
+    }
+    const atNs = (ms: number): bigint => nowNs + BigInt(Math.floor((ms - nowMs) * 1e6));
+    if (endMs !== undefined && nowMs - clockJumpedMs() >= config.raft.lease) this.#lease.set(atNs(endMs));
+    else this.#lease.end();
+    if (endMs !== undefined) return; // the state is the active node's
+    const sentMs = appliedSentMs();
+    if (sentMs === undefined) this.#read.end();
+    else this.#read.set(atNs(sentMs + freshForIntervals * config.cluster_heartbeat_interval));
+  }
+
+  /** From now on no gateway answers from the state, until the next call of {@link lease} that allows it. */
+  endDeadlines(): void {
+    this.#lease.end();
+    this.#read.end();
+  }
+
+  #openAll(): void {
+    for (const row of this.#attached.keys()) this.renew(row);
+  }
+
+  #sessionOf(row: number, attached: Attached): GatewaySession | undefined {
+    const keyring = this.#opened?.barrier.sharedKeyring.memory;
+    if (this.#opened === undefined || keyring === undefined || !this.#isServing) return undefined;
+    const { replica, feed } = this.#opened;
+    attached.host?.close();
+    const { port1, port2 } = new MessageChannel();
+    attached.host = new ReplicaHost({ replica, feed, memory: this.memory, port: port1, row });
+    return { port: port2, start: attached.host.start, clusterId: replica.status().clusterId, keyring };
+  }
+
+  #seal(): void {
+    this.endDeadlines();
+    this.#isServing = false;
+    if (this.#sealFlag.isSealed) return;
+    this.#sealFlag.seal();
+    const confirmed = [...this.#attached].map(async ([row, { thread, host }]) => {
+      host?.close();
+      thread.seal();
+      if (!(await this.#sealFlag.isConfirmed(row, confirmMsMax))) await thread.terminate();
+    });
+    this.#sealing = Promise.all(confirmed).then(() => undefined);
+  }
+}
+
+/** The parts of a node that decide whether its gateways may answer. */
+interface ServingNode {
+  readonly config: Config;
+  readonly services: Services | undefined;
+  readonly cluster: Cluster | undefined;
+  readonly eligibility: ReadEligibility;
+}
+
+/** Returns the ends of a node's gateways; undefined if the configuration has none. */
+export const newGatewayHost = (
+  node: ServingNode,
+  clock: NodeClock,
+  storage: () => Storage | undefined,
+): GatewayHost | undefined =>
+  gatewayCount(node.config) === 0
+    ? undefined
+    : new GatewayHost({
+        config: node.config,
+        clock,
+        mayServe: () => node.services !== undefined && !node.eligibility.isSecondary && node.cluster?.stateDigestDiffers !== true,
+        clockJumpedMs: () => storage()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
+        appliedSentMs: () => node.eligibility.appliedSentMs,
+      });

@@ -1,0 +1,132 @@
+import { noDisputes } from '@transitd/access';
+import { openReadingView } from '@transitd/barrier';
+import type { Config } from '@transitd/configuration';
+import { Deadline, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
+import { freshForIntervals } from '@transitd/health';
+import { ClockJump, readClocks, readWallClock } from './clock/clock-jump.ts';
+import type { GatewaySession } from './gateway-host.ts';
+import { closeServices, loadServices, type Services } from './services.ts';
+
+export interface GatewayServicesParts {
+  readonly config: Config;
+  readonly memory: NodeMemory;
+  /** This gateway's row in the memory. */
+  readonly row: number;
+  /** Returns the form of a path in which quotas count requests. */
+  readonly canonicalPath: (path: string) => string;
+  /** Called when this gateway needs another session: it missed changes, or could not load the services. */
+  readonly onLost: (reason: string) => void;
+}
+
+interface Session {
+  readonly proxy: ReplicaProxy;
+  services: Services | undefined;
+  isOver: boolean;
+}
+
+/** The services in a gateway's thread, and whether it may use them. */
+export class GatewayServices {
+  readonly #parts: GatewayServicesParts;
+  readonly #lease: Deadline;
+  readonly #read: Deadline;
+  readonly #clock: SharedClock;
+  readonly #sealFlag: SealFlag;
+  readonly #jump = new ClockJump(readClocks());
+  /** After a jump of a clock, no deadline from before it counts for this time, the longest that a deadline may last. */
+  readonly #untrustedMs: number;
+  #session: Session | undefined;
+
+  constructor(parts: GatewayServicesParts) {
+    const { memory, config, row } = parts;
+    this.#parts = parts;
+    this.#lease = new Deadline(memory, 'lease');
+    this.#read = new Deadline(memory, 'read');
+    this.#clock = new SharedClock(memory);
+    this.#sealFlag = new SealFlag(memory);
+    this.#untrustedMs = Math.max(config.raft.lease, freshForIntervals * config.cluster_heartbeat_interval);
+    this.#sealFlag.confirm(row);
+  }
+
+  /**
+   * Returns the services if this thread may answer from the applied state at this moment; every change that any node has answered before
+   * the call is in force in them. Returns undefined otherwise. The order matters: a change may be applied, and answered elsewhere, between
+   * two steps. So the deadline is read before the changes are taken.
+   */
+  look(): Services | undefined {
+    const session = this.#session;
+    if (session?.services === undefined || !this.#mayAnswer()) return undefined;
+    session.proxy.drain();
+    return this.#sealFlag.isSealed ? undefined : session.services;
+  }
+
+  /** Compares the clocks of the machine, the time since boot included; to be called about every 50 milliseconds. */
+  lookAtClocks(): void {
+    this.#jump.look(readClocks());
+  }
+
+  /** Begins a session. The services are available once they are loaded. */
+  open({ port, start, clusterId, keyring }: GatewaySession): void {
+    this.#end();
+    const { memory, row } = this.#parts;
+    const proxy = new ReplicaProxy({ port, memory, row, start, clusterId });
+    const session: Session = { proxy, services: undefined, isOver: false };
+    this.#session = session;
+    // Watches first: nothing may be answered from services of a state that was replaced.
+    proxy.watch('', (changes) => {
+      if (changes === 'everything') this.#lost(session, 'the state was replaced, or changes were missed');
+    });
+    void this.#load(session, keyring);
+  }
+
+  /** Drops every key and token, and confirms the seal. */
+  seal(): void {
+    this.#end();
+    this.#sealFlag.confirm(this.#parts.row);
+  }
+
+  #mayAnswer(): boolean {
+    this.#jump.look(readWallClock());
+    if (performance.now() - this.#jump.jumpedMs < this.#untrustedMs) return false;
+    const nowNs = process.hrtime.bigint();
+    return this.#lease.holds(nowNs) || this.#read.holds(nowNs);
+  }
+
+  async #load(session: Session, keyring: SharedArrayBuffer): Promise<void> {
+    const { config, canonicalPath } = this.#parts;
+    try {
+      const services = await loadServices(openReadingView(session.proxy, keyring), {
+        config: { ...config, pkcs11_libraries: [] }, // a library has one thread, which belongs to the main thread
+        clock: { now: this.#clock.now, dueNow: this.#clock.dueNow, ...noDisputes }, // only the main thread dates records
+        canonicalPath,
+        tracer: undefined,
+        onFailure: (error) => this.#lost(session, reasonOf(error)),
+      });
+      // Changes may have arrived since the last record was read. While some are being read, requests are passed on.
+      if (session.isOver || this.#sealFlag.isSealed) closeServices(services);
+      else session.services = services;
+    } catch (error) {
+      this.#lost(session, reasonOf(error));
+    }
+  }
+
+  #lost(session: Session, reason: string): void {
+    if (session.isOver) return;
+    this.#endSession(session);
+    this.#parts.onLost(reason);
+  }
+
+  #end(): void {
+    if (this.#session !== undefined) this.#endSession(this.#session);
+  }
+
+  #endSession(session: Session): void {
+    session.isOver = true;
+    if (this.#session === session) this.#session = undefined;
+    const { services } = session;
+    session.services = undefined;
+    session.proxy.close();
+    if (services !== undefined) closeServices(services);
+  }
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

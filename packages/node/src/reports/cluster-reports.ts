@@ -1,0 +1,102 @@
+import type { Cluster, Storage } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
+import { type NodeId, votersOf } from '@transitd/raft-core';
+import { DataDisk } from './data-disk.ts';
+import type { NodeReport } from './node-report.ts';
+
+/** One member as this node sees it, and its report on itself. */
+export interface MemberView {
+  /** Name of the node. */
+  readonly name: string;
+  readonly id: string;
+  readonly api_address: string;
+  readonly cluster_address: string;
+  readonly voter: boolean;
+  /** Why the member gave no report. Exactly one of `error` and `report` is present. */
+  readonly error?: string;
+  readonly report?: object;
+}
+
+export interface ClusterView {
+  /** Name of the node that asked the others. */
+  readonly asked: string;
+  readonly nodes: readonly MemberView[];
+}
+
+export interface ClusterReportsParts {
+  readonly config: Config;
+  readonly apiAddress: () => string;
+  readonly own: () => Promise<NodeReport>;
+  readonly cluster: () => Pick<Cluster, 'membershipList' | 'reportOf'> | undefined;
+  readonly storage: () => Pick<Storage, 'driver'> | undefined;
+}
+
+/** How long a member may take to report. A member that is down must not hold up the view of the others. */
+const reportMsMax = 1000;
+/** How long a view is shared: many viewers cost the members no more calls than one. */
+const sharedForMs = 500;
+
+/**
+ * The reports of all members, asked by this node. Works on every unsealed node, with or without a leader. Callers within half a second
+ * share one round of calls.
+ */
+export class ClusterReports {
+  readonly disk: DataDisk;
+  readonly #parts: ClusterReportsParts;
+  #shared: { readonly view: Promise<ClusterView>; readonly atMs: number } | undefined;
+
+  constructor(parts: ClusterReportsParts) {
+    this.#parts = parts;
+    this.disk = new DataDisk(parts.config.data_dir);
+  }
+
+  /** Asks every member for its report; at most half a second old. */
+  view(): Promise<ClusterView> {
+    const nowMs = performance.now();
+    if (this.#shared === undefined || nowMs - this.#shared.atMs >= sharedForMs) this.#shared = { view: this.#ask(), atMs: nowMs };
+    return this.#shared.view;
+  }
+
+  async #ask(): Promise<ClusterView> {
+    const { config, cluster, storage } = this.#parts;
+    const status = storage()?.driver.status();
+    const conf = storage()?.driver.consensus().conf;
+    const voters = conf === undefined ? [] : votersOf(conf);
+    const ownId = status?.nodeId ?? 0;
+    const listed = cluster()?.membershipList.members ?? [];
+    const nodes = await Promise.all(
+      listed.some(({ id }) => id === ownId)
+        ? listed.map(async ({ id, name, apiAddress, clusterAddress }): Promise<MemberView> => {
+            const view = { name, id: String(id), api_address: apiAddress, cluster_address: clusterAddress };
+            return { ...view, voter: voters.includes(id), ...(await this.#reportOf({ id, name }, ownId)) };
+          })
+        : [this.#soleMember(ownId)],
+    );
+    return { asked: config.node_id, nodes };
+  }
+
+  async #reportOf(
+    { id, name }: { readonly id: NodeId; readonly name: string },
+    ownId: NodeId,
+  ): Promise<Pick<MemberView, 'error' | 'report'>> {
+    const { own } = this.#parts;
+    const cluster = this.#parts.cluster();
+    if (id === ownId || cluster === undefined) return { report: await own() };
+    try {
+      return { report: await cluster.reportOf(id, reportMsMax) };
+    } catch (error) {
+      return { error: reasonOf(error).replaceAll(`node ${id}`, name) };
+    }
+  }
+
+  /** For a node without `cluster_addr`, without a membership list so far, or removed from its cluster. */
+  async #soleMember(id: NodeId): Promise<MemberView> {
+    const { config, apiAddress, own } = this.#parts;
+    const addresses = { api_address: apiAddress(), cluster_address: config.cluster_addr ?? '' };
+    return { name: config.node_id, id: String(id), ...addresses, voter: true, report: await own() };
+  }
+}
+
+/** Returns the message of the innermost cause: the outer one only says which call failed. */
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? (error.cause instanceof Error ? reasonOf(error.cause) : error.message) : String(error);

@@ -1,0 +1,148 @@
+import type { Cluster, Storage } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
+import type { HealthAnswer } from '@transitd/health';
+import { version } from '@transitd/process';
+import type { NodeId } from '@transitd/raft-core';
+import type { DataDisk } from './data-disk.ts';
+import type { LeadershipChange } from './leadership-history.ts';
+
+/**
+ * Work of a node since its process was started. All numbers only grow, so that a reader computes rates and quantiles between two reports;
+ * a smaller number means that the process was started again.
+ */
+export interface WorkFigures {
+  readonly requests: number;
+  /** Responses with a status of 400 to 499, and of 500 or more. */
+  readonly refused: number;
+  readonly failed: number;
+  /** Transactions proposed by this node and committed. */
+  readonly writes: number;
+  /** Requests by duration: upper bound in milliseconds, and the number of requests that took at most that long. */
+  readonly durations: readonly (readonly [ms: number, requests: number])[];
+}
+
+/** The state of one node, as the node itself reports it. It contains no names of keys, tokens, policies or callers. */
+export interface NodeReport {
+  readonly utc_ms: number;
+  readonly uptime_s: number;
+  readonly version: string;
+  readonly health: {
+    readonly code: number;
+    readonly sealed: boolean;
+    readonly echo_duration_ms: number;
+    readonly clock_skew_ms: number;
+    /** Age of the newest answered heartbeat; absent on the active node. */
+    readonly last_heartbeat_ms?: number;
+  };
+  /** Whether this node may answer reads from its own state now, and as what; empty if not. */
+  readonly serves: 'active' | 'reader' | '';
+  /** Absent until the node belongs to a cluster. */
+  readonly raft?: {
+    readonly role: string;
+    readonly term: number;
+    /** Name of the leader; empty if none is known. */
+    readonly leader: string;
+    readonly commit_index: number;
+    readonly applied_index: number;
+    readonly flushed_index: number;
+    readonly last_index: number;
+    /** Newest entry that the log no longer holds: a snapshot replaces everything up to it. */
+    readonly base_index: number;
+    /** Comparison of this node's records with the active node's, which are the reference. */
+    readonly state_digest: 'reference' | 'same' | 'different' | 'unknown';
+    readonly active_since?: string;
+  };
+  readonly disk: {
+    readonly low: boolean;
+    readonly stalled_ms: number;
+    /** Median time of recent writes to the log, with their sync; absent if nothing was written. */
+    readonly write_ms?: number;
+    /** Absent if the file system does not report it in time. */
+    readonly free_bytes?: number;
+    readonly total_bytes?: number;
+  };
+  readonly memory_bytes: number;
+  readonly work?: WorkFigures;
+  /** Oldest first. */
+  readonly leaders: readonly { readonly term: number; readonly leader: string; readonly utc_ms: number }[];
+}
+
+export interface NodeReportParts {
+  readonly config: Config;
+  readonly health: () => HealthAnswer;
+  readonly serves: () => 'active' | 'reader' | undefined;
+  readonly activeSince: () => Date | undefined;
+  readonly storage: () => Storage | undefined;
+  readonly cluster: () => Cluster | undefined;
+  readonly leaders: () => readonly LeadershipChange[];
+  readonly disk: Pick<DataDisk, 'space'>;
+  /** Absent if nobody counts the work of this node. */
+  readonly work?: (() => Promise<WorkFigures>) | undefined;
+}
+
+/** Returns this node's report on itself. */
+export async function nodeReport(parts: NodeReportParts): Promise<NodeReport> {
+  const [work, space] = await Promise.all([parts.work?.(), parts.disk.space()]);
+  const { code, body } = parts.health();
+  const storage = parts.storage();
+  const heartbeatMs = body.last_request_forwarding_heartbeat_ms;
+  const writeMs = storage?.driver.writeMs;
+  const nameOf = (id: NodeId): string => leaderName(id, parts);
+  return {
+    utc_ms: Date.now(),
+    uptime_s: Math.round(process.uptime()),
+    version,
+    health: {
+      code,
+      sealed: body.sealed,
+      echo_duration_ms: body.echo_duration_ms,
+      clock_skew_ms: body.clock_skew_ms,
+      ...(heartbeatMs !== undefined && { last_heartbeat_ms: heartbeatMs }),
+    },
+    serves: parts.serves() ?? '',
+    ...(storage && { raft: raftOf(storage, parts, nameOf) }),
+    disk: {
+      low: storage?.diskLow() ?? false,
+      stalled_ms: storage?.driver.diskStalledMs ?? 0,
+      ...(writeMs !== undefined && { write_ms: writeMs }),
+      ...(space && { free_bytes: space.availableBytes, total_bytes: space.totalBytes }),
+    },
+    memory_bytes: process.memoryUsage.rss(),
+    ...(work && { work }),
+    leaders: parts.leaders().map(({ term, leader, utcMs }) => ({ term, leader: nameOf(leader), utc_ms: utcMs })),
+  };
+}
+
+function raftOf(
+  { driver }: Pick<Storage, 'driver'>,
+  { cluster, serves, activeSince }: NodeReportParts,
+  nameOf: (id: NodeId) => string,
+): NonNullable<NodeReport['raft']> {
+  const { role, term, leader, commitIndex, appliedIndex, flushedIndex, lastIndex } = driver.status();
+  const comparison = cluster();
+  const since = activeSince();
+  return {
+    role,
+    term,
+    leader: nameOf(leader),
+    commit_index: commitIndex,
+    applied_index: appliedIndex,
+    flushed_index: flushedIndex,
+    last_index: lastIndex,
+    base_index: driver.consensus().baseIndex,
+    state_digest: digestWord(comparison, serves() === 'active'),
+    ...(since && { active_since: since.toISOString() }),
+  };
+}
+
+function digestWord(cluster: Cluster | undefined, isActive: boolean): NonNullable<NodeReport['raft']>['state_digest'] {
+  if (cluster?.stateDigestDiffers) return 'different';
+  if (isActive) return 'reference';
+  return cluster?.stateDigestMatches ? 'same' : 'unknown';
+}
+
+function leaderName(id: NodeId, { cluster, storage, config }: NodeReportParts): string {
+  if (id === 0) return '';
+  if (id === storage()?.driver.status().nodeId) return config.node_id;
+  return cluster()?.membershipList.member(id)?.name ?? String(id);
+}

@@ -1,0 +1,56 @@
+import { ProviderError, type ProviderHealth } from '@transitd/barrier';
+import { retryDelayMs } from '@transitd/seals';
+import { StoreError } from '@transitd/storage-fsm';
+
+export interface UnsealRetryParts {
+  /** Monotonic, in milliseconds. */
+  readonly nowMs: () => number;
+  /** Milliseconds since the epoch. */
+  readonly utcMs: () => number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+}
+
+/**
+ * When a sealed node unseals itself again. A provider that fails delays its own calls. But a provider that serves may return a key that
+ * does not open this node's records: without a delay here, the node would ask it for that key every second.
+ */
+export class UnsealRetry {
+  readonly #parts: UnsealRetryParts;
+  #failures = 0;
+  #dueAtMs = Number.NEGATIVE_INFINITY;
+  #health: ProviderHealth | undefined;
+
+  constructor(parts: UnsealRetryParts) {
+    this.#parts = parts;
+  }
+
+  get isDue(): boolean {
+    return this.#parts.nowMs() >= this.#dueAtMs;
+  }
+
+  /** Unhealthy if the provider serves, but not with the key that opens the records; otherwise undefined. */
+  get health(): ProviderHealth | undefined {
+    return this.#health;
+  }
+
+  failed(error: unknown): void {
+    if (error instanceof StoreError) return;
+    const { nowMs, utcMs, random } = this.#parts;
+    const isOfProvider = error instanceof ProviderError;
+    if (isOfProvider && error.failure !== 'wrong_key') {
+      this.succeeded();
+      return;
+    }
+    this.#health ??= { healthy: false, unhealthySinceMs: utcMs(), failure: 'wrong_key' };
+    if (isOfProvider) return;
+    this.#failures += 1;
+    this.#dueAtMs = nowMs() + retryDelayMs(this.#failures, random());
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#dueAtMs = Number.NEGATIVE_INFINITY;
+    this.#health = undefined;
+  }
+}

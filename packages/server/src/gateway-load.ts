@@ -1,0 +1,88 @@
+import type { Limits } from '@transitd/api';
+import { type Connections, reading } from '@transitd/http';
+import type { GatewayLoad } from './gateways/messages.ts';
+import type { GatewayFigures, LoadFigures } from './metrics-load.ts';
+
+interface GatewaySources extends GatewayFigures {
+  /** The newest reports. */
+  readonly loads: readonly GatewayLoad[];
+}
+
+/** Returns the present load of this thread. */
+export function loadOf(limits: Limits, connections: Connections, inFlight: number): GatewayLoad {
+  const { reads, bodies } = limits;
+  return {
+    inFlight,
+    reads: { atWork: reads.atWork, waiting: reads.waiting, refused: reads.refused },
+    bodies: { held: bodies.held, waiting: bodies.waiting, refused: bodies.refused },
+    connections: { open: connections.open, cut: connections.cut },
+    pipelining: { waiting: reading.waiting, closed: reading.closed },
+  };
+}
+
+/** Returns figures that add the newest reports of the gateways to those of the main thread. */
+export function totalLoad(main: LoadFigures, gateways: () => GatewaySources | undefined): LoadFigures {
+  const sum = (own: number, of: (load: GatewayLoad) => number): number =>
+    (gateways()?.loads ?? []).reduce((total, report) => total + of(report), own);
+  const { limits, connections, pipelining } = main;
+  const { reads, bodies } = limits;
+  return {
+    limits: {
+      changes: limits.changes,
+      logins: limits.logins,
+      forwarding: limits.forwarding,
+      reads: {
+        get atWork() {
+          return sum(reads.atWork, (load) => load.reads.atWork);
+        },
+        get waiting() {
+          return sum(reads.waiting, (load) => load.reads.waiting);
+        },
+        get refused() {
+          return sum(reads.refused, (load) => load.reads.refused);
+        },
+      },
+      bodies: {
+        get held() {
+          return sum(bodies.held, (load) => load.bodies.held);
+        },
+        get waiting() {
+          return sum(bodies.waiting, (load) => load.bodies.waiting);
+        },
+        get refused() {
+          return sum(bodies.refused, (load) => load.bodies.refused);
+        },
+      },
+    },
+    connections: {
+      get open() {
+        return sum(connections.open, (load) => load.connections.open);
+      },
+      get cut() {
+        return sum(connections.cut, (load) => load.connections.cut);
+      },
+    },
+    pipelining: {
+      get waiting() {
+        return sum(pipelining.waiting, (load) => load.pipelining.waiting);
+      },
+      get closed() {
+        return sum(pipelining.closed, (load) => load.pipelining.closed);
+      },
+    },
+    gateways: {
+      get running() {
+        return gateways()?.running ?? 0;
+      },
+      get replaced() {
+        return gateways()?.replaced ?? 0;
+      },
+      get answered() {
+        return gateways()?.answered ?? 0;
+      },
+      get passed() {
+        return gateways()?.passed ?? 0;
+      },
+    },
+  };
+}

@@ -1,0 +1,107 @@
+// The script of a gateway thread (decision 105).
+import { parentPort, workerData } from 'node:worker_threads';
+import { allRoutes, createGatewayRouter, Limits, PathForms } from '@transitd/api';
+import { Connections, reading, uncountedBytes } from '@transitd/http';
+import { GatewayServices } from '@transitd/node';
+import { InvariantViolation } from '@transitd/raft-core';
+import { loadOf } from './gateway-load.ts';
+import { AuditRelay } from './gateways/audit-relay.ts';
+import { GatewayReports } from './gateways/gateway-reports.ts';
+import type { FromGateway, GatewayData, ToGateway } from './gateways/messages.ts';
+import { Passing } from './gateways/passing.ts';
+import { createListener, Listener } from './listener.ts';
+
+/** Interval at which the clocks of the machine are compared, in milliseconds. */
+const clocksMs = 50;
+/** Interval of the reports for the metrics, in milliseconds. */
+const reportMs = 500;
+
+const port = parentPort;
+if (port === null) throw new InvariantViolation('this script runs in a worker thread');
+const post = (message: FromGateway): void => port.postMessage(message);
+const { config, memory, row, listeners: listening, share, main }: GatewayData = workerData;
+
+/** Operations that show metrics run in the main thread. */
+const noMetrics = (): never => {
+  throw new InvariantViolation('a gateway renders no metrics');
+};
+const routes = allRoutes({ prometheus: noMetrics, json: noMetrics });
+const forms = new PathForms(() => routes);
+const services = new GatewayServices({
+  config,
+  memory,
+  row,
+  canonicalPath: (path) => forms.canonical(path),
+  onLost: (reason) => post({ kind: 'lost', reason }),
+});
+const limits = new Limits({
+  ...config.limits,
+  reads: share.reads,
+  waitingBodies: share.waitingBodies,
+  body_memory: share.bodyMemory,
+});
+reading.divide(1 + config.workers);
+const connections = new Connections(share.connections);
+const reports = new GatewayReports((answers) =>
+  post({ kind: 'report', answers, load: loadOf(limits, connections, reports.inFlight) }),
+);
+const audit =
+  config.audit.length === 0
+    ? undefined
+    : new AuditRelay(
+        config.audit.map(({ name }) => name),
+        post,
+      );
+const passing = new Passing(main);
+
+const listeners = listening.map(({ config: { max_request_size, headers_timeout, tls: files }, tls }, index) => {
+  const front = createGatewayRouter({
+    look: () => services.look(),
+    routes,
+    limits,
+    bodyBytesMax: max_request_size,
+    bodyBytesHere: Math.min(max_request_size, Math.max(share.bodyMemory, uncountedBytes)),
+    trustedProxies: config.trusted_proxies,
+    audit,
+    begun: reports.begun,
+    answered: reports.answered,
+    pass: (req, res, body) => {
+      reports.passed();
+      passing.pass(index, req, res, body);
+    },
+  });
+  return new Listener(front, (counted) => createListener({ headers_timeout, tls: files, context: tls }, counted), {
+    connections,
+  });
+});
+
+port.on('message', (message: ToGateway) => {
+  switch (message.kind) {
+    case 'session':
+      services.open(message.session);
+      break;
+    case 'seal':
+      services.seal();
+      break;
+    case 'contexts':
+      for (const [index, context] of message.contexts.entries())
+        if (context !== undefined) listeners[index]?.replaceContext(context);
+      post({ kind: 'contexts' });
+      break;
+    case 'report':
+      reports.report();
+      break;
+    case 'audited':
+      audit?.audited(message.id, message.failure);
+      break;
+    case 'drain':
+      void Promise.all(listeners.map((listener) => listener.drain())).then(() => post({ kind: 'drained' }));
+      break;
+  }
+});
+setInterval(() => services.lookAtClocks(), clocksMs);
+setInterval(() => reports.report(), reportMs);
+await Promise.all(
+  listeners.map((listener, index) => listener.listen(listening[index]?.bound ?? { host: '', port: 0 }, { shared: true })),
+);
+post({ kind: 'listening' });

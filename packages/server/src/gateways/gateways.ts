@@ -1,0 +1,235 @@
+import type { SecureContextOptions } from 'node:tls';
+import type { RequestMetrics } from '@transitd/api';
+import type { AuditDevices } from '@transitd/audit';
+import type { GatewayHost } from '@transitd/node';
+import { type Logger, reasonOf } from '@transitd/process';
+import { GatewayWorker } from './gateway-worker.ts';
+import type { FromGateway, GatewayData, GatewayListener, GatewayLoad } from './messages.ts';
+
+/** Pause before a thread that has ended is replaced, in milliseconds; doubled after each failure up to the maximum. */
+const restartMs = { first: 100, max: 10_000 } as const;
+/** A thread that has run for this long is replaced after the first pause again. */
+const steadyMs = 60_000;
+/** Pause before a gateway that has lost its session gets another one, in milliseconds. */
+const renewMs = 100;
+/** Interval at which lagging gateways are looked for, in milliseconds. */
+const watchMs = 250;
+/** How long gateways may take to report for the metrics, and to drain, in milliseconds. */
+const reportMsMax = 200;
+const drainMsMax = 6000;
+/** How long a gateway may take to use other TLS contexts, in milliseconds. A thread that is still starting uses them from the first. */
+const contextsMsMax = 5000;
+
+export interface GatewaysParts extends Omit<GatewayData, 'memory' | 'row' | 'listeners'> {
+  readonly host: GatewayHost;
+  /** Number of gateways. */
+  readonly count: number;
+  readonly listeners: readonly GatewayListener[];
+  readonly metrics: Pick<RequestMetrics, 'requestMs' | 'route' | 'responded'>;
+  readonly audit: AuditDevices | undefined;
+  readonly log: Logger;
+}
+
+interface Gateway {
+  readonly worker: GatewayWorker;
+  readonly startedMs: number;
+}
+
+/** Starts the gateway threads of a node, replaces those that end or lag, and relays between them and the main thread. */
+export class Gateways {
+  readonly #parts: GatewaysParts;
+  readonly #rows = new Map<number, Gateway>();
+  readonly #failures = new Map<number, number>();
+  readonly #loads = new Map<number, GatewayLoad>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  /** Called at each message of a kind, while something waits for it. */
+  readonly #waiting = new Set<(row: number, kind: FromGateway['kind'] | 'ended') => void>();
+  #listeners: readonly GatewayListener[];
+  #isStopping = false;
+  #replaced = 0;
+  #answered = 0;
+  #passed = 0;
+
+  constructor(parts: GatewaysParts) {
+    this.#parts = parts;
+    this.#listeners = parts.listeners;
+  }
+
+  /** Starts the threads. The main thread serves alone until they listen. */
+  start(): void {
+    for (let row = 0; row < this.#parts.count; row++) this.#spawn(row);
+    const watch = setInterval(() => this.#replaceLagging(), watchMs);
+    watch.unref();
+    this.#timers.add(watch);
+  }
+
+  /** The newest reports. */
+  get loads(): readonly GatewayLoad[] {
+    return [...this.#loads.values()];
+  }
+
+  get running(): number {
+    return this.#rows.size;
+  }
+
+  /** Threads that ended and were replaced, since the start. */
+  get replaced(): number {
+    return this.#replaced;
+  }
+
+  /** Requests that gateways answered themselves, since the start. */
+  get answered(): number {
+    return this.#answered;
+  }
+
+  /** Requests that gateways passed to the main thread, since the start. */
+  get passed(): number {
+    return this.#passed;
+  }
+
+  /** Resolves when every gateway has reported its answers, or after a moment. */
+  async report(): Promise<void> {
+    if (this.#rows.size === 0) return;
+    const all = this.#each('report', reportMsMax);
+    for (const { worker } of this.#rows.values()) worker.post({ kind: 'report' });
+    await all;
+  }
+
+  /**
+   * Replaces the TLS contexts of all gateways; the main thread has checked them. Resolves when every gateway uses them, or after a while.
+   * @param contexts - by the index of the listener
+   */
+  async replaceContexts(contexts: readonly (SecureContextOptions | undefined)[]): Promise<void> {
+    this.#listeners = this.#listeners.map((listener, index) => ({ ...listener, tls: contexts[index] ?? listener.tls }));
+    if (this.#rows.size === 0) return;
+    const all = this.#each('contexts', contextsMsMax);
+    for (const { worker } of this.#rows.values()) worker.post({ kind: 'contexts', contexts });
+    await all;
+  }
+
+  /** Stops accepting connections, and resolves when the requests in flight have their answers. */
+  async drain(): Promise<void> {
+    this.#isStopping = true;
+    if (this.#rows.size === 0) return;
+    const all = this.#each('drained', drainMsMax);
+    for (const { worker } of this.#rows.values()) worker.post({ kind: 'drain' });
+    await all;
+  }
+
+  /** Ends all threads. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    await Promise.all([...this.#rows.values()].map(({ worker }) => worker.terminate()));
+  }
+
+  #spawn(row: number): void {
+    const { config, share, main, host } = this.#parts;
+    const data: GatewayData = { config, share, main, memory: host.memory, row, listeners: this.#listeners };
+    const worker = new GatewayWorker({
+      data,
+      onMessage: (message) => this.#receive(row, message),
+      onEnd: (error) => this.#ended(row, error),
+    });
+    this.#rows.set(row, { worker, startedMs: performance.now() });
+  }
+
+  #ended(row: number, error: Error | undefined): void {
+    const { host, log } = this.#parts;
+    const gateway = this.#rows.get(row);
+    host.detach(row);
+    this.#rows.delete(row);
+    this.#loads.delete(row);
+    for (const told of [...this.#waiting]) told(row, 'ended');
+    if (this.#isStopping || gateway === undefined) return;
+    this.#replaced += 1;
+    const ranMs = performance.now() - gateway.startedMs;
+    const failures = ranMs > steadyMs ? 0 : (this.#failures.get(row) ?? 0);
+    this.#failures.set(row, failures + 1);
+    const pauseMs = Math.min(restartMs.max, restartMs.first * 2 ** failures);
+    log.error(
+      { gateway: row + 1, reason: error === undefined ? 'it was terminated' : reasonOf(error), pause_ms: pauseMs },
+      'a gateway thread ended: its connections are closed, and another thread takes its place',
+    );
+    this.#later(pauseMs, () => this.#spawn(row));
+  }
+
+  #receive(row: number, message: FromGateway): void {
+    const { log, audit, metrics, host } = this.#parts;
+    const gateway = this.#rows.get(row);
+    if (gateway === undefined) return;
+    switch (message.kind) {
+      case 'listening':
+        log.info({ gateway: row + 1 }, 'a gateway thread listens');
+        host.attach(row, gateway.worker); // only now: a thread that is still starting drains nothing
+        break;
+      case 'lost':
+        log.info({ gateway: row + 1, reason: message.reason }, 'a gateway thread reads the records again');
+        this.#later(renewMs, () => {
+          if (this.#rows.get(row) === gateway) host.renew(row);
+        });
+        break;
+      case 'report':
+        this.#loads.set(row, message.load);
+        this.#answered += message.answers.ms.length;
+        this.#passed += message.answers.passed;
+        for (const [i, ms] of message.answers.ms.entries()) {
+          metrics.requestMs.observe(ms);
+          metrics.route(message.answers.operations[i] ?? '').observe(ms);
+          metrics.responded(message.answers.statuses[i] ?? 0);
+        }
+        break;
+      case 'audit':
+        audit
+          ?.write(message.type, (device) => message.entries[device] ?? '')
+          .then(
+            () => gateway.worker.post({ kind: 'audited', id: message.id }),
+            (error: unknown) => gateway.worker.post({ kind: 'audited', id: message.id, failure: reasonOf(error) }),
+          );
+        break;
+      case 'unaudited':
+        audit?.buildFailed(message.reason);
+        break;
+      case 'contexts':
+      case 'drained':
+        break;
+    }
+    for (const told of [...this.#waiting]) told(row, message.kind);
+  }
+
+  #replaceLagging(): void {
+    for (const row of this.#parts.host.lagging(performance.now())) {
+      this.#parts.log.warn(
+        { gateway: row + 1 },
+        'a gateway thread did not follow the changes for more than a second: it is replaced',
+      );
+      void this.#rows.get(row)?.worker.terminate();
+    }
+  }
+
+  /** Resolves when every gateway has sent a message of this kind or has ended, or after this time. */
+  #each(kind: FromGateway['kind'], withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const left = new Set(this.#rows.keys());
+      const finish = (): void => {
+        clearTimeout(late);
+        this.#waiting.delete(told);
+        resolve();
+      };
+      const told = (row: number, what: FromGateway['kind'] | 'ended'): void => {
+        if (what === kind || what === 'ended') left.delete(row);
+        if (left.size === 0) finish();
+      };
+      const late = setTimeout(finish, withinMs);
+      this.#waiting.add(told);
+    });
+  }
+
+  #later(ms: number, task: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      if (!this.#isStopping) task();
+    }, ms);
+    this.#timers.add(timer);
+  }
+}

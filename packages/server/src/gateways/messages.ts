@@ -1,0 +1,67 @@
+import type { SecureContextOptions } from 'node:tls';
+import type { EntryType } from '@transitd/audit';
+import type { Config, ListenerConfig } from '@transitd/configuration';
+import type { NodeMemory } from '@transitd/gateway';
+import type { GatewaySession } from '@transitd/node';
+import type { ThreadShare } from './shares.ts';
+
+/** The way of a request to the main thread: a Unix domain socket, and a secret that shows that a gateway of this process uses it. */
+export interface MainThreadAddress {
+  readonly socketPath: string;
+  readonly secret: string;
+}
+
+/** One listener as each thread creates it. */
+export interface GatewayListener {
+  readonly config: ListenerConfig;
+  readonly tls: SecureContextOptions | undefined;
+  /** The address that the main thread listens on, with its real port. */
+  readonly bound: ListenerConfig['address'];
+}
+
+/** Given to a gateway thread when it starts. */
+export interface GatewayData {
+  readonly config: Config;
+  readonly memory: NodeMemory;
+  readonly row: number;
+  readonly listeners: readonly GatewayListener[];
+  readonly share: ThreadShare;
+  readonly main: MainThreadAddress;
+}
+
+/** A message of the main thread to a gateway. */
+export type ToGateway =
+  | { readonly kind: 'session'; readonly session: GatewaySession }
+  | { readonly kind: 'seal' }
+  | { readonly kind: 'contexts'; readonly contexts: readonly (SecureContextOptions | undefined)[] }
+  | { readonly kind: 'report' }
+  | { readonly kind: 'drain' }
+  | { readonly kind: 'audited'; readonly id: number; readonly failure?: string };
+
+/** Work, connections and memory of one gateway at the time of its report. */
+export interface GatewayLoad {
+  readonly inFlight: number;
+  readonly reads: { readonly atWork: number; readonly waiting: number; readonly refused: number };
+  readonly bodies: { readonly held: number; readonly waiting: number; readonly refused: number };
+  readonly connections: { readonly open: number; readonly cut: number };
+  readonly pipelining: { readonly waiting: number; readonly closed: number };
+}
+
+/** Answers of a gateway since its last report, in parallel arrays. */
+export interface AnswersReport {
+  readonly operations: readonly string[];
+  readonly ms: readonly number[];
+  readonly statuses: readonly number[];
+  /** Number of requests that were passed to the main thread. */
+  readonly passed: number;
+}
+
+/** A message of a gateway to the main thread. */
+export type FromGateway =
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'contexts' }
+  | { readonly kind: 'lost'; readonly reason: string }
+  | { readonly kind: 'report'; readonly answers: AnswersReport; readonly load: GatewayLoad }
+  | { readonly kind: 'drained' }
+  | { readonly kind: 'audit'; readonly id: number; readonly type: EntryType; readonly entries: Readonly<Record<string, string>> }
+  | { readonly kind: 'unaudited'; readonly reason: string };

@@ -1,0 +1,180 @@
+import { Agent, type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import {
+  announcesBody,
+  errorsBody,
+  overloaded,
+  type Reply,
+  refusalReply,
+  refusedForNow,
+  requestErrorReply,
+  sendReply,
+} from '@transitd/http';
+import type { MainThreadAddress } from './messages.ts';
+import { gatewayHeader, senderText } from './sender.ts';
+
+/** How long the rest of an unread body is drained, in milliseconds. Closing at once would reset the connection before it is read. */
+const lingerMs = 5_000;
+/** How long a complete request may wait for the answer, in milliseconds. A restore of a snapshot sends nothing for minutes. */
+const answerMsMax = 30 * 60_000;
+/** Pause before another attempt to connect, and the number of attempts. The queue of the socket may be full for a moment. */
+const retryMs = 20;
+const attemptsMax = 100;
+
+/** How long an unused connection to the main thread stays open, in milliseconds. */
+const defaultIdleMs = 5_000;
+
+/** Headers of one connection (RFC 9110 §7.6.1), and the header that only this module sets. */
+const ofConnection = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  gatewayHeader,
+]);
+
+/** Methods of requests that change no records, except for the uses of a token. */
+const reading = new Set(['GET', 'HEAD', 'LIST']);
+
+/** Methods that Node sends without a body unless a header announces one. */
+const bodiless = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE']);
+
+/** Passes requests of a gateway to the main thread over a Unix domain socket, with everything that the client has sent. */
+export class Passing {
+  readonly #main: MainThreadAddress;
+  readonly #agent: Agent;
+
+  constructor(main: MainThreadAddress, { idleMs = defaultIdleMs } = {}) {
+    this.#main = main;
+    // The agent's timeout closes only connections without a request. The newest one is used first, so the oldest ones end.
+    this.#agent = new Agent({ keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo', timeout: idleMs });
+  }
+
+  /**
+   * Copies the main thread's answer to `res`.
+   * @param listener - index of the listener that received the request
+   * @param body - the body, if it was read already; otherwise it is streamed
+   */
+  pass(listener: number, req: IncomingMessage, res: ServerResponse, body?: Buffer, attempt = 1): void {
+    if (res.destroyed) return; // the client went away between two attempts
+    let upstream: ClientRequest;
+    try {
+      upstream = request({
+        socketPath: this.#main.socketPath,
+        agent: this.#agent,
+        method: req.method,
+        path: req.url,
+        headers: this.#headersOf(listener, req, body),
+        setHost: false,
+      });
+    } catch {
+      // Node reads some characters that it does not write.
+      sendReply(
+        res,
+        { status: 400, body: errorsBody(['the request line or a header has an invalid character']) },
+        { head: req.method === 'HEAD' },
+      );
+      return;
+    }
+    let isConnected = false;
+    const wait = waitOf(req);
+    const onClose = (): void => void upstream.destroy();
+    res.once('close', onClose);
+    upstream.once('socket', (socket) => {
+      const send = (): void => {
+        isConnected = true;
+        if (body !== undefined || !announcesBody(req)) {
+          upstream.end(body);
+          wait.begin();
+        } else req.once('end', wait.begin).pipe(upstream);
+      };
+      if (socket.connecting) socket.once('connect', send);
+      else send();
+    });
+    upstream.on('continue', () => res.writeContinue());
+    upstream.once('response', (answer) => {
+      req.off('end', wait.begin);
+      wait.end();
+      copyAnswer(answer, req, res);
+    });
+    upstream.on('error', () => {
+      res.off('close', onClose);
+      if (res.destroyed) return;
+      if (res.headersSent) res.destroy();
+      else if (!isConnected && attempt < attemptsMax) setTimeout(() => this.pass(listener, req, res, body, attempt + 1), retryMs);
+      else {
+        sendReply(res, isConnected ? unanswered(req) : requestErrorReply(overloaded()), { head: req.method === 'HEAD' });
+      }
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #headersOf(listener: number, req: IncomingMessage, body: Buffer | undefined): string[] {
+    const { rawHeaders, headers, socket, httpVersion, method = '' } = req;
+    const passed = [gatewayHeader, senderText(this.#main.secret, listener, socket)];
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const [name = '', value = ''] = [rawHeaders[i], rawHeaders[i + 1]];
+      if (!ofConnection.has(name.toLowerCase())) passed.push(name, value);
+    }
+    const coding = headers['transfer-encoding'];
+    // As the client wrote it: the main thread refuses codings other than chunked.
+    if (body === undefined && coding !== undefined) passed.push('Transfer-Encoding', coding);
+    // Without this, Node adds `Transfer-Encoding: chunked` to a request whose method usually has a body, and LIST is refused with it.
+    else if (headers['content-length'] === undefined && !bodiless.has(method)) passed.push('Content-Length', '0');
+    // The request line of HTTP/1.0 needs no Host, the one that this thread sends does.
+    if (httpVersion === '1.0' && headers.host === undefined) passed.push('Host', 'localhost');
+    return passed;
+  }
+}
+
+/** Returns the reply to a request that reached the main thread, whose answer did not arrive. */
+const unanswered = ({ method = '' }: IncomingMessage): Reply =>
+  reading.has(method)
+    ? refusalReply(refusedForNow(503), 'the node did not answer; a token with a limited number of uses may have lost a use')
+    : refusalReply({ status: 504, outcome: 'unknown' }, 'the node did not answer');
+
+/** Returns functions that give the main thread more time for its answer, and that end this time. */
+function waitOf({ socket, method }: IncomingMessage): { readonly begin: () => void; readonly end: () => void } {
+  const { timeout: stillMs = 0 } = socket;
+  if (method === 'LIST') return { begin: () => undefined, end: () => undefined }; // such a connection has one deadline for everything
+  return { begin: () => void socket.setTimeout(answerMsMax), end: () => void socket.setTimeout(stillMs) };
+}
+
+function copyAnswer(answer: IncomingMessage, req: IncomingMessage, res: ServerResponse): void {
+  const headers: string[] = [];
+  const { rawHeaders, statusCode = 502 } = answer;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const [name = '', value = ''] = [rawHeaders[i], rawHeaders[i + 1]];
+    const key = name.toLowerCase();
+    if (!ofConnection.has(key)) headers.push(name, value);
+    else if (key === 'connection' && value.toLowerCase() === 'close') headers.push(name, value);
+  }
+  if (res.destroyed) {
+    answer.destroy();
+    return;
+  }
+  res.writeHead(statusCode, headers);
+  answer.once('error', () => res.destroy());
+  answer.once('end', () => {
+    if (req.complete || !announcesBody(req)) res.end();
+    else endAfterDrain(req, res);
+  });
+  answer.pipe(res, { end: false });
+}
+
+/** Ends the response once the rest of the request was read and discarded. */
+function endAfterDrain(req: IncomingMessage, res: ServerResponse): void {
+  const deadline = setTimeout(() => res.end(), lingerMs);
+  const end = (): void => {
+    clearTimeout(deadline);
+    res.end();
+  };
+  req.unpipe();
+  req.once('end', end).once('close', end);
+  req.resume();
+}

@@ -1,0 +1,38 @@
+import type { Config } from '@transitd/configuration';
+
+/** The part of the node's limits that one thread enforces. The parts of all threads add up to the limits. */
+export interface ThreadShare {
+  readonly reads: number;
+  /** Maximum number of queued bodies. Requests queue in the main thread only. */
+  readonly waitingBodies: number;
+  /** In bytes. */
+  readonly bodyMemory: number;
+  readonly connections: number;
+}
+
+/**
+ * Divides the limits of the node between the main thread and its gateways. The main thread gets the rest of each division, because it
+ * serves everything that a gateway passes on, and enough memory for one body of the greatest size.
+ * @param workers - number of gateways
+ * @param connections - limit of the client connections of all threads; more than `workers`
+ */
+export function sharesOf(
+  { limits, listeners }: Pick<Config, 'limits' | 'listeners'>,
+  { workers, connections }: { readonly workers: number; readonly connections: number },
+): { readonly main: ThreadShare; readonly gateway: ThreadShare } {
+  const threads = workers + 1;
+  const bodyBytesMax = Math.max(...listeners.map(({ max_request_size }) => max_request_size));
+  const gateway = {
+    reads: Math.floor(limits.reads / threads),
+    waitingBodies: Math.floor(limits.waiting / threads),
+    bodyMemory: Math.floor(Math.min(limits.body_memory / threads, (limits.body_memory - bodyBytesMax) / Math.max(1, workers))),
+    connections: Math.floor(connections / threads),
+  };
+  const main = {
+    reads: limits.reads - workers * gateway.reads,
+    waitingBodies: limits.waiting - workers * gateway.waitingBodies,
+    bodyMemory: limits.body_memory - workers * gateway.bodyMemory,
+    connections: connections - workers * gateway.connections,
+  };
+  return { main, gateway };
+}

@@ -1,0 +1,324 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { createServer, type RequestListener, request } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { attachFront, readBody } from '@transitd/http';
+import { expect } from 'chai';
+import { clientConnectionsMax } from '../src/descriptors.ts';
+import { PassedRequests } from '../src/gateways/passed-requests.ts';
+import { Passing } from '../src/gateways/passing.ts';
+import { senderIn, senderText } from '../src/gateways/sender.ts';
+import { sharesOf } from '../src/gateways/shares.ts';
+import { requireFree } from '../src/listener.ts';
+
+const limitsWith = (more: object) => ({
+  limits: { reads: 10, changes: 5, logins: 5, waiting: 7, body_memory: 100, connections: 64, ...more },
+  listeners: [{ max_request_size: 60 }],
+});
+const shares = (more: object, workers: number, connections = 64) =>
+  sharesOf(limitsWith(more) as unknown as Parameters<typeof sharesOf>[0], { workers, connections });
+
+describe('the shares of the node’s limits', () => {
+  it('add up to the limits, whatever they are', () => {
+    for (const workers of [0, 1, 2, 3, 7]) {
+      for (const more of [{}, { reads: 1, waiting: 0 }, { reads: 1024, body_memory: 60 }]) {
+        const { main, gateway } = shares(more, workers, 17);
+        const { reads, waiting, body_memory } = limitsWith(more).limits;
+        expect(main.reads + workers * gateway.reads).to.equal(reads);
+        expect(main.waitingBodies + workers * gateway.waitingBodies).to.equal(waiting);
+        expect(main.bodyMemory + workers * gateway.bodyMemory).to.equal(body_memory);
+        expect(main.connections + workers * gateway.connections).to.equal(17);
+      }
+    }
+  });
+
+  it('leave the main thread a place, and memory for the largest body', () => {
+    const { main, gateway } = shares({ reads: 1 }, 3);
+    expect(main.reads).to.equal(1);
+    expect(gateway.reads).to.equal(0);
+    expect(main.bodyMemory).to.be.at.least(60);
+  });
+
+  it('give each thread a connection, however few the process may have', () => {
+    for (const threads of [2, 65]) {
+      const sharing = { connectionsMax: 1e6, clustered: false, threads };
+      let openFilesMax = 160;
+      const most = (): number | undefined => {
+        try {
+          return clientConnectionsMax({ openFilesMax, ...sharing });
+        } catch {
+          return undefined; // too few for a node
+        }
+      };
+      while (most() === undefined) openFilesMax += 1;
+      const { main, gateway } = shares({}, threads - 1, most());
+      expect(Math.min(main.connections, gateway.connections), `${threads} threads`).to.be.above(0);
+    }
+  });
+
+  it('count three descriptors for a connection of a gateway', () => {
+    const left = 10_000 - (128 + 2000);
+    const most = (threads: number) =>
+      clientConnectionsMax({ openFilesMax: 10_000, connectionsMax: 1e6, clustered: false, threads });
+    expect(most(1)).to.equal(left);
+    for (const threads of [2, 3, 5]) {
+      const connections = most(threads);
+      const ofGateways = (connections * (threads - 1)) / threads;
+      expect(connections - ofGateways + 3 * ofGateways).to.be.within(left - 3, left);
+    }
+  });
+});
+
+describe('the header of a passed request', () => {
+  it('names the client of the gateway', () => {
+    const text = senderText('secret', 1, { remoteAddress: '2001:db8::1', remotePort: 4711 });
+    expect(senderIn(text, 'secret')).to.deep.equal({ listener: 1, address: '2001:db8::1', port: 4711 });
+  });
+
+  it('is refused without the secret', () => {
+    const text = senderText('guessed', 0, { remoteAddress: '127.0.0.1', remotePort: 1 });
+    for (const header of [undefined, '', 'x', text, text.replace('guessed', 'secret2'), [text]])
+      expect(senderIn(header, 'secret')).to.equal(undefined);
+  });
+});
+
+describe('a listener address', () => {
+  it('is refused while another socket listens on it, even one that shares it', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen({ host: '127.0.0.1', port: 0, reusePort: true }, resolve));
+    const { port } = other.address() as AddressInfo;
+    const refused = await requireFree({ host: '127.0.0.1', port }).then(
+      () => 'free',
+      (error: Error) => error.message,
+    );
+    expect(refused).to.equal(`listeners: 127.0.0.1:${port} is in use`);
+    await new Promise((resolve) => other.close(resolve));
+    await requireFree({ host: '127.0.0.1', port });
+  });
+});
+
+describe('a request that a gateway passes to the main thread', () => {
+  const cleanups: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  /** Starts the main thread's end with `front`, and a gateway that passes every request; returns the gateway's port. */
+  async function gatewayOf(
+    front: RequestListener,
+    folder = mkdtempSync(join(tmpdir(), 'gateways-')),
+    stillMs?: number,
+    idle: { readonly idleMs?: number } = {},
+  ) {
+    const passed = new PassedRequests(folder, [front]);
+    await passed.listen();
+    const passing = new Passing(passed.address, idle);
+    const gateway = createServer({ requireHostHeader: false });
+    attachFront(gateway, (req, res) => passing.pass(0, req, res));
+    if (stillMs !== undefined) gateway.timeout = stillMs;
+    await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
+    cleanups.push(
+      () => rmSync(folder, { recursive: true, force: true }),
+      () => passed.close(),
+    );
+    cleanups.push(
+      () => passing.close(),
+      () => gateway.close(),
+      () => gateway.closeAllConnections(),
+    );
+    return { port: (gateway.address() as AddressInfo).port, socketPath: passed.address.socketPath };
+  }
+
+  /** Sends a request; returns status, headers and body. */
+  const send = (port: number, method: string, path: string, headers: Record<string, string | string[]>, body = '') =>
+    new Promise<{ status: number | undefined; headers: NodeJS.Dict<string | string[]>; text: string }>((resolve, reject) => {
+      const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (answer) => {
+        let text = '';
+        answer.on('data', (part) => {
+          text += part;
+        });
+        answer.on('end', () => resolve({ status: answer.statusCode, headers: answer.headers, text }));
+      });
+      sent.on('error', reject);
+      sent.end(body);
+    });
+
+  /** Sends these bytes; resolves with everything that arrives until the connection ends. */
+  const exchange = (port: number, bytes: string) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+      let text = '';
+      socket.on('data', (part) => {
+        text += part;
+      });
+      socket.on('error', reject);
+      socket.on('close', () => resolve(text));
+    });
+
+  it('arrives as the client sent it, from the client’s address, without the headers that a gateway adds', async () => {
+    const { port } = await gatewayOf(async (req, res) => {
+      const body = await readBody(req, res, { bytesMax: 100, deadlineMs: 1000, room: undefined });
+      const { method, url, headers, socket } = req;
+      res.setHeader('X-Answer', 'yes');
+      res.end(
+        JSON.stringify({ method, url, headers, address: socket.remoteAddress, port: socket.remotePort, body: body.toString() }),
+      );
+    });
+    const headers = { 'X-Service-Token': 't', 'x-transitd-gateway': 'forged 0 1 192.0.2.1' };
+    const {
+      status,
+      headers: answered,
+      text,
+    } = await send(port, 'POST', '/v1/a%20b?c=d', { ...headers, 'Content-Length': '5' }, 'hello');
+    expect([status, answered['x-answer']]).to.deep.equal([200, 'yes']);
+    const seen = JSON.parse(text);
+    expect(seen).to.include({ method: 'POST', url: '/v1/a%20b?c=d', address: '127.0.0.1', body: 'hello' });
+    const chunked = await send(port, 'PUT', '/', { 'Transfer-Encoding': 'chunked' }, 'hello');
+    expect(JSON.parse(chunked.text)).to.include({ method: 'PUT', body: 'hello' });
+    expect(seen.port).to.be.above(0);
+    expect(seen.headers).to.include({ 'x-service-token': 't' });
+    expect(seen.headers).not.to.have.property('x-transitd-gateway');
+  });
+
+  it('keeps its transfer coding, so that the main thread refuses one that no thread decodes', async () => {
+    const { port } = await gatewayOf((req, res) => res.end(`coding ${req.headers['transfer-encoding']}`));
+    for (const coding of ['gzip, chunked', 'chunked']) {
+      const head = `POST /v1/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: ${coding}\r\n\r\n`;
+      const text = await exchange(port, `${head}2\r\n{}\r\n0\r\n\r\n`);
+      expect(text).to.contain(`coding ${coding}`);
+    }
+  });
+
+  it('has no body in the main thread if the client sent none, whatever its method', async () => {
+    const { port } = await gatewayOf((req, res) => {
+      const { 'transfer-encoding': coding, 'content-length': length } = req.headers;
+      res.end(JSON.stringify([req.method, coding ?? null, length ?? '0']));
+    });
+    for (const method of ['LIST', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+      const head = `${method} /v1/transit/keys HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`;
+      expect(await exchange(port, head))
+        .to.match(/^HTTP\/1\.1 200 /)
+        .and.contain(JSON.stringify([method, null, '0']));
+    }
+  });
+
+  it('reaches the main thread as a LIST with the header bytes that a gateway accepts', async () => {
+    const { port } = await gatewayOf((_req, res) => res.end('served'));
+    for (const method of ['GET', 'LIST']) {
+      const long = `${method} /v1/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nX-Long: ${'a'.repeat(16_200)}\r\n\r\n`;
+      expect(await exchange(port, long), method).to.match(/^HTTP\/1\.1 200 /);
+    }
+  });
+
+  it('counts as many headers as the client sent', async () => {
+    const { port } = await gatewayOf((_req, res) => res.end('served'));
+    for (const method of ['GET', 'LIST']) {
+      const many = Array.from({ length: 98 }, (_, i) => `X-${i}: a\r\n`).join('');
+      const head = `${method} /v1/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n${many}\r\n`;
+      expect(await exchange(port, head), method).to.match(/^HTTP\/1\.1 200 /);
+    }
+  });
+
+  it('is answered early although the client still sends its body', async () => {
+    const { port } = await gatewayOf(async (req, res) => {
+      try {
+        await readBody(req, res, { bytesMax: 100, deadlineMs: 1000, room: undefined });
+      } catch {
+        res.statusCode = 413;
+      }
+      res.end('too large');
+    });
+    for (let round = 0; round < 20; round++) {
+      const bytes = 4_000_000;
+      const answer = await exchange(
+        port,
+        `POST /v1/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: ${bytes}\r\n\r\n${'a'.repeat(bytes)}`,
+      );
+      expect(answer).to.match(/^HTTP\/1\.1 413 /);
+    }
+  });
+
+  it('may take longer in the main thread than a connection may make no progress', async () => {
+    const { port } = await gatewayOf(
+      async (req, res) => {
+        const body = await readBody(req, res, { bytesMax: 100, deadlineMs: 1000, room: undefined });
+        setTimeout(() => res.end(`restored ${body}`), 600);
+      },
+      undefined,
+      200,
+    );
+    expect((await send(port, 'GET', '/', {})).text).to.equal('restored ');
+    expect((await send(port, 'POST', '/', { 'Content-Length': '4' }, 'body')).text).to.equal('restored body');
+    expect(await exchange(port, 'LIST / HTTP/1.1\r\nHost: h\r\n\r\n')).to.match(/restored $/);
+  });
+
+  it('leaves no connection to the main thread open for long, and may take longer than an unused connection stays open', async () => {
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    const { port } = await gatewayOf(
+      (req, res) => {
+        req.socket.once('close', () => resolve());
+        setTimeout(() => res.end('served'), 300);
+      },
+      undefined,
+      undefined,
+      { idleMs: 50 },
+    );
+    expect((await send(port, 'GET', '/', {})).text).to.equal('served');
+    await closed;
+  });
+
+  it('ends in the main thread when the client goes away', async () => {
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    const { promise: arrived, resolve: arrives } = Promise.withResolvers<void>();
+    const { port } = await gatewayOf((_req, res) => {
+      res.once('close', () => resolve());
+      arrives();
+    });
+    const sent = request({ host: '127.0.0.1', port, path: '/', agent: false });
+    sent.on('error', () => undefined);
+    sent.end();
+    await arrived;
+    sent.destroy();
+    await closed;
+  });
+
+  it('is answered 503 or, if it may have changed something, 504 when the main thread cuts its connection', async () => {
+    const { port } = await gatewayOf((req) => req.socket.destroy());
+    const read = await send(port, 'GET', '/', {});
+    expect([read.status, read.headers['retry-after']]).to.deep.equal([503, '1']);
+    expect(JSON.parse(read.text).errors[0]).to.match(/^the node did not answer; a token with a limited number of uses/);
+    const change = await send(port, 'POST', '/', { 'Content-Length': '0' });
+    expect([change.status, JSON.parse(change.text).errors]).to.deep.equal([
+      504,
+      ['outcome unknown, the change may still take effect: the node did not answer'],
+    ]);
+  });
+
+  it('is answered 503 when the main thread does not listen', async () => {
+    const { port, socketPath } = await gatewayOf((_req, res) => res.end('served'));
+    rmSync(socketPath);
+    const { status, headers, text } = await send(port, 'POST', '/', { 'Content-Length': '0' });
+    expect([status, headers['retry-after']]).to.deep.equal([503, '1']);
+    expect(text).to.contain('nothing was done');
+  });
+
+  it('is refused by the main thread if it does not come from a gateway', async () => {
+    const { socketPath } = await gatewayOf((_req, res) => res.end('served'));
+    expect(statSync(socketPath).mode & 0o777).to.equal(0o600);
+    for (const header of ['', 'guess 0 1 127.0.0.1']) {
+      const outcome = await new Promise((resolve) => {
+        const sent = request({ socketPath, path: '/', headers: { 'x-transitd-gateway': header } }, () => resolve('served'));
+        sent.on('error', () => resolve('cut'));
+        sent.end();
+      });
+      expect(outcome).to.equal('cut');
+    }
+  });
+
+  it('reaches a main thread whose data directory has a long path', async () => {
+    const folder = mkdtempSync(join(tmpdir(), `gateways-${'long'.repeat(30)}-`));
+    const { port } = await gatewayOf((_req, res) => res.end('served'), folder);
+    expect((await send(port, 'GET', '/', {})).text).to.equal('served');
+  });
+});
