@@ -36,8 +36,14 @@ export async function runCommandLine(argv: readonly string[], work: LocalWork): 
 async function clientFailure(error: unknown): Promise<{ readonly code: number; readonly sentence: string }> {
   const { PathError, RefusedError, UnansweredError } = await import('@transitd/client');
   const { escapeControls } = await import('./terminal/table.ts');
-  if (error instanceof UnansweredError || error instanceof PathError) return { code: exitCode.start, sentence: error.message };
+  const { adviceForConnection, adviceForRefusal } = await import('./terminal/advice.ts');
+  if (error instanceof PathError) return { code: exitCode.start, sentence: error.message };
+  if (error instanceof UnansweredError)
+    return { code: exitCode.start, sentence: joined(error.message, adviceForConnection(error.message, error.address)) };
   if (!(error instanceof RefusedError)) throw error;
   const after = error.retryAfterS === undefined ? '' : ` (retry after ${error.retryAfterS} s)`;
-  return { code: exitCode.denied, sentence: escapeControls(`the server refused with ${error.status}: ${error.message}${after}`) };
+  const refusal = escapeControls(`the server refused with ${error.status}: ${error.message}${after}`);
+  return { code: exitCode.denied, sentence: joined(refusal, adviceForRefusal(error)) };
 }
+
+const joined = (sentence: string, advice: string): string => (advice === '' ? sentence : `${sentence}; ${advice}`);

@@ -1,4 +1,5 @@
 import { RefusedError, UnansweredError } from './errors.ts';
+import { type HealthOptions, NodeChoice } from './node-choice.ts';
 import { isOfOneNode, type Path, urlOf } from './paths.ts';
 import { indexHeader, newerIndex } from './service-index.ts';
 import {
@@ -17,6 +18,11 @@ export type Method = 'GET' | 'LIST' | 'POST' | 'PUT' | 'DELETE';
 export interface ClientOptions {
   /** Addresses of the nodes, such as `https://n1.example:8200`. If one does not respond, the next is tried. */
   readonly addresses: readonly string[];
+  /**
+   * Chooses nodes by their health: nodes that serve before others, the nearest first, and the active node for changes. When absent, the
+   * addresses are tried in order, beginning with the one that responded last. The addresses must be those of nodes, not of a proxy.
+   */
+  readonly byHealth?: HealthOptions;
   readonly token?: string;
   readonly namespace?: string;
   /** Time limit of one attempt; 60 s when absent. */
@@ -27,6 +33,8 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
   /** Waits between rounds. */
   readonly delay?: (ms: number) => Promise<void>;
+  /** Milliseconds, of a clock that never goes back. */
+  readonly nowMs?: () => number;
 }
 
 export interface RequestOptions {
@@ -68,13 +76,14 @@ export class Connection {
   readonly #retries: number;
   readonly #fetch: typeof fetch;
   readonly #delay: (ms: number) => Promise<void>;
+  readonly #choice: NodeChoice | undefined;
   /** Position of the address that responded last. */
   #preferred = 0;
   #index: string | undefined;
   token: string | undefined;
 
   /** @throws TypeError for an invalid address */
-  constructor({ addresses, token, namespace, timeoutMs = 60_000, retries = 2, ...effects }: ClientOptions) {
+  constructor({ addresses, token, namespace, timeoutMs = 60_000, retries = 2, byHealth, ...effects }: ClientOptions) {
     for (const address of addresses) {
       const { protocol, username, password } = new URL(address);
       if (!/^https?:$/.test(protocol) || username !== '' || password !== '')
@@ -88,6 +97,8 @@ export class Connection {
     this.#retries = retries;
     this.#fetch = effects.fetch ?? fetch;
     this.#delay = effects.delay ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
+    this.#choice =
+      byHealth && new NodeChoice(addresses.length, byHealth, { ask: this.#askHealth, nowMs: effects.nowMs ?? nowMs });
   }
 
   /**
@@ -101,13 +112,14 @@ export class Connection {
       request.wrapTtl === undefined && (request.repeatable ?? (request.method === 'GET' || request.method === 'LIST'));
     for (let round = 1; ; round++) {
       const failures: Failure[] = [];
-      for (const place of local ? [0] : this.#order()) {
+      for (const place of local ? [0] : await this.#order({ isChange: !repeatable })) {
         const tried = await this.#try(request, place, { local, repeatable, read });
         if ('answer' in tried) {
           if (!local) this.#preferred = place;
           return tried.answer;
         }
         failures.push(tried);
+        if (!local && tried.verdict !== 'final') this.#choice?.failed(place);
         if (isOnce || !mayRepeat(tried.verdict, { repeatable })) throw tried.error;
       }
       if (round > this.#retries || failures.every(({ verdict }) => verdict === 'elsewhere')) throw mostInformative(failures);
@@ -115,10 +127,18 @@ export class Connection {
     }
   }
 
-  /** Returns the positions of all addresses, starting with the one that responded last. */
-  #order(): readonly number[] {
+  /** Returns the positions of all addresses in the order in which to try them. */
+  async #order(request: { readonly isChange: boolean }): Promise<readonly number[]> {
+    if (this.#choice !== undefined) return this.#choice.order(request);
     return this.#addresses.map((_, step) => (this.#preferred + step) % this.#addresses.length);
   }
+
+  readonly #askHealth = async (place: number, timeoutMs: number): Promise<number> => {
+    const url = urlOf(this.#addresses[place] ?? '', 'sys/health');
+    const response = await this.#fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) });
+    await response.body?.cancel();
+    return response.status;
+  };
 
   async #try<T>(
     request: ClientRequest,
@@ -186,6 +206,8 @@ export class Connection {
     return { verdict, error: new RefusedError({ ...answer, outcome: outcomeOf(verdict), body }) };
   }
 }
+
+const nowMs = (): number => performance.now();
 
 const headerValue = /^[\x20-\x7e]*$/;
 /** Thrown before calling `fetch`, whose own error would quote the value. */

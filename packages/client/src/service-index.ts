@@ -11,7 +11,16 @@ export function newerIndex(known: string | undefined, received: string): string 
     : received;
 }
 
+/** Reads base64 of `v1:<cluster>:<index>:…`, the form that the clients of Vault read as well. */
 function partsOf(text: string): { readonly cluster: string; readonly index: number } | undefined {
-  const [, cluster = '', index] = /^([0-9a-f]{8})\.(\d{1,15})$/.exec(text) ?? [];
+  const [, cluster = '', index] = /^v1:([^:]*):(\d{1,15}):/.exec(decoded(text)) ?? [];
   return index === undefined ? undefined : { cluster, index: Number(index) };
+}
+
+function decoded(base64: string): string {
+  try {
+    return atob(base64);
+  } catch {
+    return '';
+  }
 }

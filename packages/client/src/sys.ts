@@ -1,6 +1,7 @@
 import type { Download, SendRequest } from './client.ts';
 import type { Envelope, Written } from './envelope.ts';
 import { below } from './paths.ts';
+import { FeatureLevelCalls } from './sys-feature-level.ts';
 import { RaftCalls } from './sys-raft.ts';
 import { WrappingCalls } from './sys-wrapping.ts';
 
@@ -34,6 +35,7 @@ export interface SealStatus {
   readonly cluster_name?: string;
   readonly cluster_id?: string;
   readonly recovery_seal: boolean;
+  readonly migration: boolean;
   readonly storage_type: string;
   readonly removed_from_cluster: boolean;
   readonly warnings?: readonly string[];
@@ -149,11 +151,13 @@ export interface MountRequest {
 /** Calls below `sys/`. */
 export class SysCalls {
   readonly #send: SendRequest;
+  readonly featureLevel: FeatureLevelCalls;
   readonly raft: RaftCalls;
   readonly wrapping: WrappingCalls;
 
   constructor(send: SendRequest, download: Download) {
     this.#send = send;
+    this.featureLevel = new FeatureLevelCalls(send);
     this.raft = new RaftCalls(send, download);
     this.wrapping = new WrappingCalls(send);
   }
@@ -172,9 +176,9 @@ export class SysCalls {
     return this.#send('PUT', 'sys/init', request, { open: true });
   }
 
-  /** Sends one share to the first node. @param key - hex or base64 */
-  unseal(key: string): Promise<SealStatus> {
-    return this.#send('PUT', 'sys/unseal', { key }, { open: true });
+  /** Sends one share to the first node. @param key - hex or base64 @param migrate - authorizes a migration of the seal */
+  unseal(key: string, { migrate = false }: { readonly migrate?: boolean } = {}): Promise<SealStatus> {
+    return this.#send('PUT', 'sys/unseal', { key, migrate }, { open: true });
   }
 
   resetUnseal(): Promise<SealStatus> {

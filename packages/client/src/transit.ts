@@ -54,6 +54,8 @@ export interface DataOptions {
   readonly padding_scheme?: string;
 }
 
+export type RewrapOptions = Pick<DataOptions, 'context' | 'key_version' | 'nonce'>;
+
 export interface SignOptions {
   readonly key_version?: number;
   readonly hash_algorithm?: string;
@@ -138,6 +140,33 @@ export class TransitCalls {
     return this.#send('POST', this.#at('keys', name, 'import'), material);
   }
 
+  /** Adds a version to an imported key. */
+  importVersion(name: string, material: Readonly<Record<string, unknown>>): Promise<Written> {
+    return this.#send('POST', this.#at('keys', name, 'import_version'), material);
+  }
+
+  /** Exports a key, wrapped under the RSA key `destination` as an import takes it. */
+  byokExport(
+    destination: string,
+    source: string,
+    version?: string,
+  ): Promise<Envelope<{ name: string; keys: Readonly<Record<string, string>> }>> {
+    return this.#send('GET', this.#at('byok-export', destination, source, ...(version === undefined ? [] : [version])));
+  }
+
+  /** Signs a certificate request with a key. `csr`: PEM of a template */
+  certificateRequest(
+    name: string,
+    request: { readonly csr?: string; readonly version?: number } = {},
+  ): Promise<Envelope<{ readonly name: string; readonly csr: string }>> {
+    return this.#send('POST', this.#at('keys', name, 'csr'), request, pure);
+  }
+
+  /** Stores the certificate chain of a version. `certificate_chain`: PEM, leaf first */
+  setCertificate(name: string, request: { readonly certificate_chain: string; readonly version?: number }): Promise<Written> {
+    return this.#send('POST', this.#at('keys', name, 'set-certificate'), request);
+  }
+
   backupKey(name: string): Promise<Envelope<{ readonly backup: string }>> {
     return this.#send('GET', this.#at('backup', name));
   }
@@ -159,7 +188,8 @@ export class TransitCalls {
     return this.#send('POST', this.#at('decrypt', name), { ciphertext, ...options }, pure);
   }
 
-  rewrap(name: string, ciphertext: string, options: DataOptions = {}): Promise<Envelope<Encrypted>> {
+  /** Encrypts under the latest version. A ciphertext with associated data cannot be rewrapped. */
+  rewrap(name: string, ciphertext: string, options: RewrapOptions = {}): Promise<Envelope<Encrypted>> {
     return this.#send('POST', this.#at('rewrap', name), { ciphertext, ...options }, pure);
   }
 

@@ -1,10 +1,11 @@
 import type { DataOptions, SignOptions } from '@transitd/client';
 import { exitCode, StartError } from '@transitd/process';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { bytesFrom, type Sources, textFrom } from '../terminal/input.ts';
 import { fieldOption, type Mounted, mountOption, wholeNumber } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
+import type { BulkOptions } from './key-rewrap.ts';
 
 interface CipherOptions extends Mounted {
   readonly context?: string;
@@ -13,9 +14,10 @@ interface CipherOptions extends Mounted {
   readonly paddingScheme?: string;
 }
 
+const contextOption = (command: Command): Command =>
+  mountOption(fieldOption(command)).option('--context <text>', 'context of a derived key: text or @file');
 const cipherOptions = (command: Command): Command =>
-  mountOption(fieldOption(command))
-    .option('--context <text>', 'context of a derived key: text or @file')
+  contextOption(command)
     .option('--associated-data <text>', 'additional authenticated data (AAD), required again to decrypt: text or @file')
     .option('--padding-scheme <scheme>', 'padding scheme of an RSA key: oaep or pkcs1v15');
 const keyVersionOption = (command: Command): Command =>
@@ -82,19 +84,32 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
       ),
     );
 
-  keyVersionOption(cipherOptions(key.command('rewrap')))
+  keyVersionOption(contextOption(key.command('rewrap')))
+    .addOption(new Option('--associated-data <text>').hideHelp())
+    .addOption(new Option('--padding-scheme <scheme>').hideHelp())
     .description('re-encrypt a ciphertext with the latest key version, without revealing the plaintext')
     .argument('<name>', 'name of the key')
     .argument('[ciphertext]', 'ciphertext, @file, or - for standard input (default)')
+    .option('--file <file>', 'rewrap JSON lines, each with ciphertext and, for a derived key, context in base64')
+    .option('--out <file>', 'with --file: file to create; must not exist')
+    .option('--resume', 'with --file: continue with <out>.part of an interrupted run')
     .action(
       serverAction(
-        async ({ client, output, sources }, name: string, ciphertextArgument: string | undefined, options: CipherOptions) => {
+        async (session, name: string, ciphertextArgument: string | undefined, options: CipherOptions & Partial<BulkOptions>) => {
+          const { client, output, sources } = session;
+          checkRewrapOptions(options);
+          if (options.file !== undefined) {
+            if (ciphertextArgument !== undefined) throw new StartError('use either a ciphertext or --file');
+            if (options.context !== undefined)
+              throw new StartError('--file takes no --context: give each line its context in base64');
+            const { rewrapFile } = await import('./key-rewrap.ts');
+            return rewrapFile(session, name, { ...options, file: options.file });
+          }
           const ciphertext = (await textFrom(ciphertextArgument ?? '-', sources)).trim();
-          const { padding_scheme: scheme, ...rest } = await dataOptions(options, sources);
-          if (scheme !== undefined)
-            throw new StartError('rewrap takes two padding schemes: use transitd write on the rewrap path to set them');
-          const answer = await client.transit(options.mount).rewrap(name, ciphertext, rest);
+          const request = await dataOptions(options, sources);
+          const answer = await client.transit(options.mount).rewrap(name, ciphertext, request);
           printValue(output, answer, answer.data.ciphertext, options);
+          return exitCode.ok;
         },
       ),
     );
@@ -172,6 +187,16 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
         printValue(output, answer, answer.data.cmac, options);
       }),
     );
+}
+
+/** Refuses options of the other cipher commands that rewrap has not, with the way that leads to the goal. */
+function checkRewrapOptions({ associatedData, paddingScheme }: CipherOptions): void {
+  if (associatedData !== undefined)
+    throw new StartError(
+      'a ciphertext with associated data cannot be rewrapped: decrypt it and encrypt it again, both with --associated-data',
+    );
+  if (paddingScheme !== undefined)
+    throw new StartError('rewrap takes two padding schemes: use transitd write on the rewrap path to set them');
 }
 
 interface MacOptions extends Mounted {

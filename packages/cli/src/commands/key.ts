@@ -5,6 +5,8 @@ import type { Runner } from '../runner/runner.ts';
 import { secretFrom } from '../terminal/input.ts';
 import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber } from '../terminal/options.ts';
 import { keyDataCommands } from './key-data.ts';
+import { keyFileCommands } from './key-file.ts';
+import { keyTransferCommands } from './key-transfer.ts';
 
 interface CreateOptions extends Mounted {
   readonly type?: string;
@@ -156,6 +158,8 @@ export function keyCommands(program: Command, runner: Runner): void {
       ),
     );
 
+  keyFileCommands(key, runner);
+  keyTransferCommands(key, runner);
   keyDataCommands(key, runner);
 }
 

@@ -4,6 +4,7 @@ import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
 import { fieldOption, serverOptions, wholeNumber } from '../terminal/options.ts';
 import { shareFrom } from '../terminal/share.ts';
+import { featureLevelCommands } from './feature-level.ts';
 import { generateRootCommand } from './generate-root.ts';
 import { raftCommands } from './raft.ts';
 import { recoverCommand } from './recover.ts';
@@ -40,13 +41,18 @@ export function operatorCommands(program: Command, runner: Runner): void {
     .description('submit one share of the unseal key to a sealed node')
     .argument('[share]', '- for standard input or @file, in hex or base64; prompted for if omitted')
     .option('--reset', 'discard the shares submitted so far')
+    .option('--migrate', 'authorize the migration from `migrate_seal_from` to `seal`')
     .action(
-      serverAction(async ({ client, output, sources }, argument: string | undefined, { reset }: { reset?: true }) => {
-        const status =
-          reset === true ? await client.sys.resetUnseal() : await client.sys.unseal(await shareFrom(sources, argument));
-        output.warnings(status);
-        output.rows(sealRows(status), status);
-      }),
+      serverAction(
+        async ({ client, output, sources }, argument: string | undefined, options: { reset?: true; migrate?: true }) => {
+          const status =
+            options.reset === true
+              ? await client.sys.resetUnseal()
+              : await client.sys.unseal(await shareFrom(sources, argument), { migrate: options.migrate === true });
+          output.warnings(status);
+          output.rows(sealRows(status), status);
+        },
+      ),
     );
 
   serverOptions(operator.command('seal'))
@@ -71,6 +77,7 @@ export function operatorCommands(program: Command, runner: Runner): void {
   rekeyCommand(operator, runner);
   generateRootCommand(operator, runner);
   recoverCommand(operator, runner);
+  featureLevelCommands(operator, runner);
 
   fieldOption(operator.command('key-status'))
     .description('show the term and the usage of the current encryption key of the barrier')

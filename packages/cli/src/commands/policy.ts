@@ -43,6 +43,18 @@ export function policyCommands(program: Command, { serverAction, localAction }: 
     );
 
   policy
+    .command('fmt')
+    .description('format a policy file in place, or standard input to standard output; exits 1 on invalid input')
+    .argument('<file>', 'policy file in HCL or JSON, or - for standard input')
+    .option('--check', 'change nothing; exit 2 if the file is not formatted')
+    .action(
+      localAction(async (file: string, { check }: { check?: true }) => {
+        const { formatPolicyFile } = await import('../local/policy-file.ts');
+        return formatPolicyFile(file, { check: check === true });
+      }),
+    );
+
+  policy
     .command('test')
     .description('test a policy file without a server; exits 0 if it allows the request, 2 if not, 1 on invalid input')
     .argument('<file>', 'policy file in HCL or JSON')

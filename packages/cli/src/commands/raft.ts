@@ -77,7 +77,7 @@ async function rotateAuthority({ client: { sys }, output }: Session, { status }:
     [
       ['Phase', data.phase],
       ['Authority', data.authority],
-      ['Waits For', data.waits_for],
+      ...(data.waits_for.length > 0 ? [['Waits For', data.waits_for] as const] : []),
     ],
     data,
   );

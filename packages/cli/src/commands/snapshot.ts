@@ -15,8 +15,14 @@ export function snapshotCommands(raft: Command, { serverAction, localAction }: R
     .argument('<file>', 'file to create; must not exist')
     .action(
       serverAction(async ({ client, output }, file: string) => {
-        const { saveSnapshot } = await import('../local/snapshot-file.ts');
-        output.rows(metaRows(await saveSnapshot(file, () => client.sys.raft.snapshot())));
+        const [{ saveSnapshot }, { progressOn }] = await Promise.all([
+          import('../local/snapshot-file.ts'),
+          import('../terminal/progress.ts'),
+        ]);
+        const progress = progressOn();
+        // The size is not known before the end.
+        const received = (bytes: number): void => progress.show(mebibytes(bytes), 0, 'MiB received');
+        output.rows(metaRows(await saveSnapshot(file, () => client.sys.raft.snapshot(), received).finally(progress.end)));
       }),
     );
 
@@ -26,8 +32,16 @@ export function snapshotCommands(raft: Command, { serverAction, localAction }: R
     .option('-f, --force', 'also restore a snapshot encrypted with other keys; this seals all nodes')
     .action(
       serverAction(async ({ client, output }, file: string, { force }: { force?: true }) => {
-        const { streamOf } = await import('../local/snapshot-file.ts');
-        const answer = await client.sys.raft.restoreSnapshot(await streamOf(file), { force: force === true });
+        const [{ streamOf }, { progressOn }] = await Promise.all([
+          import('../local/snapshot-file.ts'),
+          import('../terminal/progress.ts'),
+        ]);
+        const progress = progressOn();
+        const sent = (bytes: number, of: number): void =>
+          progress.show(bytes, of, bytes < of ? `${mebibytes(bytes)} MiB sent` : 'sent; the cluster restores it');
+        const answer = await client.sys.raft
+          .restoreSnapshot(await streamOf(file, sent), { force: force === true })
+          .finally(progress.end);
         output.done(answer, 'Restored the snapshot.');
       }),
     );
@@ -48,11 +62,14 @@ export function snapshotCommands(raft: Command, { serverAction, localAction }: R
     );
 }
 
+const mebibytes = (bytes: number): number => Math.floor(bytes / 2 ** 20);
+
 const metaRows = (meta: Awaited<ReturnType<typeof import('../local/snapshot-file.ts').inspectSnapshot>>): Rows => [
   ['cluster_id', meta.clusterId],
   ['index', meta.index],
   ['term', meta.term],
   ['created', meta.createdUtc],
   ['version', meta.version],
+  ['feature_level', meta.featureLevel],
   ['state_bytes', meta.stateBytes],
 ];

@@ -31,15 +31,20 @@ export function requireAbsent(file: string): void {
 
 /**
  * Saves a snapshot; the file gets its final name only when it is complete and verified.
+ * @param received - called with the number of bytes so far
  * @throws StartError; errors of `take` and its stream
  */
-export async function saveSnapshot(file: string, take: () => Promise<Streamed | Readable>): Promise<Inspected> {
+export async function saveSnapshot(
+  file: string,
+  take: () => Promise<Streamed | Readable>,
+  received: (bytes: number) => void = () => undefined,
+): Promise<Inspected> {
   requireAbsent(file);
   const stream = await take();
   const source = stream instanceof Readable ? stream : Readable.fromWeb(stream as never);
   const part = `${file}.part`;
   try {
-    await pipeline(source, createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
+    await pipeline(source, counted(received), createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
     const inspected = await inspectSnapshot(part);
     linkWithoutOverwrite(part, file);
     await syncDirectory(dirname(file));
@@ -72,10 +77,34 @@ function linkWithoutOverwrite(part: string, file: string): void {
   }
 }
 
-/** @throws StartError */
-export async function streamOf(file: string): Promise<Streamed> {
+/** Passes chunks on and reports how many bytes there were. */
+const counted = (report: (bytes: number) => void) =>
+  async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      report(bytes);
+      yield chunk;
+    }
+  };
+
+/**
+ * Opens a file as a stream for a request.
+ * @param sent - called with the number of bytes that were read, and the size of the file
+ * @throws StartError
+ */
+export async function streamOf(file: string, sent: (bytes: number, of: number) => void = () => undefined): Promise<Streamed> {
   try {
-    return (await openAsBlob(file)).stream() as unknown as Streamed;
+    const blob = await openAsBlob(file);
+    let bytes = 0;
+    const counting = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.length;
+        sent(bytes, blob.size);
+        controller.enqueue(chunk);
+      },
+    });
+    return (blob.stream() as unknown as Streamed).pipeThrough(counting as never);
   } catch (error) {
     throw fileError(file, error);
   }

@@ -29,8 +29,9 @@ export const createRunner = (
   serverAction:
     <Args extends unknown[]>(handler: (session: Session, ...args: Args) => CommandResult): Action =>
     async (...args) => {
-      const { openSession } = await import('../session/session.ts');
-      setExitCode((await handler(openSession(args.at(-2) as SessionOptions), ...(args.slice(0, -1) as Args))) ?? 0);
+      const { openSession, withTokenAdvice } = await import('../session/session.ts');
+      const session = openSession(args.at(-2) as SessionOptions);
+      setExitCode((await withTokenAdvice(session, async () => handler(session, ...(args.slice(0, -1) as Args)))) ?? 0);
     },
   localAction:
     <Args extends unknown[]>(handler: (...args: Args) => CommandResult): Action =>

@@ -1,5 +1,6 @@
-import { TransitdClient } from '@transitd/client';
+import { RefusedError, TransitdClient } from '@transitd/client';
 import { StartError } from '@transitd/process';
+import { noTokenAdvice } from '../terminal/advice.ts';
 import { processSources, type Sources } from '../terminal/input.ts';
 import { type Format, Output } from '../terminal/output.ts';
 import { type ConnectionOptions, connectionSettings, tokenFile } from './environment.ts';
@@ -12,6 +13,9 @@ export interface Session {
   readonly output: Output;
   readonly sources: Sources;
   readonly addresses: readonly string[];
+  readonly namespace: string | undefined;
+  /** PEM file of the only trusted authorities, if one is set. */
+  readonly caFile: string | undefined;
   /** The calling token, if there is one. */
   readonly token: string | undefined;
   /** Whether the calling token comes from the environment, not from the token file. */
@@ -37,11 +41,26 @@ export function openSession(options: SessionOptions, environment: NodeJS.Process
     output: new Output(options.format ?? 'table'),
     sources: processSources(),
     addresses,
+    namespace,
+    caFile,
     token,
     tokenFromEnvironment: settings.token !== undefined,
     tokenFile: file,
   };
 }
+
+/** Runs the work of a command. If it lacks the right because there is no token, the refusal says so. @throws RefusedError */
+export async function withTokenAdvice<T>({ token }: Session, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const isMissing = token === undefined && error instanceof RefusedError && error.errors.some((text) => noRight.test(text));
+    throw isMissing ? new RefusedError({ ...error, body: error.body, errors: [...error.errors, noTokenAdvice] }) : error;
+  }
+}
+
+/** Matches the error of a node for a request without a token. */
+const noRight = /^(?:permission denied|missing client token)$/;
 
 function clientOf(options: ConstructorParameters<typeof TransitdClient>[0]): TransitdClient {
   try {

@@ -3,12 +3,16 @@ import { readFileSync } from 'node:fs';
 import { setDefaultCACertificates } from 'node:tls';
 import { StartError } from '@transitd/process';
 
-/** Makes this process trust only the authorities in a PEM file. @throws StartError */
-export function trustOnly(file: string): void {
+/** Makes this process trust only the authorities in PEM files. @throws StartError */
+export function trustOnly(...files: readonly string[]): void {
+  setDefaultCACertificates(files.map(authoritiesIn));
+}
+
+function authoritiesIn(file: string): string {
   try {
     const pem = readFileSync(file, 'utf8');
     new X509Certificate(pem);
-    setDefaultCACertificates([pem]);
+    return pem;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const reason =

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { StringDecoder } from 'node:string_decoder';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { StartError } from '@transitd/process';
 
@@ -100,6 +101,8 @@ export function promptHidden(
   if (input.isTTY !== true) throw new StartError(`no terminal to prompt on: ${alternative}`);
   return new Promise((resolve, reject) => {
     let typed = '';
+    // A character of several bytes may arrive in two chunks.
+    const decoder = new StringDecoder('utf8');
     const finish = (complete: () => void): void => {
       input.off('data', onData);
       input.setRawMode(false);
@@ -108,7 +111,7 @@ export function promptHidden(
       complete();
     };
     const onData = (chunk: Buffer): void => {
-      for (const character of chunk.toString('utf8')) {
+      for (const character of decoder.write(chunk)) {
         if (lineEnds.has(character)) {
           finish(() => resolve(typed));
           return;
@@ -120,8 +123,9 @@ export function promptHidden(
         typed = character === '\u007f' || character === '\b' ? typed.slice(0, -1) : typed + character;
       }
     };
-    output.write(question);
+    // Before the question, after which a script types at once: the terminal would still show it.
     input.setRawMode(true);
+    output.write(question);
     input.on('data', onData);
     input.resume();
   });

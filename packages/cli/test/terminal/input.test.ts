@@ -45,7 +45,7 @@ describe('promptHidden', () => {
     return {
       // A fake with the members that the prompt uses.
       terminal: { input, output } as unknown as Terminal,
-      type: (text: string) => void events.emit('data', Buffer.from(text)),
+      type: (text: string | Buffer) => void events.emit('data', Buffer.from(text)),
       seen: () => ({ written, raw, reads, listeners: events.listenerCount('data') }),
     };
   }
@@ -58,6 +58,20 @@ describe('promptHidden', () => {
     type('d\b\r');
     expect(await line).to.equal('abc');
     expect(seen()).to.deep.equal({ written: 'Share: \n', raw: [true, false], reads: false, listeners: 0 });
+  });
+
+  it('hides the line before it asks, and takes characters that arrive in parts', async () => {
+    const { terminal: at, type, seen } = terminal();
+    const { write } = at.output;
+    at.output.write = (text: string) => {
+      expect(seen().raw[0], 'raw mode').to.equal(true);
+      return write(text);
+    };
+    const line = promptHidden('Share: ', 'use -', at);
+    type(Buffer.from('ü').subarray(0, 1));
+    type(Buffer.from('ü').subarray(1));
+    type('\r');
+    expect(await line).to.equal('ü');
   });
 
   for (const key of ['\u0003', '\u0004'])

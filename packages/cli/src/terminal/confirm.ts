@@ -1,0 +1,17 @@
+import { createInterface } from 'node:readline/promises';
+import { StartError } from '@transitd/process';
+
+/**
+ * Asks on the terminal; only the full word `yes` agrees.
+ * @param alternative - how to agree without a terminal
+ * @throws StartError without a terminal
+ */
+export async function confirm(question: string, alternative: string): Promise<boolean> {
+  if (process.stdin.isTTY !== true) throw new StartError(`no terminal to ask on: ${alternative}`);
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return (await lines.question(`${question} Type yes to agree: `)).trim() === 'yes';
+  } finally {
+    lines.close();
+  }
+}
