@@ -1,0 +1,21 @@
+// `npm run docs:site`: builds the documentation site in site/dist, with search. Installs its packages first, which only it needs.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const site = join(import.meta.dirname, '../site');
+const stamp = join(site, 'node_modules/.installed');
+const wanted = createHash('sha256')
+  .update(readFileSync(join(site, 'package-lock.json')))
+  .digest('hex');
+const run = (command: string, args: readonly string[]): void => {
+  const { status } = spawnSync(command, args, { cwd: site, stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+};
+
+if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
+  run('npm', ['ci', '--ignore-scripts']);
+  writeFileSync(stamp, wanted);
+}
+run(process.execPath, [join(site, 'node_modules/vitepress/bin/vitepress.js'), 'build']);
