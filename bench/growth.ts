@@ -3,23 +3,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { runCommand } from './command.ts';
 import { keysCurve, tokensCurve, versionsCurve } from './growth/curves.ts';
 import { type Options, parseOptions, usage } from './growth/options.ts';
+import { plotsOf } from './growth/plot.ts';
 import { type GrowthRun, markdown } from './growth/report.ts';
 import { Generator } from './http/generator.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
-if (process.argv.includes('--help')) {
-  console.log(usage);
-  process.exit(0);
-}
-try {
-  await main(parseOptions(process.argv.slice(2)));
-} catch (error) {
-  console.error(`bench:growth: ${error instanceof Error ? error.message : error}`);
-  process.exitCode = 1;
-}
+await runCommand('bench:growth', usage, (args) => main(parseOptions(args)));
 
 async function main({ out, ...settings }: Options): Promise<void> {
   const own = new OwnProcesses();
@@ -41,11 +33,12 @@ function machine(): string {
   return `${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${memory}, ${process.platform}, Node ${process.version}`;
 }
 
-/** Writes `DATE-TIME-growth.md` and `.json` into the folder, and prints the first. */
+/** Writes `DATE-TIME-growth.md` and `.json` and the plots into the folder, and prints the Markdown. */
 function writeReport(folder: string, run: GrowthRun): void {
   mkdirSync(folder, { recursive: true });
   const name = join(folder, `${run.date.slice(0, 19).replace('T', '-').replaceAll(':', '')}-growth`);
   writeFileSync(`${name}.md`, `${markdown(run)}\n`);
   writeFileSync(`${name}.json`, `${JSON.stringify(run, undefined, 2)}\n`);
+  for (const curve of run.curves) for (const [file, image] of plotsOf(curve)) writeFileSync(join(folder, `${file}.svg`), image);
   console.log(markdown(run));
 }

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { runCommand } from './command.ts';
 import { ApiServer, valueAt } from './http/api-server.ts';
 import { Generator } from './http/generator.ts';
 import { type Options, parseOptions, usage } from './http/options.ts';
@@ -15,17 +16,7 @@ import { type Line, type RunResult, type SkippedLine, summarize } from './http/s
 
 const warmUpSecondsMax = 1;
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
-if (process.argv.includes('--help')) {
-  console.log(usage);
-  process.exit(0);
-}
-try {
-  await main(parseOptions(process.argv.slice(2)));
-} catch (error) {
-  console.error(`bench:http: ${error instanceof Error ? error.message : error}`);
-  process.exitCode = 1;
-}
+await runCommand('bench:http', usage, (args) => main(parseOptions(args)));
 
 async function main(options: Options): Promise<void> {
   const id = randomBytes(4).toString('hex');

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { ApiServer, valueAt } from '../http/api-server.ts';
 import type { Generator } from '../http/generator.ts';
 import { type OwnProcesses, untilHealthy } from '../http/own-processes.ts';
-import { fill, medianMs, memoryOf, timed } from './measures.ts';
+import { fill, heapOf, medianMs, memoryOf, timed } from './measures.ts';
 import { type Options, sizesUpTo } from './options.ts';
 
 /** One table: what was measured at each size. Numbers in the units that their names end with. */
@@ -59,7 +59,7 @@ export async function keysCurve({ own, generator, options, say }: Parts): Promis
     const first = await timed(server, 'growth/keys?list=true');
     const again = await timed(server, 'growth/keys?list=true');
     const snapshot = await timed(server, 'sys/storage/raft/snapshot');
-    const memory = memoryOf(server);
+    const [memory, heap] = [memoryOf(server), await heapOf(server)];
     const start = await restarted(own, folder);
     server = start.server;
     points.push({
@@ -74,6 +74,7 @@ export async function keysCurve({ own, generator, options, say }: Parts): Promis
       'snapshot, MiB': snapshot.bytes / 2 ** 20,
       'memory, MiB': memory.residentMebibytes,
       'memory without mapped files, MiB': memory.ownMebibytes,
+      'JavaScript heap and buffers, MiB': heap,
       'start, ms': start.ms,
       'memory without mapped files after the start, MiB': memoryOf(server).ownMebibytes,
     });
@@ -105,6 +106,7 @@ export async function versionsCurve({ own, generator, options, say }: Parts): Pr
       'response of a rotation, bytes': bytes,
       'encrypt, CPU µs': encrypt.cpuUs,
       'memory without mapped files, MiB': memoryOf(server).ownMebibytes,
+      'JavaScript heap and buffers, MiB': await heapOf(server),
     });
   }
   await own.endAll();
@@ -128,7 +130,7 @@ export async function tokensCurve({ own, generator, options, say }: Parts): Prom
     const { url, pids } = server;
     const holder = new ApiServer({ name: 'ours', url, pids, token: String(valueAt(made, 'auth.client_token')) });
     const renewed = await fill(generator, holder, { path: 'auth/token/renew-self' }, load);
-    const memory = memoryOf(server);
+    const [memory, heap] = [memoryOf(server), await heapOf(server)];
     const start = await restarted(own, folder);
     server = start.server;
     points.push({
@@ -136,6 +138,7 @@ export async function tokensCurve({ own, generator, options, say }: Parts): Prom
       'create, CPU µs': created.cpuUs,
       'renew-self of one token, CPU µs': renewed.cpuUs,
       'memory without mapped files, MiB': memory.ownMebibytes,
+      'JavaScript heap and buffers, MiB': heap,
       'start, ms': start.ms,
     });
   }

@@ -75,6 +75,14 @@ export async function medianMs(server: ApiServer, path: string): Promise<number>
   return times.sort((a, b) => a - b)[2] ?? Number.NaN;
 }
 
+/** Returns the JavaScript heap in use and the buffers outside of it, in MiB. Garbage that is not collected yet counts too. */
+export async function heapOf(server: ApiServer): Promise<number> {
+  const response = await fetch(`${server.url}/v1/sys/metrics?format=prometheus`, { headers: { 'x-vault-token': server.token } });
+  const text = await response.text();
+  const bytes = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  return (bytes('nodejs_heap_size_used_bytes') + bytes('nodejs_external_memory_bytes')) / 2 ** 20;
+}
+
 /**
  * Returns the resident memory of the server's process, with and without the files that are mapped into it, such as LevelDB's tables. Not a
  * number where `/proc` is missing.
