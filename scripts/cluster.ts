@@ -67,10 +67,11 @@ try {
   await stop(1);
 }
 
-/** Creates folders, seal key and configurations of the nodes. @throws if a part of an earlier run is missing */
+/** Creates folders, seal key and configurations of the nodes. @throws if a part of an earlier run is missing or had another port */
 function prepare(): void {
   if (!Number.isInteger(firstPort) || firstPort < 1 || firstPort > 65_000)
     throw new Error('--port is not a port number below 65000');
+  requireSamePort();
   const isFirstRun = !existsSync(data);
   mkdirSync(secrets, { recursive: true, mode: 0o700 });
   mkdirSync(data, { recursive: true, mode: 0o700 });
@@ -88,6 +89,7 @@ function prepare(): void {
       // Behind a proxy, the address also tells the proxies of the other nodes who calls.
       ...(withProxies && { cluster_listen: `${sourceOf({ name })}:${port + 1}` }),
       listeners: [{ address: `127.0.0.1:${port}`, tls_disable: true }],
+      ui: true,
       seal: { type: 'static', key_id: 'dev', key_file: sealKeyFile },
       // The first node creates the cluster; the others try all nodes until one admits them.
       ...(index > 0 && { retry_join: nodes.filter((node) => node.name !== name).map((node) => node.address) }),
@@ -95,6 +97,16 @@ function prepare(): void {
     };
     writeFileSync(configOf(name), `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });
   }
+}
+
+/** The members know each other by the addresses of the first run, and would not find each other elsewhere. @throws if the port differs */
+function requireSamePort(): void {
+  const [first] = nodes;
+  if (first === undefined || !existsSync(tokenFile) || !existsSync(configOf(first.name))) return;
+  const { api_addr } = JSON.parse(readFileSync(configOf(first.name), 'utf8')) as { readonly api_addr: string };
+  if (api_addr === first.address) return;
+  const { port } = new URL(api_addr);
+  throw new Error(`the cluster in ${folder} was created with --port ${port}: use this port, or another --data-dir`);
 }
 
 function configOf(name: string): string {
@@ -143,6 +155,7 @@ Three nodes are running. They initialized, unsealed and joined by themselves: NO
 Their seal key and root token are in ${secrets}: whoever can read this folder has every key.
 
   addresses   ${nodes.map((node) => `${node.name} ${node.address}`).join('   ')}
+  consoles    ${nodes.map((node) => `${node.address}/ui/`).join('   ')}
   root token  ${rootToken}
 
 Try it: encrypt through one node, kill the active one, and decrypt through another.

@@ -1,7 +1,7 @@
 // `npm test`: runs every suite of the workspace one after the other, and prints one last line with the sum of all results.
-// `-- --attack` adds the attack suite, `-- --chaos` two minutes of faults, `-- --clients` the third-party clients (downloaded and built
-// first), `-- --release` a dry run of a release with the tests of its artifacts, `-- --e2e` the container tests, on an engine started for
-// them.
+// `-- --cluster` adds the live clusters, `-- --attack` the attack suite, `-- --chaos` two minutes of faults, `-- --clients` the third-party
+// clients (downloaded and built first), `-- --release` a dry run of a release with the tests of its artifacts, `-- --e2e` the container
+// tests, on an engine started for them.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { conclude, Tally } from './tally.ts';
@@ -20,7 +20,7 @@ const run = (command: string, args: string[]): boolean =>
 const tool = (name: string, args: string[]): boolean => run(join(root, 'node_modules/.bin', name), args);
 
 const chaosSeed = '1';
-const suites = ['--attack', '--chaos', '--clients', '--release', '--e2e'];
+const suites = ['--cluster', '--attack', '--chaos', '--clients', '--release', '--e2e'];
 const rest = process.argv.slice(2).filter((arg) => !suites.includes(arg));
 // The linter, the compiler and the rules count as suites with one case each: if one of them fails, `npm test` fails.
 const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b']), run(process.execPath, ['scripts/check.ts'])];
@@ -34,6 +34,7 @@ const packages = tool('turbo', [
   ...rest,
 ]);
 const workspace = tool('mocha', ['--config', 'test/.mocharc.json']);
+const clusters = !process.argv.includes('--cluster') || tool('mocha', ['--config', 'test/cluster/.mocharc.json']);
 const attacks = !process.argv.includes('--attack') || tool('mocha', ['--config', 'test/attack/.mocharc.json']);
 // Counts as one case, like the checks.
 if (process.argv.includes('--chaos'))
@@ -48,6 +49,6 @@ const checked = checks.filter((ok) => ok).length;
 process.exit(
   conclude(
     { passed: passed === 0 ? 0 : passed + checked, failed: failed + checks.length - checked, pending },
-    { ended: packages && workspace && attacks && clients && release && containers },
+    { ended: packages && workspace && clusters && attacks && clients && release && containers },
   ),
 );

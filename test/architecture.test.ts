@@ -11,22 +11,25 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'raft-core': [],
   health: [],
   client: [],
+  console: [],
   'event-loop': [],
   'storage-fsm': ['raft-core'],
   gateway: ['storage-fsm'],
+  replication: ['raft-core', 'storage-fsm'],
   barrier: ['storage-fsm'],
   'transit-engine': ['event-loop', 'storage-fsm'],
   access: ['event-loop', 'storage-fsm'],
   pkcs11: [],
   process: [],
   configuration: ['process', 'barrier', 'access'],
+  seals: ['process', 'configuration', 'barrier', 'pkcs11'],
   http: ['event-loop', 'access', 'storage-fsm'],
-  cluster: ['http', 'process', 'configuration', 'raft-core', 'storage-fsm', 'barrier', 'access', 'health'],
+  cluster: ['http', 'process', 'configuration', 'raft-core', 'storage-fsm', 'replication', 'barrier', 'access', 'health'],
   audit: ['http', 'process', 'configuration', 'storage-fsm', 'access'],
   'snapshot-archive': ['http', 'storage-fsm'],
   node: [
     ...['cluster', 'audit', 'snapshot-archive', 'http', 'process', 'configuration'],
-    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access', 'pkcs11'],
+    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'gateway', 'transit-engine', 'access', 'pkcs11', 'seals', 'replication'],
   ],
   api: [
     ...['node', 'cluster', 'audit', 'http', 'process', 'configuration'],
@@ -34,8 +37,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
   server: [
-    ...['api', 'cli', 'node', 'audit', 'http', 'process', 'configuration'],
-    ...['event-loop', 'raft-core', 'storage-fsm', 'barrier', 'access'],
+    ...['api', 'cli', 'node', 'audit', 'http', 'process', 'configuration', 'console'],
+    ...['event-loop', 'raft-core', 'storage-fsm', 'barrier', 'gateway', 'access'],
   ],
 };
 
@@ -95,7 +98,7 @@ describe('architecture', () => {
   });
 
   it('keeps the pure packages free of Node', () => {
-    const pure = new Set(['raft-core', 'health', 'client']);
+    const pure = new Set(['raft-core', 'health', 'client', 'console']);
     const wrong = imports.filter(({ from, specifier }) => pure.has(from) && !specifier.startsWith('.'));
     expect(wrong.map(where)).to.deep.equal([]);
   });
@@ -107,7 +110,7 @@ describe('architecture', () => {
 
   it('keeps sockets and HTTP out of consensus, storage, cryptography and access', () => {
     const network = /^(node:(http|https|http2|net|tls)|express|undici|ws)$/;
-    const networked = new Set(['configuration', 'http', 'cluster', 'node', 'api', 'cli', 'server']);
+    const networked = new Set(['configuration', 'seals', 'http', 'cluster', 'node', 'api', 'cli', 'server']);
     const wrong = imports.filter(({ from, specifier }) => !networked.has(from) && network.test(specifier));
     expect(wrong.map(where)).to.deep.equal([]);
   });

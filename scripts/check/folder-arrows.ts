@@ -10,7 +10,7 @@ export const folderArrows: FolderArrows = {
     quota: ['values'],
     tokens: ['mounts', 'policy', 'values'],
     auth: ['mounts', 'tokens', 'values'],
-    '.': ['auth', 'policy', 'quota', 'tokens'],
+    '.': ['auth', 'policy', 'quota', 'tokens', 'values'],
   },
   api: {
     operation: [],
@@ -33,11 +33,13 @@ export const folderArrows: FolderArrows = {
   },
   cli: {
     doctor: [],
-    local: [],
     terminal: [],
+    local: ['terminal'],
     session: ['terminal'],
+    migrate: ['local', 'terminal'],
     runner: ['session'],
-    commands: ['doctor', 'local', 'runner', 'session', 'terminal'],
+    files: [],
+    commands: ['doctor', 'files', 'local', 'migrate', 'runner', 'session', 'terminal'],
     '.': ['commands', 'runner', 'terminal'],
   },
   client: {
@@ -51,7 +53,8 @@ export const folderArrows: FolderArrows = {
     standbys: ['membership', 'transport'],
     maintenance: ['membership', 'ports', 'standbys', 'transport'],
     join: ['maintenance', 'membership', 'refusals'],
-    '.': ['join', 'maintenance', 'membership', 'ports', 'standbys', 'transport'],
+    replication: ['membership', 'transport'],
+    '.': ['join', 'maintenance', 'membership', 'ports', 'replication', 'standbys', 'transport'],
   },
   configuration: {
     '.': [],
@@ -63,6 +66,9 @@ export const folderArrows: FolderArrows = {
     coherence: [],
     shared: [],
     replica: ['coherence', 'shared'],
+  },
+  console: {
+    '.': [],
   },
   health: {
     '.': [],
@@ -80,7 +86,9 @@ export const folderArrows: FolderArrows = {
     snapshots: [],
     storage: ['clock'],
     join: ['storage'],
-    '.': ['clock', 'join', 'mounts', 'snapshots', 'storage'],
+    replication: [],
+    reports: [],
+    '.': ['clock', 'join', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
   },
   pkcs11: {
     '.': [],
@@ -166,8 +174,27 @@ export const folderArrows: FolderArrows = {
     ],
     'sim/exhaustive': ['.', 'confchange', 'core', 'core/contract', 'sim/cluster/checks', 'wire'],
   },
-  server: {
+  seals: {
+    backend: [],
+    http: [],
+    awskms: ['backend', 'http'],
+    azurekeyvault: ['backend', 'http'],
+    gcpckms: ['backend', 'http'],
+    pkcs11: ['backend'],
+    transit: ['backend', 'http'],
+    '.': ['awskms', 'azurekeyvault', 'backend', 'gcpckms', 'http', 'pkcs11', 'transit'],
+  },
+  replication: {
     '.': [],
+    roles: [],
+    stream: [],
+    registry: [],
+    sessions: ['roles', 'stream'],
+  },
+  server: {
+    gateways: [],
+    tracing: [],
+    '.': ['gateways', 'tracing'],
   },
   'snapshot-archive': {
     '.': [],
@@ -176,10 +203,11 @@ export const folderArrows: FolderArrows = {
     '.': [],
     directory: ['.'],
     log: ['.', 'directory'],
+    level: [],
     'state/leveldb': ['.'],
-    store: [],
-    state: ['.', 'state/leveldb', 'store'],
-    snapshot: ['.', 'directory', 'log', 'state', 'store'],
+    store: ['level'],
+    state: ['.', 'level', 'state/leveldb', 'store'],
+    snapshot: ['.', 'directory', 'level', 'log', 'state', 'store'],
   },
   'transit-engine': {
     values: [],

@@ -17,7 +17,7 @@ export const longFiles: Readonly<Record<string, string>> = {
 /** Files whose lines may be longer, and why. */
 export const longLines: Readonly<Record<string, string>> = {};
 
-const isSource = (path: string): boolean => /\.(?:ts|mjs)$/.test(path);
+const isSource = (path: string): boolean => /\.(?:tsx?|mjs)$/.test(path);
 const isTest = (path: string): boolean => /(?:^|\/)test\//.test(path);
 
 /** Returns the lines that are too long. */

@@ -17,10 +17,12 @@ export interface Finding {
   readonly message: string;
 }
 
-const readable = /\.(?:ts|mjs|js|md|ya?ml|json|sh|go|c|py|cfg|service)$|(?:^|\/)(?:Dockerfile[^/]*|\.ci\/run|\.githooks\/[^/]+)$/;
+const readable =
+  /\.(?:tsx?|mjs|js|md|ya?ml|json|sh|go|c|py|cfg|service)$|(?:^|\/)(?:Dockerfile[^/]*|\.ci\/run|\.githooks\/[^/]+)$/;
 
-/** Not checked: cases and vectors that others publish, and the lock file, which npm writes. */
-const foreign = /^test\/conformance\/|\/vectors\/|^package-lock\.json$|(?:^|\/)node_modules\//;
+/** Not checked: cases and vectors that others publish, the lock file, which npm writes, and the built console. */
+const foreign =
+  /^test\/conformance\/|\/vectors\/|^package-lock\.json$|^packages\/console\/src\/built\.ts$|(?:^|\/)node_modules\//;
 
 /** Returns the repository's own text files below `root`: files that git tracks, and new files that git does not ignore. */
 export function readSourceFiles(root: string): SourceFile[] {

@@ -21,7 +21,8 @@ export type Program = keyof typeof sources;
 /** Time-out of a first build with its downloads, on a slow machine. */
 export const buildMs = 900_000;
 
-const fast = ['-buildvcs=false', '-gcflags=all=-N -l', '-ldflags=-s -w'];
+/** Flags of every build: what one program has compiled, another takes from the cache. */
+export const fast = ['-buildvcs=false', '-gcflags=all=-N -l', '-ldflags=-s -w'];
 const inModule = { cwd: module, env: { CGO_ENABLED: '0' } };
 const lastLine = ({ stderr }: Ended): string => stderr.trim().split('\n').at(-1) ?? '';
 
@@ -38,8 +39,8 @@ async function missing(): Promise<string | undefined> {
   return reason;
 }
 
-/** Builds a program, or skips the suite and prints the reason. @throws if it does not compile */
-export async function build(context: Context, program: Program): Promise<void> {
+/** Returns the folder of the module, or skips the suite and prints the reason if Go or the modules are missing. */
+export async function needGoModules(context: Context): Promise<string> {
   context.timeout(buildMs);
   toolchain ??= missing();
   const reason = await toolchain;
@@ -47,6 +48,12 @@ export async function build(context: Context, program: Program): Promise<void> {
     console.log(`      skipped: ${reason}`);
     context.skip();
   }
+  return module;
+}
+
+/** Builds a program, or skips the suite and prints the reason. @throws if it does not compile */
+export async function build(context: Context, program: Program): Promise<void> {
+  await needGoModules(context);
   const built = await run('go', ['build', ...fast, '-o', join(programs, program), ...sources[program]], inModule);
   if (built.code !== 0) throw new Error(`${program} does not compile:\n${built.stderr}`);
 }

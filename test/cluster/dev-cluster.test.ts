@@ -1,7 +1,7 @@
 // `npm run cluster`, as a new user meets it.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -172,5 +172,18 @@ describe('npm run cluster', function () {
     } finally {
       blocker.close();
     }
+  });
+
+  it('refuses another port for a cluster that exists, and names the port of that cluster', () => {
+    const secrets = join(folder, 'dev-cluster');
+    mkdirSync(secrets);
+    writeFileSync(join(secrets, 'root-token'), 'token\n');
+    writeFileSync(join(secrets, 'n1.json'), JSON.stringify({ api_addr: 'http://127.0.0.1:8200' }));
+    const args = [join(root, 'scripts/cluster.ts'), '--data-dir', folder, '--port', '9200'];
+    const { status, stderr } = spawnSync(nodeBinary, args, { encoding: 'utf8', timeout: 60_000 });
+    expect({ status, stderr }).to.deep.equal({
+      status: 1,
+      stderr: `cluster: the cluster in ${folder} was created with --port 8200: use this port, or another --data-dir\n`,
+    });
   });
 });

@@ -1,5 +1,7 @@
 // The active node ends in every possible way; every acknowledged write survives.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
+import { base64 } from '../process/live-server.ts';
 import type { LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
 import { attempt, type Outcome } from './harness/outcome.ts';
@@ -118,6 +120,41 @@ describe('another node becomes active', function () {
       await asked;
       await workload.stop();
       await expectNothingLost(cluster, workload);
+    }));
+
+  it('when the leader is frozen, while the standbys refuse nobody who encrypts, even if the election takes long', () =>
+    onShared(async (cluster) => {
+      const leader = await cluster.settled();
+      const others = cluster.others(leader);
+      expect((await cluster.ask(leader, 'POST', 'transit/keys/encrypts-on', {})).status).to.equal(200);
+      const done = new Map(others.map((node) => [node, 0]));
+      const failed: string[] = [];
+      let isOver = false;
+      const encrypt = async (node: LiveNode): Promise<void> => {
+        while (!isOver) {
+          const outcome = await attempt(cluster.ask(node, 'POST', 'transit/encrypt/encrypts-on', { plaintext: base64('text') }));
+          if (outcome.kind === 'done') done.set(node, (done.get(node) ?? 0) + 1);
+          else failed.push(`${node.name}: ${told(outcome)}`);
+          await nextTurn();
+        }
+      };
+      const callers = others.map(encrypt);
+      const more = async (count: number): Promise<void> => {
+        const wanted = new Map([...done].map(([node, before]) => [node, before + count]));
+        await until('each standby encrypts', () => others.every((node) => (done.get(node) ?? 0) >= (wanted.get(node) ?? 0)));
+      };
+      try {
+        await more(10);
+        leader.pause();
+        await cluster.leader(others);
+        await more(10);
+      } finally {
+        isOver = true;
+        await Promise.all(callers);
+        leader.resume();
+      }
+      expect(failed).to.deep.equal([]);
+      await leader.reaches(473);
     }));
 
   it('when the leader is partitioned: it accepts no more writes, and its acknowledged writes survive', () =>

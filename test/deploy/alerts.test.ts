@@ -11,8 +11,16 @@ interface Alert {
   readonly annotations: Readonly<Record<'summary' | 'description' | 'runbook', string>>;
 }
 
+interface RuleTest {
+  readonly alert_rule_test?: readonly { readonly alertname: string; readonly exp_alerts: readonly object[] }[];
+  readonly promql_expr_test?: readonly { readonly exp_samples?: readonly { readonly labels: string }[] }[];
+}
+
 const groups = parse(readFileSync(join(root, 'deploy/prometheus/rules.yml'), 'utf8')).groups as { rules: Alert[] }[];
 const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined);
+const ruleTests = ['rules.test.yml', 'rules.days.test.yml'].flatMap(
+  (file) => (parse(readFileSync(join(root, 'deploy/prometheus', file), 'utf8')) as { tests: RuleTest[] }).tests,
+);
 const runbook = readFileSync(join(root, 'docs/runbook.md'), 'utf8');
 const sections = [...runbook.matchAll(/^### (Transitd\w+)$/gm)].map(([, name]) => name);
 
@@ -28,6 +36,15 @@ describe('the alerts', () => {
         expect(annotations.summary).to.have.length.within(20, 100);
         expect(annotations.description).to.match(/\.$/).and.have.length.within(40, 320);
         expect(annotations.runbook).to.equal(`docs/runbook.md#${alert.toLowerCase()}`);
+      });
+
+      it('fires in a test of the rules', () => {
+        const cases = ruleTests.flatMap(({ alert_rule_test = [] }) => alert_rule_test);
+        const rows = ruleTests.flatMap(({ promql_expr_test = [] }) =>
+          promql_expr_test.flatMap(({ exp_samples = [] }) => exp_samples),
+        );
+        const isExpected = cases.some(({ alertname, exp_alerts }) => alertname === alert && exp_alerts.length > 0);
+        expect(isExpected || rows.some(({ labels }) => labels.includes(`alertname="${alert}"`))).to.equal(true);
       });
 
       it('names the node in its summary, unless it is about the whole cluster', () => {

@@ -1,11 +1,11 @@
-// Collects the metric names that the alert rules and the dashboard use.
-import { readFileSync } from 'node:fs';
+// Collects the metric names that the alert rules and the dashboards use.
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { root } from '../process/live-server.ts';
 
 const rulesFile = join(root, 'deploy/prometheus/rules.yml');
-const dashboardFile = join(root, 'deploy/grafana/dashboards/transitd.json');
+const dashboards = join(root, 'deploy/grafana/dashboards');
 
 interface Rule {
   readonly record?: string;
@@ -16,14 +16,18 @@ const rules = (): readonly Rule[] =>
   (parse(readFileSync(rulesFile, 'utf8')).groups as { rules: Rule[] }[]).flatMap((group) => group.rules);
 
 const dashboardQueries = (): readonly string[] =>
-  (JSON.parse(readFileSync(dashboardFile, 'utf8')).panels as { targets: { expr: string }[] }[]).flatMap(({ targets }) =>
-    targets.map(({ expr }) => expr),
-  );
+  readdirSync(dashboards).flatMap((file) => {
+    const { panels } = JSON.parse(readFileSync(join(dashboards, file), 'utf8')) as { panels: { targets: { expr: string }[] }[] };
+    return panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  });
+
+/** Metrics with labels that a healthy cluster declares and never sets. */
+export const withoutValue: readonly string[] = ['svc_raft_authority_rotation_waits_for', 'svc_ha_rpc_client_echo_errors'];
 
 /** Returns the names of the recording rules. */
 export const recorded = (): readonly string[] => rules().flatMap(({ record }) => record ?? []);
 
-/** Returns every metric name in the queries of rules and dashboard, except those that Prometheus itself provides. */
+/** Returns every metric name in the queries of rules and dashboards, except those that Prometheus itself provides. */
 export function named(): readonly string[] {
   const queries = [...rules().map(({ expr }) => expr), ...dashboardQueries()];
   const bare = queries.map((query) => query.replace(/"[^"]*"/g, '""').replace(/\{[^}]*\}|\[[^\]]*\]|\bby\s*\([^)]*\)/g, ''));

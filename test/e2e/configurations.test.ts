@@ -9,7 +9,10 @@ describe('the files in deploy/', () => {
   for (const { what, command } of [
     { what: 'a valid HAProxy configuration', command: ['haproxy', '-c', '-f', 'deploy/haproxy/haproxy.cfg'] },
     { what: 'a valid Prometheus configuration', command: ['promtool', 'check', 'config', 'deploy/prometheus/prometheus.yml'] },
-    { what: 'alert rules that pass their tests', command: ['promtool', 'test', 'rules', 'deploy/prometheus/rules.test.yml'] },
+    {
+      what: 'alert rules that pass their tests',
+      command: ['promtool', 'test', 'rules', 'deploy/prometheus/rules.test.yml', 'deploy/prometheus/rules.days.test.yml'],
+    },
   ]) {
     it(`are ${what}`, async () => {
       const [program = '', ...args] = command;

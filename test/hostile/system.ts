@@ -135,7 +135,7 @@ export const system: readonly Row[] = [
   ['sys/unseal', {}, 400, 'no share', /'key' must be specified/],
   ['sys/unseal', { key: 'zz!' }, 400, 'no share', /valid hex or base64/],
   ['sys/unseal', { reset: 'maybe' }, 400, 'no boolean', notConverted('reset')],
-  ['sys/unseal', { migrate: true }, 400, 'migration between seals is not supported'],
+  ['sys/unseal', { migrate: true }, 400, 'a migration needs a share'],
   ['sys/rotate/config', { interval: '1y' }, 400, 'no duration', notConverted('interval')],
   ['sys/rotate/config', { max_operations: -1 }, 400, 'a negative number of operations'],
   ['sys/rotate/config', { max_operations: 1.5 }, 400, 'no integer', notConverted('max_operations')],

@@ -20,10 +20,8 @@ describe('a data directory of an earlier version', () => {
   for (const version of versions)
     it(`of ${version} opens: keys, signatures, logins and tokens are valid, also after another restart`, async function () {
       this.timeout(processMs);
-      const dataDir = bench.folder();
-      const unpacked = spawnSync('tar', ['-C', dataDir, '--strip-components=1', '-xzf', join(folder, `${version}.tar.gz`)]);
-      expect(unpacked.status, String(unpacked.stderr)).to.equal(0);
-      const kept = JSON.parse(readFileSync(join(folder, `${version}.json`), 'utf8')) as Kept;
+      const dataDir = unpackedDirectory(bench, version);
+      const kept = contentOf(version);
       for (let start = 0; start < 2; start++) {
         const server = await bench.start({ dataDir });
         await stillHolds(server, kept);
@@ -31,6 +29,39 @@ describe('a data directory of an earlier version', () => {
       }
     });
 });
+
+describe('a backup of an earlier version', () => {
+  const bench = new Workbench();
+  after(() => bench.clean());
+
+  for (const version of versions)
+    it(`of ${version} is restored: keys, signatures, logins and tokens are valid`, async function () {
+      this.timeout(processMs);
+      const server = await bench.start({ dataDir: unpackedDirectory(bench, version) });
+      const kept = contentOf(version);
+      const setting = await server.call('POST', 'transit/keys/aes256-gcm96/config', { deletion_allowed: true }, kept.rootToken);
+      expect(setting.status, setting.text).to.be.oneOf([200, 204]);
+      await server.call('DELETE', 'transit/keys/aes256-gcm96', undefined, kept.rootToken);
+      expect((await server.call('GET', 'transit/keys/aes256-gcm96', undefined, kept.rootToken)).status).to.equal(404);
+      const restored = await fetch(`${server.url}/v1/sys/storage/raft/snapshot`, {
+        method: 'POST',
+        headers: { 'X-Service-Token': kept.rootToken },
+        body: readFileSync(join(import.meta.dirname, '../upgrade/fixtures', `${version}.backup.snap`)),
+      });
+      expect(restored.status, await restored.text()).to.be.oneOf([200, 204]);
+      await stillHolds(server, kept);
+      expect((await server.stop()).code).to.equal(0);
+    });
+});
+
+function unpackedDirectory(bench: Workbench, version: string): string {
+  const dataDir = bench.folder();
+  const unpacked = spawnSync('tar', ['-C', dataDir, '--strip-components=1', '-xzf', join(folder, `${version}.tar.gz`)]);
+  expect(unpacked.status, String(unpacked.stderr)).to.equal(0);
+  return dataDir;
+}
+
+const contentOf = (version: string): Kept => JSON.parse(readFileSync(join(folder, `${version}.json`), 'utf8')) as Kept;
 
 async function stillHolds(server: LiveServer, kept: Kept): Promise<void> {
   const { plaintext, context, rootToken } = kept;

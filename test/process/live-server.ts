@@ -46,6 +46,8 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Command that runs the server, e.g. `['strace', '-f', …]` or `['sh', '-c', 'ulimit -f 100; exec "$@"', 'sh']`. */
   readonly wrapper?: readonly string[];
+  /** The file that starts `transitd`, of another release; by default of this one. */
+  readonly program?: string;
   /** Arguments of `transitd`; default: a dev node on a free loopback port. */
   readonly command?: readonly string[];
   /** Secrets to search for; processes that know the same secrets share one object. */
@@ -72,12 +74,12 @@ export class LiveServer {
   #waiters: (() => void)[] = [];
   url = '';
 
-  constructor({ dataDir, args = [], env = {}, wrapper = [], command, secrets }: StartOptions) {
+  constructor({ dataDir, args = [], env = {}, wrapper = [], program = entry, command, secrets }: StartOptions) {
     this.#dataDir = dataDir;
     this.secrets = secrets ?? new SecretWatch();
     this.#command = [...(command ?? ['server', '--dev', '--data-dir', dataDir, '--listen', '127.0.0.1:0']), ...args];
     this.#env = env;
-    const line = [...wrapper, nodeBinary, entry, ...this.#command];
+    const line = [...wrapper, nodeBinary, program, ...this.#command];
     this.child = spawn(line[0] ?? '', line.slice(1), {
       env: { ...process.env, TRANSITD_LOG_FORMAT: 'json', TRANSITD_LOG_LEVEL: 'info', ...telemetry, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -41,6 +41,7 @@ describe(`the archive for ${platform}`, () => {
     try {
       expect(await node.roundTrip()).to.match(/^svc:v1:/);
       console.log(`      from tar xf to the first ciphertext: ${((performance.now() - begin) / 1000).toFixed(1)} s`);
+      await node.expectConsole();
     } finally {
       await node.stop();
     }

@@ -38,6 +38,14 @@ export class DevNode {
     });
   }
 
+  /** Expects the console, built, with its script. */
+  async expectConsole(): Promise<void> {
+    const page = await fetch(`${this.address}/ui/`);
+    expect(await page.text()).to.include('<div id="app"></div>');
+    const script = await fetch(`${this.address}/ui/index.js`);
+    expect([page.status, script.status]).to.deep.equal([200, 200]);
+  }
+
   /** Encrypts, decrypts, and expects the plaintext. Returns the ciphertext. */
   async roundTrip(): Promise<string> {
     const plaintext = Buffer.from('hello').toString('base64');

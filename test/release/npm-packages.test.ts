@@ -50,6 +50,7 @@ describe('the npm package transitd', () => {
     expect(start).to.match(/^npx transitd server --dev/);
     node = await DevNode.start({ command: start.split(' '), cwd: folder, env });
     expect(await node.roundTrip()).to.match(/^svc:v1:/);
+    await node.expectConsole();
   });
 
   it('has the command line, with the version of the release', async () => {

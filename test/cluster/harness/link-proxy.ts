@@ -20,7 +20,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** From the caller to the target, and back. */
+/** Returns how bytes from the caller to the target are treated, and how bytes in the other direction are. */
 function treatments(mode: LinkMode): readonly [requests: Treatment, answers: Treatment] {
   if (typeof mode === 'object') return [mode, mode];
   switch (mode) {

@@ -27,6 +27,8 @@ export interface ClusterOptions {
   readonly links?: 'proxied' | 'direct';
   /** Added to each node's configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** The file that starts `transitd`, by default that of this release. */
+  readonly program?: string;
   /** Added to the environment of the node with this name. */
   readonly env?: (name: string) => Readonly<Record<string, string>>;
 }
@@ -56,6 +58,7 @@ export class LiveCluster {
       for (const name of ['seal.key', 'other-seal.key'])
         writeFileSync(join(cluster.#folder, name), `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
       for (let index = 1; index <= size; index++) await cluster.#add(index, size, options);
+      for (const node of cluster.nodes) node.install(options.program);
       await Promise.all(cluster.nodes.map((node) => node.start()));
     } catch (error) {
       await cluster.end();

@@ -79,9 +79,12 @@ describe('a node under test', () => {
 
     // The checker finds an impossible change and a missing key.
     workload.created.add('never-made');
-    const [key = ''] = workload.history.keys.filter((name) => name.startsWith('setting'));
+    // With few unknown outcomes, the checker decides before its limit of steps.
+    const unknownOf = (name: string): number => workload.history.callsOf(name).filter(({ heard }) => heard === undefined).length;
+    const keys = workload.history.keys.toSorted((one, other) => unknownOf(one) - unknownOf(other));
+    const [key = ''] = keys.filter((name) => name.startsWith('setting'));
     workload.history.returned(workload.history.begin(key, 'setting', { kind: 'set', value: 99_999 }), 99_999);
-    const [counter = ''] = workload.history.keys.filter((name) => name.startsWith('counter'));
+    const [counter = ''] = keys.filter((name) => name.startsWith('counter'));
     workload.history.returned(workload.history.begin(counter, 'counter', { kind: 'rotate' }), 1);
     workload.encrypted.push({ key: counter, ciphertext: 'svc:v1:AAAA', plaintext: 'AAAA' });
     const found = (await losses(cluster, workload)).map((text) => text.split('\n')[0] ?? '');

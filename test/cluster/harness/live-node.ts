@@ -1,6 +1,6 @@
 // One node of a cluster under test. It can be killed, frozen, restarted and replaced, and keeps its name and address.
-import { rmSync } from 'node:fs';
-import { Answer, LiveServer } from '../../process/live-server.ts';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Answer, entry, LiveServer } from '../../process/live-server.ts';
 import { SecretWatch } from '../../process/secret-watch.ts';
 import type { LinkProxy } from './link-proxy.ts';
 import { until } from './until.ts';
@@ -46,6 +46,8 @@ export class LiveNode {
   readonly #secrets: SecretWatch;
   #server: LiveServer | undefined;
   #paused = false;
+  /** The file that starts the installed release. */
+  #program = entry;
   #log = '';
 
   constructor({ name, host, apiAddress, dataDir, configFile, proxy, env = {}, secrets }: LiveNodeOptions) {
@@ -81,14 +83,31 @@ export class LiveNode {
     return this.#server;
   }
 
+  /** Changes keys of the node's configuration file, for its next start; `undefined` removes a key. */
+  configure(change: Readonly<Record<string, unknown>>): void {
+    const before: object = JSON.parse(readFileSync(this.#configFile, 'utf8'));
+    writeFileSync(this.#configFile, JSON.stringify({ ...before, ...change }, undefined, 2));
+  }
+
   /** Starts a process on the node's data, without waiting until it listens. */
   launch(): LiveServer {
     if (this.alive) throw new Error(`${this.name} runs already`);
     this.#log = this.log;
     this.#paused = false;
     const command = ['server', '--config', this.#configFile];
-    this.#server = new LiveServer({ dataDir: this.dataDir, command, env: this.#env, secrets: this.#secrets });
+    this.#server = new LiveServer({
+      dataDir: this.dataDir,
+      program: this.#program,
+      command,
+      env: this.#env,
+      secrets: this.#secrets,
+    });
     return this.#server;
+  }
+
+  /** Installs another release, or this one: the next process runs it. @param program - the file that starts it */
+  install(program = entry): void {
+    this.#program = program;
   }
 
   /** Starts the node and waits until it listens. */

@@ -1,0 +1,102 @@
+// A copy of the packages with changes in some files, to be run instead of the sources.
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../live-server.ts';
+
+/** One change in one place: `find` occurs once in the file, and `replace` takes its place. */
+export interface Change {
+  /** Path within `packages`. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+/**
+ * Copies the packages into the folder and makes the changes there.
+ * @returns the command in front of the server's, which runs the copy
+ * @throws Error if a change does not apply to exactly one place
+ */
+export function changedCopy(folder: string, changes: readonly Change[]): readonly string[] {
+  for (const name of readdirSync(join(root, 'packages'))) {
+    const from = join(root, 'packages', name);
+    const to = join(folder, 'packages', name);
+    mkdirSync(to, { recursive: true });
+    for (const part of readdirSync(from)) {
+      if (part === 'src' || part === 'package.json' || part.endsWith('.mjs'))
+        cpSync(join(from, part), join(to, part), { recursive: true });
+    }
+  }
+  mkdirSync(join(folder, 'node_modules/@transitd'), { recursive: true });
+  for (const name of readdirSync(join(root, 'node_modules')))
+    if (name !== '@transitd') symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  for (const name of readdirSync(join(folder, 'packages')))
+    symlinkSync(join(folder, 'packages', name), join(folder, 'node_modules/@transitd', name));
+  for (const { file, find, replace } of changes) {
+    const path = join(folder, 'packages', file);
+    const parts = readFileSync(path, 'utf8').split(find);
+    if (parts.length !== 2) throw new Error(`'${find}' occurs ${parts.length - 1} times in ${file}, not once`);
+    writeFileSync(path, parts.join(replace));
+  }
+  const script = 'node=$1; copy=$0; shift 2; exec "$node" "$copy" "$@"';
+  return ['sh', '-c', script, join(folder, 'packages/server/transitd.mjs')];
+}
+
+const blockedMs = (ms: number): string => `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ms});`;
+
+/**
+ * Delays that the protocol allows: a change waits in the port before the counter names it, the event loop of a gateway takes messages late,
+ * and a gateway is interrupted between its looks at the deadline and at the port.
+ */
+export const delays: readonly Change[] = [
+  {
+    file: 'gateway/src/coherence/change-publisher.ts',
+    find: '    yield;\n    this.#raise(number);',
+    replace: `    yield;\n    ${blockedMs(2)}\n    this.#raise(number);`,
+  },
+  {
+    file: 'gateway/src/replica/replica-proxy.ts',
+    find: "    port.on('message', (message) => this.#reader.take(message));",
+    replace: `    const late = setInterval(() => {
+      for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) this.#reader.take(next.message);
+    }, 20);
+    port.once('close', () => clearInterval(late));`,
+  },
+  {
+    file: 'node/src/gateway-services.ts',
+    find: '    session.proxy.drain();',
+    replace: `    if (performance.now() % 7 < 1) ${blockedMs(1)}\n    session.proxy.drain();`,
+  },
+];
+
+/** A gateway ends, hangs or starts slowly when a file with this word and its number is in the data directory, such as `end-1`. */
+export const switches: Change = {
+  file: 'server/src/gateway-thread.ts',
+  find: 'setInterval(() => services.lookAtClocks(), clocksMs);',
+  replace: `import { existsSync, rmSync } from 'node:fs';
+const isWanted = (word: string): boolean => {
+  const file = config.data_dir + '/' + word + '-' + (row + 1);
+  if (!existsSync(file)) return false;
+  rmSync(file);
+  return true;
+};
+if (isWanted('slow')) ${blockedMs(2000)}
+setInterval(() => {
+  services.lookAtClocks();
+  if (isWanted('hang')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  if (isWanted('end')) throw new Error('ended by the test');
+}, clocksMs);`,
+};
+
+/** Faults that the test must find, each together with the delays. */
+export const faults: Readonly<Record<string, Change>> = {
+  'a gateway does not take the changes before it answers': {
+    file: 'node/src/gateway-services.ts',
+    find: 'session.proxy.drain();',
+    replace: '',
+  },
+  'a gateway does not pass on requests that a quota counts': {
+    file: 'api/src/pipeline/gateway-pipeline.ts',
+    find: ' && !services.quotas.mayCount(canonical);',
+    replace: ';',
+  },
+};

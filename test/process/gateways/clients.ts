@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LiveServer, Workbench } from '../live-server.ts';
+import { allChanges, type Changes } from './changes.ts';
+import { Connection } from './connection.ts';
+
+/** Connections of the clients that check: with two gateways, all on one thread in one of 200,000 runs. */
+const connectionsCount = 12;
+/** Connections that keep all threads busy with reads of a key that is rotated all the time. */
+const readersCount = 6;
+
+export interface GatewayNode {
+  readonly server: LiveServer;
+  readonly rootToken: string;
+  readonly unsealKey: string;
+  readonly dataDir: string;
+}
+
+const plainListener = { address: '127.0.0.1:0', tls_disable: true };
+
+/** Starts an initialized node with two gateways and the records that the changes use. */
+export async function startNode(
+  bench: Workbench,
+  wrapper: readonly string[] = [],
+  {
+    folder = bench.folder(),
+    listeners = [plainListener],
+  }: { readonly folder?: string; readonly listeners?: readonly object[] } = {},
+): Promise<GatewayNode> {
+  const dataDir = join(folder, 'data');
+  const configFile = join(folder, 'transitd.json');
+  writeFileSync(configFile, JSON.stringify({ node_id: 'n1', data_dir: dataDir, listeners, workers: 2 }));
+  const server = await bench.start({ dataDir: folder, command: ['server', '--config', configFile], wrapper });
+  for (const gateway of [1, 2]) await server.log(new RegExp(`"gateway":${gateway},"msg":"a gateway thread listens"`));
+  const operator = new Connection(server.url, '');
+  const { text } = await operator.call('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 });
+  server.secrets.learn(text);
+  const {
+    root_token: rootToken,
+    keys_base64: [unsealKey],
+  } = JSON.parse(text);
+  await operator.data('PUT', 'sys/unseal', { key: unsealKey });
+  operator.close();
+  const admin = new Connection(server.url, rootToken);
+  for (const name of ['shared', 'hot']) await admin.data('POST', `transit/keys/${name}`);
+  await admin.data('POST', 'sys/policies/acl/user', { policy: 'path "transit/encrypt/*" { capabilities = ["update"] }' });
+  admin.close();
+  return { server, rootToken, unsealKey, dataDir };
+}
+
+/** Returns the requests that gateways have answered themselves. */
+export async function answeredByGateways({ server }: Pick<GatewayNode, 'server'>): Promise<number> {
+  const address = /"telemetry":"(http[^"]+)"/.exec(server.stderr)?.[1];
+  const page = await (await fetch(`${address}/metrics`)).text();
+  return Number(/^svc_core_gateway_requests\{kind="answered"\} (\d+)$/m.exec(page)?.[1]);
+}
+
+/**
+ * Makes the changes, and checks after each answer that no request on any connection misses it. Meanwhile other clients read a key that is
+ * rotated all the time, and check that its version never goes back.
+ * @returns the contradictions
+ */
+export async function contradictions(
+  { server, rootToken }: GatewayNode,
+  { rounds, only = Object.keys(allChanges) }: { readonly rounds: number; readonly only?: readonly string[] },
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  const connect = (): Connection => new Connection(server.url, rootToken);
+  const connections = Array.from({ length: connectionsCount }, connect);
+  const [admin, rotator, ...readers] = Array.from({ length: 2 + readersCount }, connect);
+  if (admin === undefined || rotator === undefined) throw new Error('no connections');
+  const ends = new AbortController();
+  const hot = { answered: 1 };
+  const rotate = async (): Promise<void> => {
+    for (; !ends.signal.aborted; hot.answered += 1) await rotator.data('POST', 'transit/keys/hot/rotate');
+  };
+  const read = async (reader: Connection): Promise<void> => {
+    const body = { plaintext: randomBytes(32).toString('base64') };
+    while (!ends.signal.aborted) {
+      const { answered } = hot;
+      const { key_version: seen } = await reader.data('POST', 'transit/encrypt/hot', body);
+      if (Number(seen) < answered) found.push(`a key that is rotated all the time: version ${seen} after ${answered}`);
+    }
+  };
+  const background = Promise.all([rotate(), ...readers.map(read)]);
+  const check = async (name: string, changes: Changes, round: number): Promise<void> => {
+    for await (const { each, atEnd } of changes(admin, round)) {
+      const results = [...(await Promise.all(connections.map(each))), atEnd?.()];
+      for (const result of results) if (result !== undefined) found.push(`${name}: ${result}`);
+    }
+  };
+  try {
+    for (let round = 0; round < rounds; round++)
+      for (const name of only) {
+        const changes = allChanges[name];
+        if (changes !== undefined) await check(name, changes, round);
+      }
+  } finally {
+    ends.abort();
+    await background;
+    for (const connection of [admin, rotator, ...readers, ...connections]) connection.close();
+  }
+  return found;
+}

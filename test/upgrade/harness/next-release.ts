@@ -1,0 +1,149 @@
+// Test builds of later releases: copies of the packages in a temporary folder with a few lines changed. The product has no switch for this.
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { root } from '../../process/live-server.ts';
+
+/** The feature level of the next release. Far above the present one, so that levels in between are skipped. */
+export const nextLevel = 900;
+/** First byte of the transactions that the next release writes once its level is raised. */
+const nextFormat = 0xe0;
+
+/** A change of one file below `packages/`; the text to replace occurs exactly once. */
+interface Patch {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+const levels: Patch = {
+  file: 'storage-fsm/src/level/feature-levels.ts',
+  find: '} as const satisfies Readonly<Record<string, FeatureLevel>>;',
+  replace: `, nextRelease: ${nextLevel} } as const satisfies Readonly<Record<string, FeatureLevel>>;`,
+};
+
+/** The additions of the next release: a frame, a record field, a transaction and an operation. */
+const additions: readonly Patch[] = [
+  levels,
+  // A transaction: from its level on, this format replaces the one of ordinary transactions.
+  {
+    file: 'storage-fsm/src/level/feature-levels.ts',
+    find: '  [3, featureLevels.initial],',
+    replace: `  [${nextFormat}, ${nextLevel}],\n  [3, featureLevels.initial],`,
+  },
+  {
+    file: 'storage-fsm/src/store/codec.ts',
+    find: '  if (version !== formatVersion)',
+    replace: `  if (version !== formatVersion && version !== ${nextFormat})`,
+  },
+  {
+    file: 'storage-fsm/src/state/local-replica.ts',
+    find: '    const data = encodeTransaction(transaction);\n',
+    replace:
+      '    const data = encodeTransaction(transaction);\n' +
+      `    if (data[0] === 1 && this.#parts.machine.featureLevel >= ${nextLevel}) data[0] = ${nextFormat};\n`,
+  },
+  // A frame: a further version, in which heartbeats and votes have one more field.
+  { file: 'raft-core/src/wire/version.ts', find: 'newest: 2 };', replace: 'newest: 3 };' },
+  {
+    file: 'raft-core/src/wire/message.ts',
+    find: '      return version < leaseVersion ? writer : writeLease(writer, message.leaseMs);',
+    replace:
+      '      if (version < leaseVersion) return writer;\n      writeLease(writer, message.leaseMs);\n' +
+      '      return version < 3 ? writer : writer.u32(77);',
+  },
+  {
+    file: 'raft-core/src/wire/message.ts',
+    find: '  const message = readFields(reader, { type, version }, { from, to, term, clusterId: reader.ascii(), session });\n',
+    replace:
+      '  const message = readFields(reader, { type, version }, { from, to, term, clusterId: reader.ascii(), session });\n' +
+      "  if (type === 'Heartbeat' && version >= 3 && reader.u32() !== 77) throw new CodecError('a field of the next release is wrong');\n",
+  },
+  // A record field: earlier releases keep it.
+  {
+    file: 'transit-engine/src/keys/key-record.ts',
+    find: '  Buffer.from(JSON.stringify({ format: formatVersion, ...record }));',
+    replace: "  Buffer.from(JSON.stringify({ format: formatVersion, ...record, nextRelease: 'x' }));",
+  },
+  // Fields in heartbeats and in requests to join: earlier releases ignore or keep them.
+  {
+    file: 'cluster/src/heartbeat-exchange.ts',
+    find: '      readsAuthorities: true,\n',
+    replace: '      readsAuthorities: true,\n      ...{ nextRelease: [1] },\n',
+  },
+  {
+    file: 'cluster/src/join/join-client.ts',
+    find: '    const request = { ...joiner, nonce: randomBytes(32) };',
+    replace: "    const request = { ...joiner, nonce: randomBytes(32), added: { next_release: 'x' } };",
+  },
+  // An operation, refused below its level.
+  {
+    file: 'api/src/sys/feature-level.ts',
+    find: 'import { dataReply, int,',
+    replace: 'import { RequestError, dataReply, int,',
+  },
+  {
+    file: 'api/src/sys/feature-level.ts',
+    find: "  { path: 'sys/feature-level/raise', operations: { POST: raise } },\n",
+    replace:
+      "  { path: 'sys/feature-level/raise', operations: { POST: raise } },\n" +
+      "  { path: 'sys/next-release', operations: { POST: guarded({\n" +
+      "    name: 'next-release', about: 'Test', answers: answers.data(object({ level: integer })),\n" +
+      "    capability: 'update', adds: true, run: async ({ node }) => {\n" +
+      '      const { level } = node.featureLevel.status;\n' +
+      `      if (level < ${nextLevel}) throw new RequestError('invalid_request', 'this operation needs feature level ${nextLevel}');\n` +
+      '      return dataReply(JSON.stringify({ level }));\n    } }) } },\n',
+  },
+];
+
+/** A release that has dropped the levels below the next one. */
+const withoutOldLevels: Patch = {
+  file: 'storage-fsm/src/level/feature-levels.ts',
+  find: '  oldest: featureLevels.initial,',
+  replace: `  oldest: ${nextLevel},`,
+};
+
+/** Releases that are installed in a temporary folder. */
+export class Releases {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'transitd-releases-'));
+
+  /** Returns the program of the next release. It supports all levels of this one, and a later one. */
+  next(): string {
+    return this.#install('next', additions);
+  }
+
+  /** Returns the program of a release after the next one, which no longer supports the levels of this one. */
+  later(): string {
+    return this.#install('later', [...additions, withoutOldLevels]);
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #install(name: string, patches: readonly Patch[]): string {
+    const target = join(this.#folder, name);
+    const packages = join(root, 'packages');
+    const isSource = (path: string): boolean => !/\/(?:dist|test|node_modules)$/.test(path);
+    cpSync(packages, join(target, 'packages'), { recursive: true, filter: isSource });
+    writeFileSync(join(target, 'package.json'), readFileSync(join(root, 'package.json')));
+    const modules = join(target, 'node_modules');
+    mkdirSync(join(modules, '@transitd'), { recursive: true });
+    for (const module of readdirSync(join(root, 'node_modules')))
+      if (module !== '@transitd' && module !== '.cache') symlinkSync(join(root, 'node_modules', module), join(modules, module));
+    for (const module of readdirSync(join(root, 'node_modules/@transitd')))
+      symlinkSync(join(target, 'packages', module), join(modules, '@transitd', module));
+    for (const patch of patches) apply(join(target, 'packages'), patch);
+    return join(target, 'packages/server/transitd.mjs');
+  }
+}
+
+function apply(packages: string, { file, find, replace }: Patch): void {
+  const path = join(packages, file);
+  const text = readFileSync(path, 'utf8');
+  if (text.split(find).length !== 2) throw new Error(`the next release cannot be made: ${file} does not contain once: ${find}`);
+  writeFileSync(
+    path,
+    text.replace(find, () => replace),
+  );
+}
