@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { attachFront, readBody } from '@transitd/http';
+import { attachFront, readBody, sendReply } from '@transitd/http';
 import { expect } from 'chai';
 import { clientConnectionsMax } from '../src/descriptors.ts';
 import { PassedRequests } from '../src/gateways/passed-requests.ts';
@@ -237,6 +238,39 @@ describe('a request that a gateway passes to the main thread', () => {
       );
       expect(answer).to.match(/^HTTP\/1\.1 413 /);
     }
+  });
+
+  it('is refused before a byte of its body has arrived', async () => {
+    const { port } = await gatewayOf((req, res) => {
+      const tooLarge = () => sendReply(res, { status: 413, body: '{}' }, { head: false });
+      void Promise.resolve(readBody(req, res, { bytesMax: 100, deadlineMs: 1000, room: undefined })).catch(tooLarge);
+    });
+    const socket = connect(port, '127.0.0.1');
+    socket.write('POST /v1/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 200\r\n\r\n');
+    const [answer] = await once(socket, 'data');
+    expect(String(answer)).to.match(/^HTTP\/1\.1 413 /);
+    socket.end();
+    await once(socket, 'close');
+  });
+
+  it('is received to its end although the main thread closes its connection after the answer', async () => {
+    const { promise: seen, resolve: sees } = Promise.withResolvers<void>();
+    const { port } = await gatewayOf((req, res) => {
+      res.writeHead(413, { Connection: 'close', 'Content-Length': 9 }).write('too large');
+      void seen.then(() => req.socket.destroy());
+    });
+    const length = 20_000_000;
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`POST /v1/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\n`);
+    socket.write('a'.repeat(length / 2));
+    const [answer] = await once(socket, 'data');
+    expect(String(answer)).to.match(/^HTTP\/1\.1 413 [^]+too large$/);
+    sees();
+    await new Promise((resolve, reject) => {
+      socket.on('error', reject).on('close', resolve);
+      socket.write('a'.repeat(length / 2));
+    });
+    expect(socket.bytesWritten).to.be.above(length);
   });
 
   it('may take longer in the main thread than a connection may make no progress', async () => {

@@ -88,20 +88,26 @@ export class Passing {
         if (body !== undefined || !announcesBody(req)) {
           upstream.end(body);
           wait.begin();
-        } else req.once('end', wait.begin).pipe(upstream);
+        } else {
+          if (req.readableLength === 0) upstream.flushHeaders(); // the main thread may refuse the request before its body arrives
+          req.once('end', wait.begin).pipe(upstream);
+        }
       };
       if (socket.connecting) socket.once('connect', send);
       else send();
     });
     upstream.on('continue', () => res.writeContinue());
-    upstream.once('response', (answer) => {
+    let answer: IncomingMessage | undefined;
+    upstream.once('response', (received) => {
+      answer = received;
       req.off('end', wait.begin);
       wait.end();
       copyAnswer(answer, req, res);
     });
     upstream.on('error', () => {
       res.off('close', onClose);
-      if (res.destroyed) return;
+      // After its answer, the main thread may close the connection while the rest of the body still arrives.
+      if (res.destroyed || answer?.complete === true) return;
       if (res.headersSent) res.destroy();
       else if (!isConnected && attempt < attemptsMax) setTimeout(() => this.pass(listener, req, res, body, attempt + 1), retryMs);
       else {
