@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { missing } from '../test/e2e/needs.ts';
-import { conclude, Tally } from './tally.ts';
+import { conclude, printFailures, Results, sum } from './results.ts';
 
 const root = join(import.meta.dirname, '..');
 const mocha = join(root, 'node_modules/.bin/mocha');
@@ -17,9 +17,10 @@ function run(env: NodeJS.ProcessEnv): boolean {
   return spawnSync(mocha, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } }).status === 0;
 }
 
-if (process.env['TEST_TALLY'] !== undefined) process.exit(run({}) ? 0 : 1); // part of a larger run, which adds up the results
-const tally = new Tally();
-const ended = run(tally.env);
-const { counts } = tally;
-tally.close();
-process.exit(conclude(counts, { ended }));
+if (process.env['TEST_RESULTS'] !== undefined) process.exit(run({}) ? 0 : 1); // part of a larger run, which adds up the results
+const results = new Results();
+const ended = run(results.env);
+const { files } = results;
+results.close();
+printFailures(files, 'Failed:');
+process.exit(conclude(sum(files), { ended }));

@@ -1,13 +1,31 @@
-// Mocha's report, plus the tally that `npm test` adds up over all suites (a suite that crashes writes none).
+// Mocha's report, plus what a run of all suites adds up (scripts/results.ts): one line a file of tests, and one when the suite has ended.
 import { appendFileSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
 import mocha from 'mocha';
 
-export default class TallyReporter extends mocha.reporters.Spec {
+const root = resolve(import.meta.dirname, '..');
+
+export default class ResultsReporter extends mocha.reporters.Spec {
   constructor(runner, options) {
     super(runner, options);
+    if (!process.env.TEST_RESULTS) return;
+    const files = new Map();
+    const resultsOf = (test) => {
+      const file = relative(root, test.file ?? process.cwd());
+      if (!files.has(file)) files.set(file, { folder: relative(root, process.cwd()), file, passed: 0, pending: 0, failures: [] });
+      return files.get(file);
+    };
+    runner.on('pass', (test) => resultsOf(test).passed++);
+    runner.on('pending', (test) => resultsOf(test).pending++);
+    runner.on('fail', (test, error) => {
+      resultsOf(test).failures.push({
+        title: test.fullTitle(),
+        message: String(error?.stack ?? error?.message ?? error).slice(0, 4000),
+      });
+    });
     runner.once('end', () => {
-      const { passes, failures, pending } = runner.stats;
-      if (process.env.TEST_TALLY) appendFileSync(process.env.TEST_TALLY, `${passes} ${failures} ${pending}\n`);
+      const lines = [...files.values(), { folder: relative(root, process.cwd()), ended: true }];
+      appendFileSync(process.env.TEST_RESULTS, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     });
   }
 }

@@ -1,0 +1,37 @@
+// Which failed files of tests run a second time (docs/decisions/0150-a-live-test-that-fails-runs-twice.md).
+import type { FileResults } from './results.ts';
+
+/** More failed files than this are no coincidence of a busy machine. */
+const filesMax = 3;
+
+/** Suites without processes and sockets: a busy machine cannot make them fail. */
+const pure = [
+  'packages/raft-core',
+  'packages/storage-fsm',
+  'packages/replication',
+  'packages/transit-engine',
+  'packages/barrier',
+];
+
+/** Suites with artifacts or an engine of their own, which their scripts prepare. */
+const prepared = ['test/release/', 'test/e2e/'];
+
+/** The files that may run a second time; none unless all that failed may. */
+export function mayRunTwice(files: readonly FileResults[]): readonly FileResults[] {
+  const failed = files.filter(({ failures }) => failures.length > 0);
+  const final = failed.some(
+    ({ folder, file, failures }) =>
+      pure.includes(folder) ||
+      prepared.some((start) => file.startsWith(start)) ||
+      !file.endsWith('.test.ts') ||
+      // A second run would draw another seed. Lost writes and histories that are not linearizable are never an accident of timing.
+      failures.some(({ title, message }) => /seed|lineari[sz]|lost|leak/i.test(`${title} ${message}`)),
+  );
+  return final || failed.length > filesMax ? [] : failed;
+}
+
+/** `files`, in which each of `again` replaces the first results of its file. */
+export function withSecondRuns(files: readonly FileResults[], again: readonly FileResults[]): FileResults[] {
+  const second = new Map(again.map((results) => [results.file, results]));
+  return files.map((results) => second.get(results.file) ?? results);
+}

@@ -1,0 +1,49 @@
+import { expect } from 'chai';
+import type { FileResults } from '../../scripts/results.ts';
+import { sum } from '../../scripts/results.ts';
+import { mayRunTwice, withSecondRuns } from '../../scripts/second-run.ts';
+
+const file = (name: string, messages: string[] = [], folder = ''): FileResults => ({
+  folder,
+  file: name,
+  passed: 3,
+  pending: 0,
+  failures: messages.map((message) => ({ title: 'answers', message })),
+});
+
+describe('the second run of failed tests', () => {
+  const live = file('test/process/start.test.ts', ['no answer within 10 s']);
+
+  it('is for the failed files of live tests', () => {
+    const http = file('packages/http/test/server.test.ts', ['no answer within 10 s'], 'packages/http');
+    expect(mayRunTwice([file('test/process/doctor.test.ts'), live, http])).to.deep.equal([live, http]);
+  });
+
+  for (const [why, final] of [
+    [
+      'names the seed of a property',
+      file('packages/api/test/a.test.ts', ['Property failed after 3 tests\n{ seed: 17 }'], 'packages/api'),
+    ],
+    ['is in a simulation', file('packages/raft-core/test/sim/play.test.ts', ['a leader lacks an entry'], 'packages/raft-core')],
+    ['reports a lost write', file('test/cluster/faults.test.ts', ['1 acknowledged write is lost'])],
+    ['reports a history that is not linearizable', file('test/cluster/faults.test.ts', ['the history is not linearizable'])],
+    ['needs what its script prepared', file('test/e2e/cluster.test.ts', ['no answer within 10 s'])],
+    ['has no file', file('packages/http', ['a rejection that nobody handles'], 'packages/http')],
+  ] as const)
+    it(`is refused to all if one failure ${why}`, () => {
+      expect(mayRunTwice([live, final])).to.deep.equal([]);
+    });
+
+  it('is refused if many files failed', () => {
+    const failed = [1, 2, 3, 4].map((n) => file(`test/process/${n}.test.ts`, ['no answer within 10 s']));
+    expect(mayRunTwice(failed)).to.deep.equal([]);
+    expect(mayRunTwice(failed.slice(1))).to.have.length(3);
+  });
+
+  it('replaces the results of its file, and of no other', () => {
+    const other = file('test/process/doctor.test.ts', ['exit code 1']);
+    const second = { ...live, passed: 4, failures: [] };
+    expect(sum(withSecondRuns([live, other], [second]))).to.deep.equal({ passed: 7, failed: 1, pending: 0 });
+    expect(sum(withSecondRuns([live, other], []))).to.deep.equal({ passed: 6, failed: 2, pending: 0 });
+  });
+});
