@@ -264,7 +264,7 @@ describe('a request that a gateway passes to the main thread', () => {
     socket.write(`POST /v1/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\n`);
     socket.write('a'.repeat(length / 2));
     const [answer] = await once(socket, 'data');
-    expect(String(answer)).to.match(/^HTTP\/1\.1 413 [^]+too large$/);
+    expect(String(answer)).to.match(/^HTTP\/1\.1 413 .+too large$/s);
     sees();
     await new Promise((resolve, reject) => {
       socket.on('error', reject).on('close', resolve);
