@@ -179,12 +179,14 @@ export class ClusterServices {
     return leader && this.#parts.membershipList.member(leader.id);
   }
 
-  /** Names of voters whose disks are below their reserve, if writes cannot commit without them; otherwise empty. Known to the leader. */
+  /** Names of voters whose disks are below their reserve, if the other voters are no quorum. Empty on every node except the leader. */
   get lowDisks(): readonly string[] {
     const { local, standbys, membershipList } = this.#parts;
     const { nodeId, storage } = local;
+    const { role, conf } = storage.driver.consensus();
+    if (role !== 'leader') return [];
     const isLow = (id: NodeId): boolean => (id === nodeId ? storage.diskLow() : standbys.report(id)?.diskLow === true);
-    return lowDisksThatBlock(storage.driver.consensus().conf, isLow).map((id) => membershipList.member(id)?.name ?? `node ${id}`);
+    return lowDisksThatBlock(conf, isLow).map((id) => membershipList.member(id)?.name ?? `node ${id}`);
   }
 
   /** @throws StartError when the cluster port cannot be opened */

@@ -29,6 +29,8 @@ export interface ClusterOptions {
   readonly config?: Readonly<Record<string, unknown>>;
   /** The file that starts `transitd`, by default that of this release. */
   readonly program?: string;
+  /** The data directory of the node with this name; by default a new folder, which ends with the cluster. */
+  readonly dataDir?: (name: string) => string;
   /** Added to the environment of the node with this name. */
   readonly env?: (name: string) => Readonly<Record<string, string>>;
 }
@@ -263,7 +265,7 @@ export class LiveCluster {
   async #add(
     index: number,
     size: number,
-    { retryJoin, strangersSeal, elections = 'rare', links = 'proxied', config: more, env }: ClusterOptions,
+    { retryJoin, strangersSeal, elections = 'rare', links = 'proxied', config: more, dataDir: dataDirOf, env }: ClusterOptions,
   ): Promise<void> {
     const name = `n${index}`;
     const host = hostOf(index);
@@ -272,7 +274,7 @@ export class LiveCluster {
     // Includes the node's own address: while the log still names the node that it replaces, it calls that node at this address.
     const sources = Array.from({ length: size }, (_, other) => hostOf(other + 1));
     const proxy = await LinkProxy.listen(cluster, sources);
-    const dataDir = join(this.#folder, name);
+    const dataDir = dataDirOf?.(name) ?? join(this.#folder, name);
     const configFile = join(this.#folder, `${name}.json`);
     const dialed = links === 'direct' ? cluster : proxy.address;
     const peers = {
@@ -291,7 +293,7 @@ export class LiveCluster {
       ...more,
       raft: { ...(elections === 'rare' && rareElections), ...Object(more?.['raft']) },
     };
-    mkdirSync(dataDir, { mode: 0o700 });
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     writeFileSync(configFile, JSON.stringify(config, undefined, 2));
     this.#nodes.push(
       new LiveNode({

@@ -31,7 +31,7 @@ export interface MembershipPorts extends Pick<DriverOptions, 'onRemoved' | 'remo
   readonly link: SnapshotLink;
   /** A snapshot could not be fetched from a peer. */
   onFetchFailed(error: Error): void;
-  /** Returns the names of voters whose disks are below their reserve, if writes cannot commit without them; otherwise none. */
+  /** Returns the names of voters whose disks are below their reserve, if the other voters are no quorum; otherwise none. */
   lowDisks(): readonly string[];
   peers(parts: {
     readonly nodeId: NodeId;

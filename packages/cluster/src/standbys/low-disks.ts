@@ -1,8 +1,8 @@
 import { type ConfState, majority, type NodeId } from '@transitd/raft-core';
 
 /**
- * Returns the voters whose disks are low, if the other voters are not a quorum: then no write can commit until one of these disks has room
- * again. Returns none if writes can commit without them. In a joint configuration, each half needs a majority of its own.
+ * Returns the voters whose disks are low, if the other voters are no quorum: the leader then refuses writes until one of these disks has
+ * room again. Returns none if writes can commit without them. In a joint configuration, each half needs a majority of its own.
  */
 export function lowDisksThatBlock(
   { voters, votersOutgoing }: Pick<ConfState, 'voters' | 'votersOutgoing'>,

@@ -29,7 +29,7 @@ export interface LocalReplicaParts {
   readonly machine: Pick<KeyValueMachine, 'applied' | 'featureLevel' | 'getSync' | 'paths' | 'range' | 'replication' | 'watch'>;
   /** True while the data disk is below its reserve. */
   readonly diskLow: () => boolean;
-  /** Returns the names of nodes whose disks are below their reserve, if no write can commit without them; otherwise none. */
+  /** Returns the names of voters whose disks are below their reserve, if the other voters are no quorum; otherwise none. */
   readonly lowDisks?: () => readonly string[];
 }
 
@@ -62,15 +62,27 @@ export class LocalReplica implements Replica {
     if (!allowsFormat(this.#parts.machine.featureLevel, data[0] ?? 0))
       throw new TypeError('the feature level does not allow this transaction yet: ask hasFeature before making it');
     this.#refuseTooLargeForSecondaries(transaction, data.length);
-    if (this.#parts.diskLow())
-      throw new StoreError('disk_low', 'the data disk is below its reserve: free disk space on this node');
+    this.#refuseWithoutDiskSpace();
     return new Promise((resolve, reject) => {
       this.#parts.consensus.propose(data, (outcome) => {
         if (outcome.kind === 'applied') resolve(outcome.result);
-        else if (outcome.kind === 'refused') reject(this.#refused(outcome.reason));
+        else if (outcome.kind === 'refused') reject(refused(outcome.reason));
         else reject(new StoreError('outcome_unknown', `entry ${outcome.index} may still commit`));
       });
     });
+  }
+
+  /** Followers without disk space accept no entries: a write that needs them would wait until their disks have room again. */
+  #refuseWithoutDiskSpace(): void {
+    if (this.#parts.diskLow())
+      throw new StoreError('disk_low', 'the data disk is below its reserve: free disk space on this node');
+    const names = this.#parts.lowDisks?.() ?? [];
+    if (names.length === 0) return;
+    const nodes = `${names.length === 1 ? 'node' : 'nodes'} ${names.join(', ')}`;
+    throw new StoreError(
+      'disk_low',
+      `no quorum has disk space, the data disk is below its reserve on ${nodes}: free disk space there`,
+    );
   }
 
   /** A secondary applies the same writes as one entry, in which each takes some bytes more. */
@@ -91,17 +103,6 @@ export class LocalReplica implements Replica {
         else reject(refused(outcome.reason));
       });
     });
-  }
-
-  /** A quorum without disk space acknowledges no entries, so that writes wait until too many are in flight: the disks are the cause. */
-  #refused(reason: RefusalReason): StoreError {
-    const names = reason === 'busy' ? (this.#parts.lowDisks?.() ?? []) : [];
-    if (names.length === 0) return refused(reason);
-    const nodes = `${names.length === 1 ? 'node' : 'nodes'} ${names.join(', ')}`;
-    return new StoreError(
-      'disk_low',
-      `no quorum has disk space, the data disk is below its reserve on ${nodes}: free disk space there`,
-    );
   }
 
   watch(prefix: string, listener: (changes: Changes) => void): () => void {
