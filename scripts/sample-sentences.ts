@@ -1,7 +1,8 @@
 // `npm run sample -- --seed 7 --size 200`: prints random sentences of this repository with file and line. A reader marks those
-// that have to be read twice. Comments, messages (log lines, error and help texts) and documents have equal shares.
-//   --kind comment|message|doc   draws from one kind only
-//   --root DIR                   reads another checkout, also an older one
+// that have to be read twice. Comments, messages (log lines, error and help texts, alerts, the console), documents and names of tests
+// have equal shares.
+//   --kind comment|message|doc|test   draws from one kind only
+//   --root DIR                        reads another checkout, also an older one
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { draw, type SentenceKind, sentenceKinds, sentencesIn } from './check/sample.ts';

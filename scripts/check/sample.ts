@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto';
 import { sentencesOf } from './phrases.ts';
 import type { SourceFile } from './source-files.ts';
 import { lineAt, type Text, textsOf, withoutCode } from './texts.ts';
+import { yamlValuesOf } from './yaml-values.ts';
 
-export type SentenceKind = 'comment' | 'message' | 'doc';
-export const sentenceKinds: readonly SentenceKind[] = ['comment', 'message', 'doc'];
+export type SentenceKind = 'comment' | 'message' | 'doc' | 'test';
+export const sentenceKinds: readonly SentenceKind[] = ['comment', 'message', 'doc', 'test'];
 
-/** A whole comment, a log line or error text, or a sentence of the documents. */
+/** A whole comment; a message: a log line, an error or a text of the console; a sentence of the documents; or the name of a test. */
 export interface Sentence {
   readonly kind: SentenceKind;
   readonly path: string;
@@ -19,20 +20,37 @@ export interface Sentence {
 const wordsMin = 4;
 const compilerHints = /^(?:biome-ignore|@ts-|eslint|#region|\/ <reference)/;
 
-/** Returns all texts of a file that can be drawn. Messages are string literals with enough words in a package's sources. */
+/** Returns all texts of a file that can be drawn. */
 export function sentencesIn(file: SourceFile): Sentence[] {
   if (file.path.endsWith('.json')) return [];
-  const texts = textsOf(file);
-  const isCode = /\.(?:ts|mjs|js)$/.test(file.path);
-  const isSource = /^packages\/[^/]+\/src\//.test(file.path);
-  const sentences = texts.flatMap((text): Sentence[] => {
-    const whole = (kind: SentenceKind): Sentence[] => [{ kind, path: file.path, line: text.line, text: flat(text.text) }];
-    if (text.kind === 'comment') return compilerHints.test(text.text) ? [] : whole('comment');
-    if (text.kind === 'string') return isCode && isSource ? whole('message') : [];
-    return proseOf(file, text);
+  const lines = file.text.split('\n');
+  const sentences = textsOf(file).flatMap((text): Sentence[] => {
+    if (text.kind === 'comment') return compilerHints.test(text.text) ? [] : [whole('comment', file, text)];
+    if (text.kind !== 'string') return proseOf(file, text);
+    if (isSource.test(file.path)) return [whole('message', file, text)];
+    return isTest.test(file.path) && isTestName(lines, text) ? [whole('test', file, text)] : [];
   });
-  return sentences.filter(({ text }) => wordsIn(text) >= wordsMin);
+  const values = /\.ya?ml$/.test(file.path) ? yamlValuesOf(file.text) : [];
+  return [...sentences, ...values.map((text) => whole('message', file, text))].filter(({ text }) => wordsIn(text) >= wordsMin);
 }
+
+const isSource = /^packages\/[^/]+\/(?:src|app)\/.*\.tsx?$/;
+const isTest = /\.test\.ts$/;
+
+/** Whether a literal is the name of a test or of a suite, given the lines of its file. */
+function isTestName(lines: readonly string[], { line, text }: Text): boolean {
+  const here = lines[line - 1] ?? '';
+  const before = here.slice(0, Math.max(0, here.indexOf(text.split('…', 1)[0]?.slice(0, 12) ?? '') - 1));
+  const call = before.trim() === '' ? (lines[line - 2] ?? '') : before;
+  return /(?:\b(?:describe|it|live)(?:\.\w+)?\(|\btitle:) *$/.test(call);
+}
+
+const whole = (kind: SentenceKind, { path }: SourceFile, { line, text }: Text): Sentence => ({
+  kind,
+  path,
+  line,
+  text: flat(text),
+});
 
 const proseOf = ({ path }: SourceFile, text: Text): Sentence[] =>
   sentencesOf(withoutCode(text.text).replaceAll('\n', ' ')).map(({ start, end }) => ({

@@ -18,7 +18,7 @@ export interface Finding {
 }
 
 const readable =
-  /\.(?:tsx?|mjs|js|md|ya?ml|json|sh|go|c|py|cfg|service)$|(?:^|\/)(?:Dockerfile[^/]*|\.ci\/run|\.githooks\/[^/]+)$/;
+  /\.(?:tsx?|mjs|js|md|ya?ml|json|sh|go|c|py|cfg|service|tpl)$|(?:^|\/)(?:Dockerfile[^/]*|\.ci\/run|\.githooks\/[^/]+)$/;
 
 /** Not checked: cases and vectors that others publish, the lock file, which npm writes, and the built console. */
 const foreign =

@@ -1,5 +1,6 @@
 // The English of a file: comments, literals and prose, each with its line.
 import { codeTextsOf } from './code-texts.ts';
+import { jsxTextsOf } from './jsx-texts.ts';
 import type { SourceFile } from './source-files.ts';
 
 /** A piece of English. Line breaks inside `text` are kept; `line` is the line of its first character. */
@@ -12,6 +13,8 @@ export interface Text {
 /** Returns the texts of a file; none for code in it and for file formats without English. */
 export function textsOf({ path, text }: SourceFile): Text[] {
   if (/\.(?:ts|mjs|js|go|c)$/.test(path)) return codeTextsOf(text);
+  if (path.endsWith('.tsx')) return [...codeTextsOf(text), ...jsxTextsOf(text)].sort((a, b) => a.line - b.line);
+  if (path.endsWith('.tpl')) return templateTextsOf(text);
   if (path.endsWith('.md')) return markdownTextsOf(text);
   if (path.endsWith('.json')) return path.startsWith('deploy/') ? jsonTextsOf(text) : [];
   return lineTextsOf(text, { all: /\.ya?ml$/.test(path) });
@@ -68,6 +71,14 @@ const jsonTextsOf = (json: string): Text[] =>
       .filter((text) => text.includes(' '))
       .map((text) => ({ kind: 'string' as const, line: index + 1, text })),
   );
+
+/** Returns the comments of a Helm template. */
+const templateTextsOf = (template: string): Text[] =>
+  [...template.matchAll(/\{\{-?\s*\/\*([\s\S]*?)\*\//g)].map(({ index, 1: text = '' }) => ({
+    kind: 'comment' as const,
+    line: template.slice(0, index).split('\n').length,
+    text: text.trim(),
+  }));
 
 /** Returns the comments that begin with `#`. Of YAML, returns every line, because operators read its values. */
 function lineTextsOf(text: string, { all }: { readonly all: boolean }): Text[] {

@@ -28,6 +28,50 @@ describe('sample of sentences', () => {
     ]);
   });
 
+  it('takes the names of tests and suites, but no other literal of a test', () => {
+    const inner = `it(\`refuses writes \${where} and answers reads\`, () => f('no name of any test'));`;
+    const text = `describe('a node with a full disk', () => {\n  ${inner}\n});`;
+    expect(short('packages/p/test/a.test.ts', text)).to.deep.equal([
+      'test 1 a node with a full disk',
+      'test 2 refuses writes … and answers reads',
+    ]);
+  });
+
+  it('takes the text between the tags of TSX, and its literals', () => {
+    const code = 'const f = (a: Map<string, number>) => a.size > 3 && b < 4;';
+    const tag = '<p title="Why this node waits here">\n    No leader is known yet. {more}\n  </p>';
+    const text = `${code}\nreturn (\n  ${tag}\n);`;
+    expect(short('packages/console/app/a.tsx', text)).to.deep.equal([
+      'message 3 Why this node waits here',
+      'message 4 No leader is known yet.',
+    ]);
+  });
+
+  it('takes the comments of Helm templates', () => {
+    expect(short('deploy/helm/a.tpl', '{{- define "a" }}\n{{/* The name of each pod. */}}\n{{- end }}')).to.deep.equal([
+      'comment 2 The name of each pod.',
+    ]);
+  });
+
+  it('takes the plain, quoted and folded values of YAML, but no code', () => {
+    const text = [
+      'groups:',
+      '  - name: faults of one node',
+      '    expr: up == 0 and on(node) a > b',
+      '    summary: "The disk of {{ $labels.node }} is full"',
+      '    description: >-',
+      '      Writes are refused.',
+      '      Reads continue.',
+      '    script: |',
+      '      some code that runs here',
+    ].join('\n');
+    expect(short('deploy/a.yml', text)).to.deep.equal([
+      'message 2 faults of one node',
+      'message 4 The disk of {{ $labels.node }} is full',
+      'message 6 Writes are refused. Reads continue.',
+    ]);
+  });
+
   const sentence = (text: string, kind: 'comment' | 'doc' = 'doc', path = 'a.md') => ({ kind, path, line: 1, text });
   const texts = Array.from({ length: 50 }, (_, i) => `sentence number ${i}`);
 
@@ -71,7 +115,7 @@ describe('sample of sentences', () => {
       const run = (...args: string[]) => spawnSync(process.execPath, [script, '--root', root, ...args], { encoding: 'utf8' });
       expect(run('--seed', '7', '--size', '5').stdout).to.equal(
         '  1. [doc] docs/a.md:1\n     A title of four words\n\n  2. [doc] docs/a.md:3\n     The leader stores the entry.\n\n' +
-          'seed 7: 2 of 2 sentences (0 comment, 0 message, 2 doc)\n',
+          'seed 7: 2 of 2 sentences (0 comment, 0 message, 2 doc, 0 test)\n',
       );
       expect(run('--size', 'x').stderr).to.contain('--size must be a whole number, not x');
       expect(run('--kind', 'poem').status).to.equal(1);

@@ -75,7 +75,7 @@ capabilities: { drop: [ALL] }
 {{/* Refuses values that fit the schema one by one, and not together. */}}
 {{- define "transitd.checkValues" -}}
 {{- if lt (int .Values.terminationGracePeriodSeconds) (add (int .Values.preStopSeconds) 25) -}}
-{{- fail "terminationGracePeriodSeconds must be at least preStopSeconds + 25: a node needs this time to transfer leadership and to finish its requests" -}}
+{{- fail "terminationGracePeriodSeconds must be at least preStopSeconds + 25: a node first transfers leadership and ends its requests" -}}
 {{- end -}}
 {{- if gt (int .Values.podDisruptionBudget.maxUnavailable) (div (sub (int .Values.replicas) 1) 2) -}}
 {{- if and .Values.podDisruptionBudget.enabled (gt (int .Values.replicas) 1) -}}

@@ -3,7 +3,7 @@ import { Denial } from './denial.tsx';
 import { Policies } from './policies.tsx';
 import { AuditDevices, OwnToken, SealState } from './state.tsx';
 
-/** Rights: the own token, denials and policies; and the state of the seal and the audit. */
+/** Shows the rights of the caller's token, the reasons of denials, the policies, and the state of the seal and the audit devices. */
 export const AccessPage = () => (
   <>
     <Part id="token" title="Your token">

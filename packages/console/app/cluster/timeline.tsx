@@ -5,7 +5,7 @@ import { reignsOf } from './reigns.ts';
 const shownMax = 8;
 const size = { width: 1000, height: 22 };
 
-/** Who led when: a bar in the color of the node, and the newest terms as a list. */
+/** Shows which node led when: a bar in the colors of the nodes, and the newest terms as a list. */
 export function Timeline({
   members,
   styleOf,
