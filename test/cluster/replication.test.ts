@@ -1,5 +1,4 @@
 // A primary cluster is lost under load, and its secondary takes over.
-import { join } from 'node:path';
 import { indexIn } from '@transitd/http';
 import { expect } from 'chai';
 import { LiveCluster } from './harness/live-cluster.ts';
@@ -8,15 +7,8 @@ import { scenarioMs } from './harness/scenario.ts';
 import { until } from './harness/until.ts';
 
 const dr = 'sys/replication/dr';
-const program = join(import.meta.dirname, 'harness/replicating.mjs');
 
-/** A cluster of two nodes at the level of replication. */
-async function site(): Promise<LiveCluster> {
-  const cluster = await LiveCluster.formed({ size: 2, seal: 'shamir', links: 'direct', program });
-  const raised = await cluster.askWhenLed(await cluster.leader(), 'POST', 'sys/feature-level/raise', {});
-  expect(raised.status, raised.text).to.equal(200);
-  return cluster;
-}
+const site = (): Promise<LiveCluster> => LiveCluster.formed({ size: 2, seal: 'shamir', links: 'direct' });
 
 const codesOf = (cluster: LiveCluster): Promise<readonly (number | undefined)[]> =>
   Promise.all(cluster.nodes.map(async (node) => (await node.health('?standbyok=true&perfstandbyok=true'))?.code));

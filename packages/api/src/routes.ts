@@ -1,5 +1,4 @@
 import type { AuditDevices } from '@transitd/audit';
-import { supportedLevels, unreleasedLevel } from '@transitd/storage-fsm';
 import { approleRoutes } from './auth/approle.ts';
 import { approleFieldRoutes } from './auth/approle-fields.ts';
 import { jwtRoutes } from './auth/jwt.ts';
@@ -61,7 +60,7 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): reado
     ...haRoutes,
     ...nodesRoutes,
     ...replicationRoutes,
-    ...(supportedLevels.newest >= unreleasedLevel ? replicationControlRoutes : []),
+    ...replicationControlRoutes,
     ...mountRoutes,
     ...pluginRoutes,
     ...monitoringRoutes,

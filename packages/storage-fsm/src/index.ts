@@ -10,7 +10,6 @@ export {
   type LevelRange,
   supportedLevels,
   UnsupportedLevel,
-  unreleasedLevel,
 } from './level/feature-levels.ts';
 export type { SegmentLogOptions } from './log/open-log.ts';
 export { SegmentLog } from './log/segment-log.ts';

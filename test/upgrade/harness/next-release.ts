@@ -18,8 +18,8 @@ interface Patch {
 
 const levels: Patch = {
   file: 'storage-fsm/src/level/feature-levels.ts',
-  find: '} as const satisfies Readonly<Record<string, FeatureLevel>>;',
-  replace: `, nextRelease: ${nextLevel} } as const satisfies Readonly<Record<string, FeatureLevel>>;`,
+  find: ' } as const satisfies Readonly<',
+  replace: `, nextRelease: ${nextLevel} } as const satisfies Readonly<`,
 };
 
 /** The additions of the next release: a frame, a record field, a transaction and an operation. */

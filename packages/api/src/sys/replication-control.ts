@@ -117,7 +117,7 @@ const promote = guarded({
   },
 });
 
-/** Routes that change replication. They are served only where a release supports it. */
+/** Routes that change replication. Below the feature level of replication they answer 400. */
 export const replicationControlRoutes: readonly Route[] = [
   { path: 'sys/replication/dr/primary/enable', operations: { POST: enablePrimary } },
   { path: 'sys/replication/dr/primary/demote', operations: { POST: demote } },

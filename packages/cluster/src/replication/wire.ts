@@ -45,9 +45,13 @@ export function deliver(socket: WebSocket, session: SessionEnds): void {
   socket.on('close', () => session.closed());
 }
 
+const levelText =
+  'the feature level of the secondary is below the level of its primary: upgrade the secondary, and raise its feature level';
+
 /** Returns why a session ended, for logs and status. */
 export function sessionEndText(end: SessionEnd): string {
   if (end.why === 'failed') return reasonOf(end.error);
+  if (end.why === 'refused' && end.reason === 'level') return levelText;
   return 'reason' in end ? `${end.why}: ${end.reason}` : end.why;
 }
 

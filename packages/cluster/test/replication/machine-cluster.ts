@@ -11,10 +11,11 @@ import {
 } from '@transitd/replication';
 import {
   encodeTransaction,
+  type FeatureLevel,
+  featureLevels,
   KeyValueMachine,
   type ReplicationStep,
   type Transaction,
-  unreleasedLevel,
 } from '@transitd/storage-fsm';
 
 const set = '01'.repeat(16);
@@ -37,10 +38,9 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
   }
 
   static async open(folder: string, name: string, first: 'establish' | 'attach'): Promise<MachineCluster> {
-    const levels = { oldest: 1, newest: unreleasedLevel };
-    const machine = await KeyValueMachine.open({ directory: join(folder, name), base: 0, levels });
+    const machine = await KeyValueMachine.open({ directory: join(folder, name), base: 0 });
     const cluster = new MachineCluster(machine, await open(join(folder, `${name}.log`), 'w'));
-    await cluster.commit({ conditions: [], writes: [], raise: unreleasedLevel });
+    await cluster.commit({ conditions: [], writes: [], raise: featureLevels.replication });
     const step: ReplicationStep =
       first === 'establish'
         ? { kind: first, set, id: '0a'.repeat(16), local: localPrefixes }
@@ -70,6 +70,10 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
   async close(): Promise<void> {
     await this.machine.close();
     await this.#log.close();
+  }
+
+  level(): FeatureLevel {
+    return this.machine.featureLevel;
   }
 
   state() {

@@ -25,7 +25,7 @@ import {
   RegistryRefused,
   StoredRegistry,
 } from '@transitd/replication';
-import { positionOf, type ReplicationState, StoreError, unreleasedLevel } from '@transitd/storage-fsm';
+import { featureLevels, hasFeature, positionOf, type ReplicationState, StoreError } from '@transitd/storage-fsm';
 import { PrimarySide } from './primary-side.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import { ReplicationRefused } from './replication-refused.ts';
@@ -337,8 +337,13 @@ export class ClusterReplication {
   #requireUsable(): void {
     const { storage, isActive } = this.#parts;
     if (!isActive()) throw new StoreError('not_leader', 'this node is not the active one');
-    if (storage.machine.featureLevel < unreleasedLevel)
-      throw new ReplicationRefused('level', 'this release does not replicate between clusters yet');
+    const level = storage.machine.featureLevel;
+    if (!hasFeature(level, 'replication'))
+      throw new ReplicationRefused(
+        'level',
+        `replication needs feature level ${featureLevels.replication}, and the cluster is at level ${level}: ` +
+          'upgrade all nodes and raise the feature level',
+      );
   }
 
   #requireShamir(): void {

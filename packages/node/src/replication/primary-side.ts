@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { LogIndex } from '@transitd/raft-core';
 import { type OutcomeLog, type PrimaryCluster, type PrimaryNodes, snapshotToSend } from '@transitd/replication';
-import { type EpochName, positionOf, type ReplicatedSnapshot, type ReplicationState } from '@transitd/storage-fsm';
+import {
+  type EpochName,
+  type FeatureLevel,
+  positionOf,
+  type ReplicatedSnapshot,
+  type ReplicationState,
+} from '@transitd/storage-fsm';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 
 /** This node as the active node of a primary. */
@@ -16,6 +22,10 @@ export class PrimarySide implements PrimaryCluster {
 
   state(): ReplicationState | undefined {
     return this.#parts.isActive() ? this.#parts.storage.machine.replication : undefined;
+  }
+
+  level(): FeatureLevel {
+    return this.#parts.storage.machine.featureLevel;
   }
 
   position(): LogIndex {

@@ -1,4 +1,7 @@
-/** `wrong_mode`: the role of this cluster does not allow it. `level`: no release supports it yet. `refused`: a promotion is refused. */
+/**
+ * `wrong_mode`: the role of this cluster does not allow it. `level`: the feature level of the cluster is too low. `refused`: a promotion is
+ * refused.
+ */
 export type ReplicationRefusal = 'wrong_mode' | 'level' | 'seal_type' | 'refused';
 
 /** An operation of replication was refused; nothing has changed. The message says why. */

@@ -1,6 +1,13 @@
 import { reasonOf } from '@transitd/process';
 import { localPrefixes, type PrimaryNodes, type SecondaryCluster } from '@transitd/replication';
-import { type Cursor, type EpochName, type ReplicationState, type ReplicationStep, StoreError } from '@transitd/storage-fsm';
+import {
+  type Cursor,
+  type EpochName,
+  type FeatureLevel,
+  type ReplicationState,
+  type ReplicationStep,
+  StoreError,
+} from '@transitd/storage-fsm';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 
 /** The newest heartbeat of the primary. */
@@ -33,6 +40,10 @@ export class SecondarySide implements SecondaryCluster {
 
   state(): ReplicationState | undefined {
     return this.#parts.isActive() ? this.#parts.storage.machine.replication : undefined;
+  }
+
+  level(): FeatureLevel {
+    return this.#parts.storage.machine.featureLevel;
   }
 
   digest({ index }: Cursor): bigint | undefined {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parseConfig } from '@transitd/configuration';
 import { defaultCodes, healthAnswer } from '@transitd/health';
-import { supportedLevels, unreleasedLevel } from '@transitd/storage-fsm';
+import { featureLevels, supportedLevels } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../../process/test/until.ts';
@@ -46,7 +46,6 @@ class Site {
     const { shares } = await site.node.initialize({ secretShares: 1, secretThreshold: 1 });
     site.shares = shares;
     await site.unseal(shares);
-    await site.store.replica.commit({ conditions: [], writes: [], raise: unreleasedLevel });
     return site;
   }
 
@@ -105,18 +104,32 @@ class Site {
 
 describe('two clusters that replicate', function () {
   this.timeout(240_000);
-  const released = supportedLevels.newest;
   let folder = '';
   const sites: Site[] = [];
   before(() => {
-    // No release supports replication yet.
-    Object.assign(supportedLevels, { newest: unreleasedLevel });
     folder = mkdtempSync(join(tmpdir(), 'transitd-two-'));
   });
   after(async () => {
     for (const { node } of sites) await node.stop();
     rmSync(folder, { recursive: true });
-    Object.assign(supportedLevels, { newest: released });
+  });
+
+  it('need the feature level of replication', async () => {
+    const { newest } = supportedLevels;
+    Object.assign(supportedLevels, { newest: featureLevels.replication - 1 }); // as an earlier release
+    const early = await Site.open(folder, 'early').finally(() => Object.assign(supportedLevels, { newest }));
+    sites.push(early);
+    const { replication, store } = early;
+    for (const attempt of [replication.enablePrimary(), replication.enableSecondary('')])
+      expect(await attempt.catch((error: Error) => error))
+        .to.be.instanceOf(ReplicationRefused)
+        .with.property(
+          'message',
+          'replication needs feature level 3, and the cluster is at level 2: upgrade all nodes and raise the feature level',
+        );
+    await store.replica.commit({ conditions: [], writes: [], raise: featureLevels.replication });
+    await replication.enablePrimary();
+    expect(early.node.eligibility.replicationStatus?.role).to.equal('primary');
   });
 
   it('follow, hand over without loss, and fail back', async () => {

@@ -1,5 +1,5 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { type Cursor, continues, type EpochName, type ReplicationState } from '@transitd/storage-fsm';
+import { type Cursor, continues, type EpochName, type FeatureLevel, type ReplicationState } from '@transitd/storage-fsm';
 import { isSupersededBy } from '../roles/meeting.ts';
 import type { Frame, HelloRefusal } from '../stream/frame.ts';
 
@@ -13,19 +13,25 @@ export type HelloAnswer =
   | { readonly kind: 'refuse'; readonly reason: HelloRefusal }
   | { readonly kind: 'superseded'; readonly by: EpochName };
 
-/**
- * Decides how the primary answers the hello of a secondary.
- * @param continuesFrom - whether the outcomes after a position are still kept
- */
+/** The facts of a primary's active node when a secondary says hello. */
+export interface HelloFacts {
+  readonly state: ReplicationState | undefined;
+  /** The feature level of the primary. */
+  readonly level: FeatureLevel;
+  /** Returns whether the outcomes after a position are still kept. */
+  readonly continuesFrom: (index: LogIndex) => boolean;
+}
+
+/** Decides how the primary answers the hello of a secondary. */
 export function answerHello(
-  { set, cursor }: Frame & { kind: 'hello' },
-  state: ReplicationState | undefined,
-  continuesFrom: (index: LogIndex) => boolean,
+  { set, cursor, level: secondaryLevel }: Frame & { kind: 'hello' },
+  { state, level, continuesFrom }: HelloFacts,
 ): HelloAnswer {
   if (state === undefined || state.set !== set) return { kind: 'refuse', reason: 'other_set' };
   if (cursor !== undefined && isSupersededBy(state, cursor)) return { kind: 'superseded', by: cursor };
   if (state.role === 'superseded') return { kind: 'refuse', reason: 'superseded' };
   if (state.role !== 'primary' && state.role !== 'demoted') return { kind: 'refuse', reason: 'not_primary' };
+  if (secondaryLevel < level) return { kind: 'refuse', reason: 'level' };
   if (cursor === undefined) return { kind: 'resynchronize', diverged: false };
   if (!continues(state.epochs, cursor)) return { kind: 'resynchronize', diverged: true };
   return continuesFrom(cursor.index) ? { kind: 'resume', from: cursor } : { kind: 'resynchronize', diverged: false };

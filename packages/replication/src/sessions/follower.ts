@@ -1,4 +1,11 @@
-import { type Cursor, cursorOf, type ReplicationState, type ReplicationStep, sameEpoch } from '@transitd/storage-fsm';
+import {
+  type Cursor,
+  cursorOf,
+  type FeatureLevel,
+  type ReplicationState,
+  type ReplicationStep,
+  sameEpoch,
+} from '@transitd/storage-fsm';
 import { meetingOf } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
 
@@ -14,6 +21,8 @@ export type FollowerAction =
 
 export interface FollowerParts {
   readonly state: () => ReplicationState;
+  /** The feature level of this cluster. */
+  readonly level: () => FeatureLevel;
   /** The digest of this cluster's replicated records at its position, if it is known. */
   readonly digest: (at: Cursor) => bigint | undefined;
   /** Frames that may wait while a step is being committed; a primary that sends more ignores the acknowledgements. */
@@ -38,7 +47,7 @@ export class Follower {
 
   hello(): Frame {
     const state = this.#parts.state();
-    return { kind: 'hello', set: state.set, cursor: cursorOf(state) };
+    return { kind: 'hello', set: state.set, cursor: cursorOf(state), level: this.#parts.level() };
   }
 
   received(frame: Frame): FollowerAction {
@@ -110,7 +119,7 @@ export class Follower {
     if (at === undefined || !sameEpoch(at, epoch)) return { kind: 'reconnect', why: 'other_epoch' };
     if (to <= at.index) return wait;
     if (from !== at.index) return { kind: 'reconnect', why: 'gap' };
-    return propose({ kind: 'follow', from: at, to, writes, valuesWritten });
+    return propose({ kind: 'follow', from: at, to, writes, valuesWritten, local: [] });
   }
 
   #compare({ at, digest }: Frame & { kind: 'checkpoint' }): FollowerAction {

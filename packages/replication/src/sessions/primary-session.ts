@@ -1,7 +1,7 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { type Cursor, continues, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
+import { type Cursor, continues, type FeatureLevel, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
 import { isSupersededBy } from '../roles/meeting.ts';
-import type { Frame } from '../stream/frame.ts';
+import type { Frame, HelloRefusal } from '../stream/frame.ts';
 import { encodeFrame } from '../stream/frame-codec.ts';
 import { answerHello } from './answer-hello.ts';
 import { type Lag, LagMeter } from './lag-meter.ts';
@@ -35,6 +35,8 @@ export class PrimarySession {
   #heardMs: number;
   #sentMs = Number.NEGATIVE_INFINITY;
   #isGreeted = false;
+  /** The feature level of the secondary when it connected; it never falls. */
+  #secondaryLevel: FeatureLevel | undefined;
   #sender: Sender | undefined;
   #transfer: StateTransfer | undefined;
   #acknowledged: Cursor | undefined;
@@ -86,6 +88,10 @@ export class PrimarySession {
     const state = cluster.state();
     if (state === undefined) {
       this.#end({ why: 'not_active' });
+      return;
+    }
+    if (this.#secondaryLevel !== undefined && this.#secondaryLevel < cluster.level()) {
+      this.#refuse('level');
       return;
     }
     this.#lag.known(cluster.position(), nowMs());
@@ -156,9 +162,11 @@ export class PrimarySession {
   /** Answers a hello. The registration is committed first, and the answer is decided by the state after that. */
   async #greet(hello: Frame & { kind: 'hello' }): Promise<void> {
     const { cluster, registered } = this.#parts;
+    this.#secondaryLevel = hello.level;
     const decided = () => {
       const state = cluster.state();
-      return state && { state, answer: answerHello(hello, state, (index) => cluster.outcomes.continuesFrom(index)) };
+      const facts = { state, level: cluster.level(), continuesFrom: (at: LogIndex) => cluster.outcomes.continuesFrom(at) };
+      return state && { state, answer: answerHello(hello, facts) };
     };
     let decision = decided();
     if (decision?.answer.kind === 'resume' || decision?.answer.kind === 'resynchronize') {
@@ -176,9 +184,7 @@ export class PrimarySession {
       await cluster.superseded(answer.by);
       this.#end({ why: 'superseded' });
     } else if (answer.kind === 'refuse' || epoch === undefined) {
-      const reason = answer.kind === 'refuse' ? answer.reason : 'not_primary';
-      this.#send({ kind: 'refusal', reason });
-      this.#end({ why: 'refused', reason });
+      this.#refuse(answer.kind === 'refuse' ? answer.reason : 'not_primary');
     } else if (answer.kind === 'resume') {
       this.#send({ kind: 'nodes', ...cluster.nodes() });
       this.#send({ kind: 'welcome', epochs: state.epochs });
@@ -197,6 +203,7 @@ export class PrimarySession {
       this.#end({ why: 'no_state' });
       return;
     }
+    this.progress(); // the feature level may have risen since the hello
     const { index } = snapshot;
     const hold = cluster.outcomes.hold(index);
     try {
@@ -228,6 +235,11 @@ export class PrimarySession {
     this.#send({ kind: 'announce', set, epoch: { number: own.number, id: own.id } });
     if (isSupersededBy(state, epoch)) await cluster.superseded(epoch);
     this.#end({ why: sameEpoch(own, epoch) ? 'closed' : 'superseded' });
+  }
+
+  #refuse(reason: HelloRefusal): void {
+    this.#send({ kind: 'refusal', reason });
+    this.#end({ why: 'refused', reason });
   }
 
   #send(frame: Frame): void {

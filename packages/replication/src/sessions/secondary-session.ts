@@ -51,6 +51,7 @@ export class SecondarySession {
     this.#heardMs = nowMs();
     this.#follower = new Follower({
       state: () => this.#state(),
+      level: () => cluster.level(),
       digest: (at) => cluster.digest(at),
       queueMax: limits.framesMax + otherFramesMax,
     });

@@ -1,5 +1,12 @@
 import type { LogIndex } from '@transitd/raft-core';
-import type { Cursor, EpochName, ReplicatedSnapshot, ReplicationState, ReplicationStep } from '@transitd/storage-fsm';
+import type {
+  Cursor,
+  EpochName,
+  FeatureLevel,
+  ReplicatedSnapshot,
+  ReplicationState,
+  ReplicationStep,
+} from '@transitd/storage-fsm';
 import type { PrimaryNodes } from '../stream/frame.ts';
 import type { OutcomeLog } from '../stream/outcome-log.ts';
 
@@ -17,6 +24,8 @@ export interface Wire {
 export interface PrimaryCluster {
   /** Undefined while this node is not the active one, or its cluster takes part in no replication. */
   state(): ReplicationState | undefined;
+  /** The feature level of this cluster. */
+  level(): FeatureLevel;
   /** The newest service index of this cluster. */
   position(): LogIndex;
   readonly outcomes: OutcomeLog;
@@ -39,6 +48,8 @@ export interface PrimaryCluster {
 export interface SecondaryCluster {
   /** Undefined while this node is not the active one. */
   state(): ReplicationState | undefined;
+  /** The feature level of this cluster. */
+  level(): FeatureLevel;
   /** The digest of this cluster's replicated records at its position, if it is known. */
   digest(at: Cursor): bigint | undefined;
   /** Takes the root key of the primary, which the cluster wipes: it is needed for the local records of the next `swap`. */

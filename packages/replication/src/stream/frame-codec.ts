@@ -7,7 +7,15 @@ import {
   type ReplicatedWrite,
   readReplicatedWrites,
 } from '@transitd/storage-fsm';
-import { addressCharactersMax, addressesMax, authoritiesMax, authorityCharactersMax, type Frame, rootKeyBytes } from './frame.ts';
+import {
+  addressCharactersMax,
+  addressesMax,
+  authoritiesMax,
+  authorityCharactersMax,
+  type Frame,
+  type HelloRefusal,
+  rootKeyBytes,
+} from './frame.ts';
 
 /** Longest frame, in bytes: one outcome of the largest transaction, and its fields. A receiver closes the connection above it. */
 export const frameBytesMax = 9 * 1024 * 1024;
@@ -75,7 +83,7 @@ function frameOf(fields: Fields, writes: readonly ReplicatedWrite[]): Frame {
 }
 
 const checks: Readonly<Record<Frame['kind'], (fields: Fields) => boolean>> = {
-  hello: ({ set, cursor }) => isId(set) && (cursor === undefined || isCursor(cursor)),
+  hello: ({ set, cursor, level }) => isId(set) && (cursor === undefined || isCursor(cursor)) && isIndex(level) && level > 0,
   welcome: ({ epochs }) => areEpochs(epochs),
   state: ({ attempt, epochs, index, valuesWritten }) =>
     isAttempt(attempt) && areEpochs(epochs) && isIndex(index) && isIndex(valuesWritten),
@@ -91,8 +99,10 @@ const checks: Readonly<Record<Frame['kind'], (fields: Fields) => boolean>> = {
     areTexts(addresses, addressesMax, addressCharactersMax) && areTexts(authorities, authoritiesMax, authorityCharactersMax),
   key: () => true,
   announce: ({ set, epoch }) => isId(set) && isEpochName(epoch),
-  refusal: ({ reason }) => reason === 'other_set' || reason === 'not_primary' || reason === 'superseded',
+  refusal: ({ reason }) => typeof reason === 'string' && Object.hasOwn(refusals, reason),
 };
+
+const refusals: Readonly<Record<HelloRefusal, true>> = { other_set: true, not_primary: true, superseded: true, level: true };
 
 const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 const isId = (value: unknown): boolean => typeof value === 'string' && isEpochId(value);

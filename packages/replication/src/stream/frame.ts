@@ -1,11 +1,14 @@
 import type { LogIndex } from '@transitd/raft-core';
-import type { Cursor, Epoch, EpochName, ReplicatedRecord } from '@transitd/storage-fsm';
+import type { Cursor, Epoch, EpochName, FeatureLevel, ReplicatedRecord } from '@transitd/storage-fsm';
 import type { Outcome } from './outcome.ts';
 
 /** The messages between the active nodes of two clusters of a replication set. */
 export type Frame =
-  /** Secondary → primary, first on a connection. Without a cursor the secondary has no state. */
-  | { readonly kind: 'hello'; readonly set: string; readonly cursor: Cursor | undefined }
+  /**
+   * Secondary → primary, first on a connection. Without a cursor the secondary has no state, or asks for the whole one. The records of a
+   * primary at a higher feature level than `level`, the secondary's, could be unreadable there.
+   */
+  | { readonly kind: 'hello'; readonly set: string; readonly cursor: Cursor | undefined; readonly level: FeatureLevel }
   /** Primary → secondary: the stream continues at the cursor of the hello. */
   | { readonly kind: 'welcome'; readonly epochs: readonly Epoch[] }
   /** Primary → secondary: the whole state follows. */
@@ -53,4 +56,5 @@ export const authoritiesMax = 4;
 export const authorityCharactersMax = 1536;
 export const addressCharactersMax = 261;
 
-export type HelloRefusal = 'other_set' | 'not_primary' | 'superseded';
+/** `level`: the feature level of the secondary is below the primary's. */
+export type HelloRefusal = 'other_set' | 'not_primary' | 'superseded' | 'level';

@@ -11,7 +11,7 @@ const primary: ReplicationState = {
   ],
 };
 const answer = (cursor: { number: number; id: string; index: number } | undefined, state = primary, isKept = true) =>
-  answerHello({ kind: 'hello', set, cursor }, state, () => isKept);
+  answerHello({ kind: 'hello', set, cursor, level: 3 }, { state, level: 3, continuesFrom: () => isKept });
 
 describe('the answer to a hello', () => {
   it('resumes in the present epoch, and at a point of the history', () => {
@@ -42,11 +42,28 @@ describe('the answer to a hello', () => {
   });
 
   it('refuses other sets, and on clusters that send nothing', () => {
-    expect(answerHello({ kind: 'hello', set: a, cursor: undefined }, primary, () => true)).to.include({ reason: 'other_set' });
+    const facts = { state: primary, level: 3, continuesFrom: () => true };
+    expect(answerHello({ kind: 'hello', set: a, cursor: undefined, level: 3 }, facts)).to.include({ reason: 'other_set' });
     expect(answer(undefined, { ...primary, role: 'secondary' })).to.include({ reason: 'not_primary' });
     expect(answer(undefined, { ...primary, role: 'superseded' })).to.include({ reason: 'superseded' });
     expect(answer({ number: 2, id: b, index: 60 }, { ...primary, role: 'demoted' }), 'until it has the last index').to.include({
       kind: 'resume',
     });
+  });
+
+  it('sends nothing to a secondary at a lower feature level', () => {
+    const at = { number: 2, id: b, index: 60 };
+    for (const [secondaryLevel, kind] of [
+      [3, 'refuse'],
+      [4, 'resume'],
+      [5, 'resume'],
+    ] as const)
+      for (const cursor of [at, undefined]) {
+        const answered = answerHello(
+          { kind: 'hello', set, cursor, level: secondaryLevel },
+          { state: primary, level: 4, continuesFrom: () => true },
+        );
+        expect(answered.kind).to.equal(kind === 'resume' && cursor === undefined ? 'resynchronize' : kind);
+      }
   });
 });

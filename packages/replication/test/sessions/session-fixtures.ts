@@ -25,6 +25,7 @@ export class TestPrimary implements PrimaryCluster {
     epochs: [{ number: 1, id: epochId, start: 10 }],
   };
   index = 10;
+  featureLevel = 3;
   openReaders = 0;
   /** Resolves the next registration; it is committed at once by default. */
   register: () => Promise<void> = async () => undefined;
@@ -41,6 +42,10 @@ export class TestPrimary implements PrimaryCluster {
     const record = { path, value: Buffer.from(value), revision: this.index };
     this.records.set(path, record);
     this.outcomes.note({ kind: 'outcome', outcome: { from, to: this.index, writes: [record], valuesWritten: 1 } });
+  }
+
+  level(): number {
+    return this.featureLevel;
   }
 
   state(): ReplicationState | undefined {
@@ -106,6 +111,7 @@ export class TestSecondary implements SecondaryCluster {
   readonly positions: Cursor[] = [];
   readonly steps: ReplicationStep[] = [];
   isAnswering = true;
+  featureLevel = 3;
   answers = 0;
   /** Runs before a step is committed; a step is committed at once by default. */
   commit: (step: ReplicationStep) => Promise<'committed' | 'conflict' | 'unknown'> = async () => 'committed';
@@ -114,6 +120,10 @@ export class TestSecondary implements SecondaryCluster {
     epochs: [],
   };
   #staged: { attempt: string; records: Map<string, ReplicatedRecord> } | undefined;
+
+  level(): number {
+    return this.featureLevel;
+  }
 
   state(): ReplicationState | undefined {
     return this.current;

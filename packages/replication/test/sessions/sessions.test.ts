@@ -262,6 +262,40 @@ describe('the sessions of a primary and a secondary', () => {
     expect(link.ends['primary']).to.deep.equal({ why: 'epoch_ended' });
   });
 
+  it('end when the primary is at a higher feature level than its secondary', async () => {
+    const [primary, secondary] = [filled(3), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    primary.featureLevel = 4;
+    primary.write('transit/key-1', 'in a later format');
+    link.primary.progress();
+    await link.until(() => link.ends['secondary'] !== undefined);
+    expect(link.ends['secondary']).to.deep.equal({ why: 'refused', reason: 'level' });
+    expect(textsOf(secondary.records)['transit/key-1']).to.match(/^value 1@/);
+
+    const early = new Link(primary, secondary);
+    await early.until(() => early.ends['secondary'] !== undefined);
+    expect(early.ends['secondary']).to.deep.equal({ why: 'refused', reason: 'level' });
+    secondary.featureLevel = 4;
+    const later = new Link(primary, secondary);
+    await later.until(inSync(primary, secondary));
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+  });
+
+  it('send no state that was read after the feature level had risen', async () => {
+    const [primary, secondary] = [filled(3), new TestSecondary()];
+    const wholeState = () => TestPrimary.prototype.wholeState.call(primary);
+    primary.wholeState = async () => {
+      primary.featureLevel = 4;
+      return wholeState();
+    };
+    const link = new Link(primary, secondary);
+    await link.until(() => link.ends['secondary'] !== undefined);
+    expect(link.ends['secondary']).to.deep.equal({ why: 'refused', reason: 'level' });
+    expect(link.seen).to.not.include('>records').and.not.include('>key');
+    expect(primary.openReaders).to.equal(0);
+  });
+
   it('tell a cluster of another set that it is refused', async () => {
     const [primary, secondary] = [filled(1), new TestSecondary()];
     if (secondary.current !== undefined) secondary.current = { ...secondary.current, set: otherId };
@@ -330,7 +364,7 @@ describe('the sessions of a primary and a secondary', () => {
     const [primary, secondary] = [filled(1), new TestSecondary()];
     const link = new Link(primary, secondary);
     await link.until(inSync(primary, secondary));
-    link.primary.received({ kind: 'hello', set, cursor: undefined });
+    link.primary.received({ kind: 'hello', set, cursor: undefined, level: 3 });
     expect(link.ends['primary']).to.deep.equal({ why: 'unexpected_frame' });
   });
 

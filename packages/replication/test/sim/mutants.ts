@@ -93,7 +93,7 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'a state is received without the local records for it',
     file: steps,
-    find: 'byPath: local.map(({ path, value }) => ({ path, value, revision: entry + state.offset }))',
+    find: 'byPath: localWrites(local, state, place)',
     replace: 'byPath: []',
   },
   {

@@ -91,6 +91,7 @@ export class Sessions {
     const connection: Connection = { ends: [site.active, primary.active], secondary: site, primary, isOpen: true };
     const follower = new Follower({
       state: () => stateOf(site),
+      level: () => site.machine.featureLevel,
       digest: ({ index }) => site.machine.scopeDigestAt(index),
       queueMax: 64,
     });
@@ -118,7 +119,11 @@ export class Sessions {
       this.#pump(connection);
     }
     if (frame.kind !== 'hello' || this.#senders.has(connection) || this.#states.has(connection)) return;
-    const answer = answerHello(frame, primary.state, (index) => primary.outcomes.continuesFrom(index));
+    const answer = answerHello(frame, {
+      state: primary.state,
+      level: primary.machine.featureLevel,
+      continuesFrom: (index) => primary.outcomes.continuesFrom(index),
+    });
     if (answer.kind === 'superseded') {
       this.counts.superseded += 1;
       primary.propose({ conditions: [], writes: [], replication: { kind: 'supersede', by: answer.by } });

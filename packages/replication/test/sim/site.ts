@@ -9,7 +9,6 @@ import {
   type ReplicatedRecord,
   type ReplicationState,
   type Transaction,
-  unreleasedLevel,
 } from '@transitd/storage-fsm';
 import { Contacts, OutcomeLog } from '../../src/index.ts';
 import { holds, type Image, type Oracle } from './oracle.ts';
@@ -85,8 +84,7 @@ export class Site {
   }
 
   static async open(folder: string, parts: Omit<SiteParts, 'machine'>): Promise<Site> {
-    const levels = { oldest: 1, newest: unreleasedLevel };
-    return new Site({ ...parts, machine: await KeyValueMachine.open({ directory: join(folder, parts.name), base: 0, levels }) });
+    return new Site({ ...parts, machine: await KeyValueMachine.open({ directory: join(folder, parts.name), base: 0 }) });
   }
 
   get state(): ReplicationState | undefined {

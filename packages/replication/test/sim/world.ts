@@ -3,10 +3,10 @@ import {
   addToDigest,
   cursorOf,
   emptyDigest,
+  featureLevels,
   type ReplicationStep,
   recordDigest,
   type Transaction,
-  unreleasedLevel,
 } from '@transitd/storage-fsm';
 import { type FenceSettings, localPrefixes, mayAccept, promotionOf } from '../../src/index.ts';
 import { Links } from './links.ts';
@@ -75,7 +75,7 @@ export class World {
   /** Plays the whole run. @throws Violation when a rule is broken */
   async play(): Promise<void> {
     await this.#run(50);
-    for (const site of this.#sites) site.propose({ conditions: [], writes: [], raise: unreleasedLevel });
+    for (const site of this.#sites) site.propose({ conditions: [], writes: [], raise: featureLevels.replication });
     await this.#run(20);
     const set = this.#id();
     const id = this.#id();

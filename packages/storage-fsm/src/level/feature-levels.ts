@@ -8,8 +8,11 @@ export type FeatureLevel = number;
 /**
  * The level from which on each feature may be used. A release adds at most one level, shared by all of its features; a number is never
  * reused. `initial` is the level of a state without a level record. `providerSeals`: `core/seal` may name a seal with a provider.
+ * `replication`: the cluster may replicate, or follow another cluster.
  */
-export const featureLevels = { initial: 1, providerSeals: 2 } as const satisfies Readonly<Record<string, FeatureLevel>>;
+export const featureLevels = { initial: 1, providerSeals: 2, replication: 3 } as const satisfies Readonly<
+  Record<string, FeatureLevel>
+>;
 
 /** A range of feature levels, both ends included. */
 export interface LevelRange {
@@ -26,18 +29,12 @@ export const supportedLevels: LevelRange = {
 /** Returns whether a feature may be used at a level: that of the applied state, or of the entry that is being applied. */
 export const hasFeature = (level: FeatureLevel, feature: keyof typeof featureLevels): boolean => level >= featureLevels[feature];
 
-/**
- * The level of formats that no release may use yet, because they can still change: no program supports it. Tests raise a state to it. A
- * release that uses such a format gives it the number of that release.
- */
-export const unreleasedLevel: FeatureLevel = 2 ** 32 - 1;
-
 /** The level from which on each format of a transaction, its first byte, may be in the log. */
 const transactionFormats: ReadonlyMap<number, FeatureLevel> = new Map([
   [1, featureLevels.initial], // conditions and writes
   [2, featureLevels.initial], // a step of a restore
   [3, featureLevels.initial], // a raise of the feature level
-  [4, unreleasedLevel], // a step of replication
+  [4, featureLevels.replication], // a step of replication
 ]);
 
 /**

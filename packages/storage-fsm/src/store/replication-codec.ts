@@ -31,7 +31,8 @@ const localMax = 64;
 
 /**
  * Encodes a step as `format u8 | kind u8 | fields: length u32, JSON | writes u32 | { path: length u16, UTF-8 | revision u48 | deleted u8 |
- * not deleted: length u32, value }`, integers big-endian. The JSON holds the small fields of the step in the order of its type.
+ * not deleted: length u32, value }`, integers big-endian. The JSON holds the small fields of the step in the order of its type; in a
+ * `follow`, `local` is the number of writes at the end that are local records.
  * @throws TypeError for a step that {@link decodeReplicationStep} refuses: a bug in the calling code
  */
 export function encodeReplicationStep(step: ReplicationStep): Buffer {
@@ -83,7 +84,8 @@ export function readReplicatedWrites(reader: ByteReader): ReplicatedWrite[] {
 /** Separates the small fields of a step, as JSON, from its writes. */
 function partsOf(step: ReplicationStep): { readonly fields: object; readonly writes: readonly ReplicatedWrite[] } {
   const { kind: _, ...all } = step;
-  if (step.kind === 'follow') return { fields: { ...all, writes: undefined }, writes: step.writes };
+  if (step.kind === 'follow')
+    return { fields: { ...all, writes: undefined, local: step.local.length }, writes: [...step.writes, ...step.local] };
   if (step.kind === 'stage') return { fields: { ...all, records: undefined }, writes: step.records };
   if (step.kind === 'promote') return { fields: { ...all, writes: undefined }, writes: step.writes.map(unrevised) };
   if (step.kind === 'swap') return { fields: { ...all, digest: step.digest.toString(16), local: undefined }, writes: step.local };
@@ -91,7 +93,7 @@ function partsOf(step: ReplicationStep): { readonly fields: object; readonly wri
 }
 
 function stepOf(kind: string, fields: Fields, writes: readonly ReplicatedWrite[]): ReplicationStep {
-  const { digest } = fields;
+  const { digest, local } = fields;
   if (!kindsWithWrites.has(kind) && writes.length > 0) throw new CodecError('this replication step has no writes');
   // The revision of these writes is that of the entry.
   const own = writes.map(({ path, value }) => ({ path, value }));
@@ -99,7 +101,7 @@ function stepOf(kind: string, fields: Fields, writes: readonly ReplicatedWrite[]
     throw new CodecError('a write of a promotion has a revision');
   const rest =
     kind === 'follow'
-      ? { writes }
+      ? followed(writes, local)
       : kind === 'stage'
         ? { records: writes }
         : kind === 'swap' && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest)
@@ -110,13 +112,29 @@ function stepOf(kind: string, fields: Fields, writes: readonly ReplicatedWrite[]
   return { ...fields, ...rest, kind } as ReplicationStep;
 }
 
+function followed(
+  writes: readonly ReplicatedWrite[],
+  local: unknown,
+): Pick<ReplicationStep & { kind: 'follow' }, 'writes' | 'local'> {
+  if (!isIndex(local) || local > writes.length) throw new CodecError('a replication step has another number of local records');
+  const first = writes.length - local;
+  const records = writes.slice(first).flatMap(({ path, value, revision }) => (value === null ? [] : { path, value, revision }));
+  if (records.length < local) throw new CodecError('a replication step deletes a local record');
+  return { writes: writes.slice(0, first), local: records };
+}
+
 /** Returns why a step is invalid. The types of its fields are checked too: they may come from another node. */
 function faultOf(step: ReplicationStep): string | undefined {
   const isValid = {
     establish: () => step.kind === 'establish' && isEpochId(step.set) && isEpochId(step.id) && areLocal(step.local),
     attach: () => step.kind === 'attach' && isEpochId(step.set) && areLocal(step.local),
     follow: () =>
-      step.kind === 'follow' && isCursor(step.from) && isIndex(step.to) && isIndex(step.valuesWritten) && areWrites(step.writes),
+      step.kind === 'follow' &&
+      isCursor(step.from) &&
+      isIndex(step.to) &&
+      isIndex(step.valuesWritten) &&
+      areWrites([...step.writes, ...step.local]) &&
+      areRecords(step.local),
     adopt: () => step.kind === 'adopt' && isCursor(step.from) && areEpochs(step.epochs),
     stage: () => step.kind === 'stage' && isAttempt(step.attempt) && isIndex(step.chunk) && areRecords(step.records),
     swap: () =>

@@ -43,6 +43,8 @@ export type ReplicationStep =
       readonly writes: readonly ReplicatedWrite[];
       /** Number of values that the primary encrypted in these entries, for the limits of the barrier's keys. */
       readonly valuesWritten: number;
+      /** Local records that change with it, as in a `swap`. */
+      readonly local: readonly ReplicatedRecord[];
     }
   /** Continues under the epochs of a newer primary whose history contains this state. */
   | { readonly kind: 'adopt'; readonly from: Cursor; readonly epochs: readonly Epoch[] }
@@ -107,7 +109,7 @@ export function applyReplicationStep(step: ReplicationStep, place: ReplicationPl
   if (state === undefined) return 'conflict';
   switch (step.kind) {
     case 'follow':
-      return follow(step, state);
+      return follow(step, state, place);
     case 'adopt':
       return adopt(step, state);
     case 'stage':
@@ -162,13 +164,19 @@ const isAt = (state: ReplicationState, { number, id, index }: Cursor): boolean =
 };
 
 function follow(
-  { from, to, writes, valuesWritten }: ReplicationStep & { kind: 'follow' },
+  { from, to, writes, valuesWritten, local }: ReplicationStep & { kind: 'follow' },
   state: ReplicationState,
+  place: ReplicationPlace,
 ): ReplicationEffect | 'conflict' {
   if (state.role !== 'secondary' || !isAt(state, from) || to <= from.index) return 'conflict';
   const fits = writes.every(({ path, revision }) => revision > from.index && revision <= to && !isLocal(state, path));
-  if (!fits) return 'conflict';
-  return { ...none, byPath: writes, valuesWritten: { added: valuesWritten, atLeast: 0 }, state: { ...state, index: to } };
+  if (!fits || !areUnchanged(local, state, place)) return 'conflict';
+  return {
+    ...none,
+    byPath: [...writes, ...localWrites(local, state, place)],
+    valuesWritten: { added: valuesWritten + local.length, atLeast: 0 },
+    state: { ...state, index: to },
+  };
 }
 
 function adopt({ from, epochs }: ReplicationStep & { kind: 'adopt' }, state: ReplicationState): ReplicationEffect | 'conflict' {
@@ -211,22 +219,33 @@ function stage(
 function swap(
   { attempt: id, records, digest, valuesWritten, epochs, index, local }: ReplicationStep & { kind: 'swap' },
   state: ReplicationState,
-  { spaces, index: entry, revisionOf }: ReplicationPlace,
+  place: ReplicationPlace,
 ): ReplicationEffect | 'conflict' {
+  const { spaces } = place;
   const { attempt } = spaces;
   const last = epochs.at(-1);
   if (state.role !== 'secondary' || attempt?.id !== id || attempt.records !== records || attempt.digest !== digest)
     return 'conflict';
   if (last === undefined || index < last.start || !isForward(state, { ...last, index })) return 'conflict';
-  if (!local.every(({ path, revision }) => isLocal(state, path) && revisionOf(path) === revision)) return 'conflict';
+  if (!areUnchanged(local, state, place)) return 'conflict';
   return {
     ...none,
-    byPath: local.map(({ path, value }) => ({ path, value, revision: entry + state.offset })),
+    byPath: localWrites(local, state, place),
     valuesWritten: { added: local.length, atLeast: valuesWritten + local.length },
     state: { ...state, epochs, index, seen: Math.max(state.seen, last.number) },
     spaces: { ...spaces, routes: rerouted(spaces, attempt.space, state.local), attempt: undefined, live: id },
   };
 }
+
+/** Returns whether these are local records at their present revisions. */
+const areUnchanged = (local: readonly ReplicatedRecord[], state: ReplicationState, { revisionOf }: ReplicationPlace): boolean =>
+  local.every(({ path, revision }) => isLocal(state, path) && revisionOf(path) === revision);
+
+const localWrites = (
+  local: readonly ReplicatedRecord[],
+  { offset }: ReplicationState,
+  { index }: ReplicationPlace,
+): ReplicatedWrite[] => local.map(({ path, value }) => ({ path, value, revision: index + offset }));
 
 /** Returns whether a state at the cursor takes back nothing that this cluster has followed, and comes from no rival of its primary. */
 function isForward(state: ReplicationState, cursor: Cursor): boolean {

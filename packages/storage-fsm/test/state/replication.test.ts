@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { featureLevels, unreleasedLevel } from '../../src/level/feature-levels.ts';
+import { featureLevels } from '../../src/level/feature-levels.ts';
 import { clearRestores } from '../../src/snapshot/restore.ts';
 import type { AppliedEntry } from '../../src/state/applied-entry.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
@@ -12,7 +12,6 @@ import type { CommitResult } from '../../src/store/store.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 
-const levels = { oldest: featureLevels.initial, newest: unreleasedLevel };
 const [set, first, second] = ['aa', 'b1', 'b2'].map((digits) => digits.repeat(16)) as [string, string, string];
 const local = ['core/seal'];
 const put = (path: string, value = 'x'): Transaction => ({ conditions: [], writes: [{ path, value: Buffer.from(value) }] });
@@ -31,7 +30,7 @@ class Log {
   }
 
   static async open(directory: string): Promise<Log> {
-    return new Log(directory, await KeyValueMachine.open({ directory, base: 0, levels }));
+    return new Log(directory, await KeyValueMachine.open({ directory, base: 0 }));
   }
 
   apply(transaction: Transaction): CommitResult {
@@ -58,14 +57,14 @@ class Log {
   async reopen(): Promise<void> {
     await new Promise<void>((resolve, reject) => this.machine.flush((error) => (error ? reject(error) : resolve())));
     await this.machine.close();
-    this.machine = await KeyValueMachine.open({ directory: this.#directory, base: 0, levels });
+    this.machine = await KeyValueMachine.open({ directory: this.#directory, base: 0 });
   }
 }
 
 const withLog = (use: (log: Log) => Promise<void> | void): Promise<void> =>
   inTemporaryDirectory(async (parent) => {
     const log = await Log.open(join(parent, 'state'));
-    log.apply({ conditions: [], writes: [], raise: unreleasedLevel });
+    log.apply({ conditions: [], writes: [], raise: featureLevels.replication });
     try {
       await use(log);
     } finally {
@@ -110,11 +109,28 @@ describe('KeyValueMachine with replication', () => {
   it('moves the position in the same entry as the records, once', () =>
     withSecondary((log) => {
       const writes = [{ path: 'transit/key', value: Buffer.from('v2'), revision: 22 }];
-      const follow = step({ kind: 'follow', from: cursor(20), to: 25, writes, valuesWritten: 2 });
+      const follow = step({ kind: 'follow', from: cursor(20), to: 25, writes, valuesWritten: 2, local: [] });
       expect(log.applyAll(follow, follow)).to.deep.equal(['committed', 'conflict']);
       expect(log.machine.replication?.index).to.equal(25);
       expect(log.machine.getSync('transit/key')).to.deep.equal({ value: Buffer.from('v2'), revision: 22 });
       expect(log.machine.applied.valuesWritten).to.equal(9);
+    }));
+
+  it('changes local records in the same entry as the position, unless they have changed meanwhile', () =>
+    withSecondary((log) => {
+      const writes = [{ path: 'transit/key', value: Buffer.from('v2'), revision: 22 }];
+      const { revision = 0 } = log.machine.getSync('core/seal') ?? {};
+      const following = (local: readonly ReplicatedRecord[]): Transaction =>
+        step({ kind: 'follow', from: cursor(20), to: 25, writes, valuesWritten: 2, local });
+      const seal = { path: 'core/seal', value: Buffer.from('rewrapped') };
+      expect(
+        log.applyAll(following([{ ...seal, revision: revision + 1 }]), following([{ ...seal, path: 'transit/x', revision: 0 }])),
+      ).to.deep.equal(['conflict', 'conflict']);
+      expect(log.apply(following([{ ...seal, revision }])).outcome).to.equal('committed');
+      const index = log.machine.applied.appliedIndex;
+      expect(log.machine.getSync('core/seal')).to.deep.equal({ value: Buffer.from('rewrapped'), revision: index });
+      expect(log.machine.getSync('transit/key')).to.deep.equal({ value: Buffer.from('v2'), revision: 22 });
+      expect(log.machine.applied.valuesWritten).to.equal(10);
     }));
 
   for (const [name, from, write] of [
@@ -128,7 +144,9 @@ describe('KeyValueMachine with replication', () => {
       withSecondary((log) => {
         const before = log.machine.applied.digest;
         const writes = [{ ...write, value: Buffer.from('v2') }];
-        expect(log.apply(step({ kind: 'follow', from, to: 25, writes, valuesWritten: 1 })).outcome).to.equal('conflict');
+        expect(log.apply(step({ kind: 'follow', from, to: 25, writes, valuesWritten: 1, local: [] })).outcome).to.equal(
+          'conflict',
+        );
         expect(log.machine.applied.digest).to.equal(before);
       }));
 
@@ -231,7 +249,7 @@ describe('KeyValueMachine with replication', () => {
     withSecondary(async (log) => {
       const written = { path: 'transit/other', value: Buffer.from('v1'), revision: 23 };
       const gone = { path: 'transit/key', value: null, revision: 24 };
-      log.apply(step({ kind: 'follow', from: cursor(20), to: 25, writes: [written, gone], valuesWritten: 1 }));
+      log.apply(step({ kind: 'follow', from: cursor(20), to: 25, writes: [written, gone], valuesWritten: 1, local: [] }));
       expect(log.machine.scopeDigestAt(25), 'counted since the swap').to.equal(recordDigest(written));
       await log.reopen();
       log.apply(put('core/seal', 'changed'));
@@ -288,7 +306,7 @@ describe('KeyValueMachine with replication', () => {
       expect(log.machine.replicatedSnapshot(), 'nothing is on disk yet').to.equal(undefined);
       await log.reopen();
       const writes = [{ path: 'transit/key', value: Buffer.from('v2'), revision: 21 }];
-      log.apply(step({ kind: 'follow', from: cursor(20), to: 21, writes, valuesWritten: 1 }));
+      log.apply(step({ kind: 'follow', from: cursor(20), to: 21, writes, valuesWritten: 1, local: [] }));
       const snapshot = log.machine.replicatedSnapshot();
       const records = [];
       for await (const page of snapshot?.pages() ?? []) records.push(...page);

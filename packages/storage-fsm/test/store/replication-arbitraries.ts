@@ -36,13 +36,16 @@ const someOwn = fc.uniqueArray(fc.record({ path: somePath, value: fc.option(some
 export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
   fc.record({ kind: fc.constant('establish' as const), set: someId, id: someId, local: someLocal }),
   fc.record({ kind: fc.constant('attach' as const), set: someId, local: someLocal }),
-  fc.record({
-    kind: fc.constant('follow' as const),
-    from: someCursor,
-    to: someIndex,
-    writes: someWrites,
-    valuesWritten: someIndex,
-  }),
+  fc
+    .record({
+      kind: fc.constant('follow' as const),
+      from: someCursor,
+      to: someIndex,
+      writes: someWrites,
+      valuesWritten: someIndex,
+      local: someRecords,
+    })
+    .filter(({ writes, local }) => local.every(({ path }) => writes.every((write) => write.path !== path))),
   fc.record({ kind: fc.constant('adopt' as const), from: someCursor, epochs: someEpochs }),
   fc.record({ kind: fc.constant('stage' as const), attempt: someAttempt, chunk: someIndex, records: someRecords }),
   fc.record({

@@ -16,6 +16,19 @@ const bytesOf = (kind: number, fields: string): Buffer => {
 };
 
 describe('codec of replication steps', () => {
+  it('encodes a follow as it always has', () => {
+    const from = { number: 1, id, index: 3 };
+    const writes = [{ path: 'a', value: Buffer.from('x'), revision: 4 }];
+    const local = [{ path: 'core/b', value: Buffer.from('y'), revision: 2 }];
+    const bytes = encoded({ kind: 'follow', from, to: 5, writes, valuesWritten: 1, local });
+    const fields = `{"from":{"number":1,"id":"${id}","index":3},"to":5,"valuesWritten":1,"local":1}`;
+    expect(bytes.toString('latin1')).to.equal(
+      `\x04\x03\x00\x00\x00${String.fromCharCode(fields.length)}${fields}\x00\x00\x00\x02` +
+        '\x00\x01a\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x01x' +
+        '\x00\x06core/b\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x01y',
+    );
+  });
+
   it('returns every step as it was', () => {
     fc.assert(
       fc.property(someReplicationStep, (replication) => {
@@ -48,6 +61,8 @@ describe('codec of replication steps', () => {
     ['a history in the wrong order', bytesOf(4, historyOf([2, 1], [0, 5]))],
     ['a history that goes back', bytesOf(4, historyOf([1, 2], [5, 4]))],
     ['an empty local prefix, which would keep everything', bytesOf(2, `{"set":"${id}","local":[""]}`)],
+    ['a follow with more local records than writes', bytesOf(3, followOf(1))],
+    ['a follow without the number of its local records', bytesOf(3, followOf(undefined))],
     ['fields that are too long', bytesOf(10, JSON.stringify({ long: 'x'.repeat(20_000) }))],
   ] as const)
     it(`refuses to decode ${name}`, () => {
@@ -66,6 +81,10 @@ describe('codec of replication steps', () => {
     );
   });
 });
+
+function followOf(local: number | undefined): string {
+  return JSON.stringify({ from: { number: 1, id, index: 0 }, to: 1, valuesWritten: 0, local });
+}
 
 function historyOf(numbers: readonly number[], starts: readonly number[]): string {
   const epochs = numbers.map((number, at) => ({ number, id, start: starts[at] }));
