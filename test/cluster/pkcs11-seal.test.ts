@@ -20,9 +20,10 @@ describe('a node with a pkcs11 seal', function () {
   let pinFile: string;
   let config: { readonly seal: object; readonly pkcs11_libraries: readonly { readonly name: string }[] };
   let server: LiveServer;
+  let rootToken: string;
 
-  const start = async (seal: object = {}): Promise<void> => {
-    writeFileSync(configFile, JSON.stringify({ ...config, seal: { ...config.seal, pin_file: pinFile, ...seal } }));
+  const start = async (seal: object = {}, more: object = {}): Promise<void> => {
+    writeFileSync(configFile, JSON.stringify({ ...config, ...more, seal: { ...config.seal, pin_file: pinFile, ...seal } }));
     server = await bench.launch({ dataDir: '', command: ['server', '--config', configFile] }).ready();
   };
   const health = (): Promise<Answer> => server.call('GET', 'sys/health', undefined, null);
@@ -58,11 +59,40 @@ describe('a node with a pkcs11 seal', function () {
     await start();
     const created = await server.call('POST', 'sys/init', { recovery_shares: 1, recovery_threshold: 1 }, null);
     expect(created.status, `${created.text} ${server.stderr}`).to.equal(200);
+    rootToken = String(created.at('root_token'));
     await server.stop('SIGTERM');
     await start();
     await reaches(200);
     const status = await server.call('GET', 'sys/seal-backend-status', undefined, null);
     expect([status.at('healthy'), status.at('backends.0.name')]).to.deep.equal([true, 'pkcs11']);
+    await server.stop('SIGTERM');
+  });
+
+  it('gives random bytes of the token on every thread, and refuses instead of giving others', async () => {
+    await start({}, { workers: 2 });
+    await reaches(200);
+    await until('both gateways listen', () => server.stderr.match(/a gateway thread listens/g)?.length === 2);
+    const draw = (path: string): Promise<Answer> => server.call('POST', path, {}, rootToken);
+    const paths = ['transit/random/seal/32', 'transit/random/all/32', 'sys/tools/random/seal/32', 'sys/tools/random/all/32'];
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => paths)
+        .flat()
+        .map(draw),
+    );
+    expect(
+      answers.map(({ status, text }) => (status === 200 && text.includes('"warnings":null') ? 200 : `${status} ${text}`)),
+    ).to.deep.equal(answers.map(() => 200));
+    expect(new Set(answers.map((answer) => answer.at('data.random_bytes'))).size).to.equal(answers.length);
+    expect((await draw('transit/random/seal/1025')).status).to.equal(400);
+    writeFileSync(pinFile, '');
+    const refused = await draw('transit/random/seal/32');
+    expect([refused.status, refused.text]).to.satisfy(
+      () => refused.status === 503 && /refuses the credentials of this node/.test(refused.text),
+    );
+    expect((await draw('transit/random/32')).status).to.equal(200);
+    expect((await health()).status).to.equal(200);
+    writeFileSync(pinFile, `${pin}\n`);
+    await until('the token is asked again', async () => (await draw('transit/random/seal/32')).status === 200);
     await server.stop('SIGTERM');
   });
 

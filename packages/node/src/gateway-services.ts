@@ -3,6 +3,7 @@ import { openReadingView } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
 import { Deadline, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
 import { freshForIntervals } from '@transitd/health';
+import { type RandomSource, TransitError } from '@transitd/transit-engine';
 import { ClockJump, readClocks, readWallClock } from './clock/clock-jump.ts';
 import type { GatewaySession } from './gateway-host.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
@@ -99,6 +100,7 @@ export class GatewayServices {
         clock: { now: this.#clock.now, dueNow: this.#clock.dueNow, ...noDisputes }, // only the main thread dates records
         canonicalPath,
         tracer: undefined,
+        sealRandom: hasProvider(config.seal) ? drawnElsewhere : undefined,
         onFailure: (error) => this.#lost(session, reasonOf(error)),
       });
       // Changes may have arrived since the last record was read. While some are being read, requests are passed on.
@@ -128,5 +130,13 @@ export class GatewayServices {
     if (services !== undefined) closeServices(services);
   }
 }
+
+const hasProvider = ({ type }: Config['seal']): boolean => type !== 'shamir' && type !== 'static';
+
+/** Only the main thread talks to the provider of the seal. The error passes the request to it. */
+const drawnElsewhere: RandomSource = {
+  bytesMax: Number.POSITIVE_INFINITY,
+  draw: () => Promise.reject(new TransitError('invalid_request', 'only the main thread draws from the seal')),
+};
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -76,7 +76,7 @@ export class Node {
 
   private constructor(
     { config, log, onFatal, observer = noObserver, canonicalPath = (path) => path, work }: NodeOptions,
-    { seal, providers }: OpenedSeal,
+    { seal, providers, random: sealRandom }: OpenedSeal,
     directory: DataDirectory,
   ) {
     this.config = config;
@@ -85,7 +85,8 @@ export class Node {
     this.#observer = observer;
     this.#leadershipObserver = new LeadershipObserver(observer, () => performance.now());
     const clock = new NodeClock({ log });
-    const serviceLoader = new ServiceLoader({ config, log, clock, observer, canonicalPath }, () => this.#servicesChanged());
+    const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom };
+    const serviceLoader = new ServiceLoader(loaderParts, () => this.#servicesChanged());
     const isActive = (): boolean => this.active;
     const gateways = newGatewayHost(this, clock, () => clusterMember.storage);
     const apiAddress = (): string => this.apiAddress;

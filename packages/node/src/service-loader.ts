@@ -1,6 +1,7 @@
 import type { Barrier } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
 import type { Logger, NodeObserver } from '@transitd/process';
+import type { RandomSource } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
@@ -12,6 +13,8 @@ interface ServiceLoaderParts {
   readonly observer: NodeObserver;
   /** Returns the form of a path in which quotas count requests. */
   readonly canonicalPath: (path: string) => string;
+  /** Absent if the seal gives no random bytes. */
+  readonly sealRandom: RandomSource | undefined;
 }
 
 /** Loads the services when the barrier is unsealed, and closes them when it is sealed. */
@@ -21,6 +24,7 @@ export class ServiceLoader {
   readonly #clock: NodeClock;
   readonly #observer: NodeObserver;
   readonly #canonicalPath: (path: string) => string;
+  readonly #sealRandom: RandomSource | undefined;
   readonly #onChange: () => void;
   #services: Services | undefined;
   /** The load that the last unseal started; never rejects. */
@@ -29,12 +33,13 @@ export class ServiceLoader {
   #sealChanges = 0;
 
   /** @param onChange - called when the services were loaded or closed */
-  constructor({ config, log, clock, observer, canonicalPath }: ServiceLoaderParts, onChange: () => void) {
+  constructor({ config, log, clock, observer, canonicalPath, sealRandom }: ServiceLoaderParts, onChange: () => void) {
     this.#config = config;
     this.#log = log;
     this.#clock = clock;
     this.#observer = observer;
     this.#canonicalPath = canonicalPath;
+    this.#sealRandom = sealRandom;
     this.#onChange = onChange;
   }
 
@@ -93,6 +98,7 @@ export class ServiceLoader {
         clock: this.#clock,
         canonicalPath: this.#canonicalPath,
         tracer: this.#observer.tracer,
+        sealRandom: this.#sealRandom,
         onFailure: fail,
       });
       if (change !== this.#sealChanges) return closeServices(services);

@@ -3,6 +3,7 @@ import { AuditKey } from '@transitd/audit';
 import type { Config } from '@transitd/configuration';
 import type { Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
+import type { RandomSource } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { keySources } from './key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
@@ -13,6 +14,8 @@ import { tracedUse } from './mounts/traced-use.ts';
 export interface Services extends Access {
   readonly mounts: MountedEngines;
   readonly managedKeys: TokenManagedKeys;
+  /** Absent if the seal gives no random bytes. */
+  readonly sealRandom?: RandomSource | undefined;
   /** Hashes the texts in audit entries. */
   readonly auditKey: AuditKey;
   /** When the services were loaded, on the monotonic clock. */
@@ -38,12 +41,14 @@ export async function loadServices(
     clock,
     canonicalPath,
     tracer,
+    sealRandom,
     onFailure,
   }: {
     readonly config: Config;
     readonly clock: Pick<NodeClock, 'now' | 'dueNow'> & ClockDisputes;
     readonly canonicalPath: (path: string) => string;
     readonly tracer: Tracer | undefined;
+    readonly sealRandom: RandomSource | undefined;
     readonly onFailure: (error: unknown) => void;
   },
 ): Promise<Services> {
@@ -75,7 +80,7 @@ export async function loadServices(
     closeAccess(access);
     throw error;
   }
-  return { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: performance.now() };
+  return { ...access, mounts, managedKeys, sealRandom, auditKey: new AuditKey(store), sinceMs: performance.now() };
 }
 
 /** Drops every key and token that the services hold. */

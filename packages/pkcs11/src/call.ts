@@ -10,6 +10,8 @@ export type TokenCall =
   | { readonly operation: 'require_aes_256'; readonly key: TokenKey }
   | { readonly operation: 'generate'; readonly key: TokenKey; readonly as: NewTokenKey }
   | { readonly operation: 'sign'; readonly key: TokenKey; readonly input: SigningInput }
+  /** Draws random bytes of the key's token. */
+  | { readonly operation: 'random'; readonly key: TokenKey; readonly bytes: number }
   | { readonly operation: 'encrypt' | 'decrypt'; readonly key: TokenKey; readonly input: GcmInput };
 
 /** The result of a call: bytes, a public half, or nothing. */

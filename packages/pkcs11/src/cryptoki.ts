@@ -17,6 +17,7 @@ export type Cryptoki = Pick<
   | 'C_FindObjectsInit'
   | 'C_GenerateKey'
   | 'C_GenerateKeyPair'
+  | 'C_GenerateRandom'
   | 'C_GetAttributeValue'
   | 'C_GetSlotList'
   | 'C_GetTokenInfo'

@@ -81,8 +81,9 @@ parentPort?.on('message', (message: CallMessage | 'close') => {
   parentPort?.close();
 });
 
-/** Wipes this thread's copies of a plaintext. */
+/** Wipes this thread's copies of a plaintext or of random bytes. */
 function wipe(call: TokenCall, answer: ResultMessage): void {
   if (call.operation === 'encrypt') call.input.input.fill(0);
-  if (call.operation === 'decrypt' && 'result' in answer && answer.result instanceof Uint8Array) answer.result.fill(0);
+  const returnsSecret = call.operation === 'decrypt' || call.operation === 'random';
+  if (returnsSecret && 'result' in answer && answer.result instanceof Uint8Array) answer.result.fill(0);
 }

@@ -42,6 +42,8 @@ const refusals: ReadonlySet<string> = new Set([
   'CKR_TEMPLATE_INCONSISTENT',
   'CKR_ATTRIBUTE_VALUE_INVALID',
   'CKR_CURVE_NOT_SUPPORTED',
+  'CKR_FUNCTION_NOT_SUPPORTED',
+  'CKR_RANDOM_NO_RNG',
   'CKR_TOKEN_WRITE_PROTECTED',
 ]);
 
@@ -96,6 +98,8 @@ function performOnce(binding: Binding, session: Session, call: TokenCall): Token
       return encrypt(binding, session, call.key, call.input);
     case 'decrypt':
       return decrypt(binding, session, call.key, call.input);
+    case 'random':
+      return Buffer.from(binding.cryptoki.C_GenerateRandom(session.handle, Buffer.alloc(call.bytes)));
   }
 }
 

@@ -67,6 +67,11 @@ export class Pkcs11Tokens {
     return this.#bytes({ operation: 'decrypt', key, input });
   }
 
+  /** Draws random bytes of the token that has the key. */
+  random(key: TokenKey, bytes: number): Promise<Buffer> {
+    return this.#bytes({ operation: 'random', key, bytes });
+  }
+
   /** Logs out of every token. Later calls fail with `closed`. */
   close(): void {
     for (const library of this.#byName.values()) library.close();

@@ -32,6 +32,7 @@ function fakeToken(failures: Partial<Record<keyof Cryptoki, string[]>>) {
     C_FindObjectsInit: called('C_FindObjectsInit', undefined),
     C_FindObjects: called('C_FindObjects', [Buffer.of(9)]),
     C_FindObjectsFinal: called('C_FindObjectsFinal', undefined),
+    C_GenerateRandom: called('C_GenerateRandom', Buffer.from('drawn')),
     C_SignInit: called('C_SignInit', undefined),
     C_Sign: called('C_Sign', Buffer.from('signature')),
     C_GenerateKeyPair: called('C_GenerateKeyPair', undefined),
@@ -72,6 +73,12 @@ describe('a call to a token', () => {
       expect(gone.run(signing), 'the next one begins again').to.equal('signature');
     });
   }
+
+  it('draws random bytes, or says that the token has no generator', () => {
+    const drawing: TokenCall = { operation: 'random', key, bytes: 5 };
+    const { run } = fakeToken({ C_GenerateRandom: ['CKR_RANDOM_NO_RNG', 'CKR_SESSION_CLOSED'] });
+    expect([run(drawing), run(drawing)]).to.deep.equal(['not_possible', 'drawn']);
+  });
 
   it('is not repeated after any other failure', () => {
     const { run, timesOf } = fakeToken({ C_Sign: ['CKR_DEVICE_ERROR'] });

@@ -86,6 +86,12 @@ describe('keys in a SoftHSM token', function () {
     }
   }
 
+  it('draws random bytes of the token', async () => {
+    const key = keyOf('CKM_AES_GCM'); // no such key exists
+    for (const bytes of [1, 1024]) expect(await tokens.random(key, bytes)).to.have.lengthOf(bytes);
+    expect(await tokens.random(key, 32)).to.not.deep.equal(await tokens.random(key, 32));
+  });
+
   it('requires an AES key of 256 bits for a seal, and says what the token has instead', async () => {
     for (const bits of [128, 192, 256]) {
       const key = keyOf('CKM_AES_GCM');

@@ -21,7 +21,7 @@ export interface NodeObserver {
   /** Records were read or written through the barrier. @param ms - how long that took */
   barrier(operation: BarrierOperation, ms: number): void;
   /** The provider of the seal was called, with or without success. */
-  sealCalled(operation: 'encrypt' | 'decrypt', ms: number): void;
+  sealCalled(operation: 'encrypt' | 'decrypt' | 'random', ms: number): void;
   /** A call of the provider of the seal failed. @param failure - the kind of failure, such as `throttled` */
   sealFailed(failure: string): void;
   /** This node refused a signed membership list that contradicts its own. */

@@ -1,3 +1,3 @@
 export type { MonitoredSeal } from './monitored-seal.ts';
-export { type OpenedSeal, openSeal } from './open-seal.ts';
+export { type OpenedSeal, openSeal, type SealRandom } from './open-seal.ts';
 export { retryDelayMs } from './retry-delay.ts';

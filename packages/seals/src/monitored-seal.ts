@@ -1,7 +1,14 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { ProviderError, type ProviderHealth, type ProviderSealType, type SealProvider, type WrappedKey } from '@transitd/barrier';
+import {
+  BarrierError,
+  ProviderError,
+  type ProviderHealth,
+  type ProviderSealType,
+  type SealProvider,
+  type WrappedKey,
+} from '@transitd/barrier';
 import type { Logger, NodeObserver } from '@transitd/process';
-import type { SealBackend } from './backend/seal-backend.ts';
+import { type SealBackend, sealRandomBytesMax } from './backend/seal-backend.ts';
 import { CallDelay } from './call-delay.ts';
 
 export interface MonitoredSealParts {
@@ -21,6 +28,8 @@ export interface MonitoredSealParts {
 /** Interval of the probes of a healthy provider. A failing one is probed whenever a call is allowed again. */
 const probeMs = 600_000;
 const keyBytes = 32;
+/** Most draws of random bytes at the same time: a provider that hangs must not occupy all requests of this node. */
+const drawsMax = 64;
 
 /**
  * A provider whose failures are counted. After a failure, no call reaches the provider until a delay has passed, so that neither a sealed
@@ -36,6 +45,9 @@ export class MonitoredSeal implements SealProvider {
   readonly #delay: CallDelay;
   /** After the provider could not open a given key. Its probes succeed meanwhile, so they say nothing about that key. */
   readonly #unopenedDelay: CallDelay;
+  /** After a failure of a draw. It needs a right of its own, so it says nothing about the keys, and the reverse. */
+  readonly #drawDelay: CallDelay;
+  #draws = 0;
   #probeAtMs = Number.NEGATIVE_INFINITY;
   #ticking = false;
   /** The latest sentence in the log about a failure. */
@@ -47,6 +59,7 @@ export class MonitoredSeal implements SealProvider {
     this.name = parts.name;
     this.#delay = new CallDelay(parts);
     this.#unopenedDelay = new CallDelay(parts);
+    this.#drawDelay = new CallDelay(parts);
   }
 
   get keyId(): string | undefined {
@@ -68,6 +81,43 @@ export class MonitoredSeal implements SealProvider {
     const key = await this.#unwrap(wrapped);
     this.#unopenedDelay.succeeded();
     return key;
+  }
+
+  /** Whether this kind of provider gives random bytes. */
+  get drawsRandom(): boolean {
+    return this.#parts.backend.random !== undefined;
+  }
+
+  /**
+   * Draws 1 to {@link sealRandomBytesMax} random bytes, which the caller wipes. A failure changes neither the health nor the delays of the
+   * other calls: callers of the API must not be able to delay an unseal.
+   * @throws ProviderError; BarrierError `seal_unavailable` if too many draws are in progress
+   */
+  async random(bytes: number): Promise<Buffer> {
+    const { backend, nowMs, observer } = this.#parts;
+    this.#delay.requirePassed();
+    this.#drawDelay.requirePassed();
+    if (this.#draws >= drawsMax)
+      throw new BarrierError('seal_unavailable', `${drawsMax} requests of this node already wait for random bytes of the seal`);
+    this.#draws += 1;
+    const startMs = nowMs();
+    try {
+      const drawn = await backend.random?.(bytes);
+      if (drawn === undefined) throw new ProviderError('unsupported', `a ${this.type} seal gives no random bytes`);
+      if (drawn.length !== bytes)
+        throw new ProviderError('malformed', `the ${this.type} seal gave another number of random bytes`);
+      this.#drawDelay.succeeded();
+      return drawn;
+    } catch (error) {
+      const failure = failureOf(error, this.type);
+      this.#drawDelay.failed(failure);
+      observer.sealFailed(failure.failure);
+      this.#log(failure, 'the provider of the seal gave no random bytes');
+      throw failure;
+    } finally {
+      this.#draws -= 1;
+      observer.sealCalled('random', nowMs() - startMs);
+    }
   }
 
   /** @param expected - the key, if it is known */
@@ -127,8 +177,7 @@ export class MonitoredSeal implements SealProvider {
       if (operation === 'decrypt') this.#succeeded();
       return result;
     } catch (error) {
-      const failure =
-        error instanceof ProviderError ? error : new ProviderError('malformed', unexpected(this.type), { cause: error });
+      const failure = failureOf(error, this.type);
       if (isStored && failure.failure === 'wrong_key') {
         this.#unopenedDelay.failed(failure);
         observer.sealFailed(failure.failure);
@@ -167,4 +216,7 @@ export class MonitoredSeal implements SealProvider {
   }
 }
 
-const unexpected = (type: ProviderSealType): string => `the ${type} seal failed in an unexpected way`;
+const failureOf = (error: unknown, type: ProviderSealType): ProviderError =>
+  error instanceof ProviderError
+    ? error
+    : new ProviderError('malformed', `the ${type} seal failed in an unexpected way`, { cause: error });

@@ -3,7 +3,7 @@ import type { OneSeal, SealConfig } from '@transitd/barrier';
 import { type Config, sealConfig } from '@transitd/configuration';
 import { Pkcs11Tokens } from '@transitd/pkcs11';
 import { type Logger, type NodeObserver, StartError } from '@transitd/process';
-import type { SealBackend } from './backend/seal-backend.ts';
+import { type SealBackend, sealRandomBytesMax } from './backend/seal-backend.ts';
 import { cloudSeal } from './cloud-seal.ts';
 import { connect, exchangeWith, type ProviderTls } from './http/exchange.ts';
 import { MonitoredSeal } from './monitored-seal.ts';
@@ -23,6 +23,14 @@ export interface OpenedSeal {
   readonly seal: SealConfig;
   /** The providers of the seals; their `tick` is to be called every second. */
   readonly providers: readonly MonitoredSeal[];
+  /** Random bytes of the provider of `seal`; absent if it gives none. */
+  readonly random?: SealRandom;
+}
+
+export interface SealRandom {
+  readonly bytesMax: number;
+  /** Returns random bytes, which the caller wipes. @throws ProviderError */
+  draw(bytes: number): Promise<Buffer>;
 }
 
 type TransitConfig = Extract<Config['seal'], { type: 'transit' }>;
@@ -36,8 +44,12 @@ export function openSeal(
   const seal = openOne(config.seal, config, parts);
   const migrateFrom = config.migrate_seal_from && openOne(config.migrate_seal_from, config, parts);
   const providers = [seal, migrateFrom].flatMap((one) => (one?.provider === undefined ? [] : [one.provider]));
-  return { seal: { ...seal.seal, ...(migrateFrom && { migrateFrom: migrateFrom.seal }) }, providers };
+  const random = randomOf(seal);
+  return { seal: { ...seal.seal, ...(migrateFrom && { migrateFrom: migrateFrom.seal }) }, providers, ...(random && { random }) };
 }
+
+const randomOf = ({ provider }: OpenedOne): SealRandom | undefined =>
+  provider?.drawsRandom ? { bytesMax: sealRandomBytesMax, draw: (bytes) => provider.random(bytes) } : undefined;
 
 /** One seal, and its provider if it has one. */
 interface OpenedOne {

@@ -7,7 +7,14 @@ import { keptLog } from './kept-log.ts';
 const away = new ProviderError('unreachable', 'it does not answer');
 
 function monitored() {
-  const state = { nowMs: 0, calls: 0, kept: 0, failure: undefined as Error | undefined, change: (key: Buffer) => key };
+  const state = {
+    nowMs: 0,
+    calls: 0,
+    kept: 0,
+    failure: undefined as Error | undefined,
+    change: (key: Buffer) => key,
+    draw: async (bytes: number): Promise<Buffer> => Buffer.alloc(bytes),
+  };
   const failures: string[] = [];
   const { log, lines } = keptLog();
   const attempt = (): void => {
@@ -24,6 +31,10 @@ function monitored() {
       async unwrap({ ciphertext }) {
         attempt();
         return state.change(Buffer.from(ciphertext, 'hex'));
+      },
+      async random(bytes) {
+        attempt();
+        return state.draw(bytes);
       },
       async keepAccess() {
         state.kept += 1;
@@ -64,6 +75,46 @@ describe('a monitored seal', () => {
     state.nowMs = 2999;
     await messageOf(seal.unwrap({ keyId: 'k', ciphertext: '' }));
     expect(state.calls).to.equal(2);
+  });
+
+  it('draws random bytes; a failure of that delays further draws, but no use of the key, and leaves the health as it is', async () => {
+    const { seal, state, failures, lines } = monitored();
+    expect([seal.drawsRandom, await seal.random(5)]).to.deep.equal([true, Buffer.alloc(5)]);
+    state.failure = new ProviderError('permission', 'it needs another right');
+    expect(await messageOf(seal.random(5))).to.equal('it needs another right');
+    expect(await messageOf(seal.random(5))).to.equal('it needs another right; this node tries again in 1 s');
+    expect([state.calls, failures, lines.length]).to.deep.equal([2, ['permission'], 1]);
+    state.failure = undefined;
+    await seal.unwrap(await seal.wrap(key));
+    expect(seal.health).to.deep.equal({ healthy: true });
+    state.nowMs = 1000;
+    expect(await seal.random(5)).to.have.lengthOf(5);
+  });
+
+  it('draws nothing from a provider that failed otherwise, before that delay has passed', async () => {
+    const { seal, state } = monitored();
+    state.failure = away;
+    await messageOf(seal.wrap(key));
+    state.failure = undefined;
+    expect(await messageOf(seal.random(5))).to.equal('it does not answer; this node tries again in 1 s');
+    expect(state.calls).to.equal(1);
+  });
+
+  it('refuses another number of bytes than it asked for', async () => {
+    const { seal, state } = monitored();
+    state.draw = async (bytes) => Buffer.alloc(bytes - 1);
+    expect(await messageOf(seal.random(5))).to.equal('the transit seal gave another number of random bytes');
+  });
+
+  it('has at most 64 draws at a provider that hangs, and refuses the others at once', async () => {
+    const { seal, state } = monitored();
+    const hanging = Promise.withResolvers<Buffer>();
+    state.draw = () => hanging.promise;
+    const draws = Array.from({ length: 64 }, () => seal.random(5));
+    expect(await messageOf(seal.random(5))).to.match(/^64 requests of this node already wait/);
+    hanging.resolve(Buffer.alloc(5));
+    await Promise.all(draws);
+    expect(await seal.random(5)).to.have.lengthOf(5);
   });
 
   it('calls a failing provider at most 70 times an hour, however often it is asked', async () => {

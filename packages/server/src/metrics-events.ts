@@ -45,6 +45,7 @@ export function registerEvents({ prefix, registers }: { readonly prefix: string;
   const sealMs = {
     encrypt: duration('seal_encrypt_time', 'Duration of an encryption by the provider of the seal, in milliseconds'),
     decrypt: duration('seal_decrypt_time', 'Duration of a decryption by the provider of the seal, in milliseconds'),
+    random: duration('seal_random_time', 'Duration of a draw of random bytes from the provider of the seal, in milliseconds'),
   };
   const sealErrors = counter('seal_errors', 'Failed calls of the provider of the seal, by the kind of failure', ['failure']);
 

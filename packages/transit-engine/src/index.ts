@@ -37,7 +37,14 @@ export type { Encryption } from './operations/encryption.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
 export type { HmacRequest, HmacResult } from './operations/hmac.ts';
 export type { UseObserver } from './operations/operation.ts';
-export { type RandomRequest, type RandomResult, random, randomBytesMax, randomSources } from './operations/random.ts';
+export {
+  type RandomRequest,
+  type RandomResult,
+  type RandomSource,
+  random,
+  randomBytesMax,
+  randomSources,
+} from './operations/random.ts';
 export type { RewrapRequest } from './operations/rewrap.ts';
 export type { SignRequest, SignResult } from './operations/sign.ts';
 export { saltLengthNamed } from './operations/signature-settings.ts';

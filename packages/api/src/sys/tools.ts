@@ -28,7 +28,7 @@ const randomBytes: GuardedOperation = {
   where: 'replica',
   inGateway: true,
   capability: 'update',
-  run: (context, { body, params, path }) => {
+  run: async (context, { body, params, path }) => {
     const { values, warnings } = fields(takes, body, randomPath(params));
     const { source = 'platform', bytes = 32, format } = values;
     const count = values.urlbytes ?? bytes;
@@ -37,7 +37,7 @@ const randomBytes: GuardedOperation = {
       { forms: [`${at}/${source}`], names: ['source'], value: source },
       { forms: [`${at}/${count}`, `${at}/${source}/${count}`], names: ['bytes', 'urlbytes'], value: count },
     ]);
-    const result = random({ source, format, bytes: count });
+    const result = await random({ source, format, bytes: count }, context.services.sealRandom);
     return dataReply(JSON.stringify({ random_bytes: result.randomBytes }), [...warnings, ...result.warnings]);
   },
 };

@@ -189,8 +189,8 @@ const randomBytes = dataOperation({
       { form: `${source}/${count}` },
     ];
   },
-  execute: async (_engine, { source, urlbytes, bytes, format }) =>
-    random({ source, format, bytes: urlbytes === undefined ? bytes : byteCount(urlbytes) }),
+  execute: (_engine, { source, urlbytes, bytes, format }, { sealRandom }) =>
+    random({ source, format, bytes: urlbytes === undefined ? bytes : byteCount(urlbytes) }, sealRandom),
   render: (result) => `"random_bytes":"${result.randomBytes}"`,
   warnings: (result) => result.warnings,
 });

@@ -4,7 +4,10 @@ import type { Params } from '../operation/operation.ts';
 
 /** Fields of `random` in a mount and in `sys/tools`, except the byte count in the path, which the two read differently. */
 export const randomFields = {
-  source: text('Source of the random bytes', { oneOf: randomSources, default: 'platform' }),
+  source: text('Source of the random bytes: this machine, the seal, or both combined; a seal gives at most 1024 bytes', {
+    oneOf: randomSources,
+    default: 'platform',
+  }),
   bytes: int('Number of random bytes, if the path does not contain it', { default: 32, min: 1, max: randomBytesMax }),
   format: text('Encoding of the bytes', { oneOf: ['hex', 'base64'], default: 'base64' }),
 };

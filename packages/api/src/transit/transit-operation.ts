@@ -20,7 +20,14 @@ import {
   text,
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
-import { type BatchReply, batchItemsMax, cmacBytesMin, type ItemResult, type TransitEngine } from '@transitd/transit-engine';
+import {
+  type BatchReply,
+  batchItemsMax,
+  cmacBytesMin,
+  type ItemResult,
+  type RandomSource,
+  type TransitEngine,
+} from '@transitd/transit-engine';
 import type { Call, Context, GuardedOperation, OperationDescription, Params } from '../operation/operation.ts';
 
 /** Returns the engine of the mount in the path. */
@@ -137,6 +144,8 @@ interface Caller {
   readonly keyName: string;
   readonly principal: Principal;
   readonly path: string;
+  /** Absent if the seal gives no random bytes. */
+  readonly sealRandom: RandomSource | undefined;
 }
 
 /** An operation and the parameters of its path. */
@@ -215,7 +224,7 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
     const warnings = ignored.length === 0 ? read.warnings : [...read.warnings, ...ignored];
     const uses = data.uses?.(values as Fields<S>['values']);
     if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses))) throw permissionDenied();
-    const caller = { keyName: params.name ?? '', principal, path };
+    const caller = { keyName: params.name ?? '', principal, path, sealRandom: services.sealRandom };
     const reply = await data.execute(engineOf(services, call), values as Fields<S>['values'], caller);
     if ('outcome' in reply) {
       return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);

@@ -4,6 +4,7 @@ import { AuditKey } from '@transitd/audit';
 import { type Body, bodyText, parsePath, type Reply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
+import type { RandomSource } from '@transitd/transit-engine';
 import { expect } from 'chai';
 import { mounted } from '../../../node/test/mounts/mounted.ts';
 import { MountRoutes } from '../../src/operation/mount-routes.ts';
@@ -15,7 +16,7 @@ const fox = Buffer.from('the quick brown fox').toString('base64');
 /**
  * A server with four keys and callers with different rights: `k` encrypts, `c` computes CMACs, `s` signs, and the derived key `d` signs.
  */
-async function setup() {
+async function setup(sealRandom?: RandomSource) {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: 0 });
   await store.commit({ conditions: [], writes });
@@ -29,7 +30,7 @@ async function setup() {
   await engine.createKey('d', { type: 'ed25519', derived: true });
   const access = openAccess({ store, now: Date.now });
   const { tokens, policies } = access;
-  const services: Services = { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: 0 };
+  const services: Services = { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: 0, sealRandom };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 
@@ -83,6 +84,22 @@ describe('routes of operations on data', () => {
       expect(found?.params).to.deep.equal({ mount: 'mnt', ...params });
     });
   }
+
+  it('draws random bytes of the seal, whether the path or the body names the source', async () => {
+    const seal = { bytesMax: 1024, draw: async (bytes: number) => Buffer.alloc(bytes, 7) };
+    const { post } = await setup(seal);
+    const random_bytes = Buffer.alloc(3, 7).toString('base64');
+    for (const [target, body] of [
+      ['random/seal/3', {}],
+      ['random/3', { source: 'seal' }],
+      ['random', { source: 'seal', bytes: 3 }],
+    ] as const)
+      expect(dataOf(await post(target, body)), target).to.deep.equal({ random_bytes });
+    expect(dataOf(await post('random/all/3'))).to.not.deep.equal({ random_bytes });
+    expect(bodyText(await post('random/seal'))).to.include('"warnings":null');
+    const without = await setup();
+    expect(bodyText(await without.post('random/seal'))).to.include('no seal/entropy augmentation available');
+  });
 
   for (const target of [
     'encrypt',

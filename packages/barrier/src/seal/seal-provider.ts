@@ -28,7 +28,9 @@ export type ProviderFailure =
   /** Its answer is not one of this kind of provider. */
   | 'malformed'
   /** It is this cluster, so that a sealed cluster would wait for itself. */
-  | 'cycle';
+  | 'cycle'
+  /** It serves, but does not do this. */
+  | 'unsupported';
 
 /** The failures as they may be told to a caller without a token: nothing about the provider's address or its answer. */
 const summaries: Readonly<Record<ProviderFailure, string>> = {
@@ -38,6 +40,7 @@ const summaries: Readonly<Record<ProviderFailure, string>> = {
   wrong_key: 'does not have the key, or the key does not open what is stored',
   malformed: 'gives answers of another form',
   cycle: 'is this cluster itself',
+  unsupported: 'does not do this',
 };
 
 /**

@@ -34,7 +34,10 @@ const encrypted = z.object({
     .max(keyIdCharactersMax),
 });
 const decrypted = z.object({ Plaintext: z.base64().max(1024) });
+const drawn = z.object({ Plaintext: z.base64().max(2048) });
 const refusal = z.object({ __type: z.string(), message: z.string().optional(), Message: z.string().optional() });
+
+type Operation = 'Encrypt' | 'Decrypt' | 'GenerateRandom';
 
 /** A symmetric key of AWS KMS. */
 export class AwsKmsSeal implements SealBackend {
@@ -46,16 +49,15 @@ export class AwsKmsSeal implements SealBackend {
   }
 
   async wrap(plaintext: Uint8Array): Promise<WrappedKey> {
-    const { CiphertextBlob, KeyId } = await this.#operate('Encrypt', encrypted, {
-      Plaintext: Buffer.from(plaintext).toString('base64'),
-    });
+    const input = { ...this.#key, Plaintext: Buffer.from(plaintext).toString('base64') };
+    const { CiphertextBlob, KeyId } = await this.#operate('Encrypt', encrypted, input);
     return { keyId: KeyId, ciphertext: CiphertextBlob };
   }
 
   /** Names the configured key, so that no record can make this node use a key of somebody else. */
   async unwrap({ ciphertext, keyId }: WrappedKey): Promise<Buffer> {
     try {
-      const { Plaintext } = await this.#operate('Decrypt', decrypted, { CiphertextBlob: ciphertext });
+      const { Plaintext } = await this.#operate('Decrypt', decrypted, { ...this.#key, CiphertextBlob: ciphertext });
       return Buffer.from(Plaintext, 'base64');
     } catch (error) {
       if (!(error instanceof ProviderError && error.failure === 'wrong_key')) throw error;
@@ -63,9 +65,19 @@ export class AwsKmsSeal implements SealBackend {
     }
   }
 
-  async #operate<S extends z.ZodType>(operation: 'Encrypt' | 'Decrypt', form: S, input: object): Promise<z.output<S>> {
-    const { region, keyId, endpoint, credentials, exchange, nowMs } = this.#parts;
-    const body = JSON.stringify({ KeyId: keyId, EncryptionContext: { purpose: purpose.toString() }, ...input });
+  /** Draws from the service, not by the key. */
+  async random(bytes: number): Promise<Buffer> {
+    const { Plaintext } = await this.#operate('GenerateRandom', drawn, { NumberOfBytes: bytes });
+    return Buffer.from(Plaintext, 'base64');
+  }
+
+  get #key(): object {
+    return { KeyId: this.#parts.keyId, EncryptionContext: { purpose: purpose.toString() } };
+  }
+
+  async #operate<S extends z.ZodType>(operation: Operation, form: S, input: object): Promise<z.output<S>> {
+    const { region, endpoint, credentials, exchange, nowMs } = this.#parts;
+    const body = JSON.stringify(input);
     const unsigned = {
       method: 'POST',
       host: new URL(endpoint).host,
@@ -79,20 +91,21 @@ export class AwsKmsSeal implements SealBackend {
     } catch (error) {
       throw new ProviderError('unreachable', `${this.#name} does not answer: ${reasonOf(error)}`, { cause: error });
     }
-    if (answer.status !== 200) throw this.#failureOf(answer);
+    if (answer.status !== 200) throw this.#failureOf(answer, operation);
     const result = form.safeParse(answer.json);
     if (result.success) return result.data;
     throw new ProviderError('malformed', `${this.#name} gave an answer that is not one of AWS KMS: check seal.endpoint`);
   }
 
-  #failureOf({ status, json, retryAfterMs }: ProviderAnswer): ProviderError {
+  #failureOf({ status, json, retryAfterMs }: ProviderAnswer, operation: Operation): ProviderError {
     const { __type = '', message, Message } = refusal.safeParse(json).data ?? {};
     const type = /[^#]*$/.exec(__type)?.[0] ?? '';
     const failure = failures[type] ?? failureOfStatus(status);
     if (failure === 'permission') this.#parts.credentials.forget();
     const said = [`status ${status}`, type, message ?? Message ?? ''].filter((part) => part !== '').map(printable);
+    const needs = failure === 'permission' ? `, which need ${rightsFor[operation]}` : '';
     const options = retryAfterMs === undefined ? {} : { retryAfterMs };
-    return new ProviderError(failure, `${this.#name} ${says[failure]}: ${said.join(': ')}`, options);
+    return new ProviderError(failure, `${this.#name} ${says[failure]}${needs}: ${said.join(': ')}`, options);
   }
 
   get #name(): string {
@@ -100,13 +113,17 @@ export class AwsKmsSeal implements SealBackend {
   }
 }
 
+const ofKey = 'kms:Encrypt and kms:Decrypt for it';
+const rightsFor: Readonly<Record<Operation, string>> = { Encrypt: ofKey, Decrypt: ofKey, GenerateRandom: 'kms:GenerateRandom' };
+
 const says: Readonly<Record<ProviderFailure, string>> = {
   unreachable: 'cannot be served now',
   throttled: 'is used too often',
-  permission: 'refuses the credentials of this node, which need kms:Encrypt and kms:Decrypt for it',
+  permission: 'refuses the credentials of this node',
   wrong_key: 'cannot be used for this',
   malformed: 'gave an answer that is not one of AWS KMS',
   cycle: 'cannot be used for this',
+  unsupported: 'cannot be used for this',
 };
 
 /** Failures by the type of the error. Any other type is judged by the status. */

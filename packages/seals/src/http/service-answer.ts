@@ -54,6 +54,7 @@ const says: Readonly<Record<ProviderFailure, string>> = {
   wrong_key: 'cannot use the key for this',
   malformed: 'gave an answer of another form',
   cycle: 'is this cluster itself',
+  unsupported: 'does not do this',
 };
 
 /** @param hint - what the credentials need */

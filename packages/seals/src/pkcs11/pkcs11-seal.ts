@@ -5,7 +5,7 @@ import { purpose } from '../backend/purpose.ts';
 import type { SealBackend } from '../backend/seal-backend.ts';
 
 export interface Pkcs11SealParts {
-  readonly tokens: Pick<Pkcs11Tokens, 'encrypt' | 'decrypt' | 'requireAes256'>;
+  readonly tokens: Pick<Pkcs11Tokens, 'encrypt' | 'decrypt' | 'random' | 'requireAes256'>;
   /** Reads the PIN each time. @throws ProviderError */
   readonly pin: () => Promise<string>;
   readonly key: Omit<TokenKey, 'pin' | 'mechanism'>;
@@ -26,7 +26,7 @@ export class Pkcs11Seal implements SealBackend {
   async wrap(plaintext: Uint8Array): Promise<WrappedKey> {
     const iv = randomBytes(ivBytes);
     const gcm = { input: plaintext, iv, associatedData: purpose };
-    const sealed = await this.#call(async (key) => this.#parts.tokens.encrypt(key, gcm));
+    const sealed = await this.#withKey((key) => this.#parts.tokens.encrypt(key, gcm));
     return { keyId: this.#keyId, ciphertext: Buffer.concat([iv, sealed]).toString('base64') };
   }
 
@@ -35,7 +35,12 @@ export class Pkcs11Seal implements SealBackend {
     if (box.length < ivBytes + tagBytes)
       throw new ProviderError('wrong_key', `the stored key was not encrypted by a pkcs11 seal: ${keyId}`);
     const gcm = { input: box.subarray(ivBytes), iv: box.subarray(0, ivBytes), associatedData: purpose };
-    return this.#call(async (key) => this.#parts.tokens.decrypt(key, gcm));
+    return this.#withKey((key) => this.#parts.tokens.decrypt(key, gcm));
+  }
+
+  /** Draws from the generator of the token. The key is not used. */
+  async random(bytes: number): Promise<Buffer> {
+    return this.#call((key) => this.#parts.tokens.random(key, bytes), { ...failures, not_possible: 'unsupported' });
   }
 
   /** Names the token and the key, not the library: its name may differ between nodes. */
@@ -45,15 +50,21 @@ export class Pkcs11Seal implements SealBackend {
     return `${token}/${keyLabel ?? Buffer.from(keyId ?? []).toString('hex')}`;
   }
 
-  async #call(operation: (key: TokenKey) => Promise<Buffer>): Promise<Buffer> {
+  #withKey(operation: (key: TokenKey) => Promise<Buffer>): Promise<Buffer> {
+    return this.#call(async (key) => {
+      await this.#parts.tokens.requireAes256(key); // each time: the token may have another key by now
+      return operation(key);
+    });
+  }
+
+  async #call(operation: (key: TokenKey) => Promise<Buffer>, meaning = failures): Promise<Buffer> {
     const { key, pin } = this.#parts;
     const token: TokenKey = { ...key, pin: await pin(), mechanism: 'CKM_AES_GCM' };
     try {
-      await this.#parts.tokens.requireAes256(token); // each time: the token may have another key by now
       return await operation(token);
     } catch (error) {
       if (!(error instanceof Pkcs11Failure)) throw error;
-      throw new ProviderError(failures[error.code], `the pkcs11 seal with the key ${this.#keyId}: ${error.message}`, {
+      throw new ProviderError(meaning[error.code], `the pkcs11 seal with the key ${this.#keyId}: ${error.message}`, {
         cause: error,
       });
     }

@@ -14,6 +14,7 @@ export interface TransitKey {
 const ciphertextPattern = /^[a-z][a-z0-9]{0,31}:v([1-9]\d{0,8}):[A-Za-z0-9+/=]+$/;
 const encrypted = z.object({ data: z.object({ ciphertext: z.string().max(ciphertextCharactersMax).regex(ciphertextPattern) }) });
 const decrypted = z.object({ data: z.object({ plaintext: z.base64().max(1024) }) });
+const drawn = z.object({ data: z.object({ random_bytes: z.base64().max(2048) }) });
 const renewed = z.object({ auth: z.object({ lease_duration: z.number().min(0), renewable: z.boolean() }) });
 const lookedUp = z.object({ data: z.object({ ttl: z.number().min(0) }) });
 const sealState = z.object({ type: z.string(), sealed: z.boolean(), cluster_id: z.string().optional() });
@@ -27,6 +28,20 @@ export function ciphertextIn(answer: ProviderAnswer, key: TransitKey): { readonl
 /** Returns the plaintext of a decryption, which the caller wipes. @throws ProviderError */
 export const plaintextIn = (answer: ProviderAnswer, key: TransitKey): Buffer =>
   Buffer.from(parsed(decrypted, answer, key).data.plaintext, 'base64');
+
+/** Returns drawn random bytes, which the caller wipes. @throws ProviderError */
+export function randomIn(answer: ProviderAnswer, key: TransitKey): Buffer {
+  const { status } = answer;
+  if (status === 403)
+    throw new ProviderError(
+      'permission',
+      `${at(key)} refuses the token: status ${status}${reasonIn(answer.json)}. It may have expired; for random bytes, it needs the ` +
+        `capability update on ${key.mountPath}/random`,
+    );
+  if (status === 400 || status === 404 || status === 405)
+    throw new ProviderError('unsupported', `${at(key)} gives no random bytes: status ${status}${reasonIn(answer.json)}`);
+  return Buffer.from(parsed(drawn, answer, key).data.random_bytes, 'base64');
+}
 
 /** Returns the remaining lifetime of a renewed token in seconds. @throws ProviderError */
 export function renewalIn(answer: ProviderAnswer, key: TransitKey): { readonly ttlS: number; readonly renewable: boolean } {

@@ -3,7 +3,7 @@ import { type Logger, reasonOf } from '@transitd/process';
 import { purpose } from '../backend/purpose.ts';
 import type { SealBackend } from '../backend/seal-backend.ts';
 import type { Exchange, ProviderAnswer } from '../http/exchange.ts';
-import { at, ciphertextIn, plaintextIn, sealStateIn, type TransitKey } from './answers.ts';
+import { at, ciphertextIn, plaintextIn, randomIn, sealStateIn, type TransitKey } from './answers.ts';
 import { TokenRenewal } from './token-renewal.ts';
 
 export interface TransitSealParts {
@@ -38,18 +38,23 @@ export class TransitSeal implements SealBackend {
   async wrap(plaintext: Uint8Array): Promise<WrappedKey> {
     const { key } = this.#parts;
     const body = { plaintext: Buffer.from(plaintext).toString('base64'), associated_data: associatedData };
-    const { ciphertext, version } = ciphertextIn(await this.#operate('encrypt', body), key);
+    const { ciphertext, version } = ciphertextIn(await this.#operate(`encrypt/${this.#keyName}`, body), key);
     return { keyId: `${key.mountPath}/${key.keyName}:v${version}`, ciphertext };
   }
 
   async unwrap({ ciphertext, keyId }: WrappedKey): Promise<Buffer> {
     const { key } = this.#parts;
     try {
-      return plaintextIn(await this.#operate('decrypt', { ciphertext, associated_data: associatedData }), key);
+      return plaintextIn(await this.#operate(`decrypt/${this.#keyName}`, { ciphertext, associated_data: associatedData }), key);
     } catch (error) {
       if (!(error instanceof ProviderError && error.failure === 'wrong_key')) throw error;
       throw new ProviderError('wrong_key', `${error.message}; the stored key was encrypted by ${keyId}`, { cause: error });
     }
+  }
+
+  /** Draws from the default source of the provider. The key is not used. */
+  async random(bytes: number): Promise<Buffer> {
+    return randomIn(await this.#operate('random', { bytes, format: 'base64' }), this.#parts.key);
   }
 
   async keepAccess(): Promise<void> {
@@ -62,15 +67,15 @@ export class TransitSeal implements SealBackend {
     }
   }
 
-  async #operate(operation: 'encrypt' | 'decrypt', body: object): Promise<ProviderAnswer> {
+  get #keyName(): string {
+    return encodeURIComponent(this.#parts.key.keyName);
+  }
+
+  /** @param path - below the mount */
+  async #operate(path: string, body: object): Promise<ProviderAnswer> {
     const { key, token } = this.#parts;
     if (!this.#isOtherCluster) await this.#refuseOwnCluster();
-    const answer = await this.#send(
-      await token(),
-      'POST',
-      `/v1/${pathOf(key.mountPath)}/${operation}/${encodeURIComponent(key.keyName)}`,
-      body,
-    );
+    const answer = await this.#send(await token(), 'POST', `/v1/${pathOf(key.mountPath)}/${path}`, body);
     if (answer.status === 503) await this.#explainSealed();
     return answer;
   }

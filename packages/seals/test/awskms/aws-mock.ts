@@ -1,5 +1,5 @@
 // AWS KMS as its documentation describes it: it checks the signature of each request by itself, not with the code under test.
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { KeysOfAProvider } from '../contract/keys-of-a-provider.ts';
 import { type StubAnswer, type StubRequest, stubProvider } from '../http/stub-provider.ts';
 
@@ -59,6 +59,11 @@ export async function awsMock(keys = new KeysOfAProvider('one', 'two')) {
       return refused('UnknownOperationException', 'not a request to AWS KMS');
     const fault = signatureFault(request, (id) => state.credentials.get(id), state.nowMs);
     if (fault !== undefined) return refused(fault, 'the signature is not valid');
+    if (headers['x-amz-target'] === 'TrentService.GenerateRandom') {
+      const count = Number((body as { NumberOfBytes?: unknown }).NumberOfBytes);
+      if (!(count >= 1 && count <= 1024)) return refused('ValidationException', 'NumberOfBytes');
+      return [200, { Plaintext: randomBytes(count).toString('base64') }];
+    }
     const { KeyId, Plaintext, CiphertextBlob, EncryptionContext } = body as Record<string, string>;
     const name = String(KeyId).replace(/^.*[/]/, '');
     if (keys.newest(name) === undefined) return refused('NotFoundException', `Key '${state.keyArn(name)}' does not exist`);

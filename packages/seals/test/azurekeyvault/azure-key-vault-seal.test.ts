@@ -114,7 +114,7 @@ describeContract('azurekeyvault', async () => {
     },
     close: mock.close,
   };
-});
+}, ['draws']);
 
 describe('an azurekeyvault seal', () => {
   let mock: Awaited<ReturnType<typeof azureMock>>;

@@ -33,12 +33,12 @@ const none = Buffer.alloc(0);
 
 /**
  * Describes what every provider of a seal must do, whatever its protocol is.
- * @param without - behaviors that this provider cannot show; `rotates` if its keys have no versions
+ * @param without - behaviors that this provider cannot show; `rotates` if its keys have no versions, `draws` if it gives no random bytes
  */
 export function describeContract(
   type: string,
   open: () => Promise<ContractProvider>,
-  without: readonly (Behavior | 'rotates')[] = [],
+  without: readonly (Behavior | 'rotates' | 'draws')[] = [],
 ): void {
   describe(`the provider of a seal of type ${type}`, () => {
     let provider: ContractProvider;
@@ -107,6 +107,19 @@ export function describeContract(
         expect(await provider.seal.unwrap(wrapped)).to.deep.equal(key);
       });
     }
+
+    it('draws different random bytes each time, in any number up to 1024; or says that this kind of seal gives none', async () => {
+      const draw = provider.seal.random?.bind(provider.seal);
+      expect(draw !== undefined).to.equal(!without.includes('draws'));
+      if (draw === undefined) return;
+      for (const bytes of [1, 33, 1024]) expect(await draw(bytes)).to.have.lengthOf(bytes);
+      expect(await draw(32)).to.not.deep.equal(await draw(32));
+      for (const [behavior, failure] of Object.entries(failures) as [Behavior, ProviderFailure][]) {
+        if (without.includes(behavior)) continue;
+        provider.behave(behavior);
+        expect(await failureOf(draw(32))).to.equal(failure);
+      }
+    });
 
     it('seals a barrier that unseals by itself after a restart', async () => {
       const store = memoryStore();

@@ -117,7 +117,7 @@ describeContract('gcpckms', async () => {
     },
     close: mock.close,
   };
-});
+}, ['draws']);
 
 describe('a gcpckms seal', () => {
   let mock: Awaited<ReturnType<typeof googleMock>>;

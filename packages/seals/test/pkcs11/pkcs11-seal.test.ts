@@ -4,6 +4,7 @@ import { type GcmInput, Pkcs11Failure, type Pkcs11FailureCode, type TokenKey } f
 import { expect } from 'chai';
 import { Pkcs11Seal } from '../../src/pkcs11/pkcs11-seal.ts';
 import { describeContract } from '../contract/contract.ts';
+import { providerErrorOf } from '../contract/provider-error-of.ts';
 
 /** A token in memory with one AES key. */
 function token() {
@@ -27,6 +28,10 @@ function token() {
       state.ivs.push(Buffer.from(iv).toString('hex'));
       const cipher = createCipheriv('aes-256-gcm', material, iv).setAAD(associatedData);
       return Buffer.concat([cipher.update(input), cipher.final(), cipher.getAuthTag()]);
+    },
+    async random(key: TokenKey, bytes: number) {
+      refuse(key);
+      return randomBytes(bytes);
     },
     async decrypt(key: TokenKey, { input, iv, associatedData }: GcmInput) {
       refuse(key);
@@ -63,6 +68,18 @@ describeContract('pkcs11', async () => {
 }, ['garbles', 'rotates']);
 
 describe('a pkcs11 seal', () => {
+  it('draws from a token without the key, and says if the token has no generator', async () => {
+    const { seal, state } = token();
+    state.unsuitable = true;
+    expect(await seal.random(20)).to.have.lengthOf(20);
+    state.failure = 'not_possible';
+    const { failure, message } = await providerErrorOf(seal.random(20));
+    expect([failure, message]).to.deep.equal([
+      'unsupported',
+      'the pkcs11 seal with the key transitd/unseal: it says not_possible',
+    ]);
+  });
+
   it('encrypts and decrypts in the token, with a new initialization vector each time', async () => {
     const { seal, state } = token();
     const [one, other] = [await seal.wrap(key), await seal.wrap(key)];

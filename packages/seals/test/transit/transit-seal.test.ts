@@ -50,6 +50,10 @@ describeContract('transit', async () => {
     if (state.answer !== undefined) return state.answer;
     const [, operation, name = ''] = /^\/v1\/seal\/(encrypt|decrypt)\/(\w+)$/.exec(path) ?? [];
     if (headers['x-vault-token'] !== 'the-token') return [403, { errors: ['permission denied'] }];
+    if (path === '/v1/seal/random') {
+      expect(body).to.deep.equal({ bytes: body['bytes'], format: 'base64' });
+      return [200, { data: { random_bytes: randomBytes(Number(body['bytes'])).toString('base64') } }];
+    }
     const context = String(body['associated_data']);
     if (operation === 'encrypt') {
       const ciphertext = keys.encrypt(name, Buffer.from(String(body['plaintext']), 'base64'), context).toString('base64');
@@ -94,6 +98,18 @@ describe('a transit seal', () => {
   afterEach(async () => {
     for (const stub of stubs.splice(0)) await stub.close();
   });
+
+  for (const [status, failure, sentence] of [
+    [403, 'permission', /refuses the token: status 403: no\. It may have expired; .* update on a\/transit\/random$/],
+    [404, 'unsupported', /gives no random bytes: status 404: no$/],
+    [503, 'unreachable', /cannot serve now/],
+  ] as const) {
+    it(`says why it gives no random bytes: status ${status}`, async () => {
+      const { seal } = await sealAgainst(() => [status, { errors: ['no'] }]);
+      const [found, message] = await failureOf(seal.random(8));
+      expect([found, message]).to.satisfy(() => found === failure && sentence.test(message));
+    });
+  }
 
   it('encrypts and decrypts with the token, the namespace and associated data of its own', async () => {
     const { seal, stub } = await sealAgainst(

@@ -20,18 +20,48 @@ export interface RandomResult {
 export const randomSources: readonly string[] = ['platform', 'seal', 'all'];
 export const randomBytesMax = 131_072;
 
-/** Returns random bytes of the operating system. @throws TransitError `invalid_request` */
-export function random({ bytes = 32, format = 'base64', source = 'platform' }: RandomRequest): RandomResult {
+/** A generator of random bytes outside of this machine, such as the device that has the seal's key. */
+export interface RandomSource {
+  /** Most bytes of one draw. */
+  readonly bytesMax: number;
+  /** Returns this number of random bytes, which the caller wipes. */
+  draw(bytes: number): Promise<Buffer>;
+}
+
+/**
+ * Returns random bytes of the operating system, of the seal, or of both combined by XOR. Without a source of the seal, the bytes are of the
+ * operating system and a warning says so, as in the peers. If there is one and it fails, so does the request.
+ * @param seal - absent if the seal gives no random bytes
+ * @throws TransitError `invalid_request`; what the source throws
+ */
+export async function random(
+  { bytes = 32, format = 'base64', source = 'platform' }: RandomRequest,
+  seal?: RandomSource,
+): Promise<RandomResult> {
   if (!randomSources.includes(source)) {
     throw refusal(`unsupported entropy source "${printableName(source)}"; must be "platform" or "seal", or "all"`);
   }
   if (bytes < 1) throw refusal("'bytes' cannot be less than 1");
   if (bytes > randomBytesMax) throw refusal(`'bytes' should be less than ${randomBytesMax}`);
   const encoding = encodingOf(format);
-  const drawn = randomFillSync(Buffer.allocUnsafeSlow(bytes)); // not from Node's buffer pool, because the bytes are wiped
+  const drawn = source === 'platform' || seal === undefined ? platformBytes(bytes) : await sealBytes(seal, source, bytes);
   const randomBytes = drawn.toString(encoding);
   drawn.fill(0);
-  return { randomBytes, warnings: source === 'platform' ? [] : [noOtherSource] };
+  return { randomBytes, warnings: source === 'platform' || seal !== undefined ? [] : [noOtherSource] };
+}
+
+/** The bytes are not from Node's buffer pool, because they are wiped. */
+const platformBytes = (bytes: number): Buffer => randomFillSync(Buffer.allocUnsafeSlow(bytes));
+
+/** @throws TransitError `invalid_request` */
+async function sealBytes(seal: RandomSource, source: string, bytes: number): Promise<Buffer> {
+  if (bytes > seal.bytesMax) throw refusal(`'bytes' cannot be more than ${seal.bytesMax} for the source "${source}"`);
+  const drawn = await seal.draw(bytes);
+  if (source === 'seal') return drawn;
+  const own = platformBytes(bytes);
+  for (const [i, byte] of own.entries()) drawn[i] = (drawn[i] ?? 0) ^ byte;
+  own.fill(0);
+  return drawn;
 }
 
 /** @throws TransitError `invalid_request` */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
-import { hashOf, random } from '../../src/index.ts';
+import { hashOf } from '../../src/index.ts';
 import { base64, contextOne, decryptOne, fox, newEngine, refusalOf } from '../fixtures.ts';
 
 describe('datakey', () => {
@@ -53,31 +53,6 @@ describe('datakey', () => {
     expect((await refusalOf(engine.encryption.datakey('k', { kind: 'wrapped' }))).message).to.equal('encryption key not found');
     expect(await engine.keyExists('k')).to.equal(false);
   });
-});
-
-describe('random', () => {
-  it('returns 1 to 131072 different bytes each time, in base64 or hex', () => {
-    expect(Buffer.from(random({}).randomBytes, 'base64')).to.have.lengthOf(32);
-    expect(random({ bytes: 10, format: 'hex' }).randomBytes).to.match(/^[0-9a-f]{20}$/);
-    expect(random({ bytes: 131_072, format: 'hex' }).randomBytes).to.have.lengthOf(262_144);
-    expect(random({}).randomBytes).to.not.equal(random({}).randomBytes);
-  });
-
-  it('warns about an unavailable source', () => {
-    expect(random({ source: 'platform' }).warnings).to.deep.equal([]);
-    for (const source of ['seal', 'all']) expect(random({ source }).warnings.join()).to.contain('no seal/entropy augmentation');
-  });
-
-  for (const [request, message] of [
-    [{ bytes: 0 }, "'bytes' cannot be less than 1"],
-    [{ bytes: 131_073 }, "'bytes' should be less than 131072"],
-    [{ format: 'octal' }, 'unsupported encoding format "octal"; must be "hex" or "base64"'],
-    [{ source: 'moon' }, 'unsupported entropy source "moon"; must be "platform" or "seal", or "all"'],
-  ] as const) {
-    it(`refuses ${JSON.stringify(request)}`, () => {
-      expect(() => random(request)).to.throw(message);
-    });
-  }
 });
 
 describe('hash', () => {
