@@ -31,11 +31,20 @@ describe('a process with a low limit of open files', function () {
     { attack: 'half-sent requests', sent: 'GET /metrics HTTP/1.1\r\nHost: x\r\nX-Half: ' },
   ];
 
-  for (const port of ['the API', 'the telemetry'] as const) {
+  for (const { port, workers, most } of [
+    { port: 'the API', workers: 0, most: 672 },
+    { port: 'the API', workers: 1, most: 336 }, // a connection to a gateway may use three files
+    { port: 'the telemetry', workers: 0, most: 672 },
+  ] as const) {
     for (const { attack, sent } of attacks) {
-      it(`still writes and accepts new connections while ${attack} to ${port} exceed the limit`, async () => {
-        const server: LiveServer = await bench.start({ dataDir: bench.folder(), wrapper: withOpenFiles(limit) });
-        await server.log(/"openFiles":1000,"configured":4096,"connections":672,.*limits.connections was lowered/);
+      it(`still writes and accepts new connections while ${attack} to ${port} with ${workers} gateways exceed the limit`, async () => {
+        const server: LiveServer = await bench.start({
+          dataDir: bench.folder(),
+          wrapper: withOpenFiles(limit),
+          env: { TRANSITD_WORKERS: String(workers) },
+        });
+        await server.log(new RegExp(`"openFiles":1000,"configured":4096,"connections":${most},.*limits.connections was lowered`));
+        if (workers > 0) await server.log(/a gateway thread listens/);
         const telemetry = await telemetryOf(server);
         await until('it is active', async () => (await newcomer(server.url, '/v1/sys/health')) === 200);
         const token = { 'X-Service-Token': server.rootToken };
@@ -49,7 +58,7 @@ describe('a process with a low limit of open files', function () {
           expect(await newcomer(telemetry, '/v1/sys/health')).to.equal(200);
         }
         expect(server.child.exitCode).to.equal(null);
-        expect(await figureOf(telemetry, 'svc_core_connections')).to.be.at.most(672);
+        expect(await figureOf(telemetry, 'svc_core_connections')).to.be.at.most(most);
         connections.closeAll();
         await server.stop();
       });

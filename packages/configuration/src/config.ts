@@ -61,7 +61,7 @@ function combinationFaults(config: Config): readonly Fault[] {
     faults.push({ path: ['limits', 'body_memory'], text });
   }
   for (const name of ['reads', 'connections'] as const)
-    if (workers >= limits[name]) {
+    if (workers !== 'auto' && workers >= limits[name]) {
       const text = `must be below limits.${name} (${limits[name]}): the main thread and each gateway thread get a share of it`;
       faults.push({ path: ['workers'], text });
     }

@@ -157,7 +157,9 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   'trusted_proxies[]': restart('A CIDR block such as `10.0.0.0/8`'),
   jwks_files: restart('Files with keys for `jwt` logins, by the name that the API uses'),
   'jwks_files.*': restart('Path of a JWKS file'),
-  workers: restart('Gateway threads that serve the HTTP API beside the main thread; on Linux only; 0 for none'),
+  workers: restart(
+    'Gateway threads that serve the HTTP API beside the main thread; `auto`: as many as fit the machine; on Linux only; 0 for none',
+  ),
   limits: restart('Limits of concurrent work on this node'),
   ...under('limits', {
     reads: restart('Requests in flight that change nothing'),

@@ -213,7 +213,10 @@ export const configSchema = z.strictObject({
       z.string().min(1),
     )
     .default({}),
-  workers: z.int().min(0).max(64).default(0),
+  workers: z
+    .union([z.literal('auto'), z.int().min(0).max(64)], { error: 'must be auto or a whole number from 0 to 64' })
+    .default(0)
+    .meta({ kind: 'integer or choice', range: '`auto`, 0 to 64' }),
   limits: limits.prefault({}),
   tokens: z
     .strictObject({ default_ttl: tokenTtl, max_ttl: tokenTtl })

@@ -114,6 +114,12 @@ describe('configuration', () => {
       input: { ...minimal, workers: 2, limits: { reads: 2 } },
       says: /workers: must be below limits\.reads \(2\)/,
     },
+    ...[
+      { workers: -1, says: /workers: must be at least 0/ },
+      { workers: 65, says: /workers: must be at most 64/ },
+      { workers: 1.5, says: /workers: must be auto or a whole number from 0 to 64/ },
+      { workers: 'many', says: /workers: must be auto or a whole number from 0 to 64/ },
+    ].map(({ workers, says }) => ({ what: `${workers} gateway threads`, input: { ...minimal, workers }, says })),
     {
       what: 'fewer connections than threads',
       input: { ...minimal, workers: 16, limits: { connections: 16 } },

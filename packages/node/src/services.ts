@@ -22,8 +22,8 @@ export interface Services extends Access {
   readonly sinceMs: number;
 }
 
-/** Returns the number of gateway threads. There are none where the kernel does not spread connections over the listeners of one address. */
-export const gatewayCount = ({ workers }: Pick<Config, 'workers'>): number => (process.platform === 'linux' ? workers : 0);
+/** Returns the number of gateway threads of a started server, which has replaced `auto` by a number. */
+export const gatewayCount = ({ workers }: Pick<Config, 'workers'>): number => (workers === 'auto' ? 0 : workers);
 
 /** Returns the number of threads that serve requests: the main thread and its gateways. They share the memory for caches. */
 const servingThreads = (config: Pick<Config, 'workers'>): number => 1 + gatewayCount(config);

@@ -10,35 +10,44 @@ const clusterReserve = 512 + 6 * 160;
 /** Minimum number of client connections for a useful node. */
 const connectionsMin = 64;
 
+/** Limits and numbers that decide how many connections fit. */
+export interface ConnectionSharing {
+  /** Limit of the process; undefined if unknown or unlimited. */
+  readonly openFilesMax: number | undefined;
+  /** The configured limit. */
+  readonly connectionsMax: number;
+  readonly clustered: boolean;
+  /**
+   * Number of threads that accept connections; 1 by default. A gateway may use three descriptors for one: it passes requests to the main
+   * thread over a socket that has both of its ends in this process.
+   */
+  readonly threads?: number;
+}
+
 /**
  * Returns how many client connections the process may accept, so that files and peers never run out of descriptors.
- * @param openFilesMax - limit of the process; undefined if unknown or unlimited
- * @param threads - number of threads that accept connections. A gateway may use three descriptors for one: it passes requests to the main
- * thread over a socket that has both of its ends in this process
- * @param connectionsMax - configured limit
  * @returns at most `connectionsMax`
  * @throws StartError if too few connections would remain
  */
-export function clientConnectionsMax({
-  openFilesMax,
-  connectionsMax,
-  clustered,
-  threads = 1,
-}: {
-  readonly openFilesMax: number | undefined;
-  readonly connectionsMax: number;
-  readonly clustered: boolean;
-  readonly threads?: number;
-}): number {
-  if (openFilesMax === undefined) return connectionsMax;
-  const reserve = nodeReserve + Math.ceil(openFilesMax * tablesShare) + (clustered ? clusterReserve : 0);
-  const left = Math.floor(((openFilesMax - reserve) * threads) / (3 * threads - 2));
-  if (left < Math.min(Math.max(connectionsMin, threads), connectionsMax))
+export function clientConnectionsMax(sharing: ConnectionSharing): number {
+  const { openFilesMax, connectionsMax, clustered, threads = 1 } = sharing;
+  const connections = fittingConnections(sharing);
+  if (connections < Math.min(Math.max(connectionsMin, threads), connectionsMax))
     throw new StartError(
-      `this process may open ${openFilesMax} files, and ${reserve} are reserved for storage${clustered ? ' and peers' : ''}: raise the limit (ulimit -n, LimitNOFILE)`,
+      `this process may open ${openFilesMax} files, and ${reserveOf(sharing)} are reserved for storage${clustered ? ' and peers' : ''}: raise the limit (ulimit -n, LimitNOFILE)`,
     );
-  return Math.min(connectionsMax, left);
+  return connections;
 }
+
+/** Returns how many client connections fit, even if they are too few. */
+export function fittingConnections(sharing: ConnectionSharing): number {
+  const { openFilesMax, connectionsMax, threads = 1 } = sharing;
+  if (openFilesMax === undefined) return connectionsMax;
+  return Math.min(connectionsMax, Math.floor(((openFilesMax - reserveOf(sharing)) * threads) / (3 * threads - 2)));
+}
+
+const reserveOf = ({ openFilesMax = 0, clustered }: ConnectionSharing): number =>
+  nodeReserve + Math.ceil(openFilesMax * tablesShare) + (clustered ? clusterReserve : 0);
 
 /** Returns the soft open-file limit in the text of `/proc/self/limits`; undefined if unlimited. Node raises it to the hard limit. */
 export function openFilesIn(limits: string): number | undefined {

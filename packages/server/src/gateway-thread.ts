@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { allRoutes, createGatewayRouter, Limits, PathForms } from '@transitd/api';
 import { Connections, reading, uncountedBytes } from '@transitd/http';
-import { GatewayServices } from '@transitd/node';
+import { GatewayServices, gatewayCount } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import { loadOf } from './gateway-load.ts';
 import { AuditRelay } from './gateways/audit-relay.ts';
@@ -40,7 +40,7 @@ const limits = new Limits({
   waitingBodies: share.waitingBodies,
   body_memory: share.bodyMemory,
 });
-reading.divide(1 + config.workers);
+reading.divide(1 + gatewayCount(config));
 const connections = new Connections(share.connections);
 const reports = new GatewayReports((answers) =>
   post({ kind: 'report', answers, load: loadOf(limits, connections, reports.inFlight) }),

@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { availableParallelism, totalmem } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { allRoutes, createRouter, Limits, PathForms } from '@transitd/api';
 import { AuditDevices } from '@transitd/audit';
@@ -9,7 +10,7 @@ import { gatewayCount, Node } from '@transitd/node';
 import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
 import { InvariantViolation, LogDamage } from '@transitd/raft-core';
 import { armFailpoints, StorageDamaged, StorageFailed, StorageInUse, StoreError, UnsupportedLevel } from '@transitd/storage-fsm';
-import { clientConnectionsMax, openFilesMax } from './descriptors.ts';
+import { type ConnectionSharing, clientConnectionsMax, fittingConnections, openFilesMax } from './descriptors.ts';
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
 import { totalLoad } from './gateway-load.ts';
@@ -17,6 +18,7 @@ import { Gateways } from './gateways/gateways.ts';
 import type { GatewayListener } from './gateways/messages.ts';
 import { PassedRequests } from './gateways/passed-requests.ts';
 import { sharesOf, type ThreadShare } from './gateways/shares.ts';
+import { gatewayThreads } from './gateways/thread-count.ts';
 import { createListener, Listener, requireFree } from './listener.ts';
 import { createLog } from './log.ts';
 import { type MetricSources, Metrics } from './metrics.ts';
@@ -39,8 +41,9 @@ export interface RunOptions {
  * Runs one node until a stop signal; resolves with the exit code.
  * @throws StartError if it cannot start
  */
-export async function runServer(config: Config, { dev, reread }: RunOptions = {}): Promise<number> {
-  const log = createLog(config.log);
+export async function runServer(given: Config, { dev, reread }: RunOptions = {}): Promise<number> {
+  const log = createLog(given.log);
+  const config = { ...given, workers: workersOf(given, log) };
   warnOfCoreDumps(log);
   const listeners: Listener[] = [];
   const running: { node?: Node; audit?: AuditDevices | undefined; gateways?: Gateways; passed?: PassedRequests } = {};
@@ -56,7 +59,6 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
 
   arm(process.env['TRANSITD_FAILPOINTS']);
   const workers = gatewayCount(config);
-  if (workers < config.workers) log.warn('workers: ignored, because this system does not spread connections over threads');
   const shares = sharesOf(config, { workers, connections: connectionsMax(config, log, 1 + workers) });
   const limits = limitsOf(config, shares.main);
   const connections = new Connections(shares.main.connections);
@@ -161,16 +163,32 @@ const gatewaySourcesOf = (gateways: () => Gateways | undefined): Pick<MetricSour
   collect: async () => gateways()?.report(),
 });
 
-/** Returns the connection limit over all listeners and threads; warns if the open-file limit lowers it. @throws StartError */
-function connectionsMax({ limits, cluster_addr }: Config, log: Logger, threads: number): number {
-  const openFiles = openFilesMax();
-  const configured = limits.connections;
-  const connections = clientConnectionsMax({
-    openFilesMax: openFiles,
-    connectionsMax: configured,
-    clustered: cluster_addr !== undefined,
-    threads,
+/** Returns the number of gateway threads on this machine. */
+function workersOf(config: Config, log: Logger): number {
+  const spreadsConnections = process.platform === 'linux';
+  const sharing = sharingOf(config, openFilesMax());
+  const count = gatewayThreads(config, {
+    spreadsConnections,
+    cores: availableParallelism(),
+    memoryBytes: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
+    connectionsFor: (threads) => fittingConnections({ ...sharing, threads }),
   });
+  if (config.workers === 'auto') log.info({ workers: count }, 'chose the number of gateway threads');
+  else if (count < config.workers) log.warn('workers: ignored, because this system does not spread connections over threads');
+  return count;
+}
+
+const sharingOf = ({ limits, cluster_addr }: Config, openFiles: number | undefined): ConnectionSharing => ({
+  openFilesMax: openFiles,
+  connectionsMax: limits.connections,
+  clustered: cluster_addr !== undefined,
+});
+
+/** Returns the connection limit over all listeners and threads; warns if the open-file limit lowers it. @throws StartError */
+function connectionsMax(config: Config, log: Logger, threads: number): number {
+  const openFiles = openFilesMax();
+  const configured = config.limits.connections;
+  const connections = clientConnectionsMax({ ...sharingOf(config, openFiles), threads });
   if (connections < configured)
     log.warn(
       { openFiles, configured, connections },
