@@ -1,3 +1,4 @@
+export type { FollowOptions, LiveLog } from './operation/live-log.ts';
 export type { RequestMetrics } from './operation/metrics-port.ts';
 export { PathForms } from './operation/path-forms.ts';
 export { createGatewayRouter } from './pipeline/gateway-router.ts';

@@ -6,6 +6,7 @@ import { authRoleRoutes } from './auth/roles.ts';
 import { tokenRoutes } from './auth/token.ts';
 import { tokenRoleRoutes } from './auth/token-roles.ts';
 import { userpassRoutes } from './auth/userpass.ts';
+import type { LiveLog } from './operation/live-log.ts';
 import type { RenderedMetrics } from './operation/metrics-port.ts';
 import type { Route } from './operation/operation.ts';
 import { auditRoutes } from './sys/audit.ts';
@@ -17,7 +18,7 @@ import { haRoutes } from './sys/ha.ts';
 import { hostRoutes } from './sys/host-info.ts';
 import { internalRoutes } from './sys/internal.ts';
 import { managedKeyRoutes } from './sys/managed-keys.ts';
-import { monitoringRoutes } from './sys/monitoring.ts';
+import { monitoringRoutes, noLiveLog } from './sys/monitoring.ts';
 import { mountRoutes } from './sys/mounts.ts';
 import { nodesRoutes } from './sys/nodes.ts';
 import { openApiRoutes } from './sys/openapi.ts';
@@ -49,7 +50,7 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
 });
 
 /** Returns every route of the server except `sys/health`, which the router answers itself. */
-export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): readonly Route[] {
+export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices, log: LiveLog = noLiveLog): readonly Route[] {
   const routes: readonly Route[] = [
     ...sealRoutes,
     ...raftJoinRoutes,
@@ -63,7 +64,7 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): reado
     ...replicationControlRoutes,
     ...mountRoutes,
     ...pluginRoutes,
-    ...monitoringRoutes,
+    ...monitoringRoutes(log),
     ...managedKeyRoutes,
     ...rotateRoutes,
     ...generateRootRoutes,

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { AuditDevices } from '@transitd/audit';
 import { parseConfig } from '@transitd/configuration';
 import { Node } from '@transitd/node';
@@ -55,7 +56,7 @@ export async function realNode(): Promise<RealNode> {
   const onFatal = (error: Error): never => {
     throw error;
   };
-  const routes = allRoutes(metrics, audit);
+  const routes = allRoutes(metrics, audit, { follow: () => Readable.from(['a line\n']) });
   const forms = new PathForms(() => routes);
   const node = await Node.open({ config, log, onFatal, canonicalPath: (path) => forms.canonical(path) });
   const { rootToken, shares } = await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });

@@ -24,6 +24,7 @@ const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
   audit: async () => (await import('./commands/audit.ts')).auditCommands,
   operator: async () => (await import('./commands/operator.ts')).operatorCommands,
   'path-help': async () => (await import('./commands/path-help.ts')).pathHelpCommand,
+  monitor: async () => (await import('./commands/monitor.ts')).monitorCommand,
   debug: async () => (await import('./commands/debug.ts')).debugCommand,
   migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,

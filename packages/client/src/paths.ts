@@ -33,7 +33,7 @@ export const below = (mount: string, ...segments: readonly string[]): readonly s
 
 /** Paths about one node: another address would return the state of another node. */
 const ofOneNode =
-  /^sys\/(?:health|host-info|init|leader|metrics|seal|seal-status|unseal|storage\/raft\/(?:configuration|join))\/*$/;
+  /^sys\/(?:health|host-info|init|leader|metrics|monitor|seal|seal-status|unseal|storage\/raft\/(?:configuration|join))\/*$/;
 
 export const isOfOneNode = (path: Path): boolean =>
   ofOneNode.test(typeof path === 'string' ? path.replace(/^\/+/, '') : path.join('/'));

@@ -1,4 +1,5 @@
 import type { Download, SendRequest } from './client.ts';
+import type { Streamed } from './connection.ts';
 import type { Envelope, Written } from './envelope.ts';
 import { below } from './paths.ts';
 import { FeatureLevelCalls } from './sys-feature-level.ts';
@@ -151,12 +152,14 @@ export interface MountRequest {
 /** Calls below `sys/`. */
 export class SysCalls {
   readonly #send: SendRequest;
+  readonly #download: Download;
   readonly featureLevel: FeatureLevelCalls;
   readonly raft: RaftCalls;
   readonly wrapping: WrappingCalls;
 
   constructor(send: SendRequest, download: Download) {
     this.#send = send;
+    this.#download = download;
     this.featureLevel = new FeatureLevelCalls(send);
     this.raft = new RaftCalls(send, download);
     this.wrapping = new WrappingCalls(send);
@@ -255,6 +258,12 @@ export class SysCalls {
   cancelRootGeneration(nonce?: string): Promise<Written> {
     const path = 'sys/generate-root/attempt';
     return nonce === undefined ? this.#send('DELETE', path) : this.#send('DELETE', path, { nonce }, { open: true });
+  }
+
+  /** Returns the lines of the log of the first node, as they are logged. Empty lines keep the connection open. */
+  monitor({ level, format }: { readonly level?: string; readonly format?: 'standard' | 'json' } = {}): Promise<Streamed> {
+    const query = { ...(level !== undefined && { log_level: level }), ...(format !== undefined && { log_format: format }) };
+    return this.#download('sys/monitor', { query, slow: true });
   }
 
   mounts(): Promise<Envelope<Readonly<Record<string, Mount>>>> {

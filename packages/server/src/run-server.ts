@@ -20,7 +20,7 @@ import { PassedRequests } from './gateways/passed-requests.ts';
 import { sharesOf, type ThreadShare } from './gateways/shares.ts';
 import { gatewayThreads } from './gateways/thread-count.ts';
 import { createListener, Listener, requireFree } from './listener.ts';
-import { createLog } from './log.ts';
+import { NodeLog } from './log.ts';
 import { type MetricSources, Metrics } from './metrics.ts';
 import { metricSourcesOf } from './metrics-node.ts';
 import { listenForStop } from './stop-request.ts';
@@ -42,7 +42,8 @@ export interface RunOptions {
  * @throws StartError if it cannot start
  */
 export async function runServer(given: Config, { dev, reread }: RunOptions = {}): Promise<number> {
-  const log = createLog(given.log);
+  const nodeLog = new NodeLog(given.log);
+  const log = nodeLog.logger;
   const config = { ...given, workers: workersOf(given, log) };
   warnOfCoreDumps(log);
   const listeners: Listener[] = [];
@@ -50,7 +51,7 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
   const stop = listenForStop((signal) => log.info({ signal }, 'stopping'));
   process.on('SIGHUP', () => {
     void running.audit?.reopen();
-    reload({ current: config, reread }, { listeners, gateways: running.gateways }, log).catch((error: unknown) =>
+    reload({ current: config, reread }, { listeners, gateways: running.gateways }, nodeLog).catch((error: unknown) =>
       log.error({ reason: reasonOf(error) }, 'reload failed; settings that were not reloaded keep their values'),
     );
   });
@@ -73,7 +74,7 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
   running.audit = audit;
   const tracing = openTracing(config, log, metrics.spans);
   const tracer = tracing?.tracer;
-  const routes = allRoutes(metrics, audit);
+  const routes = allRoutes(metrics, audit, nodeLog);
   const forms = new PathForms(() => routes);
   const canonicalPath = (path: string): string => forms.canonical(path);
   const observer = { ...metrics.observer, ...(tracer && { tracer }) };
@@ -140,6 +141,7 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
     return await stop.requested;
   } finally {
     await node.transferLeadership();
+    nodeLog.close();
     // Gateways pass requests to the main thread until they have drained.
     await Promise.all([...listeners.map((listener) => listener.drain()), running.gateways?.drain()]);
     await running.gateways?.stop();
@@ -269,17 +271,17 @@ const isStorageError = (error: Error): boolean =>
 async function reload(
   { current, reread }: { readonly current: Config; readonly reread: (() => Config) | undefined },
   { listeners, gateways }: { readonly listeners: readonly Listener[]; readonly gateways: Gateways | undefined },
-  log: Logger,
+  nodeLog: NodeLog,
 ): Promise<void> {
   const next = reread?.() ?? current;
   const { level } = next.log;
-  log.level = level;
+  nodeLog.level = level;
   if (!isDeepStrictEqual(next.listeners.map(fixedSettings), current.listeners.map(fixedSettings)))
     throw new StartError('listeners: only certificates can be reloaded; restart the node to apply the other changes');
   const contexts = next.listeners.map(({ tls }) => tls && tlsContext(tls));
   for (const [index, context] of contexts.entries()) if (context !== undefined) listeners[index]?.replaceContext(context);
   await gateways?.replaceContexts(contexts);
-  log.info({ logLevel: level, certificates: contexts.filter((context) => context !== undefined).length }, 'reloaded');
+  nodeLog.logger.info({ logLevel: level, certificates: contexts.filter((context) => context !== undefined).length }, 'reloaded');
 }
 
 /** Returns the settings of a listener that need a restart to change. */

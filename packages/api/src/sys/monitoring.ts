@@ -1,9 +1,11 @@
-import { authTypes } from '@transitd/access';
+import { allows, authTypes } from '@transitd/access';
 import { addressText, type Config } from '@transitd/configuration';
-import { boolean, dataReply, list, object, string, topLevelDataReply } from '@transitd/http';
+import { boolean, dataReply, list, object, RequestError, string, text, topLevelDataReply } from '@transitd/http';
 import { version } from '@transitd/process';
+import { InvariantViolation } from '@transitd/raft-core';
 import * as answers from '../operation/answers.ts';
-import { guarded, type Route } from '../operation/operation.ts';
+import { followedLevels, type LiveLog, logFormats } from '../operation/live-log.ts';
+import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
 /** Cross-origin requests are never allowed: browsers can use the API only from its own origin. */
 const cors = guarded({
@@ -72,9 +74,55 @@ const configState = guarded({
   run: ({ node }) => dataReply(JSON.stringify(sanitized(node.config))),
 });
 
+/** Streams the log of this node. */
+const monitor = (log: LiveLog): GuardedOperation =>
+  guarded({
+    name: 'monitor',
+    about: 'Follow the log of this node until the caller disconnects',
+    takes: {
+      log_level: text('Lowest level of the lines', { oneOf: followedLevels, default: 'info' }),
+      log_format: text('Form of the lines: text, or one JSON object each', { oneOf: logFormats, default: 'standard' }),
+    },
+    answers: answers.content('text/plain', string),
+    where: 'here',
+    onSecondary: true,
+    capability: 'read',
+    sudo: true,
+    run: ({ node, services, token }, { path, wrapTtlS, values }) => {
+      if (wrapTtlS !== undefined) throw new RequestError('invalid_request', 'this response cannot be wrapped');
+      const mayContinue = async (): Promise<boolean> => {
+        if (node.services !== services) return false; // sealed
+        const principal = await services.tokens.authenticate(token);
+        return principal !== undefined && allows(principal, 'sudo', path) && allows(principal, 'read', path);
+      };
+      const level = oneOf(followedLevels, values.log_level ?? 'info', 'log_level');
+      const format = oneOf(logFormats, values.log_format ?? 'standard', 'log_format');
+      return {
+        status: 200,
+        headers: { 'Content-Type': 'text/plain; charset=utf-8' },
+        stream: log.follow({ level, format, mayContinue }),
+      };
+    },
+  });
+
+/** @throws RequestError */
+function oneOf<const T extends string>(known: readonly T[], given: string, name: string): T {
+  const found = known.find((one) => one === given);
+  if (found === undefined) throw new RequestError('invalid_request', `${name} must be one of ${known.join(', ')}`);
+  return found;
+}
+
+/** For a thread without a log, which never runs this operation. */
+export const noLiveLog: LiveLog = {
+  follow: () => {
+    throw new InvariantViolation('this thread has no log');
+  },
+};
+
 /** Routes that monitoring systems and clients of the peers read. */
-export const monitoringRoutes: readonly Route[] = [
+export const monitoringRoutes = (log: LiveLog): readonly Route[] => [
   { path: 'sys/config/cors', operations: { GET: cors } },
   { path: 'sys/plugins/catalog', operations: { GET: catalog } },
   { path: 'sys/config/state/sanitized', operations: { GET: configState } },
+  { path: 'sys/monitor', operations: { GET: monitor(log) } },
 ];

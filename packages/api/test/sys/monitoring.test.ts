@@ -53,7 +53,7 @@ describe('endpoints of monitoring', () => {
   });
 
   it('answer 404 for paths that the documentation lists as not served', async () => {
-    for (const path of ['loggers', 'locked-users', 'version-history', 'in-flight-req', 'pprof', 'monitor'])
+    for (const path of ['loggers', 'locked-users', 'version-history', 'in-flight-req', 'pprof'])
       expect((await server.ask(`GET sys/${path}`)).status, path).to.equal(404);
   });
 });
