@@ -208,6 +208,7 @@ export class ClusterMember {
         this.updateFitness();
       },
       onClockJump: (ms) => this.#clockJumped(ms),
+      fenced: (transaction) => this.#store?.replication?.fence.refusal(transaction),
       ...(gateways && { onLease: (endMs: number | undefined) => gateways.lease(endMs) }),
       ...(cluster && { membership: cluster.ports }),
     });

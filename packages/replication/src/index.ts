@@ -18,7 +18,16 @@ export {
 } from './registry/registry.ts';
 export { decodeRegistry, encodeRegistry, registryPath } from './registry/registry-record.ts';
 export { StoredRegistry } from './registry/stored-registry.ts';
-export { Contacts, clockRateError, type FenceSettings, fenceWaitMs, mayAccept } from './roles/fence.ts';
+export {
+  Contacts,
+  clockRateError,
+  type FenceSettings,
+  fenceMsMax,
+  fenceMsMin,
+  fenceOf,
+  fenceWaitMs,
+  mayAccept,
+} from './roles/fence.ts';
 export { isSupersededBy, meetingOf } from './roles/meeting.ts';
 export { type PromotionDecision, type PromotionFacts, type PromotionRefusal, promotionOf } from './roles/promotion.ts';
 export { localPrefixes } from './scope.ts';

@@ -42,9 +42,22 @@ const simple = (name: string, about: string, task: (replication: ClusterReplicat
     },
   });
 
-const enablePrimary = simple('dr-primary-enable', 'Make this cluster the primary of a new replication set', (replication) =>
-  replication.enablePrimary(),
-);
+const enablePrimary = guarded({
+  ...control,
+  name: 'dr-primary-enable',
+  about: 'Make this cluster the primary of a new replication set',
+  takes: {
+    primary_cluster_addr: ignoredField('string'),
+    fence_after: duration(
+      'A primary without contact to a secondary for this long refuses writes, 5 to 60 seconds, and promotions wait longer; default: off',
+    ),
+  },
+  answers: answers.noContent,
+  run: async (context, { values: { fence_after: fence = 0 } }) => {
+    await controlled(context, (replication) => replication.enablePrimary(fence > 0 ? { fenceMs: fence * 1000 } : {}));
+    return noContentReply;
+  },
+});
 const demote = simple(
   'dr-primary-demote',
   'End the writes of this primary, so that a secondary can be promoted without loss',

@@ -26,6 +26,7 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
   challenge_used: refused(400),
   conflict: refusedForNow(503), // other changes kept winning the race
   disk_low: refused(503),
+  fenced: refusedForNow(503),
   foreign_cluster: refused(400),
   invalid_rotation_config: refused(400),
   invalid_seal_config: refused(400),

@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { fenceMsMax, fenceMsMin } from '@transitd/replication';
 import { isEpochId } from '@transitd/storage-fsm';
 import { CompactEncrypt, compactDecrypt } from 'jose';
 import { z } from 'zod';
@@ -11,6 +12,8 @@ export interface ActivationToken extends PrimaryCredential {
   readonly set: string;
   /** By the primary's clock; the primary decides. */
   readonly expiresMs: number;
+  /** The fence of the set, in milliseconds; undefined if it is off. */
+  readonly fenceMs?: number | undefined;
 }
 
 export type ActivationTokenFault = 'malformed' | 'key_missing' | 'wrong_key' | 'malformed_key';
@@ -30,8 +33,9 @@ const algorithms = { alg: 'ECDH-ES', enc: 'A256GCM' } as const;
 const prefix = 'transitd-dr.';
 const curve = 'prime256v1';
 
+const fenceSchema = z.number().int().min(fenceMsMin).max(fenceMsMax).optional();
 const schema = z
-  .strictObject({ ...credentialFields, set: z.string().refine(isEpochId), expires: z.number().positive() })
+  .strictObject({ ...credentialFields, set: z.string().refine(isEpochId), expires: z.number().positive(), fenceMs: fenceSchema })
   .refine((fields) => {
     try {
       return isPair(fields);

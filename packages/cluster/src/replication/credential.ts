@@ -18,6 +18,8 @@ export interface PrimaryCredential {
   readonly key: string;
   /** PEM. */
   readonly certificate: string;
+  /** The fence of the primary counts this secondary. */
+  readonly isCounted?: boolean | undefined;
 }
 
 /** Path of the record with this cluster's own credential at its primary. It begins with a local prefix, so it is not replicated. */
@@ -64,7 +66,9 @@ export const credentialFields = {
   certificate: pem,
 } as const;
 
-const record = z.strictObject(credentialFields).refine(isWholePair, 'is no pair of a key and a certificate');
+const record = z
+  .strictObject({ ...credentialFields, isCounted: z.boolean().optional() })
+  .refine(isWholePair, 'is no pair of a key and a certificate');
 
 /** Returns the credential with other nodes of the primary: the same object if nothing is different, or if `nodes` are malformed. */
 export function withNodes(credential: PrimaryCredential, { addresses, authorities }: PrimaryNodes): PrimaryCredential {

@@ -9,15 +9,15 @@ import {
   tokenUsed,
 } from '@transitd/replication';
 import type { ClusterAuthority } from '../membership/authority.ts';
-import { tokenPublicKey, writeActivationToken } from './activation-token.ts';
+import { type ActivationToken, tokenPublicKey, writeActivationToken } from './activation-token.ts';
 import { makeActivationCertificate, signSecondary } from './secondary-certificate.ts';
 
 export interface SecondaryDeskOptions {
   readonly registry: Pick<StoredRegistry, 'current' | 'change'>;
   /** Id of this Raft cluster. */
   readonly clusterId: string;
-  /** Returns the id of the replication set. */
-  readonly set: () => string;
+  /** Returns the id of the replication set, and its fence. */
+  readonly set: () => Pick<ActivationToken, 'set' | 'fenceMs'>;
   /** Returns the authority that signs. Call this only on the active node. @throws StoreError */
   readonly authority: () => Promise<ClusterAuthority>;
   /** Where the nodes of this cluster are, and the authorities of their certificates. */
@@ -63,7 +63,7 @@ export class SecondaryDesk {
     const content = {
       secondary,
       clusterId,
-      set: set(),
+      ...set(),
       ...nodes(),
       key: made.key,
       certificate: made.certificate,

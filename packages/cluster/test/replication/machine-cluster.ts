@@ -112,6 +112,8 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
 
   answered(): void {}
 
+  counted(): void {}
+
   heard(): void {}
 
   superseded(): Promise<void> {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   ActivationFailed,
   ActivationTokenError,
@@ -17,26 +16,26 @@ import {
 } from '@transitd/cluster';
 import { reasonOf } from '@transitd/process';
 import {
+  emptyRegistry,
+  fenceMsMax,
+  fenceMsMin,
   localPrefixes,
   OutcomeLog,
   type PrimaryNodes,
-  type PromotionDecision,
-  promotionOf,
   RegistryRefused,
   StoredRegistry,
 } from '@transitd/replication';
 import { featureLevels, hasFeature, positionOf, type ReplicationState, StoreError } from '@transitd/storage-fsm';
+import { newId } from './new-id.ts';
 import { PrimarySide } from './primary-side.ts';
+import { type Promotion, PromotionControl } from './promotion-control.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import { ReplicationRefused } from './replication-refused.ts';
 import { type Heard, SecondarySide } from './secondary-side.ts';
+import { WriteFence } from './write-fence.ts';
 
 /** Memory of the outcomes: at 2,000 writes a second of 500 bytes, about a minute, and four while a whole state is sent. */
 const outcomeLimits = { bytesMax: 64 * 2 ** 20, heldBytesMax: 256 * 2 ** 20 };
-/** The primary counts as alive if it was heard within this time. */
-const recentMs = 10_000;
-/** Attempts at a promotion while the last entries of the primary still arrive. */
-const promotionAttempts = 5;
 
 /** The primary as its secondary sees it. */
 export interface PrimaryView extends PrimaryLinkStatus {
@@ -59,7 +58,10 @@ export interface SecondaryView {
 /** Disaster-recovery replication on one node: the primary's port, the secondary's link, and the operations of an operator. */
 export class ClusterReplication {
   readonly #parts: ReplicationParts;
+  /** The fence of this cluster as a primary. */
+  readonly fence: WriteFence;
   readonly #outcomes = new OutcomeLog(outcomeLimits);
+  readonly #promotion: PromotionControl;
   readonly #primary: PrimarySide;
   readonly #secondary: SecondarySide;
   readonly #registry: StoredRegistry;
@@ -67,8 +69,6 @@ export class ClusterReplication {
   #port: ReplicationPort | undefined;
   #link: PrimaryLink | undefined;
   #credential: PrimaryCredential | undefined;
-  #activeTerm: number | undefined;
-  #activeSinceMs = Number.POSITIVE_INFINITY;
   #isMeasuring = false;
   #isUpdating = false;
   #isClosed = false;
@@ -76,13 +76,22 @@ export class ClusterReplication {
   constructor(parts: ReplicationParts) {
     this.#parts = parts;
     const { storage, barrier, cluster, utcMs } = parts;
-    this.#primary = new PrimarySide(parts, this.#outcomes);
-    this.#secondary = new SecondarySide(parts, (nodes) => void this.#keepNodes(nodes));
     this.#registry = new StoredRegistry(barrier.store);
+    this.fence = new WriteFence({ ...parts, registry: this.#registry });
+    this.#primary = new PrimarySide(parts, { outcomes: this.#outcomes, fence: this.fence });
+    this.#secondary = new SecondarySide(parts, {
+      keepNodes: (nodes) => void this.#keepNodes(nodes),
+      counted: () => void this.#keepCounted(),
+    });
+    const isCounted = async () => (await this.#readCredential())?.isCounted === true;
+    this.#promotion = new PromotionControl({ parts, secondary: this.#secondary, isCounted });
     this.#desk = new SecondaryDesk({
       registry: this.#registry,
       clusterId: storage.driver.status().clusterId,
-      set: () => this.#requireRole('primary').set,
+      set: () => {
+        const { set, fenceMs } = this.#requireRole('primary');
+        return { set, ...(fenceMs !== undefined && { fenceMs }) };
+      },
       authority: async () => {
         const authority = await cluster.signingAuthority();
         if (authority === undefined) throw new StoreError('not_leader', 'this cluster has no authority yet');
@@ -145,12 +154,21 @@ export class ClusterReplication {
     this.#secondary.forgetKey();
   }
 
-  /** Makes this cluster the primary of a new set. @throws ReplicationRefused, StoreError */
-  async enablePrimary(): Promise<void> {
+  /**
+   * Makes this cluster the primary of a new set.
+   * @param fenceMs - undefined for a set without a fence
+   * @throws ReplicationRefused, StoreError
+   */
+  async enablePrimary({ fenceMs }: { readonly fenceMs?: number | undefined } = {}): Promise<void> {
     this.#requireUsable();
     this.#requireShamir();
+    if (fenceMs !== undefined && !(fenceMs >= fenceMsMin && fenceMs <= fenceMsMax))
+      throw new ReplicationRefused(
+        'refused',
+        `fence_after must be from ${fenceMsMin / 1000} to ${fenceMsMax / 1000} seconds, or 0 for no fence`,
+      );
     const [set, id] = [newId(), newId()];
-    const { outcome } = await commitStep(this.#parts, { kind: 'establish', set, id, local: localPrefixes });
+    const { outcome } = await commitStep(this.#parts, { kind: 'establish', set, id, local: localPrefixes, fenceMs });
     if (outcome === 'conflict') throw new ReplicationRefused('wrong_mode', 'this cluster already takes part in replication');
   }
 
@@ -198,7 +216,12 @@ export class ClusterReplication {
     const own = await makeSecondaryRequest(read.secondary);
     const credential = await refusing(() => activate(read, own));
     await this.#writeCredential(credential);
-    const { outcome } = await commitStep(this.#parts, { kind: 'attach', set: read.set, local: localPrefixes });
+    const { outcome } = await commitStep(this.#parts, {
+      kind: 'attach',
+      set: read.set,
+      local: localPrefixes,
+      fenceMs: read.fenceMs,
+    });
     if (outcome === 'conflict')
       throw new ReplicationRefused('wrong_mode', 'this cluster belongs to another replication set, or is a primary');
     this.#link?.close();
@@ -207,35 +230,11 @@ export class ClusterReplication {
   }
 
   /** Makes this cluster the primary. @throws ReplicationRefused with the reason, StoreError */
-  async promote({ force }: { readonly force: boolean }): Promise<PromotionDecision & { kind: 'promote' }> {
+  async promote(request: { readonly force: boolean }): Promise<Promotion> {
     this.#requireUsable();
-    const { storage, barrier } = this.#parts;
-    this.#secondary.isPromoting = true;
-    try {
-      for (let attempt = 0; attempt < promotionAttempts; attempt++) {
-        const state = storage.machine.replication;
-        if (state === undefined) throw new ReplicationRefused('wrong_mode', refusals.not_secondary);
-        const decision = promotionOf({ state, ...this.#heard(), recentMs, fence: undefined, force });
-        if (decision.kind === 'refuse') throw new ReplicationRefused('refused', refusals[decision.reason]);
-        if (decision.kind === 'wait') throw new ReplicationRefused('refused', refusals.primary_alive);
-        const writes = [await barrier.transfer.keyringForPromotion()];
-        const { outcome } = await commitStep(this.#parts, { kind: 'promote', from: decision.from, id: newId(), writes });
-        if (outcome === 'committed') {
-          this.tick();
-          return decision;
-        }
-      }
-      throw new ReplicationRefused('refused', 'entries of the primary still arrive: try again');
-    } finally {
-      this.#secondary.isPromoting = false;
-    }
-  }
-
-  #heard() {
-    this.#noteTerm();
-    const { lastHeard } = this.#secondary;
-    const heardMs = Math.max(lastHeard?.heardMs ?? Number.NEGATIVE_INFINITY, this.#activeSinceMs);
-    return { silentMs: this.#parts.nowMs() - heardMs, primary: lastHeard };
+    const promotion = await this.#promotion.promote(request);
+    this.tick();
+    return promotion;
   }
 
   async #update(): Promise<void> {
@@ -243,7 +242,8 @@ export class ClusterReplication {
     const state = storage.machine.replication;
     if (state === undefined) return;
     const isUnsealed = !barrier.state.sealed;
-    this.#noteTerm();
+    this.#promotion.noteTerm();
+    if (isUnsealed && isActive() && state.fenceMs !== undefined) await this.fence.activated(storage.driver.status().term);
     this.#measure(state);
     if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#openPort();
     else this.#closePort();
@@ -255,14 +255,6 @@ export class ClusterReplication {
       this.#link = undefined;
       this.#secondary.forgetKey();
     }
-  }
-
-  /** Another node may have heard the primary before this one became active. */
-  #noteTerm(): void {
-    const { storage, isActive, nowMs } = this.#parts;
-    const term = isActive() ? storage.driver.status().term : undefined;
-    if (term !== this.#activeTerm) this.#activeSinceMs = nowMs();
-    this.#activeTerm = term;
   }
 
   async #openPort(): Promise<void> {
@@ -324,6 +316,21 @@ export class ClusterReplication {
     this.#credential = credential;
   }
 
+  /**
+   * Notes that the present primary counts this cluster. From now on this cluster relies on it, and no cluster relies any more on the
+   * contact with this one: the secondaries that it had itself do not count any longer.
+   */
+  async #keepCounted(): Promise<void> {
+    const present = this.#credential;
+    if (present === undefined || present.isCounted === true) return;
+    try {
+      await this.#writeCredential({ ...present, isCounted: true });
+      await this.#registry.change((registry) => (registry.registrations.length === 0 ? registry : emptyRegistry));
+    } catch (error) {
+      this.#parts.log.warn({ reason: reasonOf(error) }, 'could not store that the primary counts this secondary');
+    }
+  }
+
   async #keepNodes(nodes: PrimaryNodes): Promise<void> {
     const present = this.#credential;
     const next = present && withNodes(present, nodes);
@@ -372,14 +379,3 @@ async function refusing<T>(task: () => Promise<T>): Promise<T> {
     throw isRefusal ? new ReplicationRefused('refused', error.message) : error;
   }
 }
-
-const newId = (): string => randomBytes(16).toString('hex');
-
-const refusals = {
-  not_secondary: 'this cluster is not a secondary',
-  no_state: 'this secondary has not received the state of its primary yet',
-  primary_alive: 'the primary was heard a moment ago: demote it first, or promote with force and lose what it has not sent',
-  behind:
-    'the primary was demoted at a later position: wait until this secondary has it, or promote with force and lose the rest',
-  superseded: 'another cluster of the set was promoted after this one: promote with force to give up its writes',
-} as const;

@@ -9,14 +9,17 @@ import {
   type ReplicationState,
 } from '@transitd/storage-fsm';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
+import type { WriteFence } from './write-fence.ts';
 
 /** This node as the active node of a primary. */
 export class PrimarySide implements PrimaryCluster {
   readonly outcomes: OutcomeLog;
   readonly #parts: ReplicationParts;
+  readonly #fence: WriteFence;
 
-  constructor(parts: ReplicationParts, outcomes: OutcomeLog) {
+  constructor(parts: ReplicationParts, { outcomes, fence }: { readonly outcomes: OutcomeLog; readonly fence: WriteFence }) {
     this.#parts = parts;
+    this.#fence = fence;
     this.outcomes = outcomes;
   }
 
@@ -54,8 +57,9 @@ export class PrimarySide implements PrimaryCluster {
     await commitStep(this.#parts, { kind: 'supersede', by });
   }
 
-  /** Without a fence, no write depends on the answers of a secondary. */
-  answered(): void {}
+  answered(secondary: string, sentMs: number, at: EpochName): void {
+    this.#fence.answered(secondary, sentMs, at);
+  }
 
   nodes(): PrimaryNodes {
     return this.#parts.cluster.primaryNodes;

@@ -17,21 +17,33 @@ export interface Heard {
   readonly heardMs: number;
 }
 
+export interface SecondaryEffects {
+  /** Stores where the primary's nodes are. */
+  keepNodes(nodes: PrimaryNodes): void;
+  /** Stores that the primary counts this secondary. */
+  counted(): void;
+}
+
 /** This node as the active node of a secondary. */
 export class SecondarySide implements SecondaryCluster {
   /** While true, heartbeats are not answered. */
   isPromoting = false;
   readonly #parts: ReplicationParts;
-  readonly #keepNodes: (nodes: PrimaryNodes) => void;
+  readonly #effects: SecondaryEffects;
   #heard: Heard | undefined;
+  #answeredMs: number | undefined;
   #rootKey: Uint8Array | undefined;
   /** Records of the state that is being received, by path. */
   readonly #core = new Map<string, Uint8Array>();
 
-  /** @param keepNodes - stores where the primary's nodes are */
-  constructor(parts: ReplicationParts, keepNodes: (nodes: PrimaryNodes) => void) {
+  constructor(parts: ReplicationParts, effects: SecondaryEffects) {
     this.#parts = parts;
-    this.#keepNodes = keepNodes;
+    this.#effects = effects;
+  }
+
+  /** When this node answered a heartbeat last. */
+  get answeredMs(): number | undefined {
+    return this.#answeredMs;
   }
 
   get lastHeard(): Heard | undefined {
@@ -77,14 +89,20 @@ export class SecondarySide implements SecondaryCluster {
     return !this.isPromoting && this.#parts.storage.holdsLease();
   }
 
-  answered(): void {}
+  answered(nowMs: number): void {
+    this.#answeredMs = nowMs;
+  }
+
+  counted(): void {
+    this.#effects.counted();
+  }
 
   heard({ at, demoted }: { readonly at: Cursor; readonly demoted: boolean }): void {
     this.#heard = { at, demoted, heardMs: this.#parts.nowMs() };
   }
 
   nodes(nodes: PrimaryNodes): void {
-    this.#keepNodes(nodes);
+    this.#effects.keepNodes(nodes);
   }
 
   async superseded(by: EpochName): Promise<void> {

@@ -20,6 +20,7 @@ import {
   DiskReserve,
   KeyValueMachine,
   LocalReplica,
+  type LocalReplicaParts,
   NodeSnapshots,
   SegmentLog,
   type SnapshotLink,
@@ -36,6 +37,8 @@ export interface StorageOptions extends Pick<Config, 'raft'> {
   readonly onConfiguration: () => void;
   /** A clock of the machine jumped by this many milliseconds against the monotonic one: no earlier lease or heartbeat counts. */
   readonly onClockJump?: (ms: number) => void;
+  /** @see LocalReplicaParts.fenced */
+  readonly fenced?: LocalReplicaParts['fenced'];
   /** @see DriverOptions.onLease */
   readonly onLease?: (endMs: number | undefined) => void;
   readonly observer: NodeObserver;
@@ -69,6 +72,7 @@ export async function openStorage({
   onConfiguration,
   onClockJump,
   onLease,
+  fenced,
   observer,
   membership,
 }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
@@ -125,6 +129,7 @@ export async function openStorage({
       machine,
       diskLow: () => reserve.diskLow(),
       lowDisks: () => membership?.lowDisks() ?? [],
+      ...(fenced && { fenced }),
     }),
     driver,
     machine,

@@ -1,4 +1,4 @@
-import { type EpochName, sameEpoch } from '@transitd/storage-fsm';
+import { type EpochName, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
 
 /**
  * The fence: with it, a primary accepts writes only while it is in contact with each of its secondaries, and a promotion waits until the
@@ -12,6 +12,16 @@ export interface FenceSettings {
   /** How much longer a promotion waits, in addition to the difference of the clocks' rates. */
   readonly marginMs: number;
 }
+
+/** The shortest fence: a heartbeat may wait for several seconds behind data on a slow link. */
+export const fenceMsMin = 5_000;
+/** The longest fence: the request for a promotion lasts as long. */
+export const fenceMsMax = 60_000;
+const marginMs = 1_000;
+
+/** Returns the fence of a cluster's set; undefined if it is off. */
+export const fenceOf = ({ fenceMs }: Pick<ReplicationState, 'fenceMs'>): FenceSettings | undefined =>
+  fenceMs === undefined ? undefined : { afterMs: fenceMs, marginMs };
 
 /** The rates of two clocks differ by at most this share: ten times the tolerance of common quartz oscillators. */
 export const clockRateError = 1 / 1000;
@@ -47,6 +57,13 @@ export class Contacts {
       oldest = Math.min(oldest, sentMs);
     }
     return oldest;
+  }
+
+  /** Returns the secondary that has been silent longest, and since when; `sinceMs` is undefined if it never answered. */
+  mostSilent(secondaries: readonly string[]): { readonly secondary: string; readonly sinceMs: number | undefined } | undefined {
+    const since = (secondary: string): number => this.#sentMs.get(secondary) ?? Number.NEGATIVE_INFINITY;
+    const [first] = secondaries.toSorted((a, b) => since(a) - since(b));
+    return first === undefined ? undefined : { secondary: first, sinceMs: this.#sentMs.get(first) };
   }
 }
 

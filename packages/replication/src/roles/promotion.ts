@@ -7,16 +7,20 @@ export interface PromotionFacts {
   readonly state: ReplicationState;
   /** Time since the primary was last heard, at least since this node became active. */
   readonly silentMs: number;
+  /** Time since this cluster last answered a heartbeat, at least since this node became active. */
+  readonly unansweredMs: number;
   /** The primary counts as alive if it was heard less than this long ago. */
   readonly recentMs: number;
   readonly fence: FenceSettings | undefined;
+  /** The fence of the primary counts this secondary: it has answered a hello of this cluster in which this cluster had a state. */
+  readonly isCounted: boolean;
   /** The last position of which the primary has told, and whether it has stopped its writes there. */
   readonly primary: { readonly at: Cursor; readonly demoted: boolean } | undefined;
-  /** The operator accepts what `primary_alive`, `behind` and `superseded` warn of. */
+  /** The operator accepts what `primary_alive`, `behind`, `superseded` and `not_counted` warn of. */
   readonly force: boolean;
 }
 
-export type PromotionRefusal = 'not_secondary' | 'no_state' | 'primary_alive' | 'behind' | 'superseded';
+export type PromotionRefusal = 'not_secondary' | 'no_state' | 'primary_alive' | 'behind' | 'superseded' | 'not_counted';
 
 export type PromotionDecision =
   /**
@@ -30,9 +34,11 @@ export type PromotionDecision =
 
 /**
  * Decides on a promotion. Only `force` overrides a primary that is alive or is ahead, and nothing shortens the wait for the fence: with a
- * fence there are never two clusters that accept writes.
+ * fence there are never two clusters that accept writes. A secondary that the primary does not count yet could be promoted while the
+ * primary writes; `force` permits that, because the primary may be lost for good.
  */
-export function promotionOf({ state, silentMs, recentMs, fence, primary, force }: PromotionFacts): PromotionDecision {
+export function promotionOf(facts: PromotionFacts): PromotionDecision {
+  const { state, silentMs, unansweredMs, recentMs, fence, isCounted, primary, force } = facts;
   const from = cursorOf(state);
   if (state.role === 'primary' || state.role === 'disabled') return { kind: 'refuse', reason: 'not_secondary' };
   if (from === undefined) return { kind: 'refuse', reason: 'no_state' };
@@ -45,6 +51,7 @@ export function promotionOf({ state, silentMs, recentMs, fence, primary, force }
   // A cluster that was the primary itself has promised nothing to anyone by its silence.
   const follows = state.role === 'secondary';
   if (follows && !force && silentMs < recentMs) return { kind: 'refuse', reason: 'primary_alive' };
-  const waitMs = hasStopped ? 0 : fenceWaitMs(fence, silentMs);
+  if (follows && !force && !hasStopped && fence !== undefined && !isCounted) return { kind: 'refuse', reason: 'not_counted' };
+  const waitMs = hasStopped ? 0 : fenceWaitMs(fence, unansweredMs);
   return waitMs > 0 ? { kind: 'wait', waitMs } : { kind: 'promote', from, lossless: state.role === 'demoted', missing };
 }

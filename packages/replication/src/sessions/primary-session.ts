@@ -13,7 +13,10 @@ import { StateTransfer } from './state-transfer.ts';
 export interface PrimarySessionParts {
   readonly secondary: string;
   readonly cluster: PrimaryCluster;
-  /** Commits that this secondary follows; resolves once that is in the log. @throws if its registration is no longer in force */
+  /**
+   * Commits that this secondary follows, so that the fence counts it; resolves once that is in the log.
+   * @throws if its registration is no longer in force
+   */
   readonly registered: () => Promise<void>;
   readonly wire: Wire;
   readonly limits: SessionLimits;
@@ -159,7 +162,9 @@ export class PrimarySession {
     this.progress();
   }
 
-  /** Answers a hello. The registration is committed first, and the answer is decided by the state after that. */
+  /**
+   * Answers a hello. That a secondary with a state follows is committed first, and the answer is decided by the state after that.
+   */
   async #greet(hello: Frame & { kind: 'hello' }): Promise<void> {
     const { cluster, registered } = this.#parts;
     this.#secondaryLevel = hello.level;
@@ -169,7 +174,9 @@ export class PrimarySession {
       return state && { state, answer: answerHello(hello, facts) };
     };
     let decision = decided();
-    if (decision?.answer.kind === 'resume' || decision?.answer.kind === 'resynchronize') {
+    // Without a state it cannot be promoted, and the fence does not wait for it: it says hello again once it has one.
+    const canBePromoted = hello.cursor !== undefined;
+    if (canBePromoted && (decision?.answer.kind === 'resume' || decision?.answer.kind === 'resynchronize')) {
       await registered();
       if (this.#hasEnded) return;
       decision = decided();

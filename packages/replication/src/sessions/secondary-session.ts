@@ -93,6 +93,7 @@ export class SecondarySession {
     else if (frame.kind === 'refusal') this.#end({ why: 'refused', reason: frame.reason });
     else if (frame.kind === 'hello' || frame.kind === 'ack' || frame.kind === 'staged') this.unexpected();
     else {
+      if (frame.kind === 'welcome') cluster.counted();
       this.#isWelcome ||= frame.kind === 'welcome' || frame.kind === 'state';
       if (frame.kind === 'outcome') this.#lag.known(frame.to, nowMs());
       this.#act(this.#follower.received(frame));

@@ -60,6 +60,8 @@ export interface SecondaryCluster {
   mayAnswer(): boolean;
   /** A heartbeat is being answered. */
   answered(nowMs: number): void;
+  /** The primary has answered the hello of this cluster, which has a state: from now on its fence counts this secondary. */
+  counted(): void;
   /** The primary told its position. */
   heard(primary: { readonly at: Cursor; readonly demoted: boolean }): void;
   /** The primary told its addresses and authorities: store them, for the next connection. */

@@ -66,6 +66,8 @@ describe('the decision on a promotion', () => {
     promotionOf({
       state: secondary,
       silentMs: 60_000,
+      unansweredMs: 60_000,
+      isCounted: true,
       recentMs: 5_000,
       fence: undefined,
       primary: undefined,
@@ -86,7 +88,12 @@ describe('the decision on a promotion', () => {
 
   it('promotes at once and without loss after the primary has stopped, with a fence too', () => {
     const primary = { at: at(40), demoted: true };
-    expect(decide({ primary, silentMs: 0, fence })).to.deep.equal({ kind: 'promote', from: at(40), lossless: true, missing: 0 });
+    expect(decide({ primary, silentMs: 0, unansweredMs: 0, isCounted: false, fence })).to.deep.equal({
+      kind: 'promote',
+      from: at(40),
+      lossless: true,
+      missing: 0,
+    });
   });
 
   it('refuses while it is behind a primary that has stopped, unless it is forced', () => {
@@ -101,7 +108,14 @@ describe('the decision on a promotion', () => {
 
   it('waits for the fence, forced or not', () => {
     for (const force of [false, true])
-      expect(decide({ fence, silentMs: 6_000, force })).to.deep.equal({ kind: 'wait', waitMs: 4_510 });
+      expect(decide({ fence, silentMs: 6_000, unansweredMs: 6_000, force })).to.deep.equal({ kind: 'wait', waitMs: 4_510 });
+    expect(decide({ fence, silentMs: 0, unansweredMs: 6_000, force: true })).to.deep.equal({ kind: 'wait', waitMs: 4_510 });
+  });
+
+  it('refuses a secondary that the fence does not count, unless it is forced', () => {
+    expect(decide({ fence, isCounted: false })).to.deep.equal(refused('not_counted'));
+    expect(decide({ fence, isCounted: false, force: true })).to.include({ kind: 'promote' });
+    expect(decide({ isCounted: false }), 'without a fence').to.include({ kind: 'promote' });
   });
 
   it('refuses clusters that cannot be promoted', () => {

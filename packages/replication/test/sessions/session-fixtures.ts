@@ -113,6 +113,7 @@ export class TestSecondary implements SecondaryCluster {
   isAnswering = true;
   featureLevel = 3;
   answers = 0;
+  countings = 0;
   /** Runs before a step is committed; a step is committed at once by default. */
   commit: (step: ReplicationStep) => Promise<'committed' | 'conflict' | 'unknown'> = async () => 'committed';
   current: ReplicationState | undefined = {
@@ -149,6 +150,10 @@ export class TestSecondary implements SecondaryCluster {
 
   answered(): void {
     this.answers += 1;
+  }
+
+  counted(): void {
+    this.countings += 1;
   }
 
   heard({ at }: { readonly at: Cursor }): void {

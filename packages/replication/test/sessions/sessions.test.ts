@@ -65,43 +65,6 @@ describe('the sessions of a primary and a secondary', () => {
     for (let cutAfter = 0; cutAfter < frames; cutAfter++) await run(cutAfter);
   });
 
-  it('commit the registration before the hello is answered', async () => {
-    const [primary, secondary] = [filled(1), new TestSecondary()];
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let isAsked = false;
-    primary.register = () => {
-      isAsked = true;
-      return promise;
-    };
-    const link = new Link(primary, secondary);
-    await link.until(() => isAsked);
-    link.primary.tick();
-    expect(link.seen).to.deep.equal(['<hello']);
-    resolve();
-    await link.until(inSync(primary, secondary));
-    expect(primary.registrations).to.deep.equal(['east']);
-  });
-
-  it('end without an answer when the registration is refused', async () => {
-    const [primary, secondary] = [filled(1), new TestSecondary()];
-    const error = new Error('revoked');
-    primary.register = () => Promise.reject(error);
-    const link = new Link(primary, secondary);
-    await link.until(() => link.ends['primary'] !== undefined);
-    expect(link.ends['primary']).to.deep.equal({ why: 'failed', error });
-    expect(link.seen).to.deep.equal(['<hello']);
-  });
-
-  it('answer by the state after the registration was committed', async () => {
-    const [primary, secondary] = [filled(1), new TestSecondary()];
-    primary.register = async () => {
-      primary.current = undefined;
-    };
-    const link = new Link(primary, secondary);
-    await link.until(() => link.ends['primary'] !== undefined);
-    expect(link.ends['primary']).to.deep.equal({ why: 'not_active' });
-  });
-
   it('hold a slow secondary to the window while the primary goes on writing', async () => {
     const [primary, secondary] = [filled(1, { bytesMax: 1_000_000 }), new TestSecondary()];
     const link = new Link(primary, secondary);

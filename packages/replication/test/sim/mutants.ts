@@ -61,6 +61,12 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: 'const waitMs = force ? 0',
   },
   {
+    name: 'a promotion does not ask whether the fence counts the secondary',
+    file: 'replication/src/roles/promotion.ts',
+    find: 'fence !== undefined && !isCounted)',
+    replace: 'fence !== undefined && !isCounted && from.index < 0)',
+  },
+  {
     name: 'a primary accepts writes after the fence has closed',
     file: 'replication/src/roles/fence.ts',
     find: 'nowMs < oldest + fence.afterMs;',

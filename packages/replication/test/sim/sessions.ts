@@ -133,7 +133,7 @@ export class Sessions {
       this.#toSecondary(connection, { kind: 'refusal', reason: answer.reason });
       return;
     }
-    primary.registered.add(secondary.name);
+    if (frame.cursor !== undefined) primary.registered.add(secondary.name);
     const { epochs } = stateOf(primary);
     const epoch = epochs.at(-1);
     if (epoch === undefined) return;
@@ -216,7 +216,10 @@ export class Sessions {
     if (frame.kind === 'heartbeat') {
       this.heard.set(secondary.name, { at: frame.at, demoted: frame.demoted });
       this.#acknowledge(connection, frame.sentMs);
-    } else this.#act(connection, session.follower, session.follower.received(frame));
+    } else {
+      if (frame.kind === 'welcome') secondary.isCounted = true;
+      this.#act(connection, session.follower, session.follower.received(frame));
+    }
   }
 
   #acknowledge(connection: Connection, echoMs: number | undefined): void {
@@ -245,6 +248,11 @@ export class Sessions {
     secondary.propose({ conditions: [], writes: [], replication }, (result) => {
       if (!this.#parts.links.isAlive(connection)) return;
       this.#acknowledge(connection, undefined);
+      // Usually the keys of a new state have to be unsealed before its cluster connects again.
+      if (action.step.kind === 'swap' && result === 'committed' && this.#parts.random.chance(0.5)) {
+        this.#close(connection);
+        return;
+      }
       if (action.step.kind === 'adopt' && result === 'committed') this.onAdopted(secondary);
       this.#act(connection, follower, follower.settled(result));
     });

@@ -65,6 +65,8 @@ export class Site {
   active: ActiveNode | undefined;
   outcomes = new OutcomeLog(outcomeLimits);
   isUp = true;
+  /** The present primary has answered the hello of this cluster with a state. */
+  isCounted = false;
   /** The site that this one follows as a secondary. */
   target: string | undefined;
   /** Work with the disk that ends before the next event. */
@@ -182,6 +184,7 @@ export class Site {
     const step = committed ? transaction?.replication : undefined;
     // Only a primary that has answered counts this cluster among its secondaries. Until then this cluster needs the contact itself.
     if (step?.kind === 'adopt' || step?.kind === 'swap') this.registered.clear();
+    if (step?.kind === 'attach') this.isCounted = false;
     const isReplaced = step?.kind === 'establish' || step?.kind === 'attach' || transaction?.restore?.kind === 'swap';
     if (isReplaced) this.disk.push(this.machine.measureScope());
     if (after !== undefined) this.#check({ before, after, highest, transaction: committed ? transaction : undefined });

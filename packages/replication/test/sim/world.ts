@@ -263,7 +263,11 @@ export class World {
     }
     const silentMs = nowMs - Math.max(active.answeredMs, active.sinceMs);
     const primary = this.sessions.heard.get(site.name);
-    const decision = promotionOf({ state, silentMs, recentMs, fence: this.#fence, primary, force });
+    const isCounted = site.isCounted;
+    // An operator who forces the promotion of a secondary that is not counted gives the protection of the fence up.
+    const forces = force && (!this.#isFaulty || isCounted || this.#fence === undefined || state.role !== 'secondary');
+    const facts = { state, silentMs, unansweredMs: silentMs, recentMs, fence: this.#fence, isCounted, primary };
+    const decision = promotionOf({ ...facts, force: forces });
     if (decision.kind === 'promote') {
       active.promoting = true;
       const { from, lossless } = decision;

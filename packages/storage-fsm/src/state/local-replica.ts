@@ -31,6 +31,11 @@ export interface LocalReplicaParts {
   readonly diskLow: () => boolean;
   /** Returns the names of voters whose disks are below their reserve, if the other voters are no quorum; otherwise none. */
   readonly lowDisks?: () => readonly string[];
+  /**
+   * Returns why no write may be accepted now, and none acknowledged; undefined if they may. It is asked both times, because another
+   * cluster may have taken over between the two.
+   */
+  readonly fenced?: (transaction: Transaction) => string | undefined;
 }
 
 /** Bytes of a step that follows, or of one that stages a single record, in addition to its writes: its fields as JSON. */
@@ -63,10 +68,16 @@ export class LocalReplica implements Replica {
       throw new TypeError('the feature level does not allow this transaction yet: ask hasFeature before making it');
     this.#refuseTooLargeForSecondaries(transaction, data.length);
     this.#refuseWithoutDiskSpace();
+    const { fenced = () => undefined } = this.#parts;
+    const refusal = fenced(transaction);
+    if (refusal !== undefined) throw new StoreError('fenced', refusal);
     return new Promise((resolve, reject) => {
       this.#parts.consensus.propose(data, (outcome) => {
-        if (outcome.kind === 'applied') resolve(outcome.result);
-        else if (outcome.kind === 'refused') reject(refused(outcome.reason));
+        if (outcome.kind === 'applied') {
+          const late = fenced(transaction);
+          if (late === undefined) resolve(outcome.result);
+          else reject(new StoreError('outcome_unknown', `the write may be lost if a secondary is promoted: ${late}`));
+        } else if (outcome.kind === 'refused') reject(refused(outcome.reason));
         else reject(new StoreError('outcome_unknown', `entry ${outcome.index} may still commit`));
       });
     });

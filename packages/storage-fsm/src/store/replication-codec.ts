@@ -2,7 +2,7 @@ import { type ByteReader, CodecError } from '@transitd/raft-core';
 import { digestBytes } from './digest.ts';
 import { pathFault } from './path.ts';
 import { readPath } from './path-codec.ts';
-import { type Cursor, type Epoch, type EpochName, epochsFault, isEpochId, isIndex } from './replication-state.ts';
+import { type Cursor, type Epoch, type EpochName, epochsFault, isEpochId, isFence, isIndex } from './replication-state.ts';
 import type { ReplicatedRecord, ReplicatedWrite, ReplicationStep } from './replication-step.ts';
 import type { Write } from './transaction.ts';
 
@@ -126,8 +126,9 @@ function followed(
 /** Returns why a step is invalid. The types of its fields are checked too: they may come from another node. */
 function faultOf(step: ReplicationStep): string | undefined {
   const isValid = {
-    establish: () => step.kind === 'establish' && isEpochId(step.set) && isEpochId(step.id) && areLocal(step.local),
-    attach: () => step.kind === 'attach' && isEpochId(step.set) && areLocal(step.local),
+    establish: () =>
+      step.kind === 'establish' && isEpochId(step.set) && isEpochId(step.id) && areLocal(step.local) && isFence(step.fenceMs),
+    attach: () => step.kind === 'attach' && isEpochId(step.set) && areLocal(step.local) && isFence(step.fenceMs),
     follow: () =>
       step.kind === 'follow' &&
       isCursor(step.from) &&

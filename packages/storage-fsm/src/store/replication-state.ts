@@ -45,6 +45,8 @@ export interface ReplicationState {
   readonly offset: LogIndex;
   /** The highest epoch number that this cluster has met. */
   readonly seen: number;
+  /** A primary without contact to a secondary for this many milliseconds accepts no writes; the same on all clusters. Absent: off. */
+  readonly fenceMs?: number;
 }
 
 /** How many epochs are kept. A cluster that was away for more of them receives the whole state. */
@@ -104,11 +106,14 @@ export function epochsFault(epochs: readonly Epoch[]): string | undefined {
 export const isIndex = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 48;
 
+/** Returns whether the value can be `fenceMs`. */
+export const isFence = (value: unknown): boolean => value === undefined || (isIndex(value) && value > 0);
+
 const format = 1;
 const roles: readonly unknown[] = ['primary', 'demoted', 'secondary', 'superseded', 'disabled'];
 
 /** Encodes the state as versioned JSON, the same bytes on every node. */
-export const encodeReplicationState = ({ role, set, local, epochs, index, offset, seen }: ReplicationState): Buffer =>
+export const encodeReplicationState = ({ role, set, local, epochs, index, offset, seen, fenceMs }: ReplicationState): Buffer =>
   Buffer.from(
     JSON.stringify({
       format,
@@ -119,6 +124,7 @@ export const encodeReplicationState = ({ role, set, local, epochs, index, offset
       index,
       offset,
       seen,
+      fenceMs, // JSON has no undefined fields: without a fence the record is as it was
     }),
   );
 
@@ -126,7 +132,7 @@ export const encodeReplicationState = ({ role, set, local, epochs, index, offset
 export function decodeReplicationState(bytes: Uint8Array): ReplicationState {
   const stored = parsed(bytes);
   if (stored['format'] !== format) throw new CodecError('the replication record has an unknown format');
-  const { role, set, local, epochs, index, offset, seen } = stored;
+  const { role, set, local, epochs, index, offset, seen, fenceMs } = stored;
   const isWhole =
     roles.includes(role) &&
     typeof set === 'string' &&
@@ -138,9 +144,11 @@ export function decodeReplicationState(bytes: Uint8Array): ReplicationState {
     epochsFault(epochs) === undefined &&
     isIndex(index) &&
     isIndex(offset) &&
-    isIndex(seen);
+    isIndex(seen) &&
+    isFence(fenceMs);
   if (!isWhole) throw new CodecError('the replication record is malformed');
-  return { role, set, local, epochs, index, offset, seen } as ReplicationState;
+  const state = { role, set, local, epochs, index, offset, seen } as ReplicationState;
+  return fenceMs === undefined ? state : { ...state, fenceMs: Number(fenceMs) };
 }
 
 function parsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {

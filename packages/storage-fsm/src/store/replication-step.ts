@@ -32,9 +32,21 @@ export interface ReplicatedRecord extends ReplicatedWrite {
  */
 export type ReplicationStep =
   /** Makes a cluster the primary of a new replication set. */
-  | { readonly kind: 'establish'; readonly set: string; readonly id: string; readonly local: readonly string[] }
+  | {
+      readonly kind: 'establish';
+      readonly set: string;
+      readonly id: string;
+      readonly local: readonly string[];
+      readonly fenceMs?: number | undefined;
+    }
   /** Makes a cluster a secondary of the set. From now on only replication changes what is replicated. */
-  | { readonly kind: 'attach'; readonly set: string; readonly local: readonly string[] }
+  | {
+      readonly kind: 'attach';
+      readonly set: string;
+      readonly local: readonly string[];
+      /** That of the set. */
+      readonly fenceMs?: number | undefined;
+    }
   /** The outcomes after `from` up to the service index `to`: the last write of each path. No conditions are checked. */
   | {
       readonly kind: 'follow';
@@ -134,19 +146,20 @@ export function applyReplicationStep(step: ReplicationStep, place: ReplicationPl
 
 const changed = (state: ReplicationState): ReplicationEffect => ({ ...none, state });
 
-function establish({ set, id, local }: ReplicationStep & { kind: 'establish' }, { state, index }: ReplicationPlace) {
+function establish({ set, id, local, fenceMs }: ReplicationStep & { kind: 'establish' }, { state, index }: ReplicationPlace) {
   if (state !== undefined && state.role !== 'disabled') return 'conflict';
   const { offset, seen } = state ?? { offset: 0, seen: 0 };
   const number = seen + 1;
   return changed({
     ...{ role: 'primary', set, local, offset, seen: number, index: index + offset },
     epochs: [{ number, id, start: index + offset }],
+    ...(fenceMs !== undefined && { fenceMs }),
   });
 }
 
 /** A former primary of the set keeps its epochs, so that its new primary can tell whether the two histories are one. */
 function attach(
-  { set, local }: ReplicationStep & { kind: 'attach' },
+  { set, local, fenceMs }: ReplicationStep & { kind: 'attach' },
   { state }: ReplicationPlace,
 ): ReplicationEffect | 'conflict' {
   if (state?.role === 'primary' || (state !== undefined && state.role !== 'disabled' && state.set !== set)) return 'conflict';
@@ -154,6 +167,7 @@ function attach(
     return changed({
       ...{ role: 'secondary', set, local, epochs: [], index: 0 },
       ...{ offset: state?.offset ?? 0, seen: state?.set === set ? state.seen : 0 },
+      ...(fenceMs !== undefined && { fenceMs }),
     });
   return changed({ ...state, role: 'secondary', local });
 }

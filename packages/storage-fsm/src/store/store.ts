@@ -54,7 +54,15 @@ export type Changes = readonly Change[] | 'everything';
  * Why a store refuses. `outcome_unknown`: the write may still take effect, so it must not be proposed again.
  * After any other code nothing has changed.
  */
-export type StoreErrorCode = 'not_leader' | 'busy' | 'disk_low' | 'too_large' | 'outcome_unknown' | 'sealed' | 'stopped';
+export type StoreErrorCode =
+  | 'not_leader'
+  | 'busy'
+  | 'disk_low'
+  | 'fenced'
+  | 'too_large'
+  | 'outcome_unknown'
+  | 'sealed'
+  | 'stopped';
 
 export class StoreError extends Error {
   override readonly name = 'StoreError';

@@ -114,6 +114,29 @@ describe('LocalReplica', () => {
     expect(await rejection(replica.commit(nothing))).to.have.property('code', 'outcome_unknown');
   });
 
+  it('asks the fence before it proposes a write, and again before it answers', async () => {
+    const proposed: string[] = [];
+    let closed: string | undefined;
+    const replica = new LocalReplica({
+      consensus: {
+        propose: (_, done) => {
+          proposed.push('write');
+          closed = 'closed meanwhile';
+          done({ kind: 'applied', index: 1, result: { outcome: 'committed', revision: 1 } as unknown as CommitResult });
+        },
+        readIndex: () => {},
+        status: () => status,
+      },
+      machine,
+      diskLow: () => false,
+      fenced: () => closed,
+    });
+    const late = await rejection(replica.commit(nothing));
+    expect(late).to.include({ code: 'outcome_unknown' });
+    expect(await rejection(replica.commit(nothing))).to.include({ code: 'fenced', message: 'closed meanwhile' });
+    expect(proposed).to.have.length(1);
+  });
+
   it('refuses on a primary what a secondary could not apply as one entry', async () => {
     const id = '0a'.repeat(16);
     const primary: ReplicationState = {

@@ -34,8 +34,14 @@ const someOwn = fc.uniqueArray(fc.record({ path: somePath, value: fc.option(some
 
 /** Any valid step. */
 export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
-  fc.record({ kind: fc.constant('establish' as const), set: someId, id: someId, local: someLocal }),
-  fc.record({ kind: fc.constant('attach' as const), set: someId, local: someLocal }),
+  fc.record(
+    { kind: fc.constant('establish' as const), set: someId, id: someId, local: someLocal, fenceMs: someNumber },
+    { requiredKeys: ['kind', 'set', 'id', 'local'] },
+  ),
+  fc.record(
+    { kind: fc.constant('attach' as const), set: someId, local: someLocal, fenceMs: someNumber },
+    { requiredKeys: ['kind', 'set', 'local'] },
+  ),
   fc
     .record({
       kind: fc.constant('follow' as const),

@@ -1,0 +1,118 @@
+import { fenceOf, type PromotionDecision, type PromotionRefusal, promotionOf } from '@transitd/replication';
+import { StoreError } from '@transitd/storage-fsm';
+import { newId } from './new-id.ts';
+import { commitStep, type ReplicationParts } from './replication-parts.ts';
+import { ReplicationRefused } from './replication-refused.ts';
+import type { SecondarySide } from './secondary-side.ts';
+
+/** The primary counts as alive if it was heard within this time. */
+const recentMs = 10_000;
+/** Attempts at a promotion while the last entries of the primary still arrive. */
+const attemptsMax = 5;
+/** How often a promotion that waits for the fence checks that this node is still active. */
+const checkMs = 250;
+
+export interface PromotionControlParts {
+  readonly parts: ReplicationParts;
+  readonly secondary: SecondarySide;
+  /** Whether the primary counts this secondary. */
+  readonly isCounted: () => Promise<boolean>;
+}
+
+export type Promotion = PromotionDecision & { readonly kind: 'promote' };
+
+/** Promotions of this cluster, decided on its active node. */
+export class PromotionControl {
+  readonly #options: PromotionControlParts;
+  #activeTerm: number | undefined;
+  #activeSinceMs = Number.POSITIVE_INFINITY;
+  #running: Promise<Promotion> | undefined;
+  #waitUntilMs: number | undefined;
+
+  constructor(options: PromotionControlParts) {
+    this.#options = options;
+  }
+
+  /** For how long a promotion still waits for the fence; undefined unless one waits. */
+  get waitMs(): number | undefined {
+    return this.#waitUntilMs === undefined ? undefined : Math.max(0, this.#waitUntilMs - this.#options.parts.nowMs());
+  }
+
+  /** Another node may have heard the primary before this one became active. */
+  noteTerm(): void {
+    const { storage, isActive, nowMs } = this.#options.parts;
+    const term = isActive() ? storage.driver.status().term : undefined;
+    if (term !== this.#activeTerm) this.#activeSinceMs = nowMs();
+    this.#activeTerm = term;
+  }
+
+  /**
+   * Makes this cluster the primary; with a fence, only after the wait for it, in which no heartbeat is answered. A call during the wait of
+   * another one gets the same result.
+   * @throws ReplicationRefused with the reason, StoreError
+   */
+  promote(request: { readonly force: boolean }): Promise<Promotion> {
+    this.#running ??= this.#promote(request).finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #promote({ force }: { readonly force: boolean }): Promise<Promotion> {
+    const { parts, secondary } = this.#options;
+    const { barrier } = parts;
+    secondary.isPromoting = true;
+    try {
+      for (let attempt = 0; attempt < attemptsMax; ) {
+        if (!parts.isActive()) throw new StoreError('not_leader', 'this node is not the active one');
+        const decision = await this.#decision(force);
+        if (decision.kind === 'refuse') throw new ReplicationRefused('refused', refusals[decision.reason]);
+        if (decision.kind === 'wait') {
+          await this.#wait(decision.waitMs);
+          continue;
+        }
+        attempt += 1;
+        const writes = [await barrier.transfer.keyringForPromotion()];
+        const { outcome } = await commitStep(parts, { kind: 'promote', from: decision.from, id: newId(), writes });
+        if (outcome === 'committed') return decision;
+      }
+      throw new ReplicationRefused('refused', 'entries of the primary still arrive: try again');
+    } finally {
+      secondary.isPromoting = false;
+      this.#waitUntilMs = undefined;
+    }
+  }
+
+  async #decision(force: boolean): Promise<PromotionDecision> {
+    const { parts, secondary, isCounted } = this.#options;
+    const counted = await isCounted();
+    const state = parts.storage.machine.replication;
+    if (state === undefined) throw new ReplicationRefused('wrong_mode', refusals.not_secondary);
+    this.noteTerm();
+    const { lastHeard, answeredMs } = secondary;
+    const sinceMs = (ms = Number.NEGATIVE_INFINITY): number => parts.nowMs() - Math.max(ms, this.#activeSinceMs);
+    return promotionOf({
+      ...{ state, recentMs, fence: fenceOf(state), isCounted: counted, primary: lastHeard, force },
+      silentMs: sinceMs(lastHeard?.heardMs),
+      unansweredMs: sinceMs(answeredMs),
+    });
+  }
+
+  async #wait(waitMs: number): Promise<void> {
+    const { nowMs, log } = this.#options.parts;
+    if (this.#waitUntilMs === undefined) log.info({ waitMs }, 'the promotion waits until the fence of the primary has closed');
+    this.#waitUntilMs = nowMs() + waitMs;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, checkMs)));
+  }
+}
+
+const refusals: Readonly<Record<PromotionRefusal, string>> = {
+  not_secondary: 'this cluster is not a secondary',
+  no_state: 'this secondary has not received the state of its primary yet',
+  primary_alive: 'the primary was heard a moment ago: demote it first, or promote with force and lose what it has not sent',
+  behind:
+    'the primary was demoted at a later position: wait until this secondary has it, or promote with force and lose the rest',
+  superseded: 'another cluster of the set was promoted after this one: promote with force to give up its writes',
+  not_counted:
+    'the fence of the primary does not wait for this secondary yet, so the primary may still write: connect once, or promote with force',
+};

@@ -1,0 +1,88 @@
+import { Contacts, fenceOf, following, mayAccept, type StoredRegistry } from '@transitd/replication';
+import { type EpochName, isLocal, sameEpoch, type Transaction } from '@transitd/storage-fsm';
+import type { ReplicationParts } from './replication-parts.ts';
+
+export interface WriteFenceParts extends Pick<ReplicationParts, 'storage' | 'nowMs'> {
+  readonly registry: Pick<StoredRegistry, 'current' | 'refresh'>;
+}
+
+/** `off`: the set has no fence, or this cluster is not its primary. */
+export interface FenceStatus {
+  readonly state: 'off' | 'open' | 'closed';
+  /** The secondary that has been silent longest. */
+  readonly secondary?: string;
+  /** Time since that secondary answered a heartbeat; undefined if it has not answered this node in this epoch. */
+  readonly silentMs?: number;
+  /** After how much silence the fence closes. */
+  readonly afterMs?: number;
+}
+
+/**
+ * The fence of a primary on one node: whether the contact with all of its secondaries is recent enough to accept a write. Local records,
+ * such as the list of secondaries, can be written at any time: revoking a secondary opens the fence.
+ */
+export class WriteFence {
+  readonly #parts: WriteFenceParts;
+  #contacts: { readonly epoch: EpochName; readonly contacts: Contacts } | undefined;
+  /** The term in which this node has read which secondaries there are: it may not have applied earlier what it must know as the leader. */
+  #readInTerm: number | undefined;
+
+  constructor(parts: WriteFenceParts) {
+    this.#parts = parts;
+  }
+
+  /** Reads the secondaries once in each term. Call it on an unsealed node that has become active. @throws StoreError, CodecError */
+  async activated(term: number): Promise<void> {
+    if (this.#readInTerm === term) return;
+    await this.#parts.registry.refresh();
+    this.#readInTerm = term;
+  }
+
+  /** Notes the answer of a secondary to the heartbeat that was sent at `sentMs`. */
+  answered(secondary: string, sentMs: number, at: EpochName): void {
+    this.#presentContacts()?.answered(secondary, sentMs, at);
+  }
+
+  /** Returns why the transaction may not be accepted or acknowledged now; undefined if it may. */
+  refusal({ writes }: Transaction): string | undefined {
+    const { replication } = this.#parts.storage.machine;
+    if (replication?.fenceMs === undefined) return undefined;
+    if (replication.role === 'superseded') return 'another cluster of the set was promoted';
+    if (replication.role !== 'primary' || writes.every(({ path }) => isLocal(replication, path))) return undefined;
+    const { state, secondary, silentMs } = this.status;
+    if (state !== 'closed') return undefined;
+    if (secondary === undefined) return 'this node has not read yet which secondaries the fence waits for';
+    const silence = silentMs === undefined ? 'has not answered this node yet' : `has not answered for ${Math.round(silentMs)} ms`;
+    return (
+      `the secondary ${secondary} ${silence}, and fence_after is ${replication.fenceMs} ms: ` +
+      'no writes until it answers, or is revoked'
+    );
+  }
+
+  get status(): FenceStatus {
+    const { storage, registry, nowMs } = this.#parts;
+    const { replication } = storage.machine;
+    const fence = replication && fenceOf(replication);
+    if (fence === undefined || replication?.role !== 'primary') return { state: 'off' };
+    const { afterMs } = fence;
+    const contacts = this.#presentContacts();
+    if (contacts === undefined || this.#readInTerm !== storage.driver.status().term) return { state: 'closed', afterMs };
+    const secondaries = following(registry.current);
+    const silent = contacts.mostSilent(secondaries);
+    if (silent === undefined) return { state: 'open', afterMs };
+    const { secondary, sinceMs } = silent;
+    const time = nowMs();
+    // The monotonic clock stands still while the machine is suspended: what was heard before may be older than it seems.
+    const isDatable = sinceMs !== undefined && sinceMs > storage.clockJumpedMs();
+    const isOpen = isDatable && mayAccept(fence, { contacts, secondaries, nowMs: time });
+    return { state: isOpen ? 'open' : 'closed', secondary, ...(sinceMs !== undefined && { silentMs: time - sinceMs }), afterMs };
+  }
+
+  #presentContacts(): Contacts | undefined {
+    const epoch = this.#parts.storage.machine.replication?.epochs.at(-1);
+    if (epoch === undefined) return undefined;
+    if (this.#contacts === undefined || !sameEpoch(this.#contacts.epoch, epoch))
+      this.#contacts = { epoch, contacts: new Contacts(epoch) };
+    return this.#contacts.contacts;
+  }
+}

@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { parseConfig } from '@transitd/configuration';
+import { defaultCodes, healthAnswer } from '@transitd/health';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { until } from '../../../process/test/until.ts';
+import { Node } from '../../src/node.ts';
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+/** A cluster of one node. */
+export class Site {
+  readonly node: Node;
+  shares: readonly Uint8Array[] = [];
+
+  private constructor(node: Node) {
+    this.node = node;
+  }
+
+  static async open(folder: string, name: string): Promise<Site> {
+    const config = parseConfig({
+      node_id: name,
+      api_addr: 'http://127.0.0.1:8200',
+      data_dir: join(folder, name),
+      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+      cluster_addr: `127.0.0.1:${await freePort()}`,
+    });
+    const onFatal = (error: Error): never => {
+      throw error;
+    };
+    const site = new Site(await Node.open({ config, log: pino({ level: process.env['DR_LOG'] ?? 'silent' }), onFatal }));
+    const { shares } = await site.node.initialize({ secretShares: 1, secretThreshold: 1 });
+    site.shares = shares;
+    await site.unseal(shares);
+    return site;
+  }
+
+  get store() {
+    const { store } = this.node;
+    if (store === undefined) throw new TypeError('the node has no store');
+    return store;
+  }
+
+  get replication() {
+    const { replication } = this.store;
+    if (replication === undefined) throw new TypeError('the node has no cluster port');
+    return replication;
+  }
+
+  get health(): number {
+    const query = { standbyOk: true, performanceStandbyOk: true, codes: defaultCodes };
+    return healthAnswer(this.node.status, query, { monotonicMs: performance.now(), utcMs: Date.now() }).code;
+  }
+
+  get position(): number | undefined {
+    return this.node.eligibility.replicationStatus?.position;
+  }
+
+  async unseal(shares: readonly Uint8Array[]): Promise<void> {
+    for (const share of shares) await this.node.unseal(share);
+    await until(() => this.node.active);
+  }
+
+  async write(path: string, value: string): Promise<void> {
+    const writes = [{ path, value: Buffer.from(value) }];
+    expect((await this.store.barrier.store.commit({ conditions: [], writes })).outcome).to.equal('committed');
+  }
+
+  async read(path: string): Promise<string | undefined> {
+    const record = await this.store.barrier.store.get(path);
+    return record && Buffer.from(record.value).toString();
+  }
+
+  /** Replaces the root key and the shares. */
+  async rekey(): Promise<void> {
+    const { rekey } = this.store.barrier;
+    const { nonce } = await rekey.start({ shares: 1, threshold: 1, requireVerification: false });
+    for (const share of this.shares) {
+      const step = await rekey.update({ nonce, share });
+      if (step.complete && 'shares' in step) this.shares = step.shares;
+    }
+  }
+
+  /** Makes this cluster a secondary of the other one. */
+  async follow(primary: Site, id: string): Promise<void> {
+    await until(() => (primary.node.cluster?.primaryNodes.addresses.length ?? 0) > 0);
+    await this.replication.enableSecondary(await primary.replication.issueToken({ secondary: id }));
+  }
+}

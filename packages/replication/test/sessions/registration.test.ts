@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import { Link } from './memory-link.ts';
+import { epochId, TestPrimary, TestSecondary } from './session-fixtures.ts';
+
+const inSync = (primary: TestPrimary, secondary: TestSecondary) => () => secondary.current?.index === primary.index;
+const filled = (count: number): TestPrimary => {
+  const primary = new TestPrimary();
+  for (let at = 0; at < count; at++) primary.write(`transit/key-${at}`, `value ${at}`);
+  return primary;
+};
+/** Returns a secondary that has the first state of the primary. */
+const followed = (): TestSecondary => {
+  const secondary = new TestSecondary();
+  if (secondary.current !== undefined)
+    secondary.current = { ...secondary.current, index: 10, epochs: [{ number: 1, id: epochId, start: 10 }] };
+  return secondary;
+};
+
+describe('the registration of a secondary', () => {
+  it('is committed before the hello is answered', async () => {
+    const [primary, secondary] = [filled(1), followed()];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let isAsked = false;
+    primary.register = () => {
+      isAsked = true;
+      return promise;
+    };
+    const link = new Link(primary, secondary);
+    await link.until(() => isAsked);
+    link.primary.tick();
+    expect(link.seen).to.deep.equal(['<hello']);
+    resolve();
+    await link.until(inSync(primary, secondary));
+    expect(primary.registrations).to.deep.equal(['east']);
+    expect(secondary.countings).to.equal(1);
+  });
+
+  it('of one without a state waits until it says hello with one', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    expect([primary.registrations, secondary.countings]).to.deep.equal([[], 0]);
+    link.cut();
+    const again = new Link(primary, secondary);
+    await again.until(() => secondary.countings > 0);
+    expect(primary.registrations).to.deep.equal(['east']);
+  });
+
+  it('ends the connection without an answer when it is refused', async () => {
+    const [primary, secondary] = [filled(1), followed()];
+    const error = new Error('revoked');
+    primary.register = () => Promise.reject(error);
+    const link = new Link(primary, secondary);
+    await link.until(() => link.ends['primary'] !== undefined);
+    expect(link.ends['primary']).to.deep.equal({ why: 'failed', error });
+    expect(link.seen).to.deep.equal(['<hello']);
+  });
+
+  it('comes before the answer is decided', async () => {
+    const [primary, secondary] = [filled(1), followed()];
+    primary.register = async () => {
+      primary.current = undefined;
+    };
+    const link = new Link(primary, secondary);
+    await link.until(() => link.ends['primary'] !== undefined);
+    expect(link.ends['primary']).to.deep.equal({ why: 'not_active' });
+  });
+});
