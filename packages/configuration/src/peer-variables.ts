@@ -62,22 +62,34 @@ const flags: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /**
- * Returns the keys of a seal with a provider that are not set, but for which a variable is that Vault and OpenBao read. A variable of this
- * program or the file has precedence, because an operator may have set these variables for a command line.
+ * Returns the keys of the seals with a provider that are not set, but for which a variable is that Vault and OpenBao read. A variable of
+ * this program or the file has precedence, because an operator may have set these variables for a command line.
+ *
+ * They fill `migrate_seal_from` too, unless both seals have one type: then no variable could tell which of the two it means. Only `seal`
+ * gets its type from a variable.
  */
 export function peerSettings(settings: unknown, environment: NodeJS.ProcessEnv): readonly PeerSetting[] {
-  const nameOf = (names: readonly string[]): string | undefined => names.find((name) => (environment[name] ?? '') !== '');
   const given = settingAt(settings, ['seal', 'type']);
-  const typeName = nameOf(both('SEAL_TYPE'));
-  const named = environment[typeName ?? ''] ?? '';
-  const type = given ?? named;
-  if (typeof type !== 'string' || !Object.hasOwn(variables, type)) return [];
-  const ofType = given === undefined ? [{ path: ['seal', 'type'], value: type, name: typeName ?? '' }] : [];
-  const ofKeys = (variables[type] ?? []).flatMap(([key, names, kind = 'text']) => {
-    const path = ['seal', ...key.split('.')];
-    const name = nameOf(names);
+  const typeName = nameOf(both('SEAL_TYPE'), environment);
+  const type = given ?? environment[typeName ?? ''];
+  const before = settingAt(settings, ['migrate_seal_from', 'type']);
+  const isNamed = given === undefined && typeName !== undefined && rowsOf(type).length > 0;
+  return [
+    ...(isNamed ? [{ path: ['seal', 'type'], value: type, name: typeName }] : []),
+    ...keysOf('seal', rowsOf(type), settings, environment),
+    ...(before === type ? [] : keysOf('migrate_seal_from', rowsOf(before), settings, environment)),
+  ];
+}
+
+const rowsOf = (type: unknown): Rows =>
+  typeof type === 'string' && Object.hasOwn(variables, type) ? (variables[type] ?? []) : [];
+
+function keysOf(section: string, rows: Rows, settings: unknown, environment: NodeJS.ProcessEnv): readonly PeerSetting[] {
+  return rows.flatMap(([key, names, kind = 'text']) => {
+    const path = [section, ...key.split('.')];
+    const name = nameOf(names, environment);
     const other = alternatives[key];
-    const isSet = [path, ...(other === undefined ? [] : [['seal', other]])].some(
+    const isSet = [path, ...(other === undefined ? [] : [[section, other]])].some(
       (each) => settingAt(settings, each) !== undefined,
     );
     if (name === undefined || isSet) return [];
@@ -85,8 +97,10 @@ export function peerSettings(settings: unknown, environment: NodeJS.ProcessEnv):
     const value = kind === 'secret' ? name : kind === 'flag' ? (flags.get(text.toLowerCase()) ?? text) : text;
     return [{ path, value, name }];
   });
-  return [...ofType, ...ofKeys];
 }
+
+const nameOf = (names: readonly string[], environment: NodeJS.ProcessEnv): string | undefined =>
+  names.find((name) => (environment[name] ?? '') !== '');
 
 const settingAt = (value: unknown, [first, ...rest]: KeyPath): unknown =>
   first === undefined

@@ -77,4 +77,46 @@ describe('the configuration of a seal with a key service', () => {
       .to.include(secret)
       .and.not.have.property('client_secret_env');
   });
+
+  describe('and the seal that the cluster moves from', () => {
+    const variables = {
+      VAULT_SEAL_TYPE: 'awskms',
+      AWS_REGION: 'us-east-1',
+      VAULT_AWSKMS_SEAL_KEY_ID: 'alias/one',
+      VAULT_ADDR: 'https://keys.example:8200',
+      VAULT_TOKEN: 'secret',
+      VAULT_TRANSIT_SEAL_KEY_NAME: 'unseal',
+    };
+    const moved = (input: object, more: object = {}) => parseConfig({ ...minimal, ...input }, { ...variables, ...more });
+
+    it('are both filled from the variables of the peers, each from those of its type', () => {
+      const { seal, migrate_seal_from: before } = moved({ migrate_seal_from: { type: 'transit' } });
+      expect(seal).to.deep.equal({ type: 'awskms', region: 'us-east-1', kms_key_id: 'alias/one' });
+      expect(before).to.include({
+        type: 'transit',
+        address: 'https://keys.example:8200',
+        key_name: 'unseal',
+        token_env: 'VAULT_TOKEN',
+      });
+    });
+
+    it('keep what the file says', () => {
+      const migrate_seal_from = { type: 'transit', address: 'https://other.example', token_file: '/run/secrets/token' };
+      const { migrate_seal_from: before } = moved({ migrate_seal_from });
+      expect(before)
+        .to.include({ ...migrate_seal_from, key_name: 'unseal' })
+        .and.not.have.property('token_env');
+    });
+
+    it('do not share variables if they have one type: the present seal is complete in the file', () => {
+      const from = (migrate_seal_from: object) => () => moved({ seal: { type: 'awskms', name: 'new' }, migrate_seal_from });
+      expect(from({ type: 'awskms' })).to.throw(StartError, /migrate_seal_from\.(region|kms_key_id)/);
+      const complete = { type: 'awskms', region: 'us-east-2', kms_key_id: 'alias/two' };
+      expect(from(complete)()).to.deep.include({ migrate_seal_from: complete });
+    });
+
+    it('need a type in the file: no variable begins a migration', () => {
+      expect(moved({})).to.not.have.property('migrate_seal_from');
+    });
+  });
 });
