@@ -35,7 +35,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     ...['node', 'cluster', 'audit', 'http', 'process', 'configuration'],
     ...['event-loop', 'raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
   ],
-  cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
+  cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'seals', 'storage-fsm', 'access'],
   server: [
     ...['api', 'cli', 'node', 'audit', 'http', 'process', 'configuration', 'console'],
     ...['event-loop', 'raft-core', 'storage-fsm', 'barrier', 'gateway', 'access'],

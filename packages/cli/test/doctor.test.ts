@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -10,6 +11,9 @@ import { endpointOf } from '../src/doctor/reach.ts';
 import { clockFinding, memberFindings, stateFinding } from '../src/doctor/service.ts';
 
 const dayMs = 86_400_000;
+const newPrivateKey = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString();
 const healthy = {
   initialized: true,
   sealed: false,
@@ -181,5 +185,136 @@ describe('the doctor', () => {
       },
     ])
       it(`reports ${what}`, async () => expect(await problems(more)).to.deep.equal(found));
+
+    describe('and credentials of its seal', () => {
+      const aws = { type: 'awskms', region: 'eu-central-1', kms_key_id: 'one' };
+      const pkcs11 = { type: 'pkcs11', library: 'hsm', token_label: 't', key_label: 'k' };
+      const azure = { type: 'azurekeyvault', vault_name: 'vault', key_name: 'k', tenant_id: 't', client_id: 'c' };
+      const gcp = { type: 'gcpckms', project: 'p', region: 'r', key_ring: 'k', crypto_key: 'c' };
+      const pkcs11_libraries = [{ name: 'hsm', path: import.meta.filename }];
+      const profile = '[default]\naws_access_key_id = AKID\naws_secret_access_key = hidden-secret\n';
+      const account = (private_key: string): string =>
+        JSON.stringify({ type: 'service_account', client_email: 'a@b', private_key });
+
+      /** Writes the credentials, and returns what the doctor finds, without this folder. */
+      async function found(seal: object, content: string | undefined, mode = 0o400): Promise<readonly string[]> {
+        const secret = join(folder, 'secret');
+        if (content !== undefined) writeFileSync(secret, content, { mode });
+        const text = JSON.stringify(seal).replaceAll('FILE', secret);
+        writeFileSync(
+          join(folder, 'transitd.json'),
+          JSON.stringify({
+            node_id: 'n1',
+            data_dir: join(folder, 'data'),
+            listeners: [{ address: '127.0.0.1:8200', tls_disable: true }],
+            raft: { disk_reserve: 1 },
+            pkcs11_libraries,
+            ...JSON.parse(text),
+          }),
+        );
+        const findings = await checkConfiguration(join(folder, 'transitd.json'), Date.now());
+        const ofSeals = findings.filter(({ check }) => check === 'seal' || check === 'migrate_seal_from');
+        expect(JSON.stringify(findings)).to.not.contain('hidden-secret');
+        return ofSeals.map(({ state, check, found: text }) => `${state} ${check} ${text.replaceAll(folder, '')}`);
+      }
+      const withSecret = (seal: object, key: string) => ({ seal: { ...seal, [key]: 'FILE' } });
+
+      for (const { what, config, content, first } of [
+        { what: 'a PIN', config: withSecret(pkcs11, 'pin_file'), content: '1234\n', first: 'ok seal /secret can be used' },
+        {
+          what: 'a missing PIN',
+          config: withSecret(pkcs11, 'pin_file'),
+          content: undefined,
+          first: /^fail seal seal.pin_file cannot be read: .*ENOENT/,
+        },
+        {
+          what: 'an empty PIN',
+          config: withSecret(pkcs11, 'pin_file'),
+          content: '\n',
+          first: 'fail seal seal.pin_file /secret does not contain a pin',
+        },
+        {
+          what: 'a profile of AWS',
+          config: withSecret(aws, 'credentials_file'),
+          content: profile,
+          first: 'ok seal /secret can be used',
+        },
+        {
+          what: 'a file without the profile',
+          config: withSecret({ ...aws, profile: 'other' }, 'credentials_file'),
+          content: profile,
+          first: 'fail seal seal.credentials_file /secret does not contain an access key in the profile other',
+        },
+        {
+          what: 'a client secret of two lines',
+          config: withSecret(azure, 'client_secret_file'),
+          content: 'hidden-secret\nhidden-secret\n',
+          first: 'fail seal seal.client_secret_file /secret does not contain a client_secret',
+        },
+        {
+          what: 'a service account',
+          config: withSecret(gcp, 'credentials_file'),
+          content: account(newPrivateKey),
+          first: 'ok seal /secret can be used',
+        },
+        {
+          what: 'a file that is not JSON',
+          config: withSecret(gcp, 'credentials_file'),
+          content: 'hidden-secret',
+          first: 'fail seal seal.credentials_file cannot be read: it is not JSON',
+        },
+        {
+          what: 'a service account with half a key',
+          config: withSecret(gcp, 'credentials_file'),
+          content: account('-----BEGIN PRIVATE KEY-----\nhidden-secret'),
+          first: 'fail seal /secret does not contain a private key that can be used',
+        },
+        {
+          what: 'the credentials of the seal that the cluster moves from',
+          config: { seal: { type: 'shamir' }, migrate_seal_from: { ...pkcs11, pin_file: 'FILE' } },
+          content: '',
+          first: 'ok seal shamir: each start of the node requires its shares',
+        },
+      ] as const)
+        it(`judges ${what}`, async () => {
+          const [one = '', two = ''] = await found(config, content);
+          expect(one).to.satisfy((text: string) => (typeof first === 'string' ? text === first : first.test(text)), one);
+          if (Object.hasOwn(config, 'migrate_seal_from'))
+            expect(two).to.equal('fail migrate_seal_from seal.pin_file /secret does not contain a pin');
+        });
+
+      it('warns if every user can read them, and fails if others can write them', async () => {
+        const [readable] = await found(withSecret(pkcs11, 'pin_file'), '1234', 0o444);
+        expect(readable).to.equal('warn seal every user of this machine can read /secret');
+        chmodSync(join(folder, 'secret'), 0o620);
+        const [writable] = await found(withSecret(pkcs11, 'pin_file'), undefined);
+        expect(writable).to.match(
+          /^fail seal seal.pin_file cannot be read: \/secret has mode 0620, so users other than its owner/,
+        );
+      });
+
+      it('reads the token and the certificates of a transit seal', async () => {
+        const tls = makeCertificate(folder, 'localhost');
+        const transit = { type: 'transit', address: 'http://127.0.0.1:1', key_name: 'k', token_file: 'FILE' };
+        const [ca_file, cert_file, key_file] = [tls.cert_file, tls.cert_file, tls.key_file];
+        const complete = { seal: { ...transit, tls: { ca_file, cert_file, key_file } } };
+        chmodSync(key_file, 0o600);
+        expect((await found(complete, 'token')).map((text) => text.split(' ')[0])).to.deep.equal([
+          'ok',
+          'ok',
+          'ok',
+          'ok',
+          'warn',
+        ]);
+        writeFileSync(key_file, 'hidden-secret');
+        writeFileSync(cert_file, 'no certificate');
+        const faults = await found(complete, undefined);
+        expect(faults.slice(1, 4).map((text) => text.replace(/^fail seal \S+ /, ''))).to.deep.equal([
+          'does not contain a certificate in PEM',
+          'does not contain a certificate in PEM',
+          `does not contain the private key of ${cert_file.replace(folder, '')}`,
+        ]);
+      });
+    });
   });
 });

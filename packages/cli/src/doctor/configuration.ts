@@ -2,12 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
-import { type Config, isLoopback, type ListenerConfig, readConfigFile, sealConfig, tlsContext } from '@transitd/configuration';
+import { type Config, isLoopback, type ListenerConfig, readConfigFile, tlsContext } from '@transitd/configuration';
 import { requireOwnerOnly, StartError } from '@transitd/process';
 import { growthBytesMin } from '@transitd/storage-fsm';
 import { certificateFinding, diskFinding, type Finding, fail, ok, warn } from './finding.ts';
 import { endpointOf, unreachable } from './reach.ts';
-import { transitSealFinding } from './transit-seal.ts';
+import { sealFindings } from './seal.ts';
 
 /** Checks a configuration file against this machine, as a node would find it at its start. */
 export async function checkConfiguration(file: string, nowMs: number): Promise<readonly Finding[]> {
@@ -22,7 +22,7 @@ export async function checkConfiguration(file: string, nowMs: number): Promise<r
     ok('configuration', `${file} is valid`),
     ...dataDirectory(config),
     ...config.listeners.flatMap((listener) => listenerFindings(listener, config, nowMs)),
-    await sealFinding(config),
+    ...(await sealFindings(config)),
     ...auditDevices(config),
     ...libraries(config),
     ...(await joinTargets(config)),
@@ -123,21 +123,6 @@ function listenerFindings({ address, tls }: ListenerConfig, { api_addr: api }: C
           'add the host to the certificate',
         ),
       ];
-}
-
-function sealFinding({ seal }: Config): Finding | Promise<Finding> {
-  if (seal.type === 'shamir') return ok('seal', 'shamir: each start of the node requires its shares');
-  if (seal.type === 'transit') return transitSealFinding(seal);
-  if (seal.type === 'pkcs11') return ok('seal', `pkcs11: the library ${seal.library} is used; its token is not called`);
-  if (seal.type !== 'static') return ok('seal', `${seal.type}: its provider is not called`);
-  const variables = [seal.key_env, seal.previous?.key_env].filter((name) => name !== undefined);
-  if (variables.some((name) => process.env[name] === undefined))
-    return ok('seal', `the environment of the node provides the key`);
-  return findingOf('seal', 'the key is readable', 'provide a readable key file that only its owner can change', () => {
-    const read = sealConfig(seal);
-    if (read.type !== 'static') return;
-    for (const key of [read.current, read.previous]) key?.key.fill(0);
-  });
 }
 
 function auditDevices({ audit }: Config): readonly Finding[] {

@@ -1,4 +1,25 @@
+import { readFile } from 'node:fs/promises';
+import { ProviderError } from '@transitd/barrier';
+import { reasonOf, requireOwnerWritable } from '@transitd/process';
 import type { AwsCredentials } from './signature.ts';
+
+/**
+ * Reads the credentials of a profile from a shared credentials file of AWS.
+ * @param name - of the setting that names the file, for errors
+ * @throws ProviderError `permission`
+ */
+export async function readProfile(name: string, file: string, profile: string): Promise<AwsCredentials> {
+  let text: string;
+  try {
+    requireOwnerWritable(file);
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    throw new ProviderError('permission', `${name} cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+  const found = credentialsIn(text, profile);
+  if (found !== undefined) return found;
+  throw new ProviderError('permission', `${name} ${file} does not contain an access key in the profile ${profile}`);
+}
 
 /**
  * Returns the credentials of a profile in the text of a shared credentials file of AWS; undefined if the profile is missing or has no key.

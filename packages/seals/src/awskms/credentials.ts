@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
-import { reasonOf, requireOwnerWritable } from '@transitd/process';
+import { reasonOf } from '@transitd/process';
 import { z } from 'zod';
 import type { Connect } from '../http/exchange.ts';
 import { type Credential, Expiring } from '../http/expiring.ts';
-import { credentialsIn, credentialsOf } from './credentials-file.ts';
+import { credentialsOf, readProfile } from './credentials-file.ts';
 import type { AwsCredentials } from './signature.ts';
 
 export interface CredentialSourceParts {
@@ -64,17 +64,7 @@ export class CredentialSource {
   /** The file is read for each call, so that another process may replace it. */
   async #fromFile(name: string, file: string): Promise<Credential<AwsCredentials>> {
     const { profile, nowMs } = this.#parts;
-    let text: string;
-    try {
-      requireOwnerWritable(file);
-      text = await readFile(file, 'utf8');
-    } catch (error) {
-      throw new ProviderError('permission', `${name} cannot be read: ${reasonOf(error)}`, { cause: error });
-    }
-    const found = credentialsIn(text, profile);
-    if (found === undefined)
-      throw new ProviderError('permission', `${name} ${file} does not contain an access key in the profile ${profile}`);
-    return { value: found, endsAtMs: nowMs() };
+    return { value: await readProfile(name, file, profile), endsAtMs: nowMs() };
   }
 
   async #fromContainer(): Promise<Credential<AwsCredentials> | undefined> {

@@ -46,7 +46,7 @@ export class AzureToken {
     if (federatedTokenFile === undefined) return this.#fromInstance();
     return this.#fromAuthority({
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-      client_assertion: await readToken(federatedTokenFile),
+      client_assertion: await readFederatedToken(federatedTokenFile),
     });
   }
 
@@ -77,10 +77,13 @@ export class AzureToken {
   }
 }
 
-async function readToken(file: string): Promise<string> {
+/** Reads the token of Kubernetes. @throws ProviderError `permission` */
+export async function readFederatedToken(file: string): Promise<string> {
   try {
-    return (await readFile(file, 'utf8')).trim();
+    const token = (await readFile(file, 'utf8')).trim();
+    if (token !== '') return token;
   } catch (error) {
     throw new ProviderError('permission', `AZURE_FEDERATED_TOKEN_FILE cannot be read: ${reasonOf(error)}`, { cause: error });
   }
+  throw new ProviderError('permission', `AZURE_FEDERATED_TOKEN_FILE ${file} is empty`);
 }

@@ -58,7 +58,7 @@ export class GoogleToken {
 
   async #fromKey(file: string): Promise<Credential<string>> {
     const { connect, nowMs } = this.#parts;
-    const account = await readAccount(file);
+    const account = await readServiceAccount(file);
     const url = new URL(account.token_uri);
     const name = `the authority ${url.origin}`;
     const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: assertionOf(account, nowMs()) };
@@ -66,7 +66,8 @@ export class GoogleToken {
   }
 }
 
-async function readAccount(file: string): Promise<z.output<typeof serviceAccount>> {
+/** Reads the key of a service account. @throws ProviderError `permission` */
+export async function readServiceAccount(file: string): Promise<z.output<typeof serviceAccount>> {
   let json: unknown;
   try {
     requireOwnerWritable(file);
