@@ -8,7 +8,7 @@ export interface CallDelayParts {
   readonly random: () => number;
 }
 
-/** Refuses calls after a failure until a delay has passed, which grows with each failure in a row. */
+/** Refuses calls for a while after a failure. The delay grows with each further failure. */
 export class CallDelay {
   readonly #parts: CallDelayParts;
   #failures = 0;
@@ -23,7 +23,7 @@ export class CallDelay {
     return this.#waitMs <= 0;
   }
 
-  /** @throws ProviderError that repeats the latest failure, before the delay has passed */
+  /** @throws ProviderError with the latest failure while the delay lasts */
   requirePassed(): void {
     if (this.passed || this.#latest === undefined) return;
     const { failure, message } = this.#latest;

@@ -13,7 +13,7 @@ import { secretFrom } from './secret-source.ts';
 type CloudConfig = Extract<Config['seal'], { type: 'awskms' | 'azurekeyvault' | 'gcpckms' }>;
 
 export interface CloudSealParts {
-  /** Variables with the names of the cloud providers' own tools. */
+  /** Environment variables, with the names that the cloud providers' own tools use. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly connect: Connect;
   /** Milliseconds since the epoch. */
@@ -22,7 +22,7 @@ export interface CloudSealParts {
 
 const googleKms = 'https://cloudkms.googleapis.com';
 
-/** Returns the seal with a key of a cloud provider. No request is sent. @throws StartError */
+/** Returns a seal with a key of a cloud provider. Sends no request. @throws StartError */
 export function cloudSeal(config: CloudConfig, parts: CloudSealParts): SealBackend {
   switch (config.type) {
     case 'awskms':

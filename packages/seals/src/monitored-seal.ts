@@ -13,7 +13,7 @@ import { CallDelay } from './call-delay.ts';
 
 export interface MonitoredSealParts {
   readonly backend: SealBackend;
-  /** Tells two seals of one type apart. */
+  /** Distinguishes two seals of the same type. */
   readonly name?: string;
   readonly log: Logger;
   readonly observer: NodeObserver;
@@ -25,15 +25,16 @@ export interface MonitoredSealParts {
   readonly random: () => number;
 }
 
-/** Interval of the probes of a healthy provider. A failing one is probed whenever a call is allowed again. */
+/** Interval between probes of a healthy provider. A failing provider is probed as soon as a call is allowed again. */
 const probeMs = 600_000;
 const keyBytes = 32;
 /** Most draws of random bytes at the same time: a provider that hangs must not occupy all requests of this node. */
 const drawsMax = 64;
 
 /**
- * A provider whose failures are counted. After a failure, no call reaches the provider until a delay has passed, so that neither a sealed
- * node nor a joining one calls it in a tight loop. The probe finds out, before the node needs it, that a running node could not unseal.
+ * Counts the failures of a provider. After a failure, no call reaches the provider until a delay has passed, so that neither a sealed node
+ * nor a joining node calls it in a tight loop. Regular probes show that a running node could not unseal, before the node restarts and has
+ * to.
  */
 export class MonitoredSeal implements SealProvider {
   readonly type: ProviderSealType;
@@ -41,16 +42,16 @@ export class MonitoredSeal implements SealProvider {
   readonly #parts: MonitoredSealParts;
   #keyId: string | undefined;
   #health: ProviderHealth = { healthy: true };
-  /** After a failure of the provider. */
+  /** Delays calls after a failure of the provider. */
   readonly #delay: CallDelay;
-  /** After the provider could not open a given key. Its probes succeed meanwhile, so they say nothing about that key. */
+  /** Delays calls after the provider could not decrypt a stored key. Probes may succeed meanwhile: they say nothing about that key. */
   readonly #unopenedDelay: CallDelay;
   /** After a failure of a draw. It needs a right of its own, so it says nothing about the keys, and the reverse. */
   readonly #drawDelay: CallDelay;
   #draws = 0;
   #probeAtMs = Number.NEGATIVE_INFINITY;
   #ticking = false;
-  /** The latest sentence in the log about a failure. */
+  /** The latest failure that was logged. */
   #logged: string | undefined;
 
   constructor(parts: MonitoredSealParts) {
@@ -120,7 +121,7 @@ export class MonitoredSeal implements SealProvider {
     }
   }
 
-  /** @param expected - the key, if it is known */
+  /** @param expected - the key that must result; known only in a probe */
   async #unwrap(wrapped: WrappedKey, expected?: Uint8Array): Promise<Buffer> {
     const attempt = async (): Promise<Buffer> => {
       const key = await this.#parts.backend.unwrap(wrapped);
@@ -137,7 +138,7 @@ export class MonitoredSeal implements SealProvider {
     return this.#call('decrypt', attempt, expected === undefined);
   }
 
-  /** Keeps the access valid and probes the provider, if that is due; called every second. Never rejects. */
+  /** Keeps this node's access valid and probes the provider when that is due. Called every second; never rejects. */
   async tick(): Promise<void> {
     if (this.#ticking) return;
     this.#ticking = true;
@@ -153,7 +154,7 @@ export class MonitoredSeal implements SealProvider {
     }
   }
 
-  /** Encrypts and decrypts random bytes: this shows that the rights suffice, and the present version of the provider's key. */
+  /** Encrypts and decrypts random bytes, which shows whether the rights suffice and which version of the provider's key is current. */
   async #probe(): Promise<void> {
     const key = randomBytes(keyBytes);
     try {
@@ -166,14 +167,14 @@ export class MonitoredSeal implements SealProvider {
     }
   }
 
-  /** @param isStored - whether it decrypts a key that was given, not one of a probe */
+  /** @param isStored - true for a stored key, false for the random bytes of a probe */
   async #call<T>(operation: 'encrypt' | 'decrypt', attempt: () => Promise<T>, isStored = false): Promise<T> {
     const { nowMs, observer } = this.#parts;
     const startMs = nowMs();
     this.#delay.requirePassed();
     try {
       const result = await attempt();
-      // A provider that encrypts may still refuse to decrypt. Each encryption is followed by a decryption, which shows more.
+      // A success counts only after a decryption: a provider that encrypts may still refuse to decrypt.
       if (operation === 'decrypt') this.#succeeded();
       return result;
     } catch (error) {
@@ -181,7 +182,10 @@ export class MonitoredSeal implements SealProvider {
       if (isStored && failure.failure === 'wrong_key') {
         this.#unopenedDelay.failed(failure);
         observer.sealFailed(failure.failure);
-        this.#log(failure, 'the provider of the seal does not open a key that it is said to have encrypted');
+        this.#log(
+          failure,
+          'the provider of the seal cannot decrypt the stored key: check that the configuration names the key that encrypted it',
+        );
       } else this.#failed(failure);
       throw failure;
     } finally {
@@ -204,11 +208,11 @@ export class MonitoredSeal implements SealProvider {
     if (before.failure !== error.failure) this.#logged = undefined;
     this.#log(
       error,
-      'the provider of the seal failed: an unsealed node keeps serving, a sealed node stays sealed; it is tried again with growing delays',
+      'the provider of the seal failed: an unsealed node keeps serving, a sealed node stays sealed; this node calls the provider again after growing delays',
     );
   }
 
-  /** Callers get only a summary, so each sentence has to be in the log, but not each repetition. */
+  /** Callers get only a summary, so the log must contain each different error text, but not its repetitions. */
   #log({ failure, message }: ProviderError, text: string): void {
     if (message === this.#logged) return;
     this.#logged = message;

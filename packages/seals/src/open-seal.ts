@@ -21,7 +21,7 @@ export interface OpenSealParts {
 /** The seal of a node. */
 export interface OpenedSeal {
   readonly seal: SealConfig;
-  /** The providers of the seals; their `tick` is to be called every second. */
+  /** The providers of the seals. The caller must call their `tick` every second. */
   readonly providers: readonly MonitoredSeal[];
   /** Random bytes of the provider of `seal`; absent if it gives none. */
   readonly random?: SealRandom;
@@ -36,7 +36,7 @@ export interface SealRandom {
 type TransitConfig = Extract<Config['seal'], { type: 'transit' }>;
 type Pkcs11Config = Extract<Config['seal'], { type: 'pkcs11' }>;
 
-/** Opens the configured seals: reads its key files. No provider is called. @throws StartError */
+/** Opens the configured seals and reads their key files. Calls no provider. @throws StartError */
 export function openSeal(
   config: Pick<Config, 'seal' | 'migrate_seal_from' | 'pkcs11_libraries'>,
   parts: OpenSealParts,

@@ -4,8 +4,9 @@ const [firstMs, lastMs] = [1_000, 60_000];
 const askedMsMax = 600_000;
 
 /**
- * Returns the time until the next call after `failures` failures in a row: 1 s, doubled each time up to one minute, less up to a quarter so
- * that the nodes of a cluster do not call at the same moment. A longer delay that the provider asked for is kept, up to ten minutes.
+ * Returns the delay before the next call after `failures` failures in a row: 1 s, doubled with each failure up to one minute. It is
+ * shortened at random by up to a quarter, so that the nodes of a cluster do not call at the same moment. If the provider asked for a longer
+ * delay, that one applies, up to ten minutes.
  * @param random - from 0 to 1
  */
 export function retryDelayMs(failures: number, random: number, askedMs = 0): number {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
 import { reasonOf, requireOwnerWritable, StartError } from '@transitd/process';
 
-/** Where a credential is: exactly one of both. */
+/** Where a credential comes from; exactly one of the two is set. */
 export interface SecretSource {
   readonly file: string | undefined;
   /** Name of an environment variable. */
@@ -10,9 +10,10 @@ export interface SecretSource {
 }
 
 /**
- * Returns a function that returns a credential. A file is read at each call, so that another process may replace it.
- * @param name - of the key in the configuration, for errors, such as `token`
- * @throws StartError if the variable contains none; the function throws ProviderError `permission` if the file does not
+ * Returns a function that returns a credential. It reads a file at each call, so that another process may replace the file.
+ * @param name - name of the setting for error texts, such as `token`
+ * @throws StartError if the variable contains no credential. The returned function throws ProviderError `permission` if the file contains
+ * none
  */
 export function secretFrom(
   { file, env }: SecretSource,

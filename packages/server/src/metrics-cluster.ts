@@ -20,7 +20,7 @@ export interface ClusterFigures {
 }
 
 /**
- * Registers the gauges of the cluster. A gauge without a value is absent, so the gauges of the active node are absent on all other nodes.
+ * Registers the gauges of the cluster. A gauge without a value is absent, so only the active node has the gauges that describe all members.
  */
 export function registerClusterMetrics({
   prefix,

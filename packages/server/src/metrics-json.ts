@@ -3,7 +3,7 @@ import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 /** A metric as prom-client returns it. Its types lack `metricName`, which the rows of a histogram have. */
 type Metric = MetricObjectWithValues<MetricValue<string> & { readonly metricName?: string }>;
 
-/** Returns the JSON that Vault has for metrics: gauges, counters, and samples with count, sum and mean (durations: milliseconds). */
+/** Returns metrics in Vault's JSON format: gauges, counters, and samples with count, sum and mean. Durations are in milliseconds. */
 export function metricsJson(metrics: readonly Metric[], now: Date): object {
   const ofType = (type: string): readonly Metric[] => metrics.filter((metric) => String(metric.type) === type);
   const values = (metric: Metric) =>

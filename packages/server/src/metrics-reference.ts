@@ -11,7 +11,7 @@ interface Registered {
 
 const prefix = 'svc';
 
-/** Sections of the page: a title and the beginning of the names that belong to it, without the prefix. The first match counts. */
+/** Sections of the page: a title, and a pattern for the names of its metrics without their prefix. The first match decides. */
 const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Requests', /^svc_(core_(handle|in_flight|requests|body|connections)|http_|route_|quota_)/],
   ['State of the node', /^svc_(core_|disk_)/],

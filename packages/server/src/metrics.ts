@@ -17,7 +17,7 @@ import { registerSpanCounters } from './tracing/metrics-spans.ts';
 import type { SpanCounters } from './tracing/tracing.ts';
 import { workFigures } from './work-figures.ts';
 
-/** State that the gauges read at each scrape; there is no copy of it. */
+/** State that the gauges read at each scrape. Nothing is copied. */
 export interface MetricSources {
   readonly unsealed: () => boolean;
   readonly active: () => boolean;
@@ -53,8 +53,8 @@ export interface MetricSources {
 }
 
 /**
- * The metrics of the process. Metrics that Vault has use its names (no `_total`, durations in milliseconds); others use base units.
- * No label holds the name of a key, a token, a user or a policy.
+ * The metrics of the process. Metrics that Vault also has use Vault's names (no `_total`, durations in milliseconds); all others use base
+ * units. No label contains the name of a key, a token, a user or a policy.
  */
 export class Metrics {
   readonly registry = new Registry();
@@ -73,7 +73,7 @@ export class Metrics {
   readonly #text: SharedRendering<string>;
   readonly #rows: SharedRendering<Awaited<ReturnType<Registry['getMetricsAsJSON']>>>;
   readonly #exemplars: Exemplars;
-  // Bound handles by label, which save a label lookup per request.
+  // Metric handles by label. They save a lookup of the label for each request.
   readonly #routes = new Map<string, Histogram.Internal<'operation'>>();
   readonly #classes = new Map<string, Counter.Internal>();
 

@@ -1,7 +1,7 @@
 import { CodecError } from '@transitd/raft-core';
 import { type Activation, type EndReason, endedMax, isSecondaryId, type Registry, secondariesMax } from './registry.ts';
 
-/** Path of the record of the registry. It begins with a local prefix, so the record is not replicated. */
+/** Path of the record that stores the registry. The path begins with a local prefix, so the record is not replicated. */
 export const registryPath = 'core/replication/registry';
 
 const format = 1;

@@ -1,12 +1,12 @@
 /**
- * The secondaries of a primary: tokens that may still be used, and clusters that may follow. It is a record of the primary's own state,
- * never replicated. Times are milliseconds since 1970 by the primary's clock. Certificates are named by their fingerprint, the SHA-256 of
- * their DER in lower-case hex.
+ * The registry of secondaries: the activation tokens of a primary that are not used yet, and the clusters that may follow it. It is a local
+ * record of the primary and is never replicated. Times are milliseconds since 1970 by the primary's clock. A certificate is identified by
+ * its fingerprint: the SHA-256 of its DER in lower-case hex.
  */
 export interface Registry {
   readonly activations: readonly Activation[];
   readonly registrations: readonly Registration[];
-  /** Certificates that ended, newest last, so that their holder learns why. */
+  /** Certificates that are no longer valid, newest last, so that their holders can be told the reason. */
   readonly ended: readonly EndedCertificate[];
 }
 
@@ -19,13 +19,15 @@ export interface Activation {
   readonly expiresMs: number;
 }
 
-/** A cluster that may follow. */
+/** A secondary: a cluster that may follow this primary. */
 export interface Registration {
   readonly secondary: string;
   readonly certificate: string;
-  /** True once its hello was answered: from then on the fence counts it. */
+  /** True once its first hello was answered. From then on the fence counts it. */
   readonly follows: boolean;
-  /** The token by which it was registered, until its first hello: if the answer was lost, the secondary asks again. */
+  /**
+   * The token by which it was registered; kept until its first hello, because the secondary uses the token again if the answer was lost.
+   */
   readonly activation?: UsedActivation;
 }
 
@@ -44,7 +46,7 @@ export interface EndedCertificate {
 /** `replaced`: the secondary was activated again, or got another token. */
 export type EndReason = 'used' | 'expired' | 'revoked' | 'replaced';
 
-/** The right that a certificate gives: to be exchanged for a certificate of a secondary, or to follow. */
+/** The right that a certificate gives: to get the certificate of a secondary (an activation token), or to follow this primary. */
 export type Credential =
   | { readonly kind: 'activate' | 'follow'; readonly secondary: string }
   | { readonly kind: 'ended'; readonly why: EndReason };
@@ -60,7 +62,7 @@ export const defaultActivationMs = 30 * 60_000;
 /** Returns whether the text may name a secondary: up to 64 letters, digits, dots, hyphens and underscores. */
 export const isSecondaryId = (text: string): boolean => /^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$/.test(text);
 
-/** Why a change of the registry is refused. `used`: the token was exchanged for a certificate of another key. */
+/** Why a change of the registry is refused. `used`: the token was already used with another key. */
 export type RegistryRefusal = EndReason | 'malformed_id' | 'malformed_ttl' | 'too_many' | 'unknown_secondary' | 'unknown_token';
 
 export class RegistryRefused extends Error {
@@ -72,7 +74,7 @@ export class RegistryRefused extends Error {
   }
 }
 
-/** Returns the right of a certificate; undefined if it never was one of a secondary, or ended long ago. */
+/** Returns the right of a certificate. Undefined if it never belonged to a secondary, or has been invalid for long. */
 export function credentialOf(registry: Registry, certificate: string, nowMs: number): Credential | undefined {
   for (const { secondary, certificate: listed, expiresMs } of tokensOf(registry))
     if (listed === certificate) return nowMs < expiresMs ? { kind: 'activate', secondary } : { kind: 'ended', why: 'expired' };
@@ -117,8 +119,8 @@ export function secondaryOfToken(registry: Registry, token: string, nowMs: numbe
 }
 
 /**
- * Uses an activation token: registers the certificate that was issued for it. A former certificate of the secondary ends. The same key may
- * ask again within the life of the token, and gets the certificate that was issued first.
+ * Uses an activation token: registers the certificate that was issued for it. An earlier certificate of the secondary becomes invalid. The
+ * same key may use the token again until it expires, and gets the certificate that was issued first.
  * @returns the registry, and the certificate to answer with, PEM
  * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`
  */
@@ -148,7 +150,7 @@ export function tokenUsed(
 }
 
 /**
- * Notes that the hello of a secondary is about to be answered. Returns the same registry when that is already noted.
+ * Records that the hello of a secondary is about to be answered. Returns the same registry if that is already recorded.
  * @throws RegistryRefused `unknown_secondary` when the certificate is no longer in force
  */
 export function follows(registry: Registry, certificate: string): Registry {
@@ -160,7 +162,7 @@ export function follows(registry: Registry, certificate: string): Registry {
   return withEnded({ ...registry, registrations }, activation === undefined ? [] : [activation], 'used');
 }
 
-/** Ends every right of a secondary. @throws RegistryRefused `unknown_secondary` */
+/** Removes every right of a secondary. @throws RegistryRefused `unknown_secondary` */
 export function revoked(registry: Registry, secondary: string): Registry {
   const isOther = (one: { readonly secondary: string }): boolean => one.secondary !== secondary;
   const activations = registry.activations.filter(isOther);

@@ -2,19 +2,19 @@ import { type Store, StoreError } from '@transitd/storage-fsm';
 import { emptyRegistry, type Registry } from './registry.ts';
 import { decodeRegistry, encodeRegistry, registryPath } from './registry-record.ts';
 
-/** Attempts at a change that other changes overtake. */
+/** How often a change is attempted while concurrent changes overtake it. */
 const attemptsMax = 8;
 
 /**
- * The registry in a store of decrypted records. Every node reads it, because each admits secondaries to its cluster port; the active node
- * changes it. A node that cannot read it, such as a sealed one, admits none.
+ * The registry, stored in a record. Every node reads it, because each node admits secondaries to its cluster port; only the active node
+ * changes it. A node that cannot read it, such as a sealed node, admits no secondary.
  */
 export class StoredRegistry {
   readonly #store: Pick<Store, 'get' | 'commit' | 'watch'>;
   readonly #listeners = new Set<() => void>();
   readonly #unwatch: () => void;
   #current: Registry = emptyRegistry;
-  /** Counts the readings that have begun: an older one that ends later is not used. */
+  /** Counts the reads that have begun. The result of an older read that ends later is not used. */
   #readings = 0;
 
   constructor(store: Pick<Store, 'get' | 'commit' | 'watch'>) {
@@ -22,7 +22,7 @@ export class StoredRegistry {
     this.#unwatch = store.watch(registryPath, () => void this.refresh().catch(() => undefined));
   }
 
-  /** The registry as this node last read it; empty before the first reading. */
+  /** The registry as this node last read it; empty before the first read. */
   get current(): Registry {
     return this.#current;
   }
@@ -34,8 +34,8 @@ export class StoredRegistry {
   }
 
   /**
-   * Reads the record again; call it when the store can be read for the first time, and when it can no longer be read. If reading fails,
-   * nobody is admitted until the next call.
+   * Reads the record again. The caller calls this when the store becomes readable, and when it stops being readable. If the read fails, no
+   * secondary is admitted until the next call.
    * @throws StoreError; CodecError for a damaged record
    */
   async refresh(): Promise<void> {
@@ -50,10 +50,10 @@ export class StoredRegistry {
   }
 
   /**
-   * Changes the registry; resolves when the change is committed and in force on this node. Nothing is written when `make` returns the
-   * registry that it was given.
-   * @param make - may be called more than once
-   * @throws errors of `make`; StoreError, `busy` when other changes overtake this one again and again
+   * Changes the registry. Resolves when the change is committed and in force on this node. Writes nothing if `make` returns the registry
+   * that it was given.
+   * @param make - returns the changed registry; may be called more than once
+   * @throws errors of `make`; StoreError `busy` if concurrent changes overtake every attempt
    */
   async change(make: (registry: Registry) => Registry): Promise<Registry> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {

@@ -1,15 +1,15 @@
 import { type EpochName, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
 
 /**
- * The fence: with it, a primary accepts writes only while it is in contact with each of its secondaries, and a promotion waits until the
- * primary has certainly noticed that the contact is lost. Both sides measure with monotonic clocks, which are never compared. In a set of
- * two clusters, never two of them accept writes. Two secondaries that are both promoted do not know of each other, and the fence does not
- * exclude that.
+ * Settings of the fence. With a fence, a primary accepts writes only while it is in contact with each of its secondaries, and a promotion
+ * waits until the primary has certainly noticed that the contact is lost. Each side measures with its own monotonic clock; the clocks are
+ * never compared. So in a set of two clusters, never both accept writes. In a larger set, the fence does not prevent that two secondaries
+ * are promoted: they do not know of each other.
  */
 export interface FenceSettings {
   /** A primary without contact to one of its secondaries for this long refuses writes. */
   readonly afterMs: number;
-  /** How much longer a promotion waits, in addition to the difference of the clocks' rates. */
+  /** Safety margin by which a promotion waits longer, in addition to the allowance for different clock rates. */
   readonly marginMs: number;
 }
 
@@ -27,8 +27,8 @@ export const fenceOf = ({ fenceMs }: Pick<ReplicationState, 'fenceMs'>): FenceSe
 export const clockRateError = 1 / 1000;
 
 /**
- * The contacts of a primary's active node with its secondaries, in one epoch. A new active node has had none, and an answer from before a
- * promotion does not count: the secondary may have been promoted since.
+ * When each secondary was last in contact with the active node of the primary, in one epoch. A new active node starts without contacts. An
+ * answer from an earlier epoch does not count, because the secondary may have been promoted since.
  */
 export class Contacts {
   readonly #epoch: EpochName;
@@ -39,8 +39,8 @@ export class Contacts {
   }
 
   /**
-   * Notes an answer of a secondary.
-   * @param sentMs - when the heartbeat was sent that it answers: the secondary heard it later than that
+   * Records a heartbeat answer of a secondary.
+   * @param sentMs - when that heartbeat was sent; the secondary received it later
    * @param epoch - the epoch that the secondary follows
    */
   answered(secondary: string, sentMs: number, epoch: EpochName): void {
@@ -48,7 +48,7 @@ export class Contacts {
     this.#sentMs.set(secondary, Math.max(sentMs, this.#sentMs.get(secondary) ?? Number.NEGATIVE_INFINITY));
   }
 
-  /** Returns when the contact with the one that has been silent longest was proven; undefined if one never answered. */
+  /** Returns the last proven contact of the secondary that has been silent longest; undefined if any secondary never answered. */
   oldest(secondaries: readonly string[]): number | undefined {
     let oldest = Number.POSITIVE_INFINITY;
     for (const secondary of secondaries) {
@@ -68,8 +68,8 @@ export class Contacts {
 }
 
 /**
- * Returns whether the primary may accept a write, and whether it may acknowledge one: it asks both times, because a secondary may have been
- * promoted between the two.
+ * Returns whether the primary may accept a write, or acknowledge one. The primary asks at both times, because a secondary may be promoted
+ * between them.
  * @param fence - undefined if the fence is off
  */
 export function mayAccept(
@@ -86,9 +86,9 @@ export function mayAccept(
 }
 
 /**
- * Returns how long a promotion has to wait for the fence, in whole milliseconds.
- * @param silentMs - time since this cluster last answered a heartbeat, at least since its active node became active: the node before it
- *   answered only under its leader lease, so not later than that
+ * Returns how long a promotion must still wait for the fence, in whole milliseconds.
+ * @param silentMs - time since this cluster last answered a heartbeat, or since its active node became active if that was later. The
+ * previous active node answered only under its leader lease, so its last answer was earlier
  */
 export function fenceWaitMs(fence: FenceSettings | undefined, silentMs: number): number {
   if (fence === undefined) return 0;

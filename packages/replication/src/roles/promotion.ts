@@ -2,21 +2,23 @@ import type { LogIndex } from '@transitd/raft-core';
 import { type Cursor, cursorOf, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
 import { type FenceSettings, fenceWaitMs } from './fence.ts';
 
-/** The facts of a secondary's active node when an operator asks for a promotion. */
+/** The knowledge of a secondary's active node when an operator asks for a promotion. */
 export interface PromotionFacts {
   readonly state: ReplicationState;
-  /** Time since the primary was last heard, at least since this node became active. */
+  /** Time since the primary was last heard, or since this node became active if that was later. */
   readonly silentMs: number;
-  /** Time since this cluster last answered a heartbeat, at least since this node became active. */
+  /** Time since this cluster last answered a heartbeat, or since this node became active if that was later. */
   readonly unansweredMs: number;
-  /** The primary counts as alive if it was heard less than this long ago. */
+  /** If the primary was heard within this time, it counts as alive. */
   readonly recentMs: number;
   readonly fence: FenceSettings | undefined;
-  /** The fence of the primary counts this secondary: it has answered a hello of this cluster in which this cluster had a state. */
+  /**
+   * Whether the fence of the primary counts this secondary: the primary has answered a hello that this cluster sent when it had a state.
+   */
   readonly isCounted: boolean;
-  /** The last position of which the primary has told, and whether it has stopped its writes there. */
+  /** The last position that the primary reported, and whether the primary has stopped its writes at this position. */
   readonly primary: { readonly at: Cursor; readonly demoted: boolean } | undefined;
-  /** The operator accepts what `primary_alive`, `behind`, `superseded` and `not_counted` warn of. */
+  /** True if the operator accepts the risks that `primary_alive`, `behind`, `superseded` and `not_counted` name. */
   readonly force: boolean;
 }
 
@@ -24,18 +26,18 @@ export type PromotionRefusal = 'not_secondary' | 'no_state' | 'primary_alive' | 
 
 export type PromotionDecision =
   /**
-   * `missing`: how many entries of the primary are known to be lost, at least; `lossless` only if the primary has stopped its writes at
-   * exactly this position. Otherwise entries may be lost of which this cluster never heard.
+   * `missing`: the minimum number of the primary's entries that are lost. `lossless`: the primary has stopped its writes at exactly this
+   * position. If it is false, entries that this cluster never heard of may be lost too.
    */
   | { readonly kind: 'promote'; readonly from: Cursor; readonly lossless: boolean; readonly missing: LogIndex }
-  /** Ask again after this time: the fence has to close first. While it waits, the node answers no heartbeats. */
+  /** Decide again after this time, when the primary's fence has closed. Until then this node answers no heartbeats. */
   | { readonly kind: 'wait'; readonly waitMs: number }
   | { readonly kind: 'refuse'; readonly reason: PromotionRefusal };
 
 /**
- * Decides on a promotion. Only `force` overrides a primary that is alive or is ahead, and nothing shortens the wait for the fence: with a
- * fence there are never two clusters that accept writes. A secondary that the primary does not count yet could be promoted while the
- * primary writes; `force` permits that, because the primary may be lost for good.
+ * Decides on a promotion. If the primary is alive or is ahead, only `force` allows it. Nothing shortens the wait for the fence, so that two
+ * clusters with a fence never both accept writes. A secondary that the primary does not count yet could be promoted while the primary
+ * writes; `force` permits that, because the primary may be lost for good.
  */
 export function promotionOf(facts: PromotionFacts): PromotionDecision {
   const { state, silentMs, unansweredMs, recentMs, fence, isCounted, primary, force } = facts;
@@ -48,7 +50,7 @@ export function promotionOf(facts: PromotionFacts): PromotionDecision {
   const hasStopped = known?.demoted === true;
   if (hasStopped && missing === 0) return { kind: 'promote', from, lossless: true, missing };
   if (hasStopped && !force) return { kind: 'refuse', reason: 'behind' };
-  // A cluster that was the primary itself has promised nothing to anyone by its silence.
+  // A former primary follows no cluster, so a short silence does not mean that another primary is alive.
   const follows = state.role === 'secondary';
   if (follows && !force && silentMs < recentMs) return { kind: 'refuse', reason: 'primary_alive' };
   if (follows && !force && !hasStopped && fence !== undefined && !isCounted) return { kind: 'refuse', reason: 'not_counted' };

@@ -4,8 +4,8 @@ import { isSupersededBy } from '../roles/meeting.ts';
 import type { Frame, HelloRefusal } from '../stream/frame.ts';
 
 /**
- * `resume`: the stream continues at the cursor. `resynchronize`: the secondary needs the whole state; `diverged` says whether it has
- * something that this history does not contain.
+ * `resume`: the stream continues at the cursor. `resynchronize`: the secondary needs the whole state; `diverged` is true if it has entries
+ * that this history does not contain.
  */
 export type HelloAnswer =
   | { readonly kind: 'resume'; readonly from: Cursor }

@@ -10,8 +10,9 @@ import { meetingOf } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
 
 /**
- * `propose`: commit the step, then call `settled`. The caller adds the local records to a `swap`: they need keys. `reconnect`: close the
- * connection and send a new hello. `stop`: do not follow this primary until an operator has looked; nothing was changed.
+ * `propose`: commit the step, then call `settled`. To a `swap` the caller adds the local records, because encrypting them needs keys.
+ * `reconnect`: close the connection and send a new hello. `stop`: do not follow this primary until an operator has decided; nothing was
+ * changed.
  */
 export type FollowerAction =
   | { readonly kind: 'propose'; readonly step: ReplicationStep }
@@ -25,15 +26,15 @@ export interface FollowerParts {
   readonly level: () => FeatureLevel;
   /** The digest of this cluster's replicated records at its position, if it is known. */
   readonly digest: (at: Cursor) => bigint | undefined;
-  /** Frames that may wait while a step is being committed; a primary that sends more ignores the acknowledgements. */
+  /** Number of frames that may wait while a step is being committed. A primary that sends more does not respect the window. */
   readonly queueMax: number;
 }
 
 const wait: FollowerAction = { kind: 'wait' };
 
 /**
- * One connection of a secondary's active node to its primary: turns frames into steps, one after another. A frame that does not continue
- * exactly at the present position is either old, and ignored, or ends the connection: the next hello names the position.
+ * The active node of a secondary, on one connection to its primary: turns frames into steps, one after another. A frame must continue
+ * exactly at the present position. An older frame is ignored; any other frame ends the connection, and the next hello names the position.
  */
 export class Follower {
   readonly #parts: FollowerParts;
@@ -56,7 +57,7 @@ export class Follower {
     return this.#committing ? wait : this.#next();
   }
 
-  /** Notes the result of the last step; `unknown` if it may still be committed. */
+  /** Records the result of the last step; `unknown` if the step may still be committed. */
   settled(result: 'committed' | 'conflict' | 'unknown'): FollowerAction {
     this.#committing = false;
     return result === 'committed' ? this.#next() : { kind: 'reconnect', why: 'conflict' };

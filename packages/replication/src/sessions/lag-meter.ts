@@ -3,11 +3,11 @@ import type { LogIndex } from '@transitd/raft-core';
 /** How far a secondary is behind its primary. */
 export interface Lag {
   readonly entries: number;
-  /** Age of the oldest entry that the secondary lacks, as far as this side knows; 0 if it lacks none. */
+  /** Age of the oldest entry that the secondary is known to lack; 0 if it lacks none. */
   readonly ms: number;
 }
 
-/** Maximum number of positions that are remembered with their times. */
+/** Maximum number of positions whose times are kept. */
 const marksMax = 256;
 
 interface Mark {
@@ -15,17 +15,20 @@ interface Mark {
   readonly ms: number;
 }
 
-/** Measures the lag on either side of a connection: from the primary's positions, each with the time when this side learned of it. */
+/**
+ * Measures the lag of a secondary, on either side of a connection. It keeps the positions of the primary that the secondary lacks, each
+ * with the time when this side learned of it.
+ */
 export class LagMeter {
   /** Positions that the secondary lacks, oldest first. */
   #marks: Mark[] = [];
   #newest: Mark = { index: 0, ms: 0 };
   #applied: LogIndex = 0;
-  /** One of this many positions is kept. */
+  /** Every n-th position is kept, where n is this number. */
   #stride = 1;
   #skipped = 0;
 
-  /** Notes a position of the primary. */
+  /** Records a position of the primary. */
   known(index: LogIndex, nowMs: number): void {
     if (index <= this.#newest.index) return;
     this.#newest = { index, ms: nowMs };
@@ -38,7 +41,7 @@ export class LagMeter {
     this.#stride *= 2;
   }
 
-  /** Notes the position of the secondary. */
+  /** Records the position of the secondary. */
   applied(index: LogIndex): void {
     this.#applied = index;
     const first = this.#marks.findIndex((mark) => mark.index > index);

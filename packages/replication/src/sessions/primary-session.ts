@@ -27,9 +27,9 @@ export interface PrimarySessionParts {
 }
 
 /**
- * The primary's end of one connection with a secondary. It sends as much as the secondary acknowledges, and never makes a write wait. The
- * transport calls `received` for each frame and `closed` once; the owner calls `tick` at each heartbeat, and `progress` after entries were
- * applied.
+ * The primary's end of one connection with a secondary. It never sends more than the window ahead of the acknowledgements, and never makes
+ * a write wait. The transport calls `received` for each frame and `closed` once. The owner calls `tick` at each heartbeat, and `progress`
+ * after entries were applied.
  */
 export class PrimarySession {
   readonly #parts: PrimarySessionParts;
@@ -57,7 +57,7 @@ export class PrimarySession {
     return this.#parts.secondary;
   }
 
-  /** `acknowledged` is undefined until the secondary has told a position on this connection. */
+  /** `acknowledged` is undefined until the secondary has reported a position on this connection. */
   status(): { readonly acknowledged: Cursor | undefined; readonly lag: Lag; readonly silentMs: number } {
     const nowMs = this.#parts.nowMs();
     return { acknowledged: this.#acknowledged, lag: this.#lag.at(nowMs), silentMs: nowMs - this.#heardMs };
@@ -145,9 +145,10 @@ export class PrimarySession {
     const { cluster, secondary } = this.#parts;
     const isAnswered = this.#sender !== undefined || this.#transfer !== undefined;
     const isEcho = echoMs === undefined || (echoMs >= this.#startMs && echoMs <= this.#sentMs);
-    // A position of another history, from before this cluster sent its own state, says only that the secondary is there.
+    // A position of another history, from before this cluster has sent its own state, shows only that the secondary is alive.
     const own = at !== undefined && continues(cluster.state()?.epochs ?? [], at) ? at : undefined;
-    // A later position than this cluster's own, or an echo of a heartbeat that was not sent here, would count as a false promise.
+    // A position ahead of this cluster's own, or an answer to a heartbeat that was never sent here, cannot be true and must not count as a
+    // contact.
     if (!isAnswered || !isEcho || (own !== undefined && own.index > cluster.position())) {
       this.unexpected();
       return;
@@ -230,7 +231,7 @@ export class PrimarySession {
     this.progress();
   }
 
-  /** Another cluster that may be a primary tells its epoch. */
+  /** Handles the epoch of another cluster that may be a primary. */
   async #meet({ set, epoch }: Frame & { kind: 'announce' }): Promise<void> {
     const { cluster } = this.#parts;
     const state = cluster.state();

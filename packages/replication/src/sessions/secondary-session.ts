@@ -20,18 +20,20 @@ export interface SecondarySessionParts {
 export interface SecondaryStatus {
   /** The primary has answered the hello. */
   readonly isWelcome: boolean;
-  /** This secondary has everything that the primary had when the connection began. Before that, the age in `lag` is too low. */
+  /** True once this secondary has everything that the primary had when the connection began. Before that, the age in `lag` is too low. */
   readonly hasCaughtUp: boolean;
   readonly lag: Lag;
   /** Time since a frame arrived. */
   readonly silentMs: number;
 }
 
-/** Frames that may arrive while a step is being committed, in addition to the window: heartbeats are answered at once and do not wait. */
+/**
+ * Number of frames that may arrive beyond the window while a step is being committed. Heartbeats do not count: they are answered at once.
+ */
 const otherFramesMax = 8;
 
 /**
- * The secondary's end of one connection with its primary. It sends its hello at once. A cluster that is a primary itself announces its
+ * The secondary's end of one connection with its primary. It sends a hello at once. If this cluster is a primary itself, it announces its
  * epoch instead.
  */
 export class SecondarySession {
@@ -100,7 +102,7 @@ export class SecondarySession {
     }
   }
 
-  /** A frame could not be decoded. */
+  /** Handles a frame that could not be decoded. */
   unexpected(): void {
     this.#end({ why: 'unexpected_frame' });
   }

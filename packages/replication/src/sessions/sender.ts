@@ -12,17 +12,17 @@ export interface SenderLimits {
 
 /** The start of a stream. */
 export interface SenderStart {
-  /** The position that the secondary has, or has after the state that was sent to it. */
+  /** The position of the secondary, now or after it has received the whole state. */
   readonly from: LogIndex;
   readonly epoch: EpochName;
   readonly limits: SenderLimits;
-  /** The outcomes after `from` that are held since the state was read. They are released when all of them are sent. */
+  /** The outcomes after `from`, held since the state was read. They are released once all of them are sent. */
   readonly hold?: OutcomeHold;
 }
 
 /**
- * One connection of the primary to a secondary, after its hello was answered. It produces frames; the transport sends them in order. The
- * primary's own writes never wait for it. It ends with its epoch: what comes later needs a new hello.
+ * Produces the frames for one secondary after its hello was answered; the transport sends them in order. The primary's own writes never
+ * wait for them. It sends within one epoch only: after a change of the epoch, the secondary must send a new hello.
  */
 export class Sender {
   readonly #outcomes: OutcomeLog;
@@ -75,7 +75,7 @@ export class Sender {
     while ((this.#open[0] ?? Number.POSITIVE_INFINITY) <= index) this.#open.shift();
   }
 
-  /** Holds no outcomes any longer. Call it when the connection ends. */
+  /** Releases the held outcomes. The caller calls this when the connection ends. */
   close(): void {
     this.#hold?.release();
     this.#hold = undefined;

@@ -10,17 +10,17 @@ import type {
 import type { PrimaryNodes } from '../stream/frame.ts';
 import type { OutcomeLog } from '../stream/outcome-log.ts';
 
-/** One connection, as the sessions use it. The transport delivers frames whole and in order, or closes. */
+/** One connection as the two ends (sessions) use it. The transport delivers complete frames in order, or closes the connection. */
 export interface Wire {
-  /** Sends a frame; the wire owns the bytes, and wipes them. */
+  /** Sends a frame. The wire owns the bytes from then on, and wipes them. */
   send(bytes: Uint8Array): void;
-  /** Bytes that were handed to `send` and not yet to the network. */
+  /** Bytes that were passed to `send` but not yet to the network. */
   readonly unsentBytes: number;
   /** Closes the connection. */
   end(): void;
 }
 
-/** The active node of a primary, as a session sees it. */
+/** The cluster of a primary, as a session uses it. */
 export interface PrimaryCluster {
   /** Undefined while this node is not the active one, or its cluster takes part in no replication. */
   state(): ReplicationState | undefined;
@@ -37,14 +37,14 @@ export interface PrimaryCluster {
   rootKey(): Promise<Uint8Array>;
   /** Returns a name that no other attempt has: 1 to 64 letters, digits and hyphens. */
   newAttempt(): string;
-  /** Commits the end of this cluster's service, because the other epoch exists. */
+  /** Commits that this cluster ends its service because of the other epoch. */
   superseded(by: EpochName): Promise<void>;
-  /** A secondary answered the heartbeat that was sent at `sentMs`. */
+  /** Called when a secondary answered the heartbeat that was sent at `sentMs`. */
   answered(secondary: string, sentMs: number, at: EpochName): void;
   nodes(): PrimaryNodes;
 }
 
-/** The active node of a secondary, as a session sees it. */
+/** The cluster of a secondary, as a session uses it. */
 export interface SecondaryCluster {
   /** Undefined while this node is not the active one. */
   state(): ReplicationState | undefined;
@@ -52,21 +52,21 @@ export interface SecondaryCluster {
   level(): FeatureLevel;
   /** The digest of this cluster's replicated records at its position, if it is known. */
   digest(at: Cursor): bigint | undefined;
-  /** Takes the root key of the primary, which the cluster wipes: it is needed for the local records of the next `swap`. */
+  /** Receives the root key of the primary, which encrypts the local records of the next `swap`. The cluster wipes it. */
   rootKey(key: Uint8Array): void;
-  /** Commits a step, a `swap` together with the local records; `unknown` also for every error. */
+  /** Commits a step; adds the local records to a `swap`. Every error counts as `unknown`. */
   propose(step: ReplicationStep): Promise<'committed' | 'conflict' | 'unknown'>;
-  /** Whether a heartbeat may be answered now: under the leader lease, and while no promotion is being decided. */
+  /** Returns whether a heartbeat may be answered now: this node must hold the leader lease, and no promotion may be waiting. */
   mayAnswer(): boolean;
-  /** A heartbeat is being answered. */
+  /** Called when a heartbeat is being answered. */
   answered(nowMs: number): void;
   /** The primary has answered the hello of this cluster, which has a state: from now on its fence counts this secondary. */
   counted(): void;
-  /** The primary told its position. */
+  /** Called when the primary has reported its position. */
   heard(primary: { readonly at: Cursor; readonly demoted: boolean }): void;
-  /** The primary told its addresses and authorities: store them, for the next connection. */
+  /** Called when the primary has sent its addresses and authorities, which are stored for the next connection. */
   nodes(nodes: PrimaryNodes): void;
-  /** This cluster met an epoch that excludes its own: commit the end of its service. */
+  /** Called when this cluster met an epoch that excludes its own: commits the end of its service. */
   superseded(by: EpochName): Promise<void>;
 }
 
@@ -75,13 +75,16 @@ export interface SessionLimits {
   readonly heartbeatMs: number;
   /** A connection on which nothing arrives for this long is closed. */
   readonly silentMsMax: number;
-  /** A secondary that stages nothing of a whole state for this long is cut off: the state on disk is kept for it meanwhile. */
+  /**
+   * A secondary that stages nothing of a whole state for this long is disconnected, because the primary must keep that state on disk in the
+   * meantime.
+   */
   readonly stallMsMax: number;
   /** A frame with several entries or records has about this many bytes at most. */
   readonly frameBytes: number;
-  /** Frames with entries or records that were sent and not acknowledged. */
+  /** Maximum number of frames with entries or records that were sent but not acknowledged (the window). */
   readonly framesMax: number;
-  /** Nothing but acknowledgements is sent while more than this is unsent. */
+  /** While more bytes than this are unsent, only acknowledgements are sent. */
   readonly unsentBytesMax: number;
 }
 
@@ -113,7 +116,7 @@ export type SessionEnd =
     }
   | { readonly why: 'failed'; readonly error: unknown }
   | { readonly why: 'refused'; readonly reason: string }
-  /** Secondary only: connect again. */
+  /** Only on a secondary: connect again. */
   | { readonly why: 'reconnect'; readonly reason: string }
-  /** Secondary only: do not connect again until an operator has looked. */
+  /** Only on a secondary: do not connect again until an operator has decided. */
   | { readonly why: 'stop'; readonly reason: 'digest_differs' | 'primary_is_older' };

@@ -10,8 +10,8 @@ import {
 import type { Frame } from '../stream/frame.ts';
 
 /**
- * Returns the state on disk to send to a secondary. Undefined if what is on disk is of an earlier epoch or role than the present state: the
- * secondary asks again, and the next flush is soon.
+ * Returns the state on disk to send to a secondary. Undefined if it is of an earlier epoch or role than the present state: the secondary
+ * then asks again, after the next flush.
  */
 export async function snapshotToSend(
   machine: Pick<KeyValueMachine, 'replication' | 'replicatedSnapshot'>,
@@ -25,9 +25,9 @@ export async function snapshotToSend(
 }
 
 /**
- * Yields the frames that carry a whole state. The outcomes after the index of the snapshot must be held until the last one is sent. The
+ * Yields the frames that carry a whole state. The outcomes after the index of the snapshot must be held until the last frame is sent. The
  * caller closes the snapshot.
- * @param attempt - a name for this transfer, new for each
+ * @param attempt - a name that no other transfer has
  * @param chunkBytes - approximate size of the records of a frame; one record may be larger
  */
 export async function* stateFrames(

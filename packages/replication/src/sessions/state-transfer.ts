@@ -9,7 +9,7 @@ export interface StateTransferParts {
   readonly send: (frame: Frame) => void;
 }
 
-/** Sends the frames of a whole state, never more of them ahead of what the secondary has staged than the window allows. */
+/** Sends the frames of a whole state. The number of frames that the secondary has not staged yet never exceeds the window. */
 export class StateTransfer {
   readonly #parts: StateTransferParts;
   #attempt = '';
@@ -24,7 +24,7 @@ export class StateTransfer {
     this.#progressMs = parts.nowMs();
   }
 
-  /** When the secondary staged a frame last; undefined once everything was sent, or the transfer has ended. */
+  /** When the secondary last staged a frame. Undefined once everything was sent, or the transfer has ended. */
   get progressMs(): number | undefined {
     return this.#progressMs;
   }
@@ -43,7 +43,7 @@ export class StateTransfer {
     this.#progressMs = undefined;
   }
 
-  /** The secondary has staged the records up to a chunk. */
+  /** Called when the secondary has staged the records up to a chunk. */
   staged({ attempt, chunk }: Frame & { kind: 'staged' }): void {
     if (attempt !== this.#attempt || chunk < this.#staged || chunk >= this.#sent) return;
     this.#staged = chunk + 1;
@@ -51,7 +51,7 @@ export class StateTransfer {
     this.continue();
   }
 
-  /** Looks again whether there is room for a frame. */
+  /** Checks again whether the window has room for a frame. */
   continue(): void {
     this.#wake?.();
   }

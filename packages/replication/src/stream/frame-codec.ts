@@ -17,7 +17,9 @@ import {
   rootKeyBytes,
 } from './frame.ts';
 
-/** Longest frame, in bytes: one outcome of the largest transaction, and its fields. A receiver closes the connection above it. */
+/**
+ * Longest frame, in bytes: the outcome of the largest transaction, and its fields. A receiver closes the connection if a frame is longer.
+ */
 export const frameBytesMax = 9 * 1024 * 1024;
 
 const version = 1;
@@ -25,8 +27,8 @@ const fieldBytesMax = 16 * 1024;
 const digestPattern = /^[0-9a-f]{1,64}$/;
 
 /**
- * Encodes a frame as `version u8 | fields: length u32, JSON | writes`, integers big-endian; the writes have the form of the log entries of
- * replication. The transport carries the length.
+ * Encodes a frame as `version u8 | fields: length u32, JSON | writes`, integers big-endian; the writes are encoded as in a replication
+ * step. The transport carries the length of the frame.
  */
 export function encodeFrame(frame: Frame): Buffer {
   const writes = writesOf(frame);
@@ -38,7 +40,7 @@ export function encodeFrame(frame: Frame): Buffer {
   return Buffer.concat([head, fields, ...encodedWrites(writes)]);
 }
 
-/** Returns the bytes of a frame that are not in its fields. A root key is never part of a string, which could not be wiped. */
+/** Returns the bytes of a frame that are not in its fields. A root key is not in the fields, because a string could not be wiped. */
 function writesOf(frame: Frame): readonly ReplicatedWrite[] {
   if (frame.kind === 'key') return [{ path: rootKeyName, value: frame.rootKey, revision: 0 }];
   if (frame.kind === 'records') return frame.records;
@@ -120,7 +122,7 @@ const isCursor = (value: unknown): boolean => isEpochName(value) && isIndex((val
 const areEpochs = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(isEpochName) && epochsFault(value) === undefined;
 
-/** The list of records is left out of the fields; the field with their number has the same name in another frame. */
+/** The list of records is left out of the fields, because another frame has a field of the same name for their number. */
 const isRecords = (key: string, value: unknown): boolean => key === 'records' && Array.isArray(value);
 const plain = (value: unknown): unknown => (typeof value === 'bigint' ? value.toString(16) : value);
 

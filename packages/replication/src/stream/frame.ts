@@ -33,11 +33,11 @@ export type Frame =
    * by the primary's clock.
    */
   | { readonly kind: 'ack'; readonly at: Cursor | undefined; readonly echoMs: number | undefined }
-  /** Primary → secondary: where its nodes are, and the authorities (PEM) that sign their certificates. */
+  /** Primary → secondary: the addresses of its nodes, and the authorities (PEM) that sign their certificates. */
   | ({ readonly kind: 'nodes' } & PrimaryNodes)
   /** Primary → secondary, before the records of a state: the root key that opens the keyring in them, {@link rootKeyBytes}. */
   | { readonly kind: 'key'; readonly rootKey: Uint8Array }
-  /** Either way, between clusters that may both believe to be the primary. */
+  /** In both directions, between clusters that may both act as primary. */
   | { readonly kind: 'announce'; readonly set: string; readonly epoch: EpochName }
   /** Primary → secondary: why the hello is not answered. */
   | { readonly kind: 'refusal'; readonly reason: HelloRefusal };

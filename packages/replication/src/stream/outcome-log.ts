@@ -2,17 +2,17 @@ import type { LogIndex } from '@transitd/raft-core';
 import type { AppliedObserver, ReplicatedWrite } from '@transitd/storage-fsm';
 import { type Consequence, consequenceOf, type Outcome } from './outcome.ts';
 
-/** Estimated memory of an outcome and of one of its writes, without their bytes. */
+/** Estimated memory of an outcome and of one write, in addition to the bytes of the values. */
 const outcomeBytes = 120;
 const writeBytes = 200;
 
-/** Maximum number of outcomes in one, so that making it takes little time. */
+/** Maximum number of outcomes that are merged into one, which limits the time for it. */
 const entriesMax = 4096;
 
 export interface OutcomeLogLimits {
   /** Approximate limit of the memory; the oldest outcomes are dropped above it. */
   readonly bytesMax: number;
-  /** The limit while outcomes are held for a secondary that receives the whole state; above it, held ones are dropped too. */
+  /** The limit while outcomes are held for a secondary that receives the whole state. Above this limit, held outcomes are dropped too. */
   readonly heldBytesMax: number;
 }
 
@@ -24,12 +24,12 @@ export interface OutcomeHold {
 }
 
 /**
- * The newest outcomes of this cluster, in memory, for the secondaries that follow. The log alone cannot replace them: whether an old entry
- * conflicted is not in it.
+ * The newest outcomes of this cluster, in memory, for its secondaries. They cannot be read from the log later, because the log does not say
+ * whether an entry conflicted.
  */
 export class OutcomeLog implements AppliedObserver {
   readonly #limits: OutcomeLogLimits;
-  /** The outcomes from `#start` on; those before it were dropped. */
+  /** The outcomes from `#start` on; earlier outcomes were dropped. */
   #outcomes: (Outcome | undefined)[] = [];
   #start = 0;
   #bytes = 0;
@@ -47,12 +47,12 @@ export class OutcomeLog implements AppliedObserver {
     return this.#last;
   }
 
-  /** Notes an entry that was applied. */
+  /** Adds the outcome of an applied entry. */
   entry(applied: Parameters<AppliedObserver['entry']>[0]): void {
     this.note(consequenceOf(applied));
   }
 
-  /** Forgets all outcomes: the state at this position does not result from them. */
+  /** Drops all outcomes, because the state at this position does not result from them. */
   state(position: LogIndex | undefined): void {
     this.#restart(position);
   }
@@ -77,7 +77,7 @@ export class OutcomeLog implements AppliedObserver {
     return index === this.#last || this.#at(index) !== undefined;
   }
 
-  /** Keeps the outcomes after a position longer, for a secondary that receives the whole state at this position. */
+  /** Holds the outcomes after a position for a secondary that receives the whole state at this position. */
   hold(index: LogIndex): OutcomeHold {
     const hold = { index };
     this.#holds.add(hold);
@@ -92,9 +92,9 @@ export class OutcomeLog implements AppliedObserver {
   }
 
   /**
-   * Returns the outcomes after a position as one: several entries, each path once, of about `bytesMax` at most (one entry may be larger).
-   * Only the last write of each path counts: so a secondary on a slow link gets fewer writes than were made, if they concern few paths.
-   * Undefined if there are none, or if the position is not kept.
+   * Returns the outcomes after a position, merged into one of about `bytesMax` at most (a single entry may be larger). It has only the last
+   * write of each path, so a secondary on a slow link receives fewer writes if they concern few paths. Undefined if there are no outcomes
+   * after the position, or if they are no longer kept.
    */
   after(index: LogIndex, bytesMax: number): Outcome | undefined {
     const start = this.#at(index);
@@ -144,7 +144,7 @@ export class OutcomeLog implements AppliedObserver {
       this.#bytes -= sizeOf(oldest);
       this.#first = oldest.to;
     }
-    // Now and then, so that dropping an outcome does not move all others.
+    // Done only now and then, so that not every dropped outcome moves all later ones.
     if (this.#start > 1024 && this.#start > this.#outcomes.length / 2) {
       this.#outcomes = this.#outcomes.slice(this.#start);
       this.#start = 0;
@@ -152,7 +152,7 @@ export class OutcomeLog implements AppliedObserver {
   }
 }
 
-/** Copies the values: they are views of log entries, which would stay in memory with them. */
+/** Copies the values. They are views of log entries, which would otherwise stay in memory too. */
 const copied = (outcome: Outcome): Outcome => ({
   ...outcome,
   writes: outcome.writes.map(({ path, value, revision }) => ({ path, value: value && Buffer.from(value), revision })),

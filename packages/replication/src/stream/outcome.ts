@@ -1,13 +1,13 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { type AppliedEntry, isLocal, type ReplicatedWrite, type ReplicationState, type Write } from '@transitd/storage-fsm';
 
-/** The effect of entries on the replicated records: those after the service index `from` up to `to`, without their conditions. */
+/** The effect of the entries after the service index `from` up to `to` on the replicated records, without the conditions of the entries. */
 export interface Outcome {
   readonly from: LogIndex;
   readonly to: LogIndex;
   /** The last write of each path. */
   readonly writes: readonly ReplicatedWrite[];
-  /** Number of values that were encrypted for these entries, also for entries that conflicted. */
+  /** Number of values that were encrypted for these entries, including entries that conflicted. */
   readonly valuesWritten: number;
 }
 
@@ -22,7 +22,7 @@ export type Consequence =
 
 const none: Consequence = { kind: 'none' };
 
-/** Returns what an applied entry means for the stream. Log indexes do not leave the cluster: the result has service indexes only. */
+/** Returns what an applied entry means for the stream. The result has service indexes only: log indexes never leave the cluster. */
 export function consequenceOf({ index, transaction, committed, before, after }: AppliedEntry): Consequence {
   if (after === undefined) return none;
   const step = committed ? transaction?.replication : undefined;

@@ -22,7 +22,7 @@ export interface AwsKmsSealParts {
   readonly endpoint: string;
   readonly credentials: Pick<CredentialSource, 'get' | 'forget'>;
   readonly exchange: Exchange;
-  /** Milliseconds since the epoch; AWS refuses a signature whose time differs by more than five minutes from its own. */
+  /** Returns milliseconds since the epoch. AWS refuses a signature whose time differs from its own clock by more than five minutes. */
   readonly nowMs: () => number;
 }
 
@@ -39,7 +39,7 @@ const refusal = z.object({ __type: z.string(), message: z.string().optional(), M
 
 type Operation = 'Encrypt' | 'Decrypt' | 'GenerateRandom';
 
-/** A symmetric key of AWS KMS. */
+/** A seal with a symmetric key in AWS KMS. */
 export class AwsKmsSeal implements SealBackend {
   readonly type = 'awskms';
   readonly #parts: AwsKmsSealParts;
@@ -54,7 +54,7 @@ export class AwsKmsSeal implements SealBackend {
     return { keyId: KeyId, ciphertext: CiphertextBlob };
   }
 
-  /** Names the configured key, so that no record can make this node use a key of somebody else. */
+  /** Always names the configured key. Otherwise a manipulated record could make this node use a key of another owner. */
   async unwrap({ ciphertext, keyId }: WrappedKey): Promise<Buffer> {
     try {
       const { Plaintext } = await this.#operate('Decrypt', decrypted, { ...this.#key, CiphertextBlob: ciphertext });
@@ -94,7 +94,7 @@ export class AwsKmsSeal implements SealBackend {
     if (answer.status !== 200) throw this.#failureOf(answer, operation);
     const result = form.safeParse(answer.json);
     if (result.success) return result.data;
-    throw new ProviderError('malformed', `${this.#name} gave an answer that is not one of AWS KMS: check seal.endpoint`);
+    throw new ProviderError('malformed', `${this.#name} returned an answer that does not come from AWS KMS: check seal.endpoint`);
   }
 
   #failureOf({ status, json, retryAfterMs }: ProviderAnswer, operation: Operation): ProviderError {
@@ -121,12 +121,12 @@ const says: Readonly<Record<ProviderFailure, string>> = {
   throttled: 'is used too often',
   permission: 'refuses the credentials of this node',
   wrong_key: 'cannot be used for this',
-  malformed: 'gave an answer that is not one of AWS KMS',
+  malformed: 'returned an answer that does not come from AWS KMS',
   cycle: 'cannot be used for this',
   unsupported: 'cannot be used for this',
 };
 
-/** Failures by the type of the error. Any other type is judged by the status. */
+/** Kind of failure for each error type of AWS. For other types, the HTTP status decides. */
 const failures: Readonly<Record<string, ProviderFailure>> = {
   AccessDeniedException: 'permission',
   ExpiredTokenException: 'permission',

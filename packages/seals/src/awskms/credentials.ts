@@ -8,7 +8,7 @@ import { credentialsOf, readProfile } from './credentials-file.ts';
 import type { AwsCredentials } from './signature.ts';
 
 export interface CredentialSourceParts {
-  /** Variables with the names of AWS. */
+  /** Environment variables, with the names that AWS uses. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly credentialsFile: string | undefined;
   readonly profile: string;
@@ -17,7 +17,7 @@ export interface CredentialSourceParts {
   readonly nowMs: () => number;
 }
 
-/** Addresses of AWS that serve credentials without TLS: they are reachable only from the instance or the container. */
+/** Addresses at which AWS serves credentials without TLS. Only the instance or the container itself can reach them. */
 const [instanceAddress, containerAddress] = ['http://169.254.169.254', 'http://169.254.170.2'];
 const containerHosts: ReadonlySet<string> = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]', '127.0.0.1', '[::1]']);
 
@@ -29,8 +29,8 @@ const temporary = z.object({
 });
 
 /**
- * The credentials for AWS: from the configured file, otherwise from the environment, from the file that it names, from the container (ECS,
- * EKS Pod Identity) or from the instance (IMDSv2). Temporary ones are replaced five minutes before their end.
+ * Finds credentials for AWS. The sources are, in this order: the configured file, the environment variables, the file that they name, the
+ * container (ECS, EKS Pod Identity), and the instance (IMDSv2). Temporary credentials are replaced five minutes before they expire.
  */
 export class CredentialSource {
   readonly #parts: CredentialSourceParts;
@@ -46,7 +46,7 @@ export class CredentialSource {
     return this.#kept.get();
   }
 
-  /** AWS has refused the credentials. */
+  /** Records that AWS refused the credentials. */
   forget(): void {
     this.#kept.forget();
   }

@@ -7,10 +7,10 @@ export interface AwsCredentials {
   readonly sessionToken?: string;
 }
 
-/** A request to the path `/` without a query: the JSON protocols of AWS use no other. */
+/** A request to the path `/` without a query; the JSON protocols of AWS use only this path. */
 export interface UnsignedRequest {
   readonly method: 'GET' | 'POST';
-  /** Host, with the port unless it is that of the scheme. */
+  /** Host name; with the port if it is not the default port of the scheme. */
   readonly host: string;
   /** Lowercase names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ export interface SigningScope {
 
 const algorithm = 'AWS4-HMAC-SHA256';
 
-/** Returns the headers of the request and those that sign it: AWS Signature Version 4, with every header signed. */
+/** Returns the headers of the request together with its signature (AWS Signature Version 4). Every header is signed. */
 export function signedHeaders(
   { method, host, headers, body }: UnsignedRequest,
   { credentials, region, service, time }: SigningScope,

@@ -22,7 +22,7 @@ const result = z.object({
     .max(ciphertextCharactersMax),
 });
 
-/** An RSA key of Azure Key Vault. It wraps by RSA-OAEP with SHA-256 (RFC 8017 §7.1), which has no associated data. */
+/** A seal with an RSA key in Azure Key Vault. The key wraps with RSA-OAEP and SHA-256 (RFC 8017 §7.1), which has no associated data. */
 export class AzureKeyVaultSeal implements SealBackend {
   readonly type = 'azurekeyvault';
   readonly #parts: AzureKeyVaultSealParts;
@@ -46,7 +46,7 @@ export class AzureKeyVaultSeal implements SealBackend {
     return Buffer.from((await this.#operate('unwrapkey', version, ciphertext)).value, 'base64url');
   }
 
-  /** @param version - empty for the newest */
+  /** @param version - empty for the newest version */
   async #operate(operation: 'wrapkey' | 'unwrapkey', version: string, value: string): Promise<z.output<typeof result>> {
     const { keyName, token, exchange } = this.#parts;
     const answer = await sendTo(exchange, this.#name, {

@@ -10,9 +10,9 @@ export interface AzureTokenParts {
   readonly cloud: AzureCloud;
   readonly tenantId: string | undefined;
   readonly clientId: string | undefined;
-  /** Reads the secret of the application each time; absent: a federated token or the managed identity. */
+  /** Reads the secret of the application at each call. Absent if a federated token or the managed identity is used. */
   readonly clientSecret: (() => Promise<string>) | undefined;
-  /** File with a token of Kubernetes that the application trusts (`AZURE_FEDERATED_TOKEN_FILE`). */
+  /** File with a Kubernetes token that the application trusts (`AZURE_FEDERATED_TOKEN_FILE`). */
   readonly federatedTokenFile: string | undefined;
   readonly connect: Connect;
   /** Milliseconds since the epoch. */
@@ -21,7 +21,10 @@ export interface AzureTokenParts {
 
 const instanceAddress = 'http://169.254.169.254';
 
-/** Access tokens for the vaults: of an application with a secret or a federated token, otherwise of the instance's managed identity. */
+/**
+ * Gets access tokens for the vaults: for an application with a secret or a federated token, otherwise for the managed identity of the
+ * instance.
+ */
 export class AzureToken {
   readonly #parts: AzureTokenParts;
   readonly #kept: Expiring<string>;

@@ -2,7 +2,7 @@
 export interface AzureCloud {
   /** Domain of the vaults. */
   readonly vaults: string;
-  /** URL of the authority that gives tokens. */
+  /** URL of the service that issues tokens. */
   readonly authority: string;
 }
 

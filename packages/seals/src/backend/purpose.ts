@@ -1,2 +1,2 @@
-/** Associated data of each ciphertext: no other use of the same key gives a ciphertext that a seal accepts. */
+/** Associated data of each ciphertext. A seal therefore accepts no ciphertext that the same key produced for another purpose. */
 export const purpose = Buffer.from('transitd seal key 1');

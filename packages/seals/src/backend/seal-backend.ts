@@ -3,7 +3,7 @@ import type { ProviderSealType, WrappedKey } from '@transitd/barrier';
 /** Most random bytes of one draw: AWS KMS gives no more at once, so each request of a caller is one request to the provider. */
 export const sealRandomBytesMax = 1024;
 
-/** A provider's protocol: one attempt for each call, without state about failures. */
+/** The protocol of a provider. Each call is one attempt; failures are counted elsewhere. */
 export interface SealBackend {
   readonly type: ProviderSealType;
   /** @throws ProviderError */
@@ -15,6 +15,6 @@ export interface SealBackend {
    * @throws ProviderError
    */
   random?(bytes: number): Promise<Buffer>;
-  /** Does what keeps this node's access valid, if it is due, such as renewing a token; never rejects. */
+  /** Does the work that keeps this node's access valid, such as renewing a token, if that is due. Never rejects. */
   keepAccess?(): Promise<void>;
 }

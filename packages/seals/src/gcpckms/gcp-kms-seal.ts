@@ -27,7 +27,7 @@ const encrypted = z.object({
 const decrypted = z.object({ plaintext: z.base64().max(1024) });
 const additionalAuthenticatedData = purpose.toString('base64');
 
-/** A symmetric key of Google Cloud KMS. */
+/** A seal with a symmetric key in Google Cloud KMS. */
 export class GcpKmsSeal implements SealBackend {
   readonly type = 'gcpckms';
   readonly #parts: GcpKmsSealParts;
@@ -72,7 +72,7 @@ export class GcpKmsSeal implements SealBackend {
   }
 }
 
-/** Failures by the status name of the error. Any other name is judged by the status of the answer. */
+/** Kind of failure for each status name in an error. For other names, the HTTP status decides. */
 const failures: Readonly<Record<string, ProviderFailure>> = {
   RESOURCE_EXHAUSTED: 'throttled',
   FAILED_PRECONDITION: 'wrong_key',

@@ -8,7 +8,7 @@ import type { Connect } from '../http/exchange.ts';
 import { type Credential, Expiring } from '../http/expiring.ts';
 
 export interface GoogleTokenParts {
-  /** File with the key of a service account; absent: the service account of the instance. */
+  /** File with the key of a service account. Absent if the service account of the instance is used. */
   readonly credentialsFile: string | undefined;
   readonly connect: Connect;
   /** Milliseconds since the epoch. */
@@ -28,7 +28,7 @@ const serviceAccount = z.object({
   token_uri: z.url({ protocol: /^https$/ }).default('https://oauth2.googleapis.com/token'),
 });
 
-/** Access tokens of a service account: by an assertion signed with its key (RFC 7523), otherwise from the metadata server. */
+/** Gets access tokens of a service account: with an assertion signed by its key (RFC 7523), otherwise from the metadata server. */
 export class GoogleToken {
   readonly #parts: GoogleTokenParts;
   readonly #kept: Expiring<string>;
@@ -73,7 +73,7 @@ export async function readServiceAccount(file: string): Promise<z.output<typeof 
     requireOwnerWritable(file);
     json = JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
-    // The message of a parser contains a part of the text, which may be of the key.
+    // A parser's message may quote the text, which contains the key.
     const reason = error instanceof SyntaxError ? 'it is not JSON' : reasonOf(error);
     throw new ProviderError('permission', `seal.credentials_file cannot be read: ${reason}`);
   }

@@ -12,7 +12,7 @@ const issued = z.object({
 export interface TokenService {
   readonly connect: Connect;
   readonly address: string;
-  /** Of the service, as the beginning of a sentence. */
+  /** Name of the service; error texts begin with it. */
   readonly name: string;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
@@ -34,7 +34,7 @@ export const grantRequest = (path: string, form: Readonly<Record<string, string>
   body: new URLSearchParams(form).toString(),
 });
 
-/** Returns the access token of an OAuth 2.0 answer (RFC 6749 §5.1); Azure's instance metadata service gives `expires_in` as a text. */
+/** Returns the access token in an OAuth 2.0 response (RFC 6749 §5.1). Azure's instance metadata service sends `expires_in` as a string. */
 function accessTokenIn(answer: ProviderAnswer, name: string, nowMs: number): Credential<string> {
   const { status, retryAfterMs } = answer;
   const options = retryAfterMs === undefined ? {} : { retryAfterMs };
@@ -42,6 +42,6 @@ function accessTokenIn(answer: ProviderAnswer, name: string, nowMs: number): Cre
   if (status >= 500) throw new ProviderError('unreachable', `${name} cannot serve now: ${refusalIn(answer).said}`, options);
   if (status !== 200) throw new ProviderError('permission', `${name} gives no token: ${refusalIn(answer).said}`, options);
   const parsed = issued.safeParse(answer.json);
-  if (!parsed.success) throw new ProviderError('malformed', `${name} gave an answer that is not a token`);
+  if (!parsed.success) throw new ProviderError('malformed', `${name} returned an answer without a token`);
   return { value: parsed.data.access_token, endsAtMs: nowMs + parsed.data.expires_in * 1000 };
 }

@@ -12,10 +12,10 @@ export interface ProviderTls {
 
 export interface ProviderRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
-  /** Below the address, such as `/v1/sys/seal-status`. */
+  /** Path below the address, such as `/v1/sys/seal-status`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** An object is sent as JSON, a text as it is. */
+  /** An object is sent as JSON, a string unchanged. */
   readonly body?: object | string;
   /** Whether the answer is plain text. */
   readonly text?: boolean;
@@ -27,14 +27,14 @@ export interface ProviderAnswer {
   readonly json: unknown;
   /** The body, if the request asked for plain text. */
   readonly text?: string;
-  /** The time that `Retry-After` names, in ms. */
+  /** The delay in the `Retry-After` header, in ms. */
   readonly retryAfterMs?: number;
 }
 
-/** Sends one request; resolves with the answer, whatever its status. @throws Error if there was none */
+/** Sends one request and resolves with its answer, whatever the status is. @throws Error if no answer arrived */
 export type Exchange = (request: ProviderRequest) => Promise<ProviderAnswer>;
 
-/** Returns the exchange with an address. */
+/** Returns a function that sends requests to an address. */
 export type Connect = (address: string) => Exchange;
 
 /** Deadline for one request and its answer. */
@@ -45,7 +45,7 @@ const answerBytesMax = 64 * 1024;
 /** Connects with the system's certificate authorities. */
 export const connect: Connect = (address) => exchangeWith(address, { skipVerify: false });
 
-/** Sends to this address, on a new connection each time, and follows no redirect. */
+/** Sends each request to this address on a new connection. Follows no redirects. */
 export const exchangeWith =
   (address: string, { ca, cert, key, serverName, skipVerify }: ProviderTls): Exchange =>
   ({ method, path, headers, body, text: wantsText = false }) =>
@@ -104,6 +104,6 @@ function jsonIn(body: Buffer): unknown {
   }
 }
 
-/** Returns the error with its code as message if it has none, as after attempts at several addresses. */
+/** Returns the error. If it has no message, as after failed attempts at several addresses, its code becomes the message. */
 const withMessage = (error: Error): Error =>
   error.message === '' ? new Error((error as NodeJS.ErrnoException).code ?? 'it cannot be reached') : error;

@@ -1,13 +1,13 @@
-/** A credential and when it ends, in ms since the epoch; undefined: it does not end. */
+/** A credential and the time when it expires, in ms since the epoch; undefined if it never expires. */
 export interface Credential<T> {
   readonly value: T;
   readonly endsAtMs: number | undefined;
 }
 
-/** A credential is replaced this long before its end, so that no request is sent with one that ends on the way. */
+/** A credential is replaced this long before it expires, so that it does not expire while a request is in transit. */
 const marginMs = 300_000;
 
-/** Keeps a credential until shortly before its end. Concurrent callers share one request for it. */
+/** Keeps a credential until shortly before it expires. Concurrent callers share one request for a new one. */
 export class Expiring<T> {
   readonly #fetch: () => Promise<Credential<T>>;
   readonly #nowMs: () => number;
@@ -30,7 +30,7 @@ export class Expiring<T> {
     return this.#kept.value;
   }
 
-  /** The provider has refused the credential: the next call gets another one. */
+  /** Drops a credential that the provider refused: the next call gets a new one. */
   forget(): void {
     this.#kept = undefined;
   }

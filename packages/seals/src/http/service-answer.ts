@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Exchange, ProviderAnswer, ProviderRequest } from './exchange.ts';
 import { printable } from './printable.ts';
 
-/** Sends a request. @param name - of the service, as the beginning of a sentence @throws ProviderError `unreachable` */
+/** Sends a request. @param name - name of the service; error texts begin with it @throws ProviderError `unreachable` */
 export async function sendTo(exchange: Exchange, name: string, request: ProviderRequest): Promise<ProviderAnswer> {
   try {
     return await exchange(request);
@@ -13,11 +13,11 @@ export async function sendTo(exchange: Exchange, name: string, request: Provider
   }
 }
 
-/** Returns the body of a success. @throws ProviderError `malformed` for any other form */
+/** Returns the body of a successful answer. @throws ProviderError `malformed` if it does not match the schema */
 export function bodyOf<S extends z.ZodType>(form: S, { json }: ProviderAnswer, name: string): z.output<S> {
   const result = form.safeParse(json);
   if (result.success) return result.data;
-  throw new ProviderError('malformed', `${name} gave an answer of another form: check the configuration of the seal`);
+  throw new ProviderError('malformed', `${name} returned an unexpected answer: check the configuration of the seal`);
 }
 
 /** The errors of Google, of Azure, and of OAuth 2.0 (RFC 6749 §5.2). */
@@ -39,7 +39,7 @@ export function refusalIn({ status, json }: ProviderAnswer): { readonly code: st
   return { code, said: parts.map(printable).join(': ') };
 }
 
-/** Returns the failure of an answer that is not a success, if its code says nothing else. */
+/** Returns the kind of failure by the HTTP status, for an answer whose error code is not known. */
 export function failureOfStatus(status: number): ProviderFailure {
   if (status === 429) return 'throttled';
   if (status === 401 || status === 403) return 'permission';
@@ -52,7 +52,7 @@ const says: Readonly<Record<ProviderFailure, string>> = {
   throttled: 'limits the rate of requests',
   permission: 'refuses the credentials of this node',
   wrong_key: 'cannot use the key for this',
-  malformed: 'gave an answer of another form',
+  malformed: 'returned an unexpected answer',
   cycle: 'is this cluster itself',
   unsupported: 'does not do this',
 };

@@ -6,7 +6,7 @@ import type { SealBackend } from '../backend/seal-backend.ts';
 
 export interface Pkcs11SealParts {
   readonly tokens: Pick<Pkcs11Tokens, 'encrypt' | 'decrypt' | 'random' | 'requireAes256'>;
-  /** Reads the PIN each time. @throws ProviderError */
+  /** Reads the PIN at each call. @throws ProviderError */
   readonly pin: () => Promise<string>;
   readonly key: Omit<TokenKey, 'pin' | 'mechanism'>;
 }
@@ -14,7 +14,7 @@ export interface Pkcs11SealParts {
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** An AES key in a PKCS#11 token; AES-256-GCM inside the token (NIST SP 800-38D) with a random initialization vector. */
+/** A seal with an AES key in a PKCS#11 token. The token encrypts with AES-256-GCM (NIST SP 800-38D) and a random initialization vector. */
 export class Pkcs11Seal implements SealBackend {
   readonly type = 'pkcs11';
   readonly #parts: Pkcs11SealParts;
@@ -43,7 +43,7 @@ export class Pkcs11Seal implements SealBackend {
     return this.#call((key) => this.#parts.tokens.random(key, bytes), { ...failures, not_possible: 'unsupported' });
   }
 
-  /** Names the token and the key, not the library: its name may differ between nodes. */
+  /** Names the token and the key. The name of the library is left out, because it may differ between nodes. */
   get #keyId(): string {
     const { slot, tokenLabel, keyLabel, keyId } = this.#parts.key;
     const token = tokenLabel ?? `slot ${slot}`;
@@ -52,7 +52,7 @@ export class Pkcs11Seal implements SealBackend {
 
   #withKey(operation: (key: TokenKey) => Promise<Buffer>): Promise<Buffer> {
     return this.#call(async (key) => {
-      await this.#parts.tokens.requireAes256(key); // each time: the token may have another key by now
+      await this.#parts.tokens.requireAes256(key); // read at each call, because the token may have another key by now
       return operation(key);
     });
   }

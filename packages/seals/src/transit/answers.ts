@@ -3,10 +3,10 @@ import { z } from 'zod';
 import type { ProviderAnswer } from '../http/exchange.ts';
 import { printable } from '../http/printable.ts';
 
-/** The key at a transit engine, for error texts and paths. */
+/** A key of a transit engine, as error texts and paths name it. */
 export interface TransitKey {
   readonly address: string;
-  /** Without slashes at its ends. */
+  /** Path of the mount, without a leading or trailing slash. */
   readonly mountPath: string;
   readonly keyName: string;
 }
@@ -52,7 +52,7 @@ export function renewalIn(answer: ProviderAnswer, key: TransitKey): { readonly t
 /** Returns the remaining lifetime of a token in seconds; 0: it does not expire. @throws ProviderError */
 export const ttlIn = (answer: ProviderAnswer, key: TransitKey): number => parsed(lookedUp, answer, key).data.ttl;
 
-/** Returns the provider's own seal status; undefined if the answer is not one. */
+/** Returns the provider's own seal status; undefined if the answer is not a seal status. */
 export function sealStateIn({ status, json }: ProviderAnswer): z.output<typeof sealState> | undefined {
   const result = sealState.safeParse(json);
   return status === 200 && result.success ? result.data : undefined;
@@ -62,7 +62,10 @@ function parsed<S extends z.ZodType>(schema: S, answer: ProviderAnswer, key: Tra
   if (answer.status !== 200) throw failureOf(answer, key);
   const result = schema.safeParse(answer.json);
   if (result.success) return result.data;
-  throw new ProviderError('malformed', `${at(key)} gave an answer that is not one of a transit engine: check the address`);
+  throw new ProviderError(
+    'malformed',
+    `${at(key)} returned an answer that does not come from a transit engine: check the address`,
+  );
 }
 
 /** Returns the error for an answer that is not a success, in one sentence that says what to do. */
@@ -87,7 +90,11 @@ export function failureOf({ status, json, retryAfterMs }: ProviderAnswer, key: T
       'malformed',
       `${at(key)} redirects, which is not followed: configure the address that it redirects to`,
     );
-  return new ProviderError('malformed', `${at(key)} gave an answer that is not one of a transit engine: ${said}`, options);
+  return new ProviderError(
+    'malformed',
+    `${at(key)} returned an answer that does not come from a transit engine: ${said}`,
+    options,
+  );
 }
 
 export const at = ({ address }: TransitKey): string => `the transit seal at ${address}`;

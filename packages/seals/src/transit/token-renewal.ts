@@ -11,10 +11,10 @@ export interface TokenRenewalParts {
   readonly send: (token: string, method: 'GET' | 'POST', path: string) => Promise<ProviderAnswer>;
 }
 
-/** Time until a failed renewal is repeated, and the shortest time between two renewals. */
+/** Delay before a failed renewal is repeated, and minimum time between two renewals. */
 const [retryMs, intervalMsMin] = [60_000, 5_000];
 
-/** Renews the token of a transit seal when half of its lifetime has passed. A new token, read from a file, starts again. */
+/** Renews the token of a transit seal when half of its lifetime has passed. A new token in the file is renewed at once. */
 export class TokenRenewal {
   readonly #parts: TokenRenewalParts;
   #token = '';
@@ -36,7 +36,7 @@ export class TokenRenewal {
     } catch (error) {
       log.warn(
         { reason: (error as Error).message },
-        'the token of the transit seal could not be renewed; it is tried again in one minute',
+        'the token of the transit seal could not be renewed; the next attempt is in one minute',
       );
     }
   }
@@ -62,7 +62,7 @@ export class TokenRenewal {
   #warn(ttlS: number): void {
     this.#parts.log.warn(
       { ttlS },
-      'the token of the transit seal cannot be renewed: give this node another token before it expires, best a periodic one',
+      'the token of the transit seal cannot be renewed: give this node another token before this one expires, preferably a periodic token',
     );
   }
 }

@@ -9,7 +9,7 @@ import { TokenRenewal } from './token-renewal.ts';
 export interface TransitSealParts {
   readonly key: TransitKey;
   readonly namespace: string | undefined;
-  /** Returns the present token; a file is read each time, so that another process may replace it. */
+  /** Returns the current token. A file is read at each call, so that another process may replace it. */
   readonly token: () => Promise<string>;
   readonly renewToken: boolean;
   readonly exchange: Exchange;
@@ -22,7 +22,7 @@ export interface TransitSealParts {
 
 const associatedData = purpose.toString('base64');
 
-/** The key of a transit engine: of another transitd cluster, of Vault or of OpenBao. */
+/** A seal with a key of a transit engine: of another transitd cluster, of Vault or of OpenBao. */
 export class TransitSeal implements SealBackend {
   readonly type = 'transit';
   readonly #parts: TransitSealParts;
@@ -80,7 +80,7 @@ export class TransitSeal implements SealBackend {
     return answer;
   }
 
-  /** @throws ProviderError `cycle` if the provider is the cluster of this node: sealed, it would wait for itself */
+  /** @throws ProviderError `cycle` if the provider is this node's own cluster, which could not unseal without itself */
   async #refuseOwnCluster(): Promise<void> {
     const { clusterId, key } = this.#parts;
     const [own, other] = [clusterId(), (await this.#sealState())?.cluster_id];
@@ -90,7 +90,7 @@ export class TransitSeal implements SealBackend {
       throw new ProviderError('cycle', `${at(key)} is this cluster itself, so it could never unseal: name another cluster`);
   }
 
-  /** @throws ProviderError `unreachable` with a hint if the provider waits for a provider of its own */
+  /** @throws ProviderError `unreachable` if the provider is sealed; with a hint if another transit engine unseals it */
   async #explainSealed(): Promise<void> {
     const state = await this.#sealState();
     if (state?.sealed !== true) return;

@@ -32,7 +32,7 @@ async function sealAgainst(answer: (request: StubRequest) => StubAnswer, parts: 
   });
   return { seal, stub, lines, state };
 }
-/** Most tests do not answer `seal-status`: an answer of another form says nothing about the provider. */
+/** Most tests do not answer `seal-status`: an unexpected answer says nothing about the provider. */
 const sealStatus = (answer: StubAnswer): StubAnswer => (Array.isArray(answer) && answer[0] === 200 ? answer : [404, {}]);
 
 const failureOf = async (attempt: Promise<unknown>): Promise<readonly [string, string]> => {
@@ -151,14 +151,14 @@ describe('a transit seal', () => {
     ['is sealed', [503, { errors: ['sealed'] }], 'unreachable', /cannot serve now: status 503: sealed/],
     ['fails', [500, 'oops'], 'unreachable', /cannot serve now: status 500/],
     ['redirects', [307, '', { location: 'http://elsewhere/' }], 'malformed', /redirects, which is not followed/],
-    ['answers in HTML', [200, '<html>'], 'malformed', /not one of a transit engine: check the address/],
+    ['answers in HTML', [200, '<html>'], 'malformed', /does not come from a transit engine: check the address/],
     [
       'answers with other JSON',
       [200, { data: { plaintext: 7, ciphertext: 'AAAA' } }],
       'malformed',
-      /not one of a transit engine/,
+      /does not come from a transit engine/,
     ],
-    ['answers with an odd status', [204, ''], 'malformed', /not one of a transit engine: status 204/],
+    ['answers with an odd status', [204, ''], 'malformed', /does not come from a transit engine: status 204/],
     ['answers with 65 KiB', [200, 'x'.repeat(65 * 1024)], 'unreachable', /its answer has more than 65536 bytes/],
     ['ends the connection', (res) => void res.destroy(), 'unreachable', /does not answer: .*(hang up|ECONNRESET)/],
   ] as readonly (readonly [string, StubAnswer, string, RegExp])[])

@@ -7,7 +7,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The audit devices in a gateway: the main thread writes the entries, because each device is one chain. */
+/** The audit devices as a gateway uses them. The main thread writes the entries, because each device has a single hash chain. */
 export class AuditRelay implements AuditWriter {
   readonly names: readonly string[];
   readonly #post: (message: FromGateway) => void;

@@ -48,7 +48,7 @@ export class GatewayWorker implements GatewayThread {
     this.post({ kind: 'seal' });
   }
 
-  /** Ends the thread. If it does not end, it may hold keys: the process ends. */
+  /** Ends the thread. If the thread does not end in time, ends the process, because the thread may hold keys. */
   async terminate(): Promise<void> {
     const late = setTimeout(() => process.exit(exitCode.invariant), endMsMax);
     await this.#worker.terminate();

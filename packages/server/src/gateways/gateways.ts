@@ -8,13 +8,13 @@ import type { FromGateway, GatewayData, GatewayListener, GatewayLoad } from './m
 
 /** Pause before a thread that has ended is replaced, in milliseconds; doubled after each failure up to the maximum. */
 const restartMs = { first: 100, max: 10_000 } as const;
-/** A thread that has run for this long is replaced after the first pause again. */
+/** After a thread has run for this long, the pause starts again at its shortest. */
 const steadyMs = 60_000;
 /** Pause before a gateway that has lost its session gets another one, in milliseconds. */
 const renewMs = 100;
-/** Interval at which lagging gateways are looked for, in milliseconds. */
+/** Interval between checks for lagging gateways, in milliseconds. */
 const watchMs = 250;
-/** How long gateways may take to report for the metrics, and to drain, in milliseconds. */
+/** How long gateways may take to report for the metrics, or to drain, in milliseconds. */
 const reportMsMax = 200;
 const drainMsMax = 6000;
 /** How long a gateway may take to use other TLS contexts, in milliseconds. A thread that is still starting uses them from the first. */
@@ -42,7 +42,7 @@ export class Gateways {
   readonly #failures = new Map<number, number>();
   readonly #loads = new Map<number, GatewayLoad>();
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Called at each message of a kind, while something waits for it. */
+  /** Callbacks that wait for a message of a kind. */
   readonly #waiting = new Set<(row: number, kind: FromGateway['kind'] | 'ended') => void>();
   #listeners: readonly GatewayListener[];
   #isStopping = false;
@@ -55,7 +55,7 @@ export class Gateways {
     this.#listeners = parts.listeners;
   }
 
-  /** Starts the threads. The main thread serves alone until they listen. */
+  /** Starts the threads. Until they listen, the main thread serves alone. */
   start(): void {
     for (let row = 0; row < this.#parts.count; row++) this.#spawn(row);
     const watch = setInterval(() => this.#replaceLagging(), watchMs);
@@ -87,7 +87,7 @@ export class Gateways {
     return this.#passed;
   }
 
-  /** Resolves when every gateway has reported its answers, or after a moment. */
+  /** Resolves when every gateway has reported its answers, or after a short timeout. */
   async report(): Promise<void> {
     if (this.#rows.size === 0) return;
     const all = this.#each('report', reportMsMax);
@@ -96,7 +96,8 @@ export class Gateways {
   }
 
   /**
-   * Replaces the TLS contexts of all gateways; the main thread has checked them. Resolves when every gateway uses them, or after a while.
+   * Replaces the TLS contexts of all gateways, after the main thread has checked them. Resolves when every gateway uses them, or after a
+   * timeout.
    * @param contexts - by the index of the listener
    */
   async replaceContexts(contexts: readonly (SecureContextOptions | undefined)[]): Promise<void> {
@@ -161,7 +162,7 @@ export class Gateways {
     switch (message.kind) {
       case 'listening':
         log.info({ gateway: row + 1 }, 'a gateway thread listens');
-        host.attach(row, gateway.worker); // only now: a thread that is still starting drains nothing
+        host.attach(row, gateway.worker); // not earlier, because a thread that is still starting cannot drain
         break;
       case 'lost':
         log.info({ gateway: row + 1, reason: message.reason }, 'a gateway thread reads the records again');

@@ -5,7 +5,7 @@ import type { NodeMemory } from '@transitd/gateway';
 import type { GatewaySession } from '@transitd/node';
 import type { ThreadShare } from './shares.ts';
 
-/** The way of a request to the main thread: a Unix domain socket, and a secret that shows that a gateway of this process uses it. */
+/** How a gateway reaches the main thread: a Unix domain socket, and a secret that proves that the caller is a gateway of this process. */
 export interface MainThreadAddress {
   readonly socketPath: string;
   readonly secret: string;
@@ -15,7 +15,7 @@ export interface MainThreadAddress {
 export interface GatewayListener {
   readonly config: ListenerConfig;
   readonly tls: SecureContextOptions | undefined;
-  /** The address that the main thread listens on, with its real port. */
+  /** The address on which the main thread listens, with its real port. */
   readonly bound: ListenerConfig['address'];
 }
 

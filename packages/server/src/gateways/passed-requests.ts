@@ -10,7 +10,10 @@ import { gatewayHeader, senderIn } from './sender.ts';
 /** Longest path of a Unix domain socket on Linux, in bytes, without its final zero. */
 const socketPathMax = 107;
 
-/** Longest head of a passed request, in bytes, and most headers of a LIST request: what a gateway accepts, and what it adds. */
+/**
+ * Longest head of a passed request, in bytes, and maximum number of headers of a LIST request: the limits of a gateway plus the headers
+ * that it adds.
+ */
 const headMax = { headBytesMax: 20 * 1024, headersMax: 104 } as const;
 
 /**
@@ -25,7 +28,7 @@ export class PassedRequests {
   /** @param fronts - by the index of the listener */
   constructor(directory: string, fronts: readonly RequestListener[]) {
     const plain = join(directory, 'gateways.sock');
-    rmSync(plain, { force: true }); // of a process that was killed; the data directory is locked
+    rmSync(plain, { force: true }); // left by a killed process; the lock on the data directory shows that no other process uses it
     const isShort = Buffer.byteLength(plain) <= socketPathMax;
     this.#folder = isShort ? undefined : openSync(directory, 'r');
     const socketPath = this.#folder === undefined ? plain : `/proc/self/fd/${this.#folder}/gateways.sock`;
@@ -46,7 +49,7 @@ export class PassedRequests {
         return;
       }
       delete req.headers[gatewayHeader];
-      // A connection carries one request at a time, so it stands for the connection of that request's client.
+      // Each connection carries one request at a time, so it takes the place of the client's own connection.
       Object.defineProperties(req.socket, {
         remoteAddress: { value: sender.address, configurable: true },
         remotePort: { value: sender.port, configurable: true },
@@ -54,7 +57,7 @@ export class PassedRequests {
       front(req, res);
     };
     attachFront(this.#server, serve, headMax);
-    this.#server.timeout = 0; // the gateway watches the client's connection
+    this.#server.timeout = 0; // the gateway monitors the client's connection
   }
 
   /** @throws StartError */

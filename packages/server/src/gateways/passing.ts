@@ -12,18 +12,21 @@ import {
 import type { MainThreadAddress } from './messages.ts';
 import { gatewayHeader, senderText } from './sender.ts';
 
-/** How long the rest of an unread body is drained, in milliseconds. Closing at once would reset the connection before it is read. */
+/**
+ * How long the rest of an unread body is read and discarded, in milliseconds. Closing at once would reset the connection before the client
+ * has read the answer.
+ */
 const lingerMs = 5_000;
 /** How long a complete request may wait for the answer, in milliseconds. A restore of a snapshot sends nothing for minutes. */
 const answerMsMax = 30 * 60_000;
-/** Pause before another attempt to connect, and the number of attempts. The queue of the socket may be full for a moment. */
+/** Pause before another attempt to connect, in milliseconds, and number of attempts. The backlog of the socket may be full for a moment. */
 const retryMs = 20;
 const attemptsMax = 100;
 
 /** How long an unused connection to the main thread stays open, in milliseconds. */
 const defaultIdleMs = 5_000;
 
-/** Headers of one connection (RFC 9110 §7.6.1), and the header that only this module sets. */
+/** Headers that apply to one connection only (RFC 9110 §7.6.1), and the header that only this module may set. */
 const ofConnection = new Set([
   'connection',
   'keep-alive',
@@ -35,20 +38,21 @@ const ofConnection = new Set([
   gatewayHeader,
 ]);
 
-/** Methods of requests that change no records, except for the uses of a token. */
+/** Methods of requests that change no records except a token's number of uses. */
 const reading = new Set(['GET', 'HEAD', 'LIST']);
 
-/** Methods that Node sends without a body unless a header announces one. */
+/** Methods for which Node sends no body unless a header announces one. */
 const bodiless = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE']);
 
-/** Passes requests of a gateway to the main thread over a Unix domain socket, with everything that the client has sent. */
+/** Passes complete requests of a gateway to the main thread over a Unix domain socket. */
 export class Passing {
   readonly #main: MainThreadAddress;
   readonly #agent: Agent;
 
   constructor(main: MainThreadAddress, { idleMs = defaultIdleMs } = {}) {
     this.#main = main;
-    // The agent's timeout closes only connections without a request. The newest one is used first, so the oldest ones end.
+    // The agent's timeout closes only connections without a request. The newest connection is used first, so that the oldest ones become
+    // unused and close.
     this.#agent = new Agent({ keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo', timeout: idleMs });
   }
 
@@ -58,7 +62,7 @@ export class Passing {
    * @param body - the body, if it was read already; otherwise it is streamed
    */
   pass(listener: number, req: IncomingMessage, res: ServerResponse, body?: Buffer, attempt = 1): void {
-    if (res.destroyed) return; // the client went away between two attempts
+    if (res.destroyed) return; // the client disconnected between two attempts
     let upstream: ClientRequest;
     try {
       upstream = request({
@@ -70,7 +74,7 @@ export class Passing {
         setHost: false,
       });
     } catch {
-      // Node reads some characters that it does not write.
+      // Node accepts some characters that it refuses to send.
       sendReply(
         res,
         { status: 400, body: errorsBody(['the request line or a header has an invalid character']) },
@@ -106,7 +110,7 @@ export class Passing {
     });
     upstream.on('error', () => {
       res.off('close', onClose);
-      // After its answer, the main thread may close the connection while the rest of the body still arrives.
+      // The main thread may close the connection after its answer, while the rest of the body is still arriving.
       if (res.destroyed || answer?.complete === true) return;
       if (res.headersSent) res.destroy();
       else if (!isConnected && attempt < attemptsMax) setTimeout(() => this.pass(listener, req, res, body, attempt + 1), retryMs);
@@ -128,26 +132,27 @@ export class Passing {
       if (!ofConnection.has(name.toLowerCase())) passed.push(name, value);
     }
     const coding = headers['transfer-encoding'];
-    // As the client wrote it: the main thread refuses codings other than chunked.
+    // The header is passed unchanged: the main thread refuses codings other than chunked.
     if (body === undefined && coding !== undefined) passed.push('Transfer-Encoding', coding);
-    // Without this, Node adds `Transfer-Encoding: chunked` to a request whose method usually has a body, and LIST is refused with it.
+    // Otherwise Node adds `Transfer-Encoding: chunked` to requests whose method usually has a body, and a LIST request with that header is
+    // refused.
     else if (headers['content-length'] === undefined && !bodiless.has(method)) passed.push('Content-Length', '0');
-    // The request line of HTTP/1.0 needs no Host, the one that this thread sends does.
+    // A request of HTTP/1.0 needs no Host header, but the HTTP/1.1 request that this thread sends does.
     if (httpVersion === '1.0' && headers.host === undefined) passed.push('Host', 'localhost');
     return passed;
   }
 }
 
-/** Returns the reply to a request that reached the main thread, whose answer did not arrive. */
+/** Returns the reply for a request that reached the main thread but got no answer. */
 const unanswered = ({ method = '' }: IncomingMessage): Reply =>
   reading.has(method)
     ? refusalReply(refusedForNow(503), 'the node did not answer; a token with a limited number of uses may have lost a use')
     : refusalReply({ status: 504, outcome: 'unknown' }, 'the node did not answer');
 
-/** Returns functions that give the main thread more time for its answer, and that end this time. */
+/** Returns one function that restarts the time limit for the main thread's answer, and one that ends the limit. */
 function waitOf({ socket, method }: IncomingMessage): { readonly begin: () => void; readonly end: () => void } {
   const { timeout: stillMs = 0 } = socket;
-  if (method === 'LIST') return { begin: () => undefined, end: () => undefined }; // such a connection has one deadline for everything
+  if (method === 'LIST') return { begin: () => undefined, end: () => undefined }; // such a connection has a single deadline
   return { begin: () => void socket.setTimeout(answerMsMax), end: () => void socket.setTimeout(stillMs) };
 }
 

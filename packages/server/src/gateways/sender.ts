@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
 
-/** Header with which a gateway shows the main thread where a request came from. It is trusted only together with the secret in it. */
+/** Header in which a gateway tells the main thread where a request came from. The main thread trusts it only if it contains the secret. */
 export const gatewayHeader = 'x-transitd-gateway';
 
 /** The connection of a client to a gateway. */
@@ -18,7 +18,7 @@ export const senderText = (
   { remoteAddress = '', remotePort = 0 }: Pick<Socket, 'remoteAddress' | 'remotePort'>,
 ): string => `${secret} ${listener} ${remotePort} ${remoteAddress}`;
 
-/** Returns the sender in a header; undefined unless the header has the secret. */
+/** Returns the sender that a header names; undefined if the header lacks the secret. */
 export function senderIn(header: string | string[] | undefined, secret: string): Sender | undefined {
   const [given = '', listener = '', port = '', address = ''] = String(header ?? '').split(' ');
   const [expected, actual] = [Buffer.from(secret), Buffer.from(given)];

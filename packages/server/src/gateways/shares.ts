@@ -1,6 +1,6 @@
 import type { Config } from '@transitd/configuration';
 
-/** The part of the node's limits that one thread enforces. The parts of all threads add up to the limits. */
+/** The share of the node's limits that one thread enforces. The shares of all threads add up to the limits. */
 export interface ThreadShare {
   readonly reads: number;
   /** Maximum number of queued bodies. Requests queue in the main thread only. */
@@ -11,8 +11,8 @@ export interface ThreadShare {
 }
 
 /**
- * Divides the limits of the node between the main thread and its gateways. The main thread gets the rest of each division, because it
- * serves everything that a gateway passes on, and enough memory for one body of the greatest size.
+ * Divides the limits of the node between the main thread and its gateways. The main thread gets the remainder of each division, because it
+ * serves everything that gateways pass on. It also gets enough memory for one body of the maximum size.
  * @param workers - number of gateways
  * @param connections - limit of the client connections of all threads; more than `workers`
  */

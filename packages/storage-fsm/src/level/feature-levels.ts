@@ -1,7 +1,7 @@
 /**
  * The feature level of a cluster: a number in the replicated state that says which formats may be in the log and how entries are applied.
- * It only rises. Each entry is applied under the level that the entries before it have set, so it means the same on every node, whatever
- * release the node runs. `docs/upgrades.md` has the rules for developers.
+ * It only rises. Each entry is applied under the level that the entries before it have set. So an entry means the same on every node,
+ * whatever release the node runs. `docs/upgrades.md` has the rules for developers.
  */
 export type FeatureLevel = number;
 
@@ -20,16 +20,16 @@ export interface LevelRange {
   readonly newest: FeatureLevel;
 }
 
-/** The levels that this program applies entries under. */
+/** The levels under which this program can apply entries. */
 export const supportedLevels: LevelRange = {
   oldest: featureLevels.initial,
   newest: Math.max(...Object.values(featureLevels)),
 };
 
-/** Returns whether a feature may be used at a level: that of the applied state, or of the entry that is being applied. */
+/** Returns whether a feature may be used at a level. The level is that of the applied state, or of the entry that is being applied. */
 export const hasFeature = (level: FeatureLevel, feature: keyof typeof featureLevels): boolean => level >= featureLevels[feature];
 
-/** The level from which on each format of a transaction, its first byte, may be in the log. */
+/** The level from which on the log may contain each format of a transaction. The first byte of a transaction is its format. */
 const transactionFormats: ReadonlyMap<number, FeatureLevel> = new Map([
   [1, featureLevels.initial], // conditions and writes
   [2, featureLevels.initial], // a step of a restore
@@ -38,13 +38,13 @@ const transactionFormats: ReadonlyMap<number, FeatureLevel> = new Map([
 ]);
 
 /**
- * Returns whether an entry in this format has an effect at a level. A format that this program does not know belongs to a later level: at
- * this one it has no effect on any node.
+ * Returns whether an entry in this format has an effect at a level. A format that this program does not know belongs to a later level, so
+ * the entry has no effect on any node.
  */
 export const allowsFormat = (level: FeatureLevel, format: number): boolean =>
   level >= (transactionFormats.get(format) ?? Number.POSITIVE_INFINITY);
 
-/** This program cannot run at the feature level of the data. The message is one sentence for the operator. */
+/** Thrown when this program cannot run at the feature level of the data. The message is one sentence for the operator. */
 export class UnsupportedLevel extends Error {
   override readonly name = 'UnsupportedLevel';
 
@@ -57,7 +57,7 @@ export class UnsupportedLevel extends Error {
   }
 }
 
-/** @param place - the data with this level, as the beginning of a sentence @throws UnsupportedLevel */
+/** @param place - the data that has this level; the error text begins with it @throws UnsupportedLevel */
 export function requireSupported(level: FeatureLevel, range: LevelRange, place: string): void {
   if (level < range.oldest || level > range.newest) throw new UnsupportedLevel(level, range, place);
 }

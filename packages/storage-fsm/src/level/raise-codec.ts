@@ -5,7 +5,10 @@ import { isLevel } from './level-record.ts';
 /** First byte of an entry that raises the feature level. */
 export const raiseFormat = 3;
 
-/** Encodes `format u8 | level u32`, big-endian. This format never changes: every release must know a raise that it cannot apply. */
+/**
+ * Encodes `format u8 | level u32`, big-endian. This format never changes: every release must recognize a raise, even one that it cannot
+ * apply.
+ */
 export function encodeRaise(level: FeatureLevel): Buffer {
   if (!isLevel(level)) throw new TypeError(`${level} is not a feature level`);
   const out = Buffer.alloc(5);

@@ -1,8 +1,8 @@
 import type { LogIndex } from '@transitd/raft-core';
 
-/** How many of the newest indexes are kept: nodes compare these while few entries are written. */
+/** Number of newest indexes that are kept. Nodes compare these while few entries are written. */
 const newestKept = 1024;
-/** The newest multiples of this index are kept too, so that all nodes share some indexes however fast entries are applied. */
+/** The newest multiples of this number are kept too, so that all nodes have some indexes in common however fast they apply entries. */
 const fixedEvery = 4096;
 const fixedKept = 64;
 
@@ -24,7 +24,7 @@ export class DigestHistory {
     return this.#newest.get(index) ?? this.#fixed.get(index);
   }
 
-  /** Forgets all digests when another state replaces this one: they are not part of its history. */
+  /** Drops all digests when another state replaces this one, because they do not belong to the new state's history. */
   restart(index: LogIndex, digest: bigint): void {
     this.#newest.clear();
     this.#fixed.clear();

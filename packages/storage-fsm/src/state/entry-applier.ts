@@ -62,7 +62,7 @@ export class EntryApplier {
     return result;
   }
 
-  /** Applies an entry without effect; a transaction without effect is a conflict. */
+  /** Applies an entry that has no effect. If it is a transaction, its result is a conflict. */
   #applyNothing({ index, type }: Pick<Entry, 'index' | 'type'>): CommitResult {
     this.applied = { ...this.applied, appliedIndex: index };
     const result = this.#committed(index);
@@ -93,7 +93,8 @@ export class EntryApplier {
       digest = changed;
       changes.push({ path, revision, deleted: value === null });
     }
-    // A conflict's values count too: the leader encrypted them, and the barrier uses this count to limit the use of its key.
+    // The values of a conflicting transaction count too: the leader encrypted them, and the barrier uses this count to limit the use of its
+    // key.
     const valuesWritten = this.applied.valuesWritten + transaction.writes.filter(isPut).length;
     this.applied = { appliedIndex: index, valuesWritten, digest };
     this.#watchers.notify(changes);
@@ -101,8 +102,8 @@ export class EntryApplier {
   }
 
   /**
-   * Staged values do not count as written, because they were encrypted before the backup. The swap raises the count to that of the restored
-   * state.
+   * Staged values do not count as written, because they were encrypted before the backup was taken. The swap raises the count to that of
+   * the restored state.
    */
   #applyRestore(step: RestoreStep, index: LogIndex): CommitResult {
     const { replication, spaces: before } = this.#records;
@@ -172,7 +173,7 @@ export class EntryApplier {
     return { outcome: 'committed', index, revision: this.#revisionOf(index) };
   }
 
-  /** Returns the revision of what a local entry writes. */
+  /** Returns the revision that the records of a local entry get. */
   #revisionOf(index: LogIndex): LogIndex {
     return index + (this.#records.replication?.offset ?? 0);
   }
@@ -182,7 +183,7 @@ export class EntryApplier {
     if (replication !== undefined) this.#scope.note(positionOf(replication, index));
   }
 
-  /** Writes one record that readers see; returns as {@link #write}. */
+  /** Writes one record that readers see. Returns the same as {@link #write}. */
   #writePath({ path, value, revision }: Write & { readonly revision: LogIndex }, digest: bigint): bigint | undefined {
     const { spaces, replication } = this.#records;
     const name = nameOf(spaces, path);

@@ -38,7 +38,7 @@ export interface LocalReplicaParts {
   readonly fenced?: (transaction: Transaction) => string | undefined;
 }
 
-/** Bytes of a step that follows, or of one that stages a single record, in addition to its writes: its fields as JSON. */
+/** Bytes that a replication step needs in addition to its writes, for its fields as JSON. */
 const followBytes = 1024;
 const revisionBytes = 6;
 
@@ -96,7 +96,7 @@ export class LocalReplica implements Replica {
     );
   }
 
-  /** A secondary applies the same writes as one entry, in which each takes some bytes more. */
+  /** A secondary stores the same writes in one entry of its own log, where each write takes some more bytes. */
   #refuseTooLargeForSecondaries({ writes }: Transaction, bytes: number): void {
     if (this.#parts.machine.replication?.role !== 'primary') return;
     const bytesThere = bytes + followBytes + revisionBytes * writes.length;

@@ -37,7 +37,7 @@ export class Overlay {
     return new Map(this.#pending);
   }
 
-  /** Drops the writes that a flush has stored, except those that were overwritten after `flushed` was captured. */
+  /** Drops the writes that a flush has stored, except paths that were written again after `flushed` was captured. */
   dropFlushed(flushed: ReadonlyMap<string, Pending>): void {
     for (const [path, pending] of flushed) {
       if (this.#pending.get(path) === pending) this.#drop(path);

@@ -1,12 +1,12 @@
 import type { StoredRecord } from '../store/store.ts';
 
-/** The older half is dropped when the newer half has this many names. */
+/** The cache has two halves: the older one is dropped when the newer one has this many names. */
 const halfMax = 1024;
 /** Maximum length of a value that is kept, in bytes. All values together then take at most 8 MiB. */
 const valueBytesMax = 4096;
 
 /**
- * The results of recent look-ups by name, also of those that found nothing. One write looks up each of its names several times, and a
+ * The results of recent look-ups by name, including look-ups that found nothing. One write looks up each of its names several times, and a
  * look-up in `level` takes microseconds.
  */
 export class RecentReads {

@@ -23,7 +23,10 @@ import { Overlay } from './overlay.ts';
 import type { OpenDatabase } from './state-level.ts';
 import { StateStore } from './state-store.ts';
 
-/** The records as of all applied entries: pending writes over the records on disk, found by the routes of the spaces. */
+/**
+ * The records as of all applied entries: the records on disk, overlaid with pending writes. The routes of the spaces say where a path is
+ * stored.
+ */
 export class Records {
   #store: StateStore;
   #pending = new Overlay();
@@ -85,7 +88,7 @@ export class Records {
     return mergePathPages(await Promise.all(pages), limit);
   }
 
-  /** Yields every record under its name, including records that no reader sees. */
+  /** Yields every record by its name, including records that no reader sees. */
   all(): AsyncGenerator<Row> {
     return this.#merged({ prefix: '' });
   }
@@ -107,7 +110,7 @@ export class Records {
     return names;
   }
 
-  /** Yields the visible records of one space under their paths, as of this call. */
+  /** Yields the visible records of one space by their paths, as of this call. */
   #rowsOf(space: number, query: RangeQuery, spaces: Spaces): AsyncGenerator<Row> {
     return visibleRows(this.#merged(inSpace(space, query)), spaces, space);
   }
@@ -123,8 +126,8 @@ export class Records {
 
   /** Yields the records under their names. */
   #merged(query: Pick<RangeQuery, 'prefix' | 'after'>): AsyncGenerator<Row> {
-    // Both are taken in one event-loop turn. A write that is being flushed is still in the overlay, so it does not matter whether the
-    // scan's snapshot already has it; a flushed one is certainly in the snapshot.
+    // The overlay and the scan's snapshot are taken in one event-loop turn. A write that is being flushed is still in the overlay, so it
+    // does not matter whether the snapshot has it too. A write that was flushed is in the snapshot.
     const pending = this.#pending.within(query);
     const stored = this.#store.scan(query);
     return mergeRows(stored, pending);
@@ -132,8 +135,8 @@ export class Records {
 }
 
 /**
- * Translates a query by path into one by name within a space. In space 0, the names of all other spaces and of the spaces record sort
- * before the first path.
+ * Translates a query by path into a query by name within a space. In space 0, the names in all other spaces and the name of the spaces
+ * record sort before the first path.
  */
 const inSpace = (
   space: number,
@@ -164,8 +167,8 @@ export interface OpenStateOptions {
 }
 
 /**
- * Opens a state and checks its own records too: the spaces, without which no path could be resolved, the replication state, which says what
- * may be written, and the feature level.
+ * Opens a state and checks the records that describe it: the spaces, which resolve paths; the replication state, which says what may be
+ * written; and the feature level.
  * @throws UnsupportedLevel; StorageDamaged and others as {@link StateStore.open} does
  */
 export async function openState(

@@ -17,14 +17,17 @@ export interface ReplicatedSnapshot {
   /** The service index of these records. */
   readonly index: LogIndex;
   readonly valuesWritten: number;
-  /** Returns a record, local or replicated, as of the same moment. */
+  /** Returns a local or replicated record as of the moment of the snapshot. */
   get(path: string): StoredRecord | undefined;
   /** Yields the replicated records by path. A page may be empty. */
   pages(): AsyncGenerator<readonly ReplicatedRecord[]>;
   close(): Promise<void>;
 }
 
-/** Reads a state as another cluster sees it; undefined, and the snapshot is closed, if it has no replication state. */
+/**
+ * Returns the part of a snapshot that is replicated to other clusters. Closes the snapshot and returns undefined if it has no replication
+ * state.
+ */
 export function replicatedSnapshot(snapshot: StateSnapshot): ReplicatedSnapshot | undefined {
   try {
     const stored = snapshot.read(replicationName);

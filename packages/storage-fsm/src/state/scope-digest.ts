@@ -5,17 +5,18 @@ import { addToDigest, emptyDigest, removeFromDigest } from '../store/digest.ts';
 const kept = 1024;
 
 /**
- * The digest of the replicated records, by path and service index, so that it is the same on two clusters at one position. The records that
- * existed when this began to count are summed up later, in the background; until then only the changes since the beginning are known.
+ * Computes the digest of the replicated records from their paths and service indexes, so that two clusters at one position have the same
+ * digest. It starts with the changes only. The records that existed before are added later, in the background; until then the digest is
+ * unknown.
  */
 export class ScopeDigest {
   #base: bigint | undefined;
   #changes = emptyDigest;
-  /** Raised whenever another state begins, so that a sum over the state before is dropped. */
+  /** Incremented whenever another state begins, so that a sum over the earlier state is dropped. */
   #beginning = 0;
   readonly #positions: { readonly index: LogIndex; readonly changes: bigint }[] = [];
 
-  /** Starts again with another state, whose digest may be known. */
+  /** Starts over with another state, whose digest may already be known. */
   restart(digest?: bigint): void {
     this.#base = digest;
     this.#changes = emptyDigest;
@@ -31,7 +32,7 @@ export class ScopeDigest {
     this.#changes = removeFromDigest(this.#changes, share);
   }
 
-  /** Keeps the digest of a position; entries that change nothing replicated stay at one position. */
+  /** Keeps the digest of a position. Entries that change no replicated record do not move the position. */
   note(index: LogIndex): void {
     if (this.#positions.at(-1)?.index === index) this.#positions.pop();
     this.#positions.push({ index, changes: this.#changes });
@@ -44,7 +45,7 @@ export class ScopeDigest {
     return found === undefined || this.#base === undefined ? undefined : addToDigest(this.#base, found.changes);
   }
 
-  /** Returns a function that takes the sum over all replicated records as they are at the time of this call. */
+  /** Returns a function that accepts the sum over all replicated records as of this call. */
   measuring(): (sum: bigint) => void {
     const [beginning, changes] = [this.#beginning, this.#changes];
     return (sum) => {

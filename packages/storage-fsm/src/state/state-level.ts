@@ -10,10 +10,10 @@ import { checkTables } from './leveldb/tables.ts';
  */
 export type Database = Level<string, Buffer>;
 
-/** A write batch in LevelDB's own memory: JavaScript objects for every operation of a large batch would take too much. */
+/** A write batch in LevelDB's own memory. A JavaScript object for each operation of a large batch would take too much memory. */
 export type Batch = ReturnType<Database['batch']>;
 
-/** An open database, with the operations that LevelDB leaves to its user. */
+/** An open database, with the operations that LevelDB itself lacks. */
 export interface StateDatabase {
   readonly level: Database;
   /** Makes the names of the database's files durable. */
@@ -69,7 +69,7 @@ export async function makePrivateDirectory(directory: string): Promise<void> {
 export async function makeFilesPrivate(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     await makeFilePrivate(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error; // LevelDB may compact meanwhile and remove files
+      if (error.code !== 'ENOENT') throw error; // LevelDB may compact in the meantime, which removes files
     });
   }
 }
@@ -88,7 +88,7 @@ export async function openLevel(directory: string): Promise<Database> {
   const level: Database = new Level(directory, {
     keyEncoding: 'utf8',
     valueEncoding: 'buffer',
-    compression: false, // ciphertext does not shrink
+    compression: false, // ciphertext cannot be compressed
     createIfMissing: isNew,
   });
   try {
@@ -99,7 +99,7 @@ export async function openLevel(directory: string): Promise<Database> {
   return level;
 }
 
-/** Error messages whose cause is the system, not the files. */
+/** Error messages that show a failure of the system, not damage of the files. */
 const systemRefusal =
   /No space left|Disk quota|Permission denied|Too many open files|Read-only file system|Cannot allocate memory/;
 

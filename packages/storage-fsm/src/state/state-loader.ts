@@ -3,7 +3,7 @@ import type { Row } from '../store/range.ts';
 import { type Batch, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
 import { encodeMeta, encodeRecord, metaKey, type StateMeta } from './state-record.ts';
 
-/** Bytes of values per batch. Each batch is synced, like every write to a state: a later sync does not cover an earlier file. */
+/** Bytes of values per batch. Each batch is synced, because the sync of a later batch does not cover files that an earlier batch wrote. */
 const batchBytes = 1024 * 1024;
 
 /** Fills the state directory of a new generation. Before `finish` the directory has no meta record, so it does not count as a state. */
@@ -11,7 +11,7 @@ export class StateLoader {
   readonly #database: StateDatabase;
   #batch: Batch | undefined;
   #bytes = 0;
-  /** Settles when the previous batch is on disk; the next one is filled meanwhile. */
+  /** Settles when the previous batch is on disk. In the meantime the next batch is filled. */
   #writing: Promise<void> = Promise.resolve();
 
   private constructor(database: StateDatabase) {
@@ -32,7 +32,7 @@ export class StateLoader {
     }
   }
 
-  /** Writes the rest and the meta record to disk and closes the database. @throws StorageFailed */
+  /** Writes the last batch and the meta record to disk and closes the database. @throws StorageFailed */
   async finish(meta: StateMeta): Promise<void> {
     this.#openBatch().put(metaKey, encodeMeta(meta));
     await this.#write();

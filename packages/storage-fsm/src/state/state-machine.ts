@@ -21,9 +21,9 @@ import type { StateSnapshot, StateStore } from './state-store.ts';
 export interface KeyValueMachineOptions {
   /** The generation's state directory, used for nothing else. */
   readonly directory: string;
-  /** Index up to which the log was compacted: an older state cannot be brought up to date. */
+  /** Index up to which the log was compacted. A state older than that cannot be brought up to date. */
   readonly base: LogIndex;
-  /** Called once, at the first error of the state store, including read errors: a node that cannot read its state must not serve. */
+  /** Called once, at the first error of the state store. Read errors count too: a node that cannot read its state must not serve. */
   readonly onFailure?: (error: Error) => void;
   /** By default, opens `level` on this machine's disk. */
   readonly openDatabase?: OpenDatabase;
@@ -106,7 +106,10 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     return this.#scope.at(index);
   }
 
-  /** Reports the present state to the observer, and from now on every entry and every replaced state. There is one observer. */
+  /**
+   * Reports the present state to the observer, and from now on every applied entry and every state that replaces the present one. There is
+   * only one observer.
+   */
   observe(observer: AppliedObserver): void {
     this.#observer = observer;
     this.#applier.onEntry = (applied) => observer.entry(applied);
@@ -126,7 +129,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     return replicatedSnapshot(this.snapshot());
   }
 
-  /** Sums up the replicated records, so that {@link scopeDigestAt} knows their digest. It reads the whole state, page by page. */
+  /** Computes the digest of the replicated records, so that {@link scopeDigestAt} can return it. Reads the whole state, page by page. */
   async measureScope(): Promise<void> {
     const sum = new DigestSum();
     const { spaces, replication } = this.#records;
@@ -184,7 +187,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     );
   }
 
-  /** Returns a copy of the record as of all applied entries. Reads memory, then `level` on this thread. */
+  /** Returns a copy of the record as of all applied entries. Reads from memory, otherwise from `level` on this thread. */
   getSync(path: string): StoredRecord | undefined {
     if (path < ' ') return undefined; // names that are not paths begin with a control character
     const record = this.#records.at(path);
@@ -211,8 +214,8 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   }
 
   /**
-   * Returns up to `limit` names of unreachable records, left by a restore that replaced the state or that was abandoned: a `sweep` may
-   * delete them. May read the whole state.
+   * Returns up to `limit` names of unreachable records, which a finished or abandoned restore has left. A `sweep` may delete them. May read
+   * the whole state.
    */
   unreachableNames(limit: number): Promise<string[]> {
     return this.#records.unreachableNames(limit);
@@ -250,14 +253,14 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
         const meta = await store.checkDigest();
         return meta === undefined ? { sound: false } : { sound: true, index: meta.appliedIndex, digest: meta.digest };
       } catch (error) {
-        if (store === this.#records.store) throw error; // otherwise another state has replaced this one meanwhile
+        if (store === this.#records.store) throw error; // otherwise another state has replaced this one in the meantime
       }
     }
   }
 
   /**
-   * Opens another state and checks all of it, as at a start; the current state does not change. A state at a level that this program does
-   * not support ends the node: no other snapshot of the cluster has a lower one.
+   * Opens another state and checks all of it, as at a start. The current state does not change. A state at a level that this program does
+   * not support ends the node, because every other snapshot of the cluster has at least this level.
    * @throws as {@link open}
    */
   async openReplacement(directory: string): Promise<StateStore> {

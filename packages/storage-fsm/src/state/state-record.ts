@@ -32,7 +32,7 @@ export function encodeMeta({ appliedIndex, valuesWritten, digest }: StateMeta): 
   return Buffer.concat([out, sha256(out)]);
 }
 
-/** Decodes the meta record. Returns undefined for damaged bytes, and just the `version` for another format. */
+/** Decodes the meta record. Returns undefined for damaged bytes, and only the `version` for another format. */
 export function decodeMeta(bytes: Buffer): StateMeta | { readonly version: number } | undefined {
   const checked = bytes.subarray(0, -digestBytes);
   if (checked.length === 0 || !sha256(checked).equals(bytes.subarray(-digestBytes))) return undefined;

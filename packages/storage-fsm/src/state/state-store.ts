@@ -33,8 +33,8 @@ export interface StateSnapshot {
 
 /**
  * The records on disk: one `level` database in a directory of its own. Each write is one atomic, synced batch that includes the meta
- * record. After the first error of any kind all reads and writes fail (fail-stop): LevelDB has been observed to confirm writes on a full
- * disk that were lost after the next start.
+ * record. After the first error of any kind, all reads and writes fail (fail-stop). The reason: on a full disk, LevelDB confirmed writes
+ * that were lost after the next start.
  */
 export class StateStore {
   /** The meta record at the time of opening. */
@@ -114,7 +114,7 @@ export class StateStore {
     }
   }
 
-  /** Returns the state on disk as of this call. Closing the store ends it, even for a reader in the middle of it. */
+  /** Returns the state on disk as of this call. Closing the store closes this snapshot too, even in the middle of a read. */
   snapshot(): StateSnapshot {
     this.#assertSound();
     const snapshot = this.#level.snapshot();
@@ -150,8 +150,8 @@ export class StateStore {
   }
 
   /**
-   * Writes everything or nothing, synced. The caller makes one call at a time, and does not read the written records before it resolves.
-   * After an error, every call rejects with the first one.
+   * Writes everything or nothing, and syncs. The caller makes one call at a time, and does not read the written records before the call
+   * resolves. After an error, every further call rejects with that error.
    */
   async write(records: ReadonlyMap<string, Pending>, meta: StateMeta): Promise<void> {
     this.#assertSound();
@@ -165,7 +165,7 @@ export class StateStore {
       failpoint('state.before_flush');
       await batch.write({ sync: true });
       for (const path of records.keys()) this.#recent.forget(path);
-      await this.#database.syncNames(); // LevelDB syncs a new write-ahead file but not the directory that names it
+      await this.#database.syncNames(); // LevelDB syncs a new write-ahead file, but not the directory that contains its name
       failpoint('state.after_flush');
     } catch (error) {
       throw this.#fail(error);
@@ -297,7 +297,7 @@ const digestMismatch = (directory: string, { appliedIndex }: StateMeta) =>
   damaged(directory, `has records that do not match the state digest stored at index ${appliedIndex}`);
 
 function readMeta(bytes: Buffer | undefined, directory: string): StateMeta {
-  if (bytes === undefined) return emptyMeta; // correct for a new database; records without a meta record fail the digest check
+  if (bytes === undefined) return emptyMeta; // correct for a new database; if there are records but no meta record, the digest check fails
   const meta = decodeMeta(bytes);
   if (meta === undefined) throw damaged(directory, 'has an unreadable applied index and digest');
   if ('version' in meta) throw damaged(directory, `has format ${meta.version}, which this version cannot read`);
@@ -314,5 +314,8 @@ function bounds({
   return comparePaths(after, prefix) >= 0 ? { gt: after, ...lt } : { gte: prefix, ...lt };
 }
 
-/** Reads all records, uncached and many at a time: every read costs a turn of a worker thread, however much it returns. */
+/**
+ * Reads all records without filling the cache, and many at a time, because each read takes a turn of a worker thread however much it
+ * returns.
+ */
 const everything = { ...bounds({ prefix: '' }), fillCache: false, highWaterMarkBytes: 256 * 1024 };

@@ -18,9 +18,9 @@ const puts = 1;
 
 /**
  * Encodes a transaction as the payload of one log entry, integers big-endian: `version u8 | conditions u32 | { path, revision u48 } |
- * writes u32 | { path, kind u8, kind 1: length u32, value }`, where a path is `length u16 | UTF-8`. {@link encodeRestoreStep} has the
- * separate format of a restore step, {@link encodeRaise} that of a raise of the feature level,
- * {@link encodeReplicationStep} that of a replication step.
+ * writes u32 | { path, kind u8, kind 1: length u32, value }`, where a path is `length u16 | UTF-8`. Other entries have formats of their
+ * own: restore steps ({@link encodeRestoreStep}), raises of the feature level ({@link encodeRaise}) and replication steps ({@link
+ * encodeReplicationStep}).
  * @throws StoreError `too_large` above {@link transactionBytesMax}
  * @throws TypeError for an invalid path or revision, or a path that is written twice: a bug in the calling code
  */

@@ -1,7 +1,7 @@
 import { type ByteReader, CodecError } from '@transitd/raft-core';
 import { pathFault } from './path.ts';
 
-// A leading U+FEFF is part of the path, so that two byte strings never decode to one path.
+// A leading U+FEFF is kept as part of the path, so that different bytes never decode to the same path.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Reads `length u16 | UTF-8`. @throws CodecError */

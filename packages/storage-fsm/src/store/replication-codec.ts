@@ -25,7 +25,7 @@ const kindOf: ReadonlyMap<number, string> = new Map(
   Object.entries(kinds).map(([name, number]): [number, string] => [number, name]),
 );
 const kindsWithWrites: ReadonlySet<string> = new Set(['follow', 'stage', 'swap', 'promote']);
-/** The local prefixes and the epochs of a step take far less. */
+/** The local prefixes and the epochs of a step take far less than this. */
 const fieldBytesMax = 16 * 1024;
 const localMax = 64;
 
@@ -95,7 +95,7 @@ function partsOf(step: ReplicationStep): { readonly fields: object; readonly wri
 function stepOf(kind: string, fields: Fields, writes: readonly ReplicatedWrite[]): ReplicationStep {
   const { digest, local } = fields;
   if (!kindsWithWrites.has(kind) && writes.length > 0) throw new CodecError('this replication step has no writes');
-  // The revision of these writes is that of the entry.
+  // These writes get the revision of the entry.
   const own = writes.map(({ path, value }) => ({ path, value }));
   if (kind === 'promote' && writes.some(({ revision }) => revision !== 0))
     throw new CodecError('a write of a promotion has a revision');

@@ -15,19 +15,19 @@ export interface EpochName {
 
 /** The time during which one cluster is the primary. */
 export interface Epoch extends EpochName {
-  /** The service index up to which the records of the epoch before belong to this history. */
+  /** The service index up to which the records of the previous epoch belong to this history. */
   readonly start: LogIndex;
 }
 
-/** A position in the replicated history: all of the outcomes up to `index`, the last ones of the epoch. */
+/** A position in the replicated history: a state with all outcomes up to `index`, of which the last ones belong to the epoch. */
 export interface Cursor extends EpochName {
   readonly index: LogIndex;
 }
 
 /**
- * `primary`: accepts writes. `demoted`: was the primary, and accepts no more writes until it is promoted or follows another cluster.
+ * `primary`: accepts writes. `demoted`: was the primary, and accepts no writes until it is promoted or follows another cluster.
  * `secondary`: follows a primary. `superseded`: met an epoch that excludes its own, and serves nothing until an operator decides.
- * `disabled`: takes part in no replication, but did once.
+ * `disabled`: took part in replication before, but no longer does.
  */
 export type ReplicationRole = 'primary' | 'demoted' | 'secondary' | 'superseded' | 'disabled';
 
@@ -39,7 +39,10 @@ export interface ReplicationState {
   readonly local: readonly string[];
   /** Oldest first; the last one is the current epoch. Empty on a secondary that has never received a state. */
   readonly epochs: readonly Epoch[];
-  /** The newest service index of the current epoch that this state contains; on a primary, the one at which it became the primary. */
+  /**
+   * The newest service index of the current epoch that this state contains. On a primary it is the index at which the cluster became the
+   * primary.
+   */
   readonly index: LogIndex;
   /** The service index of a local log entry is its log index plus this offset. It never falls. */
   readonly offset: LogIndex;
@@ -49,20 +52,20 @@ export interface ReplicationState {
   readonly fenceMs?: number;
 }
 
-/** How many epochs are kept. A cluster that was away for more of them receives the whole state. */
+/** Number of epochs that are kept. A cluster that missed more epochs receives the whole state. */
 export const epochsMax = 16;
 
-/** Record name of the state; no path begins with a control character. */
+/** Name of the record that stores this state. No path begins with a control character, so no path has this name. */
 export const replicationName = '\u0001replication';
 
 export const isEpochId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id);
 export const sameEpoch = (a: EpochName, b: EpochName): boolean => a.number === b.number && a.id === b.id;
 
-/** Returns whether the path is outside of what is replicated. */
+/** Returns whether the record at the path is local, that is, not replicated. */
 export const isLocal = ({ local }: Pick<ReplicationState, 'local'>, path: string): boolean =>
   local.some((prefix) => path.startsWith(prefix));
 
-/** Returns whether a cluster in this state changes what is replicated. Any other cluster serves no clients either. */
+/** Returns whether a cluster in this state may change replicated records. A cluster that may not do so serves no clients either. */
 export const acceptsWrites = (state: ReplicationState | undefined): boolean =>
   state === undefined || state.role === 'primary' || state.role === 'disabled';
 
@@ -70,7 +73,7 @@ export const acceptsWrites = (state: ReplicationState | undefined): boolean =>
 export const mayWrite = (state: ReplicationState | undefined, path: string): boolean =>
   acceptsWrites(state) || (state !== undefined && isLocal(state, path));
 
-/** Returns the service index of a state: on a primary that of its newest entry, otherwise that of the newest outcome. */
+/** Returns the service index of a state: on a primary the index of its newest entry, otherwise the index of the newest outcome. */
 export const positionOf = ({ role, offset, index }: ReplicationState, appliedIndex: LogIndex): LogIndex =>
   role === 'primary' ? appliedIndex + offset : index;
 
@@ -81,8 +84,8 @@ export function cursorOf({ epochs, index }: Pick<ReplicationState, 'epochs' | 'i
 }
 
 /**
- * Returns whether a state at the cursor belongs to the history with these epochs: the cursor's epoch is one of them, and the state has
- * nothing of that epoch after the point at which the next one began.
+ * Returns whether a state at the cursor belongs to the history with these epochs. It does if the cursor's epoch is one of them and the
+ * cursor is not after the start of the next epoch.
  */
 export function continues(epochs: readonly Epoch[], cursor: Cursor): boolean {
   const at = epochs.findIndex((epoch) => sameEpoch(epoch, cursor));
@@ -90,7 +93,10 @@ export function continues(epochs: readonly Epoch[], cursor: Cursor): boolean {
   return at >= 0 && (next === undefined || cursor.index <= next.start);
 }
 
-/** Returns why a list is no history, or undefined: numbers rise, and no epoch begins before the one that precedes it. */
+/**
+ * Returns why a list of epochs is not a valid history, or undefined if it is. In a history, the numbers rise, and no epoch begins before
+ * its predecessor.
+ */
 export function epochsFault(epochs: readonly Epoch[]): string | undefined {
   if (epochs.length > epochsMax) return `a history has more than ${epochsMax} epochs`;
   for (const [at, { number, id, start }] of epochs.entries()) {

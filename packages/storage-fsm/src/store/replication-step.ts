@@ -27,8 +27,8 @@ export interface ReplicatedRecord extends ReplicatedWrite {
 }
 
 /**
- * One step of replication; each is one log entry. A step that was proposed twice, or by a leader that has been replaced, takes effect at
- * most once: `from` names the position or the epoch that it expects.
+ * One step of replication; each is one log entry. A step takes effect at most once, even if it is proposed twice or by a former leader:
+ * `from` names the position or the epoch that the step expects.
  */
 export type ReplicationStep =
   /** Makes a cluster the primary of a new replication set. */
@@ -39,7 +39,7 @@ export type ReplicationStep =
       readonly local: readonly string[];
       readonly fenceMs?: number | undefined;
     }
-  /** Makes a cluster a secondary of the set. From now on only replication changes what is replicated. */
+  /** Makes a cluster a secondary of the set. From now on only replication changes the replicated records. */
   | {
       readonly kind: 'attach';
       readonly set: string;
@@ -62,7 +62,7 @@ export type ReplicationStep =
   | { readonly kind: 'adopt'; readonly from: Cursor; readonly epochs: readonly Epoch[] }
   /** Stages records of a primary's state where no reader sees them. Chunk 0 begins the attempt and ends any other attempt. */
   | { readonly kind: 'stage'; readonly attempt: string; readonly chunk: number; readonly records: readonly ReplicatedRecord[] }
-  /** Makes the staged records the replicated state, atomically, if their count and digest are as given. Local records stay. */
+  /** Makes the staged records the replicated state, atomically, if they have the given count and digest. Local records stay. */
   | {
       readonly kind: 'swap';
       readonly attempt: string;
@@ -75,23 +75,23 @@ export type ReplicationStep =
       /** The service index of the staged state, in the last epoch. */
       readonly index: LogIndex;
       /**
-       * Local records that are written again with it, under the keyring of the new state. `revision` is that of the record that each one
-       * replaces: if one has changed since, the step has no effect.
+       * Local records that the swap writes again, encrypted under the keyring of the new state. `revision` is the revision of the record
+       * that each one replaces. If one of these records has changed since, the step has no effect.
        */
       readonly local: readonly ReplicatedRecord[];
     }
   /**
-   * Makes the cluster the primary of a new epoch that begins at `from`. `writes` are its first replicated writes: with a keyring among
-   * them, no value of the new epoch is encrypted under a key of another cluster.
+   * Makes the cluster the primary of a new epoch that begins at `from`. `writes` are the first replicated writes of the epoch. They can
+   * contain a new keyring, so that no value of the epoch is encrypted under a key of another cluster.
    */
   | { readonly kind: 'promote'; readonly from: Cursor; readonly id: string; readonly writes: readonly Write[] }
   | { readonly kind: 'demote'; readonly from: EpochName }
-  /** Ends service because the other epoch exists: it is higher than this cluster's, or has the same number and another id. */
+  /** Ends the service of this cluster because of another epoch: one with a higher number, or with the same number and another id. */
   | { readonly kind: 'supersede'; readonly by: EpochName }
   /** Ends replication on a primary, or on a secondary that has never received a state. */
   | { readonly kind: 'disable' };
 
-/** The effect of a step: the records it writes, by name, and what else changes. */
+/** The effect of a step: the records that it writes, by name, and other changes of the state. */
 export interface ReplicationEffect {
   readonly writes: readonly { readonly name: string; readonly value: Uint8Array | null; readonly revision: LogIndex }[];
   /** Like `writes`, but by path: the caller finds the name by the spaces. */
@@ -104,7 +104,7 @@ export interface ReplicationEffect {
 
 const none: ReplicationEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
 
-/** The state that a step meets, and the log index of its entry. */
+/** The state to which a step is applied, and the log index of its entry. */
 export interface ReplicationPlace {
   readonly state: ReplicationState | undefined;
   readonly spaces: Spaces;
@@ -138,7 +138,7 @@ export function applyReplicationStep(step: ReplicationStep, place: ReplicationPl
     case 'supersede':
       return supersede(step, state, place.index);
     case 'disable':
-      // The records of a set are writable in an epoch only: without one, two clusters could change them and no one would notice.
+      // The records of a set may be written only within an epoch. Otherwise two clusters could change them without anyone noticing.
       if (state.role !== 'primary' && state.epochs.length > 0) return 'conflict';
       return changed({ ...state, role: 'disabled', epochs: [], index: 0 });
   }
@@ -157,7 +157,7 @@ function establish({ set, id, local, fenceMs }: ReplicationStep & { kind: 'estab
   });
 }
 
-/** A former primary of the set keeps its epochs, so that its new primary can tell whether the two histories are one. */
+/** A former primary of the set keeps its epochs, so that its new primary can tell whether it has diverged. */
 function attach(
   { set, local, fenceMs }: ReplicationStep & { kind: 'attach' },
   { state }: ReplicationPlace,
@@ -261,7 +261,10 @@ const localWrites = (
   { index }: ReplicationPlace,
 ): ReplicatedWrite[] => local.map(({ path, value }) => ({ path, value, revision: index + offset }));
 
-/** Returns whether a state at the cursor takes back nothing that this cluster has followed, and comes from no rival of its primary. */
+/**
+ * Returns whether this cluster may take over a state at the cursor. The state must not be behind this cluster, and must not come from a
+ * rival of its primary.
+ */
 function isForward(state: ReplicationState, cursor: Cursor): boolean {
   const at = cursorOf(state);
   if (at === undefined || cursor.number > at.number) return true;
@@ -276,7 +279,7 @@ function promote(
   if (state.role === 'primary' || state.role === 'disabled' || !isAt(state, from)) return 'conflict';
   if (writes.some(({ path }) => isLocal(state, path))) return 'conflict';
   const number = Math.max(from.number, state.seen) + 1;
-  // A secondary that was still catching up has nothing of the epochs that begin later.
+  // A secondary that was still catching up has no records of the epochs that begin later.
   const reached = state.epochs.filter(({ start }) => start <= from.index);
   const epochs = [...reached, { number, id, start: from.index }].slice(-epochsMax);
   // The first index of the new epoch is above every index of the epochs before.

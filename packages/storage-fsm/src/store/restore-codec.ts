@@ -14,7 +14,7 @@ const countMax = 2 ** 48 - 1;
 /** Returns whether the string can name a restore attempt: 1 to 64 letters, digits and hyphens. */
 const isAttempt = (id: string): boolean => /^[0-9A-Za-z-]{1,64}$/.test(id);
 
-/** Returns whether the string can be a prefix of paths to keep. The empty prefix cannot: it would keep everything. */
+/** Returns whether the string is a valid prefix of paths to keep. The empty prefix is not, because it would keep everything. */
 const isPrefix = (prefix: string): boolean =>
   prefix !== '' && prefix.length <= 1024 && prefix.isWellFormed() && !/\p{Cc}/u.test(prefix);
 

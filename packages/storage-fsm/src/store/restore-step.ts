@@ -8,14 +8,14 @@ export interface RestoredRecord {
 }
 
 /**
- * One step of a restore; each is one log entry. A step may be proposed again at any time: a step that was already applied changes nothing
- * and succeeds.
+ * One step of a restore; each is one log entry. A step may be proposed again at any time: if it was already applied, it changes nothing and
+ * succeeds.
  */
 export type RestoreStep =
   /** Stages records where no reader sees them. Chunk 0 begins the attempt and ends any other attempt. */
   | { readonly kind: 'stage'; readonly attempt: string; readonly chunk: number; readonly records: readonly RestoredRecord[] }
   /**
-   * Makes the staged records the state, atomically, if their count and digest are as given. The records below the prefixes in `keep` stay
+   * Makes the staged records the state, atomically, if they have the given count and digest. The records below the prefixes in `keep` stay
    * as they are.
    */
   | {

@@ -22,7 +22,7 @@ export interface Attempt {
   readonly space: number;
   readonly chunks: number;
   readonly records: number;
-  /** Sum of the staged records' digests, each computed with revision 0; with their own revisions if a primary sent them. */
+  /** Sum of the staged records' digests. Each is computed with revision 0, or with the record's own revision if a primary sent it. */
   readonly digest: bigint;
 }
 
@@ -70,7 +70,7 @@ export function visiblePath(spaces: Spaces, name: string): string | undefined {
   return place !== undefined && spaceOf(spaces, place.path) === place.space ? place.path : undefined;
 }
 
-/** Returns whether no route leads to the record, now or later, so that it may be deleted. */
+/** Returns whether no route leads to the record, now or later. Such a record may be deleted. */
 export function isUnreachable(spaces: Spaces, name: string): boolean {
   const place = placeOf(name);
   return place !== undefined && place.space !== spaces.attempt?.space && spaceOf(spaces, place.path) !== place.space;

@@ -37,7 +37,7 @@ export interface CommitResult {
   readonly revision: LogIndex;
 }
 
-/** The log entry at `revision` wrote (or `deleted`) one record. */
+/** The log entry at `revision` wrote one record, or deleted it if `deleted` is set. */
 export interface Change {
   readonly path: string;
   readonly revision: LogIndex;
@@ -51,8 +51,8 @@ export interface Change {
 export type Changes = readonly Change[] | 'everything';
 
 /**
- * Why a store refuses. `outcome_unknown`: the write may still take effect, so it must not be proposed again.
- * After any other code nothing has changed.
+ * Why a store refuses. `outcome_unknown`: the write may still take effect, so it must not be proposed again. With any other code, nothing
+ * was changed.
  */
 export type StoreErrorCode =
   | 'not_leader'
@@ -115,8 +115,8 @@ export interface ReplicaStatus {
   readonly appliedIndex: LogIndex;
   readonly flushedIndex: LogIndex;
   /**
-   * Values in all applied entries, also conflicting ones; equal on all nodes at one index. The barrier uses this count to limit the use of
-   * its key.
+   * Number of values in all applied entries, including conflicting ones. It is equal on all nodes at the same index. The barrier uses this
+   * count to limit the use of its key.
    */
   readonly valuesWritten: number;
   /** True while the free space of the data disk is below its reserve: proposals are refused with `disk_low`. */

@@ -2,7 +2,8 @@
 const step = 4;
 
 /**
- * At `256 * zeros + byte`: the CRC of the byte followed by that many zero bytes. Castagnoli's polynomial, reflected (RFC 3720 §12.1).
+ * The entry at `256 * zeros + byte` is the CRC of `byte` followed by `zeros` zero bytes. Castagnoli's polynomial, reflected (RFC 3720
+ * §12.1).
  */
 const table = new Int32Array(step * 256);
 for (let byte = 0; byte < 256; byte++) {
@@ -15,7 +16,10 @@ for (let at = 256; at < table.length; at++) {
   table[at] = (before >>> 8) ^ lookUp(before & 255);
 }
 
-/** Returns the CRC-32C (Castagnoli), unsigned. Processes several bytes at a time, because a start reads all tables of a state. */
+/**
+ * Returns the CRC-32C (Castagnoli), unsigned. Processes several bytes at a time, because each start of a node reads all tables of its
+ * state.
+ */
 export function crc32c(bytes: Uint8Array): number {
   const whole = bytes.length - (bytes.length % step);
   const at = (index: number): number => bytes[index] ?? 0;

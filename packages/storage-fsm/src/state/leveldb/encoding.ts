@@ -1,6 +1,6 @@
 import { crc32c } from './crc32c.ts';
 
-/** Returns the CRC as LevelDB stores it: rotated and with an offset (util/crc32c.h). */
+/** Returns the CRC as LevelDB stores it: rotated, plus an offset (util/crc32c.h). */
 export const maskedCrc = (bytes: Uint8Array): number => {
   const crc = crc32c(bytes);
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;

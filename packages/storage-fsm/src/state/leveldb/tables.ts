@@ -22,8 +22,8 @@ interface BlockHandle {
 }
 
 /**
- * Checks every table of the closed LevelDB database in `directory`. Missing files are ignored: LevelDB reports them itself. So are files
- * that the manifest does not name: a crash left them, and they may hold anything.
+ * Checks every table of the closed LevelDB database in `directory`. Ignores missing files, which LevelDB reports itself, and files that the
+ * manifest does not name, which a crash left with any content.
  * @throws StorageDamaged
  */
 export async function checkTables(directory: string): Promise<void> {
