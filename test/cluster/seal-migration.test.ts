@@ -8,12 +8,11 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { expectCode, run } from '../process/transitd-command.ts';
 import { LinkProxy } from './harness/link-proxy.ts';
 import { LiveCluster } from './harness/live-cluster.ts';
-import type { LiveNode } from './harness/live-node.ts';
 import { scenarioMs } from './harness/scenario.ts';
 import { type ChainSeals, chainSeals, type Seal } from './harness/seal-chain.ts';
+import { migrate, statusOf } from './harness/seal-moves.ts';
 import { blockOf } from './harness/seals-page.ts';
 import { expectNothingLost } from './harness/survivors.ts';
 import { until } from './harness/until.ts';
@@ -22,54 +21,6 @@ import { Workload } from './harness/workload.ts';
 const clientToken = z.object({ auth: z.object({ client_token: z.string() }) });
 /** `npm run test:seal-migration`: through every type of seal that this machine can have, and back to shares. */
 const isLong = process.env['SEAL_MIGRATION'] === 'chain';
-
-const statusOf = (node: LiveNode) => node.ask('GET', 'sys/seal-status');
-
-/** Starts a node; operators give their shares if its records need them. */
-async function startAndUnseal(cluster: LiveCluster, node: LiveNode): Promise<void> {
-  await node.start();
-  await until(
-    `${node.name} is unsealed`,
-    async () => {
-      const status = await statusOf(node);
-      if (status.at('type') === 'shamir' && status.at('sealed') === true) await cluster.unseal(node);
-      return status.at('sealed') === false;
-    },
-    { explain: () => node.tail() },
-  );
-}
-
-/** Configures and restarts one node after the other, then gives the shares to the active node and kills it at the last one. */
-async function migrate(cluster: LiveCluster, from: Seal, to: Seal): Promise<void> {
-  const last = await cluster.settled();
-  for (const node of [...cluster.others(last), last]) {
-    await node.stop();
-    node.configure({ seal: to, migrate_seal_from: from });
-    await startAndUnseal(cluster, node);
-    await cluster.settled();
-  }
-  const give = (node: LiveNode, key: string) => node.ask('PUT', 'sys/unseal', { body: { key, migrate: true } });
-  const active = await cluster.leader();
-  const [first = '', ...others] = cluster.shares;
-  const [, ...command] = blockOf('sh', 'Migration')
-    .trim()
-    .replace(/https:\S+/, active.apiAddress)
-    .split(' ');
-  const ran = expectCode(await run([...command, '-', '--format', 'json'], { input: first }), 0);
-  expect(ran.json()).to.include({ migration: true, progress: 1 });
-  const killed = Promise.allSettled(others.map((key) => give(active, key)));
-  await active.kill();
-  await killed;
-  await cluster.leader(cluster.others(active));
-  await startAndUnseal(cluster, active);
-  const next = await cluster.settled();
-  if ((await statusOf(next)).at('migration') === true) for (const key of cluster.shares) await give(next, key);
-  for (const node of cluster.nodes)
-    await until(`${node.name} has the seal of type ${to.type}`, async () => {
-      const status = await statusOf(node);
-      return status.at('type') === to.type && status.at('migration') === false;
-    });
-}
 
 describe('a cluster that moves to a transit seal', function () {
   this.timeout((isLong ? 6 : 2) * scenarioMs);

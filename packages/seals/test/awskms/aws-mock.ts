@@ -79,5 +79,5 @@ export async function awsMock(keys = new KeysOfAProvider('one', 'two')) {
     if (plaintext === undefined) return refused('InvalidCiphertextException', '');
     return [200, { Plaintext: plaintext.toString('base64'), KeyId: state.keyArn(name) }];
   });
-  return { ...server, state };
+  return { ...server, state, keys };
 }

@@ -13,6 +13,10 @@ export class KeysOfAProvider {
     return this.#keys.get(name)?.length;
   }
 
+  remove(name: string): void {
+    this.#keys.delete(name);
+  }
+
   rotate(name: string): void {
     this.#keys.get(name)?.push(randomBytes(32));
   }
