@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { type ClusterView, clusterViewIn, type Member, type Work } from '../app/cluster/members.ts';
 import { reignsOf } from '../app/cluster/reigns.ts';
+import { connectionTone, replicationIn, roleOf } from '../app/cluster/replication.ts';
 import { pointsMax, quantile, withView } from '../app/cluster/samples.ts';
 import { tolerance, verdictOf } from '../app/cluster/verdict.ts';
 
@@ -40,6 +41,45 @@ describe('the state of the cluster', () => {
   it('is read from any answer without a fault', () => {
     for (const odd of [undefined, null, 7, [], {}, { nodes: 'x' }, { nodes: [null, 7, { report: { raft: [], leaders: [1] } }] }])
       expect(() => verdictOf(clusterViewIn(odd))).not.to.throw();
+  });
+});
+
+describe('the replication of the cluster', () => {
+  const secondary = { node_id: 'west', connection_status: 'connected', last_wal: 40, lag_entries: 2, lag_ms: 30 };
+
+  it('names the secondaries of a primary, and how far each is behind', () => {
+    const view = replicationIn({ mode: 'primary', state: 'primary', epoch: 1, last_wal: 42, secondaries: [secondary] });
+    expect(view).to.deep.include({ position: 42, epoch: 1 });
+    const none = { heartbeatMs: undefined };
+    expect(view.connections).to.deep.equal([
+      { ...none, name: 'west', status: 'connected', position: 40, lagEntries: 2, lagMs: 30 },
+    ]);
+    expect([
+      roleOf(view).word,
+      connectionTone(view.connections?.[0] ?? { ...none, name: '', status: '', position: 0, lagEntries: 0, lagMs: 0 }),
+    ]).to.deep.equal(['primary', 'ok']);
+  });
+
+  it('names the primary of a secondary, and how far this cluster is behind', () => {
+    const primaries = [{ cluster_address: '10.0.0.1:8201', connection_status: 'connecting', last_heartbeat_duration_ms: 7 }];
+    const status = { mode: 'secondary', state: 'secondary', last_remote_wal: 9, connection_status: 'connecting', lag_entries: 3 };
+    const { position, connections = [] } = replicationIn({ ...status, primaries });
+    expect(position).to.equal(9);
+    expect(connections).to.deep.equal([
+      { name: '10.0.0.1:8201', status: 'connecting', position: undefined, lagEntries: 3, lagMs: undefined, heartbeatMs: 7 },
+    ]);
+    expect(connections.map(connectionTone)).to.deep.equal(['warn']);
+  });
+
+  it('tells a node that does not know the connections from a set without other clusters', () => {
+    expect(replicationIn({ mode: 'primary', state: 'primary' }).connections).to.equal(undefined);
+    expect(replicationIn({ mode: 'primary', state: 'primary', secondaries: [] }).connections).to.deep.equal([]);
+  });
+
+  it('is read from any answer without a fault', () => {
+    for (const odd of [undefined, null, 7, [], {}, { mode: 7, primaries: [null] }, { secondaries: [7, {}] }])
+      expect(() => roleOf(replicationIn(odd))).not.to.throw();
+    expect(replicationIn({}).mode).to.equal('disabled');
   });
 });
 

@@ -100,6 +100,9 @@ export async function call(verb: Verb, path: string, options: CallOptions = {}):
   }
 }
 
+/** Reads what a node tells everybody, also before anyone signs in. @throws ApiError */
+export const readPublic = (_verb: 'GET', path: string, options: CallOptions = {}): Promise<Json> => send('GET', path, options);
+
 function begin(newToken: string, data: Json): void {
   token = newToken;
   caller = {

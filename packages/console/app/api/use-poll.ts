@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError, call } from './session.ts';
+import { ApiError, call, type readPublic } from './session.ts';
 
 export interface Polled<T> {
   /** The newest answer; kept while later requests fail. */
@@ -11,15 +11,21 @@ export interface Polled<T> {
 /**
  * Reads `path` again and again while the page is visible. Each request carries the token, so a revoked token ends the session at the next
  * one. A failed request leaves the last answer in place.
+ * @param ask - sends the request; `readPublic` sends it without the token
  */
-export function usePoll<T>(path: string, everyMs: number, read: (data: unknown) => T): Polled<T> {
+export function usePoll<T>(
+  path: string,
+  everyMs: number,
+  read: (data: unknown) => T,
+  ask: typeof call | typeof readPublic = call,
+): Polled<T> {
   const [state, setState] = useState<Polled<T>>({});
   useEffect(() => {
     const ended = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const ask = async (): Promise<void> => {
+    const poll = async (): Promise<void> => {
       try {
-        const { data } = await call('GET', path, { signal: AbortSignal.any([ended.signal, AbortSignal.timeout(everyMs * 2)]) });
+        const { data } = await ask('GET', path, { signal: AbortSignal.any([ended.signal, AbortSignal.timeout(everyMs * 2)]) });
         if (!ended.signal.aborted) setState({ value: read(data) });
       } catch (error) {
         const known = error instanceof ApiError ? error : new ApiError(0, String(error));
@@ -28,18 +34,18 @@ export function usePoll<T>(path: string, everyMs: number, read: (data: unknown) 
       plan();
     };
     const plan = (): void => {
-      if (!ended.signal.aborted && !document.hidden) timer = setTimeout(() => void ask(), everyMs);
+      if (!ended.signal.aborted && !document.hidden) timer = setTimeout(() => void poll(), everyMs);
     };
     const onVisible = (): void => {
       clearTimeout(timer);
-      if (!document.hidden) void ask();
+      if (!document.hidden) void poll();
     };
     document.addEventListener('visibilitychange', onVisible, { signal: ended.signal });
-    void ask();
+    void poll();
     return () => {
       ended.abort();
       clearTimeout(timer);
     };
-  }, [path, everyMs, read]);
+  }, [path, everyMs, read, ask]);
   return state;
 }

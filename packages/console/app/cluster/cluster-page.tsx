@@ -5,6 +5,7 @@ import { Plot } from '../parts/plot.tsx';
 import { LogTable } from './log-table.tsx';
 import { type ClusterView, clusterViewIn } from './members.ts';
 import { NodeTable } from './node-table.tsx';
+import { Replication } from './replication-state.tsx';
 import { type Metric, type Point, withView } from './samples.ts';
 import { Summary } from './summary.tsx';
 import { Timeline } from './timeline.tsx';
@@ -55,6 +56,7 @@ export function ClusterPage() {
         </Note>
       )}
       <Summary view={view} />
+      <Replication />
       <section aria-labelledby="nodes-title">
         <h2 id="nodes-title">Nodes</h2>
         <NodeTable view={view} styleOf={styleOf} />

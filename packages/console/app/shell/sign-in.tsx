@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, lastNotice, signIn, signInByPassword } from '../api/session.ts';
+import { Replication } from '../cluster/replication-state.tsx';
 import { Note } from '../parts/badge.tsx';
 
 type Way = 'token' | 'userpass';
@@ -80,6 +81,7 @@ export function SignIn() {
           {isBusy ? 'Signing in …' : 'Sign in'}
         </button>
       </form>
+      <Replication />
       <p class="muted small">The token stays in the memory of this page. Reloading the page signs you out.</p>
     </main>
   );
