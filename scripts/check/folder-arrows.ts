@@ -19,7 +19,8 @@ export const folderArrows: FolderArrows = {
     pipeline: ['operation'],
     transit: ['operation'],
     sys: ['openapi', 'operation', 'transit'],
-    '.': ['auth', 'operation', 'sys', 'transit'],
+    'sys/replication': ['operation', 'sys'],
+    '.': ['auth', 'operation', 'sys', 'sys/replication', 'transit'],
   },
   audit: {
     '.': [],

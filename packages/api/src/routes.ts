@@ -30,8 +30,9 @@ import { raftRoutes } from './sys/raft.ts';
 import { raftAutopilotRoutes } from './sys/raft-autopilot.ts';
 import { raftJoinRoutes } from './sys/raft-join.ts';
 import { raftSnapshotRoutes } from './sys/raft-snapshot.ts';
-import { replicationRoutes } from './sys/replication.ts';
-import { replicationControlRoutes } from './sys/replication-control.ts';
+import { replicationControlRoutes } from './sys/replication/control.ts';
+import { operationTokenRoutes } from './sys/replication/operation-token.ts';
+import { replicationRoutes } from './sys/replication/status.ts';
 import { rotateRoutes } from './sys/rotate.ts';
 import { sealRoutes } from './sys/seal.ts';
 import { statusRoutes } from './sys/status.ts';
@@ -62,6 +63,7 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices, log: L
     ...nodesRoutes,
     ...replicationRoutes,
     ...replicationControlRoutes,
+    ...operationTokenRoutes,
     ...mountRoutes,
     ...pluginRoutes,
     ...monitoringRoutes(log),

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
 import type { BarrierOptions, BarrierState, InitialShares, SealStatus } from './barrier-types.ts';
 import { Rekey } from './ceremony/rekey.ts';
-import { RootGeneration } from './ceremony/root-generation.ts';
 import { SealMigration } from './ceremony/seal-migration.ts';
+import { TokenGeneration } from './ceremony/token-generation.ts';
 import { KeyRotation } from './keyring/key-rotation.ts';
 import { closeKeyring, newKeyring, openKeyring, wipeKeyring } from './keyring/keyring.ts';
 import { LoadedKeys } from './keyring/loaded-keys.ts';
@@ -36,7 +36,9 @@ export class Barrier {
   /** Replaces the shares and the root key. */
   readonly rekey: Rekey;
   /** Creates a root token when enough share holders agree. */
-  readonly rootGeneration: RootGeneration;
+  readonly rootGeneration: TokenGeneration;
+  /** Creates a token for the operators of a disaster-recovery secondary when enough share holders agree. */
+  readonly operationTokenGeneration: TokenGeneration;
   /** Rotates the key that encrypts values. */
   readonly rotation: KeyRotation;
   /** The keys for and from another cluster of a replication set. */
@@ -93,7 +95,9 @@ export class Barrier {
     this.transfer = new KeyTransfer({ ...parts, plaintext: this.store });
     const attempt = { seal: this.#sealKeeper, exclusive: this.#exclusive };
     this.rekey = new Rekey(attempt);
-    this.rootGeneration = new RootGeneration({ ...attempt, now: options.now });
+    const generation = (name: string) => new TokenGeneration(name, { ...attempt, now: options.now });
+    this.rootGeneration = generation('root generation');
+    this.operationTokenGeneration = generation('operation token generation');
     this.#unwatch = options.store.watch('core/', (changes) => {
       const touches = (record: string): boolean => changes === 'everything' || changes.some(({ path }) => path === record);
       if (touches(sealPath)) void this.#follow(() => this.#refreshSeal());
@@ -235,8 +239,8 @@ export class Barrier {
   }
 
   /**
-   * Unseals with the configured static key or the provider. A root key that is still wrapped by the previous key is rewrapped at once if
-   * this node can write, otherwise by a later `maintain`.
+   * Unseals with the configured static key or the provider. A root key that the previous key wraps is rewrapped at once if this node can
+   * write, otherwise by a later `maintain`.
    * @throws BarrierError `not_initialized`, `seal_mismatch`, `barrier_corrupt`; ProviderError; StoreError
    */
   async autoUnseal(): Promise<void> {
@@ -268,10 +272,9 @@ export class Barrier {
     this.#announce(reason);
   }
 
-  /** Ends a rekey and a root generation in progress, for a node that is no longer the leader. */
+  /** Ends a rekey and the generation of a token in progress, for a node that is no longer the leader. */
   dropAttempts(): void {
-    this.rekey.drop();
-    this.rootGeneration.drop();
+    for (const ceremony of [this.rekey, this.rootGeneration, this.operationTokenGeneration]) ceremony.drop();
   }
 
   /** Seals the barrier and stops watching the store. */

@@ -2,7 +2,7 @@ export { Barrier } from './barrier.ts';
 export type { BarrierOptions, BarrierState, InitialShares, SealStatus } from './barrier-types.ts';
 export type { GivenShare } from './ceremony/attempt.ts';
 export type { NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './ceremony/rekey.ts';
-export type { RootGeneration, RootGenerationStatus, RootGenerationStep } from './ceremony/root-generation.ts';
+export type { TokenGeneration, TokenGenerationStatus, TokenGenerationStep } from './ceremony/token-generation.ts';
 export type { KeyRotation } from './keyring/key-rotation.ts';
 export { openReadingView } from './keyring/reading-view.ts';
 export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './keyring/rotation.ts';

@@ -7,6 +7,7 @@ import {
   type JsonSchema,
   type Query,
   type Reply,
+  text,
   type Verb,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
@@ -142,6 +143,15 @@ export interface GuardedOperation extends Common {
    * and its success changes nothing, not even in memory (decision 105).
    */
   readonly inGateway?: true;
+  /**
+   * A cluster that follows another one serves the operation too: to callers with the rights, and to those with an operation token (decision
+   * 146). It needs nothing of the context but the node.
+   */
+  readonly byOperationToken?: {
+    /** `reads`: the token stays valid. */
+    readonly use: 'reads' | 'changes';
+    run(node: Node, call: Call): Reply | Promise<Reply>;
+  };
   /** Response of a sealed node; absent for the usual refusal. */
   readonly whenSealed?: Reply;
   run(context: Context, call: Call): Reply | Promise<Reply>;
@@ -162,6 +172,26 @@ export function guarded<S extends FieldSchema = Record<never, never>>({
   const takes = declared.takes ?? none<S>();
   return { ...declared, access: 'token', run: (context, call) => run(context, readFields(takes, call)) };
 }
+
+/** An operation on the cluster that a secondary serves too, for callers with an operation token. */
+export function guardedOnSecondary<S extends FieldSchema = Record<never, never>>({
+  run,
+  use,
+  ...declared
+}: Omit<TypedOperation<GuardedOperation, S>, 'byOperationToken'> & {
+  readonly use: 'reads' | 'changes';
+  run(node: Node, call: TypedCall<S>): Reply | Promise<Reply>;
+}): GuardedOperation {
+  const takes = { ...(declared.takes ?? none<S>()), dr_operation_token: operationTokenField };
+  const runOn = (node: Node, call: Call): Reply | Promise<Reply> => run(node, readFields(takes, call) as unknown as TypedCall<S>);
+  return {
+    ...{ ...declared, takes, access: 'token' },
+    run: ({ node }, call) => runOn(node, call),
+    byOperationToken: { use, run: runOn },
+  };
+}
+
+const operationTokenField = text('Operation token, which authorizes the request on a disaster-recovery secondary');
 
 export function open<S extends FieldSchema = Record<never, never>>({
   run,

@@ -14,6 +14,7 @@ import { callOf } from './call.ts';
 import { addressOf } from './caller-address.ts';
 import { failureReply, withAllowance } from './failure.ts';
 import { Forwarding, leadershipTransferred, retriesMax } from './forwarding.ts';
+import { operationTokenOf, runByOperationToken } from './operation-token.ts';
 import { ForwardToActive, isOutcome, type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
 import { isStill, notActive, readSource, stillLeads } from './read-source.ts';
 import { isRefusal } from './refusals.ts';
@@ -114,10 +115,9 @@ export class Pipeline {
     let outcome: Outcome;
     try {
       // A sealed node refuses for its own reason.
-      if (services !== undefined && route.operation.onSecondary !== true && this.#options.node.eligibility.isSecondary)
-        throw pathDisabled();
       const request = { ...route, req, res, address, exchange };
-      outcome = await (isOpen(request) ? this.#workOpen(request) : this.#workGuarded(request as RoutedRequest<GuardedOperation>));
+      if (services !== undefined && this.#options.node.eligibility.isSecondary) outcome = await this.#workOnSecondary(request);
+      else outcome = await this.#work(request);
     } catch (error) {
       // An operation that needs a token has failed before it was executed.
       const changes = isOpen(route) && whereOf(route.operation, route.verb) === 'leader';
@@ -127,6 +127,35 @@ export class Pipeline {
     if (allowance === undefined || !showsAllowance) return outcome;
     if (outcome instanceof Replied) return new Replied(withAllowance(outcome.reply, allowance));
     return outcome instanceof Refused ? new Replied(withAllowance(this.#failure(outcome.error), allowance)) : outcome;
+  }
+
+  #work(request: RoutedRequest): Promise<Outcome> {
+    return isOpen(request) ? this.#workOpen(request) : this.#workGuarded(request as RoutedRequest<GuardedOperation>);
+  }
+
+  /** Runs an operation on a cluster that serves no clients, for a caller with the rights or with an operation token. */
+  async #workOnSecondary(request: RoutedRequest): Promise<Outcome> {
+    const { req, res, verb, path, canonical, params, operation, address, exchange } = request;
+    const allowed = 'byOperationToken' in operation ? operation.byOperationToken : undefined;
+    if (operation.onSecondary !== true && allowed === undefined) throw pathDisabled();
+    if (allowed === undefined) return this.#work(request);
+    const bytes = await this.#bodies.ofStranger(req, res);
+    const body = await bodyOf(bytes, request);
+    const token = operationTokenOf(body, req.headers);
+    if (token === undefined) return this.#work(request);
+    const { node } = this.#options;
+    node.services?.quotas.admitToken(canonical, undefined, address);
+    if ((await readSource(req.headers, 'leader', this.#options)) === 'none') return new ForwardToActive(bytes);
+    return this.#inPlace({ res, operation, caller: callerGroup(address) }, 'leader', async () => {
+      exchange?.setCaller(token);
+      await exchange?.begin(body);
+      const call = { verb, path: canonical, written: path.path, params, query: path.query, body, address };
+      try {
+        return new Replied(await runByOperationToken(node, allowed, call, token));
+      } catch (error) {
+        return outcomeOf(storageRefusal(error, { changes: allowed.use === 'changes' }));
+      }
+    });
   }
 
   /** Runs the stages of an operation that needs a token. */

@@ -16,11 +16,12 @@ import {
 } from '@transitd/http';
 import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
-import { guarded, type Route } from '../operation/operation.ts';
+import { guardedOnSecondary, type Route } from '../operation/operation.ts';
 import { durationText, secondsText } from './duration-text.ts';
 import { requireCluster } from './raft.ts';
 
-const autopilotState = guarded({
+const autopilotState = guardedOnSecondary({
+  use: 'reads',
   name: 'raft-autopilot-state',
   about: 'Read the health of the members, as known to the active node',
   answers: answers.data(
@@ -53,7 +54,7 @@ const autopilotState = guarded({
   capability: 'read',
   where: 'leader',
   adds: true,
-  run: async ({ node }) => {
+  run: async (node) => {
     const { autopilot, cluster } = requireCluster(node);
     const { healthy, failureTolerance, servers } = await autopilot.evaluate();
     const names = (only: (server: ServerState) => boolean) => servers.filter(only).map(({ member }) => member.name);
@@ -87,7 +88,8 @@ const autopilotState = guarded({
   },
 });
 
-const readSettings = guarded({
+const readSettings = guardedOnSecondary({
+  use: 'reads',
   name: 'raft-autopilot-configuration-read',
   about: 'Read the autopilot settings',
   answers: answers.data(
@@ -101,7 +103,7 @@ const readSettings = guarded({
     }),
   ),
   capability: 'read',
-  run: async ({ node }) => {
+  run: async (node) => {
     const settings = await requireCluster(node).autopilot.settings();
     return dataReply(
       JSON.stringify({
@@ -116,7 +118,8 @@ const readSettings = guarded({
   },
 });
 
-const writeSettings = guarded({
+const writeSettings = guardedOnSecondary({
+  use: 'changes',
   name: 'raft-autopilot-configuration-write',
   about: 'Update the autopilot settings; omitted fields keep their values',
   takes: {
@@ -129,11 +132,10 @@ const writeSettings = guarded({
     min_quorum: int('Minimum number of voters to keep', { min: 0 }),
     server_stabilization_time: duration('Stored and returned, but has no effect'),
     disable_upgrade_migration: ignoredField('bool'),
-    dr_operation_token: ignoredField('string'),
   },
   answers: answers.written,
   capability: 'update',
-  run: async ({ node }, { values, warnings }) => {
+  run: async (node, { values, warnings }) => {
     const changes: { readonly [Name in keyof AutopilotSettings]: AutopilotSettings[Name] | undefined } = {
       cleanupDeadServers: values.cleanup_dead_servers,
       deadServerLastContactThreshold: values.dead_server_last_contact_threshold,
@@ -152,8 +154,8 @@ const writeSettings = guarded({
   },
 });
 
-/** Autopilot: the health of the members, and the settings of dead-server cleanup. */
+/** Autopilot: the health of the members, and the settings of dead-server cleanup. Clients send an operation token by POST. */
 export const raftAutopilotRoutes: readonly Route[] = [
-  { path: 'sys/storage/raft/autopilot/state', operations: { GET: autopilotState } },
+  { path: 'sys/storage/raft/autopilot/state', operations: { GET: autopilotState, POST: autopilotState } },
   { path: 'sys/storage/raft/autopilot/configuration', operations: { GET: readSettings, POST: writeSettings } },
 ];

@@ -1,7 +1,7 @@
 import { dataReply, RequestError } from '@transitd/http';
 import type { Node, Snapshots } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { type GuardedOperation, guardedOnSecondary, type Route } from '../operation/operation.ts';
 
 function requireSnapshots({ snapshots }: Node): Snapshots {
   if (snapshots === undefined) throw new Error('a node that serves has a state');
@@ -11,7 +11,8 @@ function requireSnapshots({ snapshots }: Node): Snapshots {
 const binary = { contentMediaType: 'application/gzip' };
 
 /** Takes a snapshot on the active node, so that the snapshot contains every write that was acknowledged before the request. */
-const take = guarded({
+const take = guardedOnSecondary({
+  use: 'reads',
   name: 'raft-snapshot',
   about: 'Take a snapshot of the whole cluster',
   answers: answers.content('application/gzip', binary),
@@ -19,7 +20,7 @@ const take = guarded({
   where: 'leader',
   adds: true,
   isSlow: true,
-  run: async ({ node }) => ({
+  run: async (node) => ({
     status: 200,
     headers: { 'Content-Type': 'application/gzip' },
     stream: await requireSnapshots(node).take(),

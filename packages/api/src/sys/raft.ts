@@ -1,23 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { type AuthorityRotation, type Autopilot, type Cluster, fingerprintOf, type MemberOperations } from '@transitd/cluster';
-import {
-  boolean,
-  dataReply,
-  ignoredField,
-  integer,
-  list,
-  object,
-  RequestError,
-  string,
-  text,
-  writtenReply,
-} from '@transitd/http';
+import { boolean, dataReply, integer, list, object, RequestError, string, text, writtenReply } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../operation/operation.ts';
 
 /** Lists the members of the cluster as this node knows them. Works on every node, also without a leader. */
-const configuration = guarded({
+const configuration = guardedOnSecondary({
+  use: 'reads',
   name: 'raft-configuration',
   about: 'Read the cluster members, as this node knows them',
   answers: answers.data(
@@ -40,7 +30,7 @@ const configuration = guarded({
   ),
   capability: 'read',
   where: 'here',
-  run: ({ node }) => {
+  run: (node) => {
     const { cluster } = node;
     const seen = node.consensus;
     const members = cluster?.membershipList.members ?? [];
@@ -73,14 +63,15 @@ const memberChange = (
   change: (operator: MemberOperations, serverId: string) => Promise<void>,
   rest: Pick<GuardedOperation, 'adds' | 'endsLeadership'>,
 ): GuardedOperation =>
-  guarded({
+  guardedOnSecondary({
     name,
     about,
-    takes: { server_id: text('Name of the node, or its `id`', { required: true }), dr_operation_token: ignoredField('string') },
+    use: 'changes',
+    takes: { server_id: text('Name of the node, or its `id`', { required: true }) },
     answers: answers.written,
     capability: 'update',
     ...rest,
-    run: async ({ node }, { values, warnings }) => {
+    run: async (node, { values, warnings }) => {
       await change(requireCluster(node).operator, values.server_id ?? '');
       return writtenReply(warnings);
     },
@@ -152,9 +143,9 @@ const rotateAuthority = guarded({
   },
 });
 
-/** Routes of cluster members and of the CA rotation. */
+/** Routes of cluster members and of the CA rotation. Clients send an operation token by POST, also to read the members. */
 export const raftRoutes: readonly Route[] = [
-  { path: 'sys/storage/raft/configuration', operations: { GET: configuration } },
+  { path: 'sys/storage/raft/configuration', operations: { GET: configuration, POST: configuration } },
   { path: 'sys/storage/raft/remove-peer', operations: { POST: removePeer } },
   { path: 'sys/storage/raft/promote', operations: { POST: promote } },
   { path: 'sys/storage/raft/demote', operations: { POST: demote } },

@@ -27,6 +27,7 @@ import {
 } from '@transitd/replication';
 import { featureLevels, hasFeature, positionOf, type ReplicationState, StoreError } from '@transitd/storage-fsm';
 import { newId } from './new-id.ts';
+import { OperationTokens } from './operation-tokens.ts';
 import { PrimarySide } from './primary-side.ts';
 import { type Promotion, PromotionControl } from './promotion-control.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
@@ -57,6 +58,7 @@ export interface SecondaryView {
 
 /** Disaster-recovery replication on one node: the primary's port, the secondary's link, and the operations of an operator. */
 export class ClusterReplication {
+  readonly operationTokens: OperationTokens;
   readonly #parts: ReplicationParts;
   /** The fence of this cluster as a primary. */
   readonly fence: WriteFence;
@@ -76,6 +78,7 @@ export class ClusterReplication {
   constructor(parts: ReplicationParts) {
     this.#parts = parts;
     const { storage, barrier, cluster, utcMs } = parts;
+    this.operationTokens = new OperationTokens({ store: barrier.store, utcMs });
     this.#registry = new StoredRegistry(barrier.store);
     this.fence = new WriteFence({ ...parts, registry: this.#registry });
     this.#primary = new PrimarySide(parts, { outcomes: this.#outcomes, fence: this.fence });

@@ -1,7 +1,7 @@
 import { dataReply, integer, list, object, string, unavailable } from '@transitd/http';
 import type { Node } from '@transitd/node';
-import * as answers from '../operation/answers.ts';
-import { type OpenOperation, open, type Route } from '../operation/operation.ts';
+import * as answers from '../../operation/answers.ts';
+import { type OpenOperation, open, type Route } from '../../operation/operation.ts';
 
 const drStatusSchema = object(
   { mode: string },

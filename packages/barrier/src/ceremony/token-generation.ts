@@ -1,7 +1,7 @@
 import { StoreError } from '@transitd/storage-fsm';
 import { Attempt, type AttemptLabels, type AttemptParts, type GivenShare, type OngoingAttempt } from './attempt.ts';
 
-export interface RootGenerationStatus {
+export interface TokenGenerationStatus {
   readonly started: boolean;
   /** Identifies the attempt for its participants; empty if none is in progress. */
   readonly nonce: string;
@@ -10,12 +10,12 @@ export interface RootGenerationStatus {
   readonly required: number;
 }
 
-export type RootGenerationStep =
-  | { readonly complete: false; readonly status: RootGenerationStatus }
+export type TokenGenerationStep =
+  | { readonly complete: false; readonly status: TokenGenerationStatus }
   /** The token XORed with the pad byte by byte, so that only the caller who began the attempt can read it. */
-  | { readonly complete: true; readonly status: RootGenerationStatus; readonly masked: Buffer };
+  | { readonly complete: true; readonly status: TokenGenerationStatus; readonly masked: Buffer };
 
-interface RootGenerationPurpose {
+interface TokenGenerationPurpose {
   /** The pad that masks the token; as long as the token. */
   readonly pad: Buffer;
   /** The caller that began the attempt. */
@@ -29,23 +29,27 @@ interface RootGenerationPurpose {
  */
 const [replaceableByOthersMs, replaceableBySameMs] = [60_000, 600_000];
 
-const idle: RootGenerationStatus = { started: false, nonce: '', progress: 0, required: 0 };
+const idle: TokenGenerationStatus = { started: false, nonce: '', progress: 0, required: 0 };
 
-/** Creates a root token when enough share holders agree. */
-export class RootGeneration {
-  readonly #attempt: Attempt<RootGenerationPurpose>;
+/** Creates a token when enough share holders agree. */
+export class TokenGeneration {
+  readonly #attempt: Attempt<TokenGenerationPurpose>;
   readonly #now: () => number;
 
-  /** @param parts - `now`: milliseconds since the epoch */
-  constructor({
-    now,
-    ...parts
-  }: Pick<AttemptParts<RootGenerationPurpose>, 'seal' | 'exclusive'> & { readonly now: () => number }) {
+  /**
+   * @param name - name of the ceremony in error messages
+   * @param parts - `now`: milliseconds since the epoch
+   */
+  constructor(
+    name: string,
+    { now, ...parts }: Pick<AttemptParts<TokenGenerationPurpose>, 'seal' | 'exclusive'> & { readonly now: () => number },
+  ) {
+    const labels: AttemptLabels = { name, step: name, code: 'root_generation' };
     this.#attempt = new Attempt({ ...parts, labels, wipe: ({ pad }) => pad.fill(0) });
     this.#now = now;
   }
 
-  get status(): RootGenerationStatus {
+  get status(): TokenGenerationStatus {
     const { ongoing } = this.#attempt;
     return ongoing === undefined ? idle : statusOf(ongoing);
   }
@@ -56,9 +60,9 @@ export class RootGeneration {
    * @param from - the caller's address
    * @throws BarrierError `root_generation_in_progress`
    */
-  async start(pad: Uint8Array, from = ''): Promise<RootGenerationStatus> {
+  async start(pad: Uint8Array, from = ''): Promise<TokenGenerationStatus> {
     const begunMs = this.#now();
-    const mayReplace = (current: OngoingAttempt<RootGenerationPurpose>): boolean =>
+    const mayReplace = (current: OngoingAttempt<TokenGenerationPurpose>): boolean =>
       current.shares.progress === 0 &&
       begunMs - current.begunMs >= (current.from === from ? replaceableBySameMs : replaceableByOthersMs);
     return statusOf(await this.#attempt.start(() => ({ pad: Buffer.from(pad), from, begunMs }), mayReplace));
@@ -69,7 +73,7 @@ export class RootGeneration {
    * @param createToken - called when enough holders have agreed
    * @throws BarrierError `root_generation_not_started`, `root_generation_nonce`, `invalid_share`, `conflict`; errors of `createToken`
    */
-  update(given: GivenShare, createToken: () => Promise<string>): Promise<RootGenerationStep> {
+  update(given: GivenShare, createToken: () => Promise<string>): Promise<TokenGenerationStep> {
     return this.#attempt.step(async (ongoing) => {
       if (!(await this.#attempt.addShare(ongoing, given))) return { complete: false, status: statusOf(ongoing) };
       const status = statusOf(ongoing);
@@ -105,9 +109,7 @@ export class RootGeneration {
   }
 }
 
-const labels: AttemptLabels = { name: 'root generation', step: 'root generation', code: 'root_generation' };
-
-const statusOf = ({ shares }: OngoingAttempt<RootGenerationPurpose>): RootGenerationStatus => ({
+const statusOf = ({ shares }: OngoingAttempt<TokenGenerationPurpose>): TokenGenerationStatus => ({
   started: true,
   nonce: shares.nonce,
   progress: shares.progress,

@@ -6,26 +6,31 @@ import {
   integer,
   noContentReply,
   object,
+  permissionDenied,
   RequestError,
   string,
   text,
 } from '@transitd/http';
-import { type ClusterReplication, ReplicationRefused } from '@transitd/node';
-import * as answers from '../operation/answers.ts';
-import { type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { type ClusterReplication, type Node, ReplicationRefused } from '@transitd/node';
+import * as answers from '../../operation/answers.ts';
+import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../../operation/operation.ts';
 
 const control = {
   ...{ capability: 'update', sudo: true, where: 'leader', onSecondary: true, adds: true },
 } as const satisfies Partial<GuardedOperation>;
 
+/** A change of a secondary, which an operation token may authorize. */
+const changesSecondary = { capability: 'update', sudo: true, where: 'leader', adds: true, use: 'changes' } as const;
+
 /** Runs a task of replication; its refusals are answered with 400 and their reason. */
-async function controlled<T>({ node }: Context, task: (replication: ClusterReplication) => Promise<T>): Promise<T> {
+export async function controlled<T>(node: Node, task: (replication: ClusterReplication) => Promise<T>): Promise<T> {
   const replication = node.store?.replication;
   if (replication === undefined) throw new RequestError('invalid_request', 'replication needs cluster_addr on every node');
   try {
     return await task(replication);
   } catch (error) {
-    throw error instanceof ReplicationRefused ? new RequestError('invalid_request', error.message) : error;
+    if (!(error instanceof ReplicationRefused)) throw error;
+    throw error.code === 'operation_token' ? permissionDenied() : new RequestError('invalid_request', error.message);
   }
 }
 
@@ -36,8 +41,8 @@ const simple = (name: string, about: string, task: (replication: ClusterReplicat
     ...{ name, about },
     takes: { primary_cluster_addr: ignoredField('string') },
     answers: answers.noContent,
-    run: async (context) => {
-      await controlled(context, task);
+    run: async ({ node }) => {
+      await controlled(node, task);
       return noContentReply;
     },
   });
@@ -53,8 +58,8 @@ const enablePrimary = guarded({
     ),
   },
   answers: answers.noContent,
-  run: async (context, { values: { fence_after: fence = 0 } }) => {
-    await controlled(context, (replication) => replication.enablePrimary(fence > 0 ? { fenceMs: fence * 1000 } : {}));
+  run: async ({ node }, { values: { fence_after: fence = 0 } }) => {
+    await controlled(node, (replication) => replication.enablePrimary(fence > 0 ? { fenceMs: fence * 1000 } : {}));
     return noContentReply;
   },
 });
@@ -63,9 +68,7 @@ const demote = simple(
   'End the writes of this primary, so that a secondary can be promoted without loss',
   (replication) => replication.demote(),
 );
-const disable = simple('dr-disable', 'End replication on a primary, or on a secondary that has received nothing', (replication) =>
-  replication.disable(),
-);
+const disablePrimary = simple('dr-primary-disable', 'End replication on a primary', (replication) => replication.disable());
 
 const secondaryToken = guarded({
   ...control,
@@ -77,14 +80,14 @@ const secondaryToken = guarded({
     secondary_public_key: text('Key of the secondary, for which the token is encrypted'),
   },
   answers: answers.data(object({ token: string })),
-  run: async (context, { values }) => {
+  run: async ({ node }, { values }) => {
     const { id = '', ttl, secondary_public_key: publicKey = '' } = values;
     const request = {
       secondary: id,
       ...(ttl !== undefined && ttl > 0 && { ttlMs: ttl * 1000 }),
       ...(publicKey !== '' && { publicKey }),
     };
-    const token = await controlled(context, (replication) => replication.issueToken(request));
+    const token = await controlled(node, (replication) => replication.issueToken(request));
     return dataReply(JSON.stringify({ token }));
   },
 });
@@ -95,8 +98,8 @@ const revokeSecondary = guarded({
   about: 'End the rights of a secondary, and of its unused token',
   takes: { id: text('Name of the secondary', { required: true }) },
   answers: answers.noContent,
-  run: async (context, { values }) => {
-    await controlled(context, (replication) => replication.revoke(values.id ?? ''));
+  run: async ({ node }, { values }) => {
+    await controlled(node, (replication) => replication.revoke(values.id ?? ''));
     return noContentReply;
   },
 });
@@ -107,14 +110,14 @@ const enableSecondary = guarded({
   about: 'Make this cluster a secondary: its records are replaced by those of the primary',
   takes: { token: text('Activation token of the primary', { required: true }) },
   answers: answers.noContent,
-  run: async (context, { values }) => {
-    await controlled(context, (replication) => replication.enableSecondary(values.token ?? ''));
+  run: async ({ node }, { values }) => {
+    await controlled(node, (replication) => replication.enableSecondary(values.token ?? ''));
     return noContentReply;
   },
 });
 
-const promote = guarded({
-  ...control,
+const promote = guardedOnSecondary({
+  ...changesSecondary,
   name: 'dr-secondary-promote',
   about: 'Make this cluster the primary',
   takes: {
@@ -122,11 +125,22 @@ const promote = guarded({
     primary_cluster_addr: ignoredField('string'),
   },
   answers: answers.data(object({ position: integer, lossless: { type: 'boolean' }, missing: integer })),
-  run: async (context, { values }) => {
-    const { from, lossless, missing } = await controlled(context, (replication) =>
+  run: async (node, { values }) => {
+    const { from, lossless, missing } = await controlled(node, (replication) =>
       replication.promote({ force: values.force === true }),
     );
     return dataReply(JSON.stringify({ position: from.index, lossless, missing }));
+  },
+});
+
+const disableSecondary = guardedOnSecondary({
+  ...changesSecondary,
+  name: 'dr-secondary-disable',
+  about: 'End replication on a secondary that has received nothing; promote any other secondary first',
+  answers: answers.noContent,
+  run: async (node) => {
+    await controlled(node, (replication) => replication.disable());
+    return noContentReply;
   },
 });
 
@@ -134,10 +148,10 @@ const promote = guarded({
 export const replicationControlRoutes: readonly Route[] = [
   { path: 'sys/replication/dr/primary/enable', operations: { POST: enablePrimary } },
   { path: 'sys/replication/dr/primary/demote', operations: { POST: demote } },
-  { path: 'sys/replication/dr/primary/disable', operations: { POST: disable } },
+  { path: 'sys/replication/dr/primary/disable', operations: { POST: disablePrimary } },
   { path: 'sys/replication/dr/primary/secondary-token', operations: { POST: secondaryToken } },
   { path: 'sys/replication/dr/primary/revoke-secondary', operations: { POST: revokeSecondary } },
   { path: 'sys/replication/dr/secondary/enable', operations: { POST: enableSecondary } },
   { path: 'sys/replication/dr/secondary/promote', operations: { POST: promote } },
-  { path: 'sys/replication/dr/secondary/disable', operations: { POST: disable } },
+  { path: 'sys/replication/dr/secondary/disable', operations: { POST: disableSecondary } },
 ];

@@ -1,0 +1,33 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Body, permissionDenied, RequestError, tokenOf, wrapTtlOf } from '@transitd/http';
+import { isOperationToken, type Node, ReplicationRefused } from '@transitd/node';
+import type { Call, GuardedOperation } from '../operation/operation.ts';
+
+/**
+ * Returns the operation token of a request: in the body, or in place of a token, for requests without a body. Undefined if it has none.
+ * @throws RequestError if the response is to be wrapped
+ */
+export function operationTokenOf(body: Body, headers: IncomingHttpHeaders): string | undefined {
+  const given = body['dr_operation_token'];
+  const shown = tokenOf(headers);
+  const token = typeof given === 'string' && given !== '' ? given : shown;
+  if (token === undefined || (token === shown && !isOperationToken(token))) return undefined;
+  if (wrapTtlOf(headers) > 0) throw new RequestError('invalid_request', 'this response cannot be wrapped');
+  return token;
+}
+
+/** Runs an operation that an operation token authorizes. @throws RequestError `permission_denied`; errors of the operation */
+export async function runByOperationToken(
+  node: Node,
+  { use, run }: NonNullable<GuardedOperation['byOperationToken']>,
+  call: Call,
+  token: string,
+) {
+  const tokens = node.store?.replication?.operationTokens;
+  if (tokens === undefined) throw permissionDenied();
+  try {
+    return await tokens.use(token, use, async () => run(node, call));
+  } catch (error) {
+    throw error instanceof ReplicationRefused && error.code === 'operation_token' ? permissionDenied() : error;
+  }
+}

@@ -1,0 +1,111 @@
+import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
+import { type Store, StoreError } from '@transitd/storage-fsm';
+import { ReplicationRefused } from './replication-refused.ts';
+
+/** How long an operation token is valid, in milliseconds. */
+export const operationTokenMs = 30 * 60_000;
+
+/** As long as a token of this server, so that one pad masks both. */
+const prefix = 'dr.';
+const randomCharacters = 23;
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const pattern = /^dr\.[0-9A-Za-z]{23}$/;
+
+/** Returns whether the text has the form of an operation token. */
+export const isOperationToken = (text: string): boolean => pattern.test(text);
+
+/** Path of the record with the hash of the token. It begins with a local prefix, so it is not replicated. */
+const path = 'core/replication/operation-token';
+
+export interface OperationTokensParts {
+  /** The records in plaintext. */
+  readonly store: Pick<Store, 'get' | 'commit'>;
+  /** Milliseconds since 1970. */
+  readonly utcMs: () => number;
+}
+
+/**
+ * The operation token of a disaster-recovery secondary, whose clients and their tokens are those of the primary. Enough holders of shares
+ * make it. It authorizes operations on the cluster, never on its data. There is one at most, and it ends with the first change that it
+ * authorizes, or after {@link operationTokenMs}. All methods are for the active node.
+ */
+export class OperationTokens {
+  readonly #parts: OperationTokensParts;
+  /** Hash of a token with which a change is being made, or was made. */
+  #spent: string | undefined;
+
+  constructor(parts: OperationTokensParts) {
+    this.#parts = parts;
+  }
+
+  /** Creates a token, which ends the one before it. @throws StoreError */
+  async issue(): Promise<string> {
+    const { store, utcMs } = this.#parts;
+    const random = Array.from({ length: randomCharacters }, () => alphabet[randomInt(alphabet.length)]);
+    const token = prefix + random.join('');
+    const record = { format, hash: hashOf(token), expiresMs: utcMs() + operationTokenMs };
+    await store.commit({ conditions: [], writes: [{ path, value: Buffer.from(JSON.stringify(record)) }] });
+    return token;
+  }
+
+  /**
+   * Runs a task that a token authorizes. A task that changes something uses the token up, unless it is refused: then nothing has changed.
+   * @throws ReplicationRefused `operation_token` if the token is not valid, or a change is being made with it; errors of `task`
+   */
+  async use<T>(token: string, use: 'reads' | 'changes', task: () => Promise<T>): Promise<T> {
+    await this.#require(token);
+    const hash = hashOf(token);
+    if (this.#spent === hash) throw invalid(); // by another request, while the record was read
+    if (use === 'reads') return task();
+    this.#spent = hash;
+    try {
+      const result = await task();
+      await this.#forget(hash);
+      return result;
+    } catch (error) {
+      if (error instanceof StoreError && error.code === 'outcome_unknown') await this.#forget(hash);
+      else this.#spent = undefined;
+      throw error;
+    }
+  }
+
+  /** Ends a token. @throws ReplicationRefused `operation_token`; StoreError */
+  async delete(token: string): Promise<void> {
+    await this.#require(token);
+    await this.#parts.store.commit({ conditions: [], writes: [{ path, value: null }] });
+  }
+
+  async #require(token: string): Promise<void> {
+    const { store, utcMs } = this.#parts;
+    const stored = await store.get(path);
+    const record = stored && decode(stored.value);
+    const hash = hashOf(token);
+    const isValid = record !== undefined && isOperationToken(token) && isSame(record.hash, hash);
+    if (!isValid || utcMs() >= record.expiresMs || this.#spent === hash) throw invalid();
+  }
+
+  /** Deletes the record of a token that was used. If that fails, this node refuses it until it restarts, and others until it expires. */
+  async #forget(hash: string): Promise<void> {
+    const { store } = this.#parts;
+    try {
+      const stored = await store.get(path);
+      if (stored === undefined || decode(stored.value)?.hash !== hash) return;
+      await store.commit({ conditions: [{ path, revision: stored.revision }], writes: [{ path, value: null }] });
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+}
+
+const format = 1;
+
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
+const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
+const invalid = (): ReplicationRefused => new ReplicationRefused('operation_token', 'the operation token is not valid');
+
+/** Returns undefined for a record of a later release: its token is not valid here. */
+function decode(bytes: Uint8Array): { readonly hash: string; readonly expiresMs: number } | undefined {
+  const { format: stored, hash, expiresMs } = JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>;
+  const isKnown = stored === format && typeof hash === 'string' && hash.length === 64 && typeof expiresMs === 'number';
+  return isKnown ? { hash, expiresMs } : undefined;
+}
