@@ -10,7 +10,7 @@ export type Done = (error?: Error) => void;
 export interface LogStart {
   readonly nodeId: NodeId;
   readonly clusterId: string;
-  /** Counter raised durably at each start; distinguishes the incarnations of a node. */
+  /** Counter that each start increases durably. It distinguishes the incarnations of a node. */
   readonly incarnation: number;
   readonly hardState: HardState;
   readonly base: SnapshotMeta;

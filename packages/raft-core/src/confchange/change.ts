@@ -13,7 +13,7 @@ export function changeConf(conf: ConfState, change: ConfChange): Changed {
   return flaw === undefined ? changed : { flaw };
 }
 
-/** Returns the configuration after a joint one: the incoming voters alone; demoted voters become learners. */
+/** Returns the configuration that follows a joint one: only the incoming voters remain voters, and demoted voters become learners. */
 function leaveJoint(conf: ConfState): Changed {
   if (!isJoint(conf)) return { flaw: 'the configuration is not joint' };
   const learners = ascending([...conf.learners, ...conf.learnersNext]);

@@ -10,7 +10,7 @@ export const soleVoter = (nodeId: NodeId): ConfState => ({
   context: new Uint8Array(0),
 });
 
-/** Returns the base of a new cluster's log: before the first entry, with its founder as the only voter. */
+/** Returns the base of a new cluster's log, before the first entry. The node that bootstraps the cluster is its only voter. */
 export const bootstrapBase = (nodeId: NodeId): SnapshotMeta => ({ index: 0, term: 0, conf: soleVoter(nodeId), confIndex: 0 });
 
 /** Returns every node that the configuration names, in any part. */

@@ -23,8 +23,8 @@ export class Removal {
   }
 
   /**
-   * Ends the removal once a later configuration that names this node is committed; a removal by a newer entry counts once that entry is
-   * committed.
+   * Updates the removal when a configuration is committed: one that names this node ends an earlier removal, and one that removes it starts
+   * a new one.
    */
   committed(conf: ConfAt): void {
     if (this.#at !== undefined && this.#isAddedBy(conf, this.#at)) this.#at = undefined;

@@ -7,18 +7,18 @@ type VoteRequest = Extract<Message, { type: 'PreVote' | 'Vote' }>;
 type VoteAnswer = Extract<Message, { type: 'PreVoteResp' | 'VoteResp' }>;
 type TimeoutNow = Extract<Message, { type: 'TimeoutNow' }>;
 
-/** How many election timeouts the sole member stays leader while a write hangs. */
+/** Number of election timeouts for which the sole member stays leader while a write hangs. */
 const soleMemberTimeouts = 10;
 
 /** Elections (Raft §5.2, §5.4.1, thesis §9.6): this node's campaigns, and its votes in the campaigns of others. */
 export class Campaign {
   readonly #state: RaftState;
   #tally = new Tally();
-  /** Why voters refused in the current round; `split` if every refusal so far was only because the vote went to another candidate. */
+  /** Why voters refused in the current round; `split` if every voter that refused so far had voted for another candidate. */
   #refusals: 'none' | 'split' | 'other' = 'none';
   /** The previous leader started the current round by transferring its leadership. */
   #byTransfer = false;
-  /** A write hangs, so this node could not even vote for itself. */
+  /** True while a write hangs: this node could not even store a vote for itself. */
   #stalled = false;
   /** Until this time a sealed voter may campaign, because another voter lacks entries that this node has. */
   #mayCampaignSealedUntilMs = Number.NEGATIVE_INFINITY;
@@ -189,13 +189,13 @@ export class Campaign {
     else state.becomeLeader({ byTransfer: this.#byTransfer });
   }
 
-  /** A leader counts as having heard a leader: itself. */
+  /** A leader counts as a node that has heard a leader, namely itself. */
   #refusalByTime(): 'a leader was heard' | 'the node has just started' | undefined {
     const { role, clock, nowMs } = this.#state;
     return role === 'leader' ? 'a leader was heard' : clock.refusal(nowMs);
   }
 
-  /** Lets even a sealed voter campaign, because perhaps only this node has the last entries of its log. */
+  /** Lets a sealed voter campaign too, because this node may be the only one with the last entries of its log. */
   #refusedShorterLog({ type, from }: VoteRequest): void {
     const { observe, confs, fitness, id, nowMs, limits } = this.#state;
     observe('vote refused: the voter has a longer log');

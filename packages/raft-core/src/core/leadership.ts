@@ -30,7 +30,7 @@ export class Leadership {
   #confirmed: readonly ConfirmedRead[] = [];
   #conf: ConfState;
   #heartbeatDueMs = Number.NEGATIVE_INFINITY;
-  /** Something changed that peers may need to receive. */
+  /** True if a change may require messages to peers. */
   #isDue = true;
   #fitness: Fitness;
   /** Time at which a sealed leader steps down; until then it only tries to transfer leadership. */
@@ -265,7 +265,7 @@ export class Leadership {
     const round = this.#rounds.begin(nowMs);
     this.#replication.heartbeat(round, { isTimed, nowMs });
     this.#reads.begun(round);
-    // The leader counts as having answered its own round, and may be a quorum alone.
+    // The leader counts as a node that answered its own round; alone it may be a quorum.
     this.#confirmReads();
   }
 

@@ -16,7 +16,7 @@ export class Membership {
     this.#state = state;
   }
 
-  /** Proposes a change; this node leads and takes proposals. */
+  /** Proposes a change. Called only while this node leads and accepts proposals. */
   propose(change: ConfChange): ProposeResult<ConfRefusal> {
     const reason = this.#refusal();
     if (reason !== undefined) return { accepted: false, reason };

@@ -33,7 +33,7 @@ export interface StateOptions {
   /** Seed of the random part of election timeouts; nodes should differ. */
   readonly seed: number;
   readonly fitness?: Fitness;
-  /** An earlier incarnation was told that this node is no longer a member. */
+  /** Whether an earlier incarnation learned that this node is no longer a member. */
   readonly removed?: boolean;
   readonly observe?: Observe;
 }
@@ -243,7 +243,7 @@ export class RaftState {
     const conf = this.replicated.commit(index);
     this.#leadership?.committed({ from, to: index });
     if (this.#leadership === undefined || conf === undefined || isVoter(conf, this.id)) return;
-    // Thesis §4.2.2: until this commit the node led a cluster in which it no longer had a vote.
+    // Thesis §4.2.2: until this commit the node led the cluster although it no longer had a vote.
     this.observe('removed leader stepped down');
     this.#leadership.announceCommit(this.#nowMs);
     this.#leadership.resign();

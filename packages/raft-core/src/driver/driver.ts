@@ -15,7 +15,7 @@ import { type TransferDone, Transfers } from './transfers.ts';
 
 type Refusable<Reason> = (outcome: { readonly kind: 'refused'; readonly reason: Reason }) => void;
 
-/** A peer closed its connections and refuses new ones. */
+/** Reported when a peer closed its connections and refuses new ones. */
 interface Refused {
   readonly type: 'refused';
   readonly from: NodeId;
@@ -47,7 +47,7 @@ export class Driver<Result> {
 
   #turnPlanned = false;
   #endTicks: (() => void) | undefined;
-  /** In the order of arrival: a leader heard after a refusal is no longer suspected. */
+  /** Kept in the order of arrival, because a leader that is heard after a refusal is no longer suspected. */
   #inbox: (Message | Refused)[] = [];
   #unreachable: NodeId[] = [];
   /** Present once `stop` was called. */
@@ -128,7 +128,7 @@ export class Driver<Result> {
     return index !== undefined && this.#effects.appliedIndex >= index;
   }
 
-  /** Transfers leadership to the given voter, or to the one with the longest log; proposals are refused meanwhile. */
+  /** Transfers leadership to the given voter, or to the voter with the longest log. Proposals are refused in the meantime. */
   transfer(to: NodeId | undefined, done: TransferDone): void {
     this.#take(done, this.#refusal(), () => this.#transfers.queue(to, done));
   }
@@ -230,7 +230,7 @@ export class Driver<Result> {
     });
   }
 
-  /** Handles the completion of a port's effect. */
+  /** Called when an effect of a port has completed. */
   #finished(error: Error | undefined, note: () => void): void {
     this.#enter(() => {
       if (error !== undefined) throw error;
@@ -242,7 +242,7 @@ export class Driver<Result> {
   #turn(): void {
     if (this.#stopping !== undefined && this.#windDown(this.#stopping)) return;
     this.#takeInput();
-    // Deadlines are checked after the input: if the event loop stalled, the waiting input may already have met them.
+    // Deadlines are checked after the input. If the event loop stalled, the input that waits may have arrived before a deadline.
     const nowMs = this.#clock.now();
     const { logStalledMs, hasRoomAhead } = this.#effects;
     this.#core.setStalled(logStalledMs);
@@ -278,8 +278,8 @@ export class Driver<Result> {
   }
 
   /**
-   * Tells a removed node that it was removed. Only a node that knows of the removal may do so, not one that merely does not know the
-   * sender.
+   * Notifies a removed node of its removal. Only a node that knows of the removal may do so; a node that just does not know the sender may
+   * not.
    */
   #isFromRemoved({ from, type }: Message): boolean {
     const atIndex = this.#options.removedAt?.(from);

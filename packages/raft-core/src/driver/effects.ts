@@ -15,7 +15,7 @@ export interface EffectsParts<Result> {
   readonly options: Pick<DriverOptions, 'onConfiguration' | 'onConfCommitted' | 'onRemoved'>;
   readonly proposals: Proposals<Result>;
   readonly reads: Reads;
-  /** Handles the completion of a port's effect; an event-loop turn follows. */
+  /** Called when an effect of a port has completed; an event-loop turn follows. */
   readonly finished: Finished;
   /** Handles an event; an event-loop turn follows. */
   readonly input: (note: () => void) => void;

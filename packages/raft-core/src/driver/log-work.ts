@@ -5,7 +5,7 @@ import { Compaction } from './compaction.ts';
 import type { DriverLimits } from './limits.ts';
 import { Writes } from './writes.ts';
 
-/** Handles the completion of a port's effect: an error stops the node, otherwise `note` is called and a turn follows. */
+/** Called when an effect of a port has completed. An error stops the node; otherwise `note` is called and an event-loop turn follows. */
 export type Finished = (error: Error | undefined, note: () => void) => void;
 
 export interface LogWorkParts {
@@ -70,7 +70,10 @@ export class LogWork {
     this.#parts.send(this.#writes.release());
   }
 
-  /** Reads old entries: for a peer at once, from the log as it is now; for this node's state machine when that is ready for them. */
+  /**
+   * Reads old entries. For a peer, reads them at once from the present log. For this node's state machine, reads them when the state
+   * machine is ready.
+   */
   read(request: LogReadRequest): void {
     if (request.for === 0) this.#nextToApply = request;
     else this.#read(request);

@@ -43,7 +43,7 @@ export interface DriverOptions {
   readonly limits?: Partial<DriverLimits>;
   /** The node's fitness at the start; `fit` by default. */
   readonly fitness?: Fitness;
-  /** Whether this node was told earlier that it is no longer a member. */
+  /** Whether this node learned earlier that it is no longer a member. */
   readonly removed?: boolean;
   /** Returns the entry that removed this id, according to the state. A sender with a removed id is told of its removal. */
   removedAt?(id: NodeId): LogIndex | undefined;
@@ -53,6 +53,6 @@ export interface DriverOptions {
   promotes?(learner: NodeId, conf: ConfState): boolean;
   /** Checks the core's invariants after every turn; for tests and soak runs. */
   readonly checkInvariants?: boolean;
-  /** Receives coverage events, for tests that must have met them. */
+  /** Receives coverage events, for tests that check which events have occurred. */
   readonly observe?: Observe;
 }

@@ -19,7 +19,7 @@ interface Refused<Reason> {
 
 /**
  * The outcome of a proposal. `applied`: committed, and visible on this node. `refused`: it certainly never happens. `unknown`: it was
- * written to the log and this node cannot learn its outcome, so it may still happen and must never be proposed again.
+ * written to the log and this node cannot learn its outcome. It may still take effect, so it must never be proposed again.
  */
 export type ProposalOutcome<Result, Reason = RefusalReason> =
   | { readonly kind: 'applied'; readonly index: LogIndex; readonly result: Result }
@@ -48,6 +48,6 @@ export interface DriverStatus {
   readonly commitIndex: LogIndex;
   /** Index applied in memory, which reads see. */
   readonly appliedIndex: LogIndex;
-  /** Index flushed to disk, after which a restart begins to apply. */
+  /** Index of the last entry flushed to disk. A restart applies the entries after it. */
   readonly flushedIndex: LogIndex;
 }

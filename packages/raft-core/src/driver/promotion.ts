@@ -7,7 +7,7 @@ interface CatchUp {
   /** A round ends when the learner holds the entry that was the leader's last one when the round began. */
   readonly targetIndex: LogIndex;
   readonly startedMs: number;
-  /** The time since which the learner's rounds have been short. */
+  /** Start of the period in which all of the learner's rounds have been short. */
   readonly keepsUpSinceMs: number | undefined;
 }
 

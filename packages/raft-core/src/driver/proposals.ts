@@ -27,9 +27,9 @@ interface InLog<Result> {
 }
 
 /**
- * Proposals from the call until each has its one outcome. Once in the log, a proposal is identified by index and term: either the entry
- * committed at that index has its term, or it never happens. A leader that lost its leadership can still learn which, so its proposals wait
- * for that for a limited time.
+ * Keeps each proposal from the call until its outcome. Once in the log, a proposal is identified by index and term. If the entry committed
+ * at that index has another term, the proposal never happens. A node that lost its leadership can still learn which entry is committed, so
+ * its proposals wait for that for a limited time.
  */
 export class Proposals<Result> {
   #queued: Queued<Result>[] = [];
@@ -114,7 +114,7 @@ export class Proposals<Result> {
     this.#forget((_, proposed) => proposed <= index);
   }
 
-  /** Ends everything because the node failed: entries in the log are unknown, because the next start may find them committed. */
+  /** Ends all proposals because the node failed. Those in the log are `unknown`, because the next start may find them committed. */
   fail(): void {
     const queued = this.#queued;
     this.#queued = [];

@@ -3,15 +3,15 @@ const windowMs = 15_000;
 const samplesMax = 256;
 
 /**
- * Recent durations of single syncs on the log's disk, without the time that a write waited for the previous one. Writes that share one sync
- * count once, because all but the first would seem to have taken no time.
+ * Recent durations of single syncs on the log's disk, without the time that a write waited for the previous sync. Writes that share a sync
+ * count once; otherwise all except the first would seem to take no time.
  */
 export class WriteTimes {
   readonly #samples: { readonly endMs: number; readonly tookMs: number }[] = [];
   #syncBeganMs = Number.NEGATIVE_INFINITY;
   #endedMs = Number.NEGATIVE_INFINITY;
 
-  /** Writes are noted in the order in which they began. */
+  /** Writes must be recorded in the order in which they began. */
   note(startedMs: number, endMs: number): void {
     const sharesSync = startedMs <= this.#syncBeganMs;
     if (!sharesSync) {

@@ -7,7 +7,7 @@ import type { LogIndex } from '../../types.ts';
 export class CommitIndex {
   #value: LogIndex;
   #hint: LogIndex;
-  /** A snapshot is being installed; the disk still holds the old log. */
+  /** True while a snapshot is being installed: the disk still has the old log. */
   #isInstalling = false;
 
   constructor({ commit, hint }: { readonly commit: LogIndex; readonly hint: LogIndex }) {

@@ -13,7 +13,7 @@ export class CommittedEntries {
   #handedOut: LogIndex;
   #requested: { readonly lo: LogIndex; readonly hi: LogIndex } | undefined;
   #readBack: readonly Entry[] = [];
-  /** Number of reads under way that a snapshot has made obsolete. */
+  /** Number of reads in progress whose results a snapshot has made obsolete. */
   #readsToIgnore = 0;
 
   constructor(log: LogView, { applied, bytesMax }: { readonly applied: LogIndex; readonly bytesMax: number }) {

@@ -1,6 +1,6 @@
 /**
  * Payload bytes that a leader has accepted and not yet committed. Above the limit, proposals are refused, so that the memory does not fill
- * while no quorum answers. If nothing else waits, one proposal of any size passes.
+ * while no quorum answers. If nothing else is uncommitted, a proposal of any size is accepted.
  */
 export class UncommittedBytes {
   readonly #bytesMax: number;
@@ -17,7 +17,9 @@ export class UncommittedBytes {
     return true;
   }
 
-  /** Counts an entry that must not be refused: a configuration change may restore the quorum that everything else waits for. */
+  /**
+   * Counts an entry that must not be refused, such as a configuration change: it may restore the quorum that all other entries wait for.
+   */
   take(bytes: number): void {
     this.#bytes += bytes;
   }

@@ -47,13 +47,13 @@ export const raftLimits: RaftLimits = {
 /** Random part of the wait before an early campaign, in ms (see `ElectionClock.suspect`). */
 export const earlyJitterMs = 50;
 
-/** Longest pause of a leader that its node may not detect, by a voter's clock at rate 1.1 (`toleranceMs` of the node: 20 ms). */
+/** Longest pause that a leader's node may fail to detect (`toleranceMs` of the node: 20 ms), as measured by a voter's clock at rate 1.1. */
 const undetectedPauseMs = 25;
 
 /**
- * Returns for how long after the last message of a suspected leader a voter gives no vote. `leaseMs` is the length of that leader's lease.
- * The factor covers a leader's clock at rate 0.9 and a voter's clock at rate 1.1, as in `checkLimits`; a pause of the leader delays the end
- * of its lease. Without leases there is nothing to wait for.
+ * Returns the time for which a voter gives no vote after the last message of a suspected leader. `leaseMs` is the length of that leader's
+ * lease. The factor covers a leader's clock at rate 0.9 and a voter's clock at rate 1.1, as in `checkLimits`; a pause of the leader delays
+ * the end of its lease. Without leases there is nothing to wait for.
  */
 export const promiseMsFor = (leaseMs: number): number => (leaseMs === 0 ? 0 : 1.25 * leaseMs + undetectedPauseMs);
 

@@ -8,8 +8,8 @@ interface Posted {
 }
 
 /**
- * The messages of one batch, sorted by what they wait for. A message that vouches for stored state (a vote, an acknowledgement) waits for
- * the batch's write; every message waits until the term it carries is durable.
+ * The messages of one batch, grouped by the write that they wait for. A message that vouches for stored state (a vote, an acknowledgement)
+ * waits for the batch's write; every message waits until the term it carries is durable.
  */
 export class Outbox {
   #posted: Posted[] = [];

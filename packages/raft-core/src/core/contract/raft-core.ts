@@ -42,9 +42,9 @@ export interface LogReadRequest {
 export type CoreEvent =
   /** The configuration in force: at the start, when its entry is appended, and again when it is rolled back. */
   | { readonly type: 'confChanged'; readonly index: LogIndex; readonly conf: ConfState }
-  /** The newest committed configuration changed. */
+  /** A newer configuration was committed. */
   | { readonly type: 'confCommitted'; readonly index: LogIndex; readonly conf: ConfState }
-  /** This node is no longer a member: its own log or another member says so. */
+  /** This node is no longer a member, according to its own log or another member. */
   | { readonly type: 'removedFromCluster'; readonly atIndex: LogIndex };
 
 /** One batch of effects, handed out once. The driver carries them out in the order of the fields. */
@@ -113,30 +113,30 @@ export interface Status {
   /** The configuration in force and the index of its entry. */
   readonly conf: ConfState;
   readonly confIndex: LogIndex;
-  /** The newest committed configuration: the configuration in force or the previous one. With the index of its entry. */
+  /** The newest committed configuration with the index of its entry. It is the configuration in force or the previous one. */
   readonly committedConf: ConfState;
   readonly committedConfIndex: LogIndex;
   readonly removed: boolean;
   /** The no-op that opened this leader's term; absent in other roles. */
   readonly termStartIndex?: LogIndex;
-  /** Term of the entry right before that no-op: no leader of a term between the two has ever committed an entry. Absent in other roles. */
+  /** Term of the entry right before that no-op. No leader of a term between the two ever committed an entry. Absent in other roles. */
   readonly termBefore?: Term;
-  /** Present while this node leads: whether it was elected because the previous leader transferred its leadership. */
+  /** Whether this leader was elected because the previous leader transferred its leadership. Absent in other roles. */
   readonly byTransfer?: boolean;
   /** The target of a leader's transfer, while one is under way. */
   readonly transferTo?: NodeId;
 }
 
-/** The part of the status that takes no lookup of configurations. */
+/** The part of the status that is available without a lookup of configurations. */
 export type Position = Pick<Status, 'role' | 'term' | 'leader' | 'lastIndex' | 'commitIndex'> & {
   readonly termStartIndex: LogIndex | undefined;
 };
 
 /** A lease of this node as leader. */
 export interface Lease {
-  /** The commit index: the state is linearizable once it is applied up to there. */
+  /** The commit index: reads are linearizable once the state is applied up to this index. */
   readonly index: LogIndex;
-  /** When the lease ends unless further rounds are answered, on the clock that `nowMs` was read from. */
+  /** When the lease ends if no further round is answered, on the clock of `nowMs`. */
   readonly endMs: number;
 }
 
@@ -156,13 +156,13 @@ export interface RaftCore {
   /** Requests a read index for a read; answered in `Ready.reads` or `Ready.droppedReads`, or refused. */
   readIndex(ctx: number): CoreRefusal | undefined;
   /**
-   * Returns the commit index if this node holds a lease at `nowMs`: once applied up to there, its state is linearizable. `nowMs` is read
-   * after the request arrived.
+   * Returns the commit index if this node holds a lease at `nowMs`, otherwise undefined. Once the state is applied up to this index, a read
+   * of it is linearizable. `nowMs` is read after the request arrived.
    */
   leaseRead(nowMs: number): LogIndex | undefined;
   /** Returns the lease of this node at `nowMs`; undefined if it holds none. */
   lease(nowMs: number): Lease | undefined;
-  /** Transfers leadership to the given voter, or to the one with the longest log. */
+  /** Transfers leadership to the given voter, or to the voter with the longest log. */
   transferLeadership(to: NodeId | undefined): CoreRefusal | 'noTarget' | undefined;
 
   hasReady(): boolean;

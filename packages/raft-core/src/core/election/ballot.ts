@@ -5,7 +5,7 @@ import type { NodeId, Term } from '../../types.ts';
 export class Ballot {
   #term: Term;
   #vote: NodeId;
-  /** The ballot has changed since it was last handed out to be written. */
+  /** True if the ballot has changed since it was last handed out to be written. */
   #isChanged = false;
   /** The newest durable term. */
   #durableTerm: Term;

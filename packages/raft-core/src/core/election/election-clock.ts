@@ -19,10 +19,10 @@ export class ElectionClock {
   #bootMs: number | undefined;
   #heardMs = Number.NEGATIVE_INFINITY;
   #heard: HeardLeader | undefined;
-  /** The leader heard last has closed its connections and refuses new ones, and has not been heard since. */
+  /** True if the leader heard last has closed its connections, refuses new ones, and has not been heard since. */
   #isSuspected = false;
   #deadlineMs = Number.NEGATIVE_INFINITY;
-  /** This node prefers that another node leads. */
+  /** True if this node should not lead while another node can. */
   isLate = false;
 
   constructor(limits: Pick<RaftLimits, 'electionMs' | 'electionJitterMs'>, seed: number) {
@@ -90,7 +90,7 @@ export class ElectionClock {
     return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'the node has just started' : undefined;
   }
 
-  /** Until then this node votes for no other node than the leader heard last. */
+  /** Returns the time until which this node votes only for the leader heard last. */
   get #trustedUntilMs(): number {
     const leaseMs = this.#isSuspected ? this.#heard?.leaseMs : undefined;
     const { electionMs } = this.#limits;

@@ -3,7 +3,7 @@ import type { LogView } from '../../log/log-view.ts';
 import type { Entry, LogIndex, Term } from '../../types.ts';
 
 export type AppendVerdict =
-  /** The entries are already committed here. Nothing is left to do: the log holds everything up to the commit index. */
+  /** The entries are already committed on this node, whose log holds everything up to its commit index. Nothing is left to do. */
   | { readonly kind: 'committed' }
   | { readonly kind: 'mismatch'; readonly hintIndex: LogIndex; readonly hintTerm: Term }
   /** `missing` are the entries that the log lacks; the first one supersedes everything from its index on. */

@@ -16,15 +16,15 @@ export class Progress {
   /** The peer has certainly stored everything up to this index. */
   #match: LogIndex = 0;
   #next: LogIndex;
-  /** A probe was sent; the next one follows its answer or the next heartbeat. */
+  /** True after a probe was sent. The next probe follows the answer or the next heartbeat. */
   paused = false;
   /** In state `snapshot`: the index of the offer, and when it was sent. */
   #offered: { readonly index: LogIndex; atMs: number } | undefined;
-  /** A read of old entries for this peer is under way. */
+  /** True while old entries are being read for this peer. */
   readingFrom: LogIndex | undefined;
   /** The newest commit index that was sent to the peer. */
   sentCommit: LogIndex = 0;
-  /** The answer to a heartbeat may trigger one empty Append, once per heartbeat. */
+  /** True if the answer to the newest heartbeat may still trigger an empty Append. Each heartbeat allows one. */
   mayNudge = false;
   fit = false;
   /** When the last answer of this term arrived. */
@@ -32,7 +32,7 @@ export class Progress {
   /** The newest heartbeat round that the peer has answered, and when that round was sent. */
   #round = { number: 0, sentAtMs: Number.NEGATIVE_INFINITY };
   /**
-   * Set while the peer is no longer a member and only has to learn that: the entry that removed it and, once that entry is committed, the
+   * Set for a removed peer that still has to learn of its removal: the entry that removed it and, once that entry is committed, the
    * deadline.
    */
   leaving: { readonly confIndex: LogIndex; untilMs: number | undefined } | undefined;

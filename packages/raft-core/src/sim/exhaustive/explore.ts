@@ -1,7 +1,7 @@
 import { Fingerprints } from './fingerprints.ts';
 import { Column, Level } from './level.ts';
 
-/** A state: a sequence of 1 to 2^16 - 1 integers, each from 0 to 2^16 - 1. Two states are equal if the same can happen from both. */
+/** A state: a sequence of 1 to 2^16 - 1 integers, each from 0 to 2^16 - 1. Equal sequences must mean that the same can happen next. */
 export type State = readonly number[];
 
 /** States and the transitions from each. */
@@ -16,7 +16,7 @@ export interface System {
 export interface Exploration {
   /** The number of different states, the first included. */
   readonly states: number;
-  /** The number of transitions taken from them. */
+  /** The number of transitions that were taken. */
   readonly transitions: number;
   /** The depth to which every order was played: the requested one, or less if there were too many states. */
   readonly depth: number;
@@ -59,7 +59,7 @@ export function explore(
         try {
           reached = system.take(state, transition);
         } catch (error) {
-          if (error instanceof RangeError) throw error; // of this program's tables, not a rule
+          if (error instanceof RangeError) throw error; // an error of this program's tables, not a violated rule
           const message = error instanceof Error ? error.message : String(error);
           const choices = [...choicesTo(origins, position), transition];
           return { states: met.size, transitions, depth, byDepth, failure: { choices, message } };

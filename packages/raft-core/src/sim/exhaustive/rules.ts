@@ -26,7 +26,7 @@ export function check(history: History, nodes: readonly NodeView[]): History {
     }
     for (let index = 1; index <= status.commitIndex; index++) {
       const entry = commits(nodes, { id, index }, committed[index - 1]?.text);
-      // A leader commits through an entry of its own term: the last of the entries that it commits at once.
+      // A leader commits earlier entries only together with an entry of its own term, which is the last one that it commits at that moment.
       committed[index - 1] ??= { ...entry, by: entries[status.commitIndex - 1]?.term ?? 0 };
     }
   }

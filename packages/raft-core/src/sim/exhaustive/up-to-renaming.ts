@@ -101,7 +101,7 @@ export class UpToRenaming implements System {
   }
 }
 
-/** The result of each renaming for each number. */
+/** For each number, its image under each renaming. */
 class Images {
   readonly #renamings: readonly Renaming[];
   readonly #image: (number: number, renaming: Renaming) => number;

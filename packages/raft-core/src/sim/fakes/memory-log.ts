@@ -59,7 +59,9 @@ export class MemoryLog implements LogStore {
     return this.#syncing?.pieces.length ?? 0;
   }
 
-  /** Makes the next such operation fail, and with it the log. Of a failing write the first `landed` pieces are stored nevertheless. */
+  /**
+   * Makes the next operation of this kind fail, and with it the log. If it is a write, its first `landed` pieces are stored nevertheless.
+   */
   failNext(operation: LogOperation, error: Error, { landed = 0 }: { readonly landed?: number } = {}): void {
     this.#faults.set(operation, { error, landed });
   }

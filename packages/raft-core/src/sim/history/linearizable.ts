@@ -1,7 +1,7 @@
 import { type KeyKind, type Step, stepOf, Values } from './model.ts';
 import type { Operation } from './operation.ts';
 
-/** `unknown`: the budget was spent first. The caller must count it; it is not a pass. */
+/** `unknown`: the search exceeded its budget. This is not a success, so the caller must count these cases. */
 export type Verdict = 'linearizable' | 'violated' | 'unknown';
 
 /** A call or a return, in the list of the events that are not ordered yet. */

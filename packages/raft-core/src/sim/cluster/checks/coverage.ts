@@ -59,7 +59,7 @@ const coreEvents: Record<Exclude<CoreCoverageEvent, typeof impossible>, true> = 
   'node with a stalled disk did not campaign': true,
 };
 
-/** The events that the simulator observes from outside. */
+/** The events that the simulator itself observes, outside of the core. */
 const seenEvents = [
   'leader changed',
   'log truncated',

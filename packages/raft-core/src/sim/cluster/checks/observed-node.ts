@@ -17,7 +17,7 @@ export class ObservedNode {
    * snapshot is on disk, and nothing was handed out since; entries received meanwhile come with the next batch.
    */
   install: 'none' | 'awaited' | 'inForce' = 'none';
-  /** Up to this index, the node's committed entries have been compared. */
+  /** Index up to which the node's committed entries have been compared. */
   commitChecked: LogIndex = 0;
   /** Entries that were durable before the disk was damaged on purpose: they were stored when they were acknowledged. */
   #lost: { readonly from: LogIndex; readonly terms: readonly Term[] } | undefined;

@@ -10,9 +10,9 @@ interface Heard {
   readonly term: Term;
   readonly leader: NodeId;
   readonly atMs: number;
-  /** The leader has announced the length of its lease in this term. */
+  /** Whether the leader has announced the length of its lease in this term. */
   readonly isAnnounced: boolean;
-  /** Since then the node was told that the leader closed its connections and refuses new ones. */
+  /** Whether the node has learned since then that the leader closed its connections and refuses new ones. */
   readonly isRefused: boolean;
 }
 
@@ -42,7 +42,7 @@ export class Promises {
     this.#leaseMs = options.leaseMs;
   }
 
-  /** Notes that the node is told that this peer closed its connections and refuses new ones. */
+  /** Notes that the node learns that this peer closed its connections and refuses new ones. */
   refused(id: NodeId, peer: NodeId): void {
     const heard = this.#heard.get(id);
     if (heard?.leader === peer) this.#heard.set(id, { ...heard, isRefused: true });

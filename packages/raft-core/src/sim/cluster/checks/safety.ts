@@ -128,7 +128,7 @@ export class Safety {
     }
   }
 
-  /** Checks that what a message claims is already on the node's disk (Raft §5.2, figure 2; the persistence contract). */
+  /** Checks that the node's disk already has the state for which a message vouches (Raft §5.2, figure 2; the persistence contract). */
   sent(node: ObservedNode, message: Message): void {
     const { id, disk } = node;
     const { term, vote } = disk.hardState;
@@ -158,7 +158,7 @@ export class Safety {
     }
     if (message.type === 'AppendResp' && message.ok) {
       const { match } = message;
-      // An answer to the leader of an earlier term is about that leader's entry, which the log may have superseded meanwhile.
+      // An answer to the leader of an earlier term refers to an entry of that leader, which the log may have superseded since.
       const isOld = message.term < (node.status?.term ?? 0);
       const durable = isOld ? disk.lastIndex >= match : node.stored(match, node.shadow.termAt(match));
       holds('only durable entries are acknowledged', durable, () => ({ id, match, last: disk.lastIndex }));

@@ -11,9 +11,9 @@ export type Profile = 'core' | 'driver' | 'storage';
 export interface NetworkFaults {
   readonly drop: number;
   readonly duplicate: number;
-  /** Delivered up to ten election timeouts late. */
+  /** Probability that a message is delivered up to ten election timeouts late. */
   readonly heavyTail: number;
-  /** Delivered again much later, perhaps to a later incarnation of its receiver. */
+  /** Probability that a message is delivered again much later, perhaps to a later incarnation of its receiver. */
   readonly replay: number;
   readonly corrupt: number;
   /** Later messages of a link may overtake earlier ones. */
@@ -28,13 +28,13 @@ export interface DiskFaults {
   readonly syncMsMax: number;
   /** Probability that a sync takes up to two seconds. */
   readonly slow: number;
-  /** A crash keeps any subset of the batch under way; otherwise a prefix. */
+  /** If true, a crash keeps any subset of the batch that was being written; otherwise a prefix. */
   readonly torn: boolean;
   /** Probability, at a crash, that one slot of the hard state is unreadable at the next start. */
   readonly slotRot: number;
 }
 
-/** The sizes that decide how often rare paths are taken. */
+/** Sizes that decide how often rare code paths run. */
 export interface Sizes {
   readonly windowCount: number;
   readonly windowBytes: number;

@@ -18,7 +18,7 @@ export const extraKinds = [
 ] as const;
 /** Kinds added even later, drawn from a random stream of their own: seeds that do not draw them give the same run as before. */
 const laterKinds = ['appendBesideInstall'] as const;
-/** Kinds about a leader whose connections end, drawn from a third stream; some of them leave the leader alive. */
+/** Kinds in which the connections of a leader end, drawn from a third stream. In some of them the leader stays alive. */
 const endingKinds = [
   'killLeader',
   'resetLeader',
@@ -48,7 +48,7 @@ export interface ExtraFaults {
   /** Maximum duration of an ordinary flush of the state; with 0, the same as for a sync of the log. */
   readonly flushMsMax: number;
   readonly schedule: readonly ExtraAction[];
-  /** Heartbeats and leases as short as the product's; other runs keep the longer ones with which they were recorded. */
+  /** Whether heartbeats and leases are as short as the product's. Other runs keep the longer ones with which they were recorded. */
   readonly timing?: Timing;
 }
 

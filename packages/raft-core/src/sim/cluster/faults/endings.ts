@@ -57,7 +57,7 @@ export function resetFollower(cluster: Cluster, pick: number, durationMs: number
   }
 }
 
-/** Every node finds the leader gone for a moment; then the leader is heard again. */
+/** For a moment, the leader seems gone to every node; then they hear it again. */
 export function resetAndHeard(cluster: Cluster): void {
   const { leader, coverage } = cluster;
   if (leader === undefined) return;

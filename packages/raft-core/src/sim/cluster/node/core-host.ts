@@ -269,7 +269,7 @@ export class CoreHost implements Host {
     });
   }
 
-  /** Compacts, but keeps the entries that a peer needs next after installing a snapshot. */
+  /** Compacts the log, but keeps the entries that a peer will need after it has installed a snapshot. */
   #compact(flushed: LogIndex): void {
     const { compactAfterEntries, keepTrailingEntries } = this.#options.limits;
     if (this.#compacting || flushed - this.#core.status().baseIndex <= compactAfterEntries) return;

@@ -13,13 +13,13 @@ export interface Host {
   start(): void;
   propose(data: Uint8Array, done: ProposalDone<MachineResult>): void;
   proposeConf(change: ConfChange, done: ConfDone): void;
-  /** Also called on followers, which forward the read to their leader. */
+  /** May be called on a follower, which forwards the read to its leader. */
   readIndex(done: ReadDone): void;
   /** Returns whether the state of this node may be read right now. */
   leaseRead(): boolean;
   transfer(to: NodeId | undefined): void;
   setFitness(fitness: Fitness): void;
   consensus(): Status;
-  /** Returns what this node, as a leader, believes that the peer has stored. */
+  /** Returns the index up to which the peer has stored entries, as far as this leader knows. */
   matchOf(id: NodeId): LogIndex | undefined;
 }

@@ -19,7 +19,7 @@ export interface Incarnation {
   /** Where messages are delivered, once the host has registered. */
   readonly inbox: { receiver: TransportReceiver | undefined };
   readonly threads: ReadingThreads;
-  /** The process was paused at some time; its next lease read shows whether it noticed. */
+  /** Whether the process was paused. The next lease read shows whether it noticed the pause. */
   wasPaused: boolean;
 }
 
@@ -35,10 +35,10 @@ export class Member {
   process: NodeProcess | undefined;
   incarnation: Incarnation | undefined;
   fate: Fate = 'healthy';
-  /** Durable data on the node's disk was destroyed; the next start must detect that. */
+  /** Whether durable data on the node's disk was destroyed. The next start must detect that. */
   isDamaged = false;
   fitness: Fitness;
-  /** The node was told that it is no longer a member, and remembers that over restarts. */
+  /** Whether the node has learned that it is no longer a member. It remembers that over restarts. */
   removedAt: LogIndex | undefined;
   /** The clock of the node's machine; the rate differs by node, from 0.9 to 1.1. */
   readonly clock: LocalClock;

@@ -26,7 +26,7 @@ export interface DurableLog {
  */
 export interface StateImage {
   readonly applied: LogIndex;
-  /** The number of pieces in which it is streamed. */
+  /** Number of pieces in which the state is streamed. */
   readonly pieces: number;
   readonly content: unknown;
 }
@@ -48,9 +48,9 @@ export type DiskPart = (typeof diskParts)[number];
 /** One incarnation of a node, as its storage sees it. */
 export interface StorageRun {
   readonly process: NodeProcess;
-  /** Returns how long the next sync, read or compaction takes; of the log by default. */
+  /** Returns how long the next sync, read or compaction takes, on the log's part of the disk by default. */
   delayMs(part?: DiskPart): number;
-  /** Runs a device's callback in the node's process; an exception in it ends the simulation. */
+  /** Runs the callback of a simulated device as a task of the node's process. An exception in it ends the simulation. */
   enter(task: () => void): void;
   /** Called for every requested write. */
   onWrite(write: LogWrite): void;
@@ -93,7 +93,7 @@ export interface OpenStorage {
   readonly streams?: (wire: SnapshotWire) => SnapshotStreams;
 }
 
-/** Durable states as values, for the simulator to move. */
+/** Gives and takes whole durable states as values, which the simulator moves between nodes. */
 export interface StateImages {
   /** Returns the durable state. */
   image(): StateImage;

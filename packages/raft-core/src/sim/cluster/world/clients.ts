@@ -22,15 +22,15 @@ interface Call {
   /** Highest log position that any answered call had reached when this call began. The answer to this call must not be older. */
   readonly floor: LogIndex;
   returned: Operation['returned'];
-  /** The operation certainly never happened. */
+  /** Called when the operation certainly never happened. */
   refused: boolean;
 }
 
-/** Delivers the answer to a client, unless the client has given up. */
+/** Called with the answer, unless the client has given up. */
 type Answer = (take: () => void) => void;
 
 /**
- * Closed-loop clients: each sends a request and waits for its answer, or loses patience and never learns it. Their answers are checked in
+ * Closed-loop clients: each sends a request and waits for its answer, or gives up and never learns the answer. Their answers are checked in
  * two ways. At once, by log positions: an answer is never older than one that was given before the request. At the end, without log
  * positions, by a search for an order of the operations that explains all values.
  */

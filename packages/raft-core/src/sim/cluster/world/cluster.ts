@@ -61,7 +61,7 @@ export class Cluster {
   isHealed = false;
   /** Until this time no scheduled action is carried out, because a scenario of many steps is under way. */
   undisturbedUntilMs = 0;
-  /** The first exception that a node would otherwise have caught. */
+  /** The first exception of a check. It is kept here because the node's own code would catch it. */
   failure: Error | undefined;
   readonly #limits: DriverLimits;
   readonly #storage: StorageMaker;
