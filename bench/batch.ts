@@ -1,5 +1,5 @@
-// `npm run bench:batch [-- --items 20000] [--rounds 5]`: CPU time of one item of a large batch, beside the cipher object of node:crypto
-// that every item needs. Prints Markdown. See docs/benchmarks.md.
+// `npm run bench:batch [-- --items 20000] [--rounds 5]`: CPU time of one item of a large batch, compared with that of the cipher object of
+// node:crypto that every item needs. Prints Markdown. See docs/benchmarks.md.
 import { parseArgs } from 'node:util';
 import { measureBatch, type Share } from './batch/measure.ts';
 

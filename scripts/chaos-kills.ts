@@ -17,8 +17,8 @@ const clients = Number(values.clients);
 const medianMaxMs = 1_000;
 const longestMaxMs = 4_000;
 /**
- * How long the active node has led when it is killed. A node that became active later may still be allowed to serve as a standby, and
- * changes of keys wait for that node (decision 44).
+ * How long a node has been active when it is killed. Before that, a former active node may still be allowed to serve as a standby, and
+ * changes of keys wait for it (decision 44).
  */
 const ledMsMin = 3_000;
 const whole = (ms: number): string => `${Math.round(ms)} ms`;

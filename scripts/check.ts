@@ -1,9 +1,7 @@
-// `npm run check:rules`: checks that the linter and the compiler do not make: banned phrases, sizes, imports between folders.
-//   --report            lists all findings, then their number per folder and rule, and ends with 0
-//   --only RULE         phrase, line, length, folder, decision, cycle or arrow
-//   --arrows [PACKAGE]  prints the observed arrows as rows of scripts/check/folder-arrows.ts
-//   --root DIR          looks at another checkout
-//   PATH …              only findings below these paths
+// `npm run check:rules`: rules that neither the linter nor the compiler checks: banned phrases, sizes, imports between folders. --report
+// lists all findings, then their number per folder and rule, and ends with 0 --only RULE phrase, line, length, folder, decision, cycle or
+// arrow --arrows [PACKAGE] prints the observed arrows as rows of scripts/check/folder-arrows.ts --root DIR looks at another checkout PATH …
+// only findings below these paths
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { foldersOf, observedTable } from './check/folders.ts';

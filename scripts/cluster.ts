@@ -1,7 +1,7 @@
 // `npm run cluster [-- --load] [--data-dir .transitd] [--port 8200] [--log-level error]`: three nodes in one terminal that initialize,
-// unseal and join by themselves. A node that dies is started again. Keys kill, pause, cut off a node or slow its disk; with `--load`, a
-// small load runs beside and shows its figures.
-// NOT FOR PRODUCTION: the seal key and the root token are stored beside the data. A second run continues with the same data.
+// unseal and join by themselves. A node that dies is started again. Key presses kill a node, pause it, disconnect it or slow its disk. With
+// `--load`, a small load runs beside it and shows its figures. NOT FOR PRODUCTION: the seal key and the root token are stored beside the
+// data. A second run continues with the same data.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -86,7 +86,7 @@ function prepare(): void {
       data_dir: join(data, name),
       api_addr: address,
       cluster_addr: `127.0.0.1:${port + 1}`,
-      // Behind a proxy, the address also tells the proxies of the other nodes who calls.
+      // Behind a proxy, the address also tells the proxies of the other nodes which node calls.
       ...(withProxies && { cluster_listen: `${sourceOf({ name })}:${port + 1}` }),
       listeners: [{ address: `127.0.0.1:${port}`, tls_disable: true }],
       ui: true,
@@ -171,10 +171,10 @@ ${values.load ? '' : 'With `npm run cluster -- --load`, a small load runs beside
 `);
 }
 
-/** Performs the fault of each key. A digit chooses the node of the next fault, and of its end. */
+/** Injects or ends the fault of a key. A digit chooses the node for this. */
 function listenForKeys(): void {
   let chosen: DevNode | undefined;
-  /** The node that a key has paused, cut off or slowed: the same key ends that, although another node is active by then. */
+  /** The node that a key has paused, disconnected or slowed. The same key ends the fault, even if another node is active by then. */
   const affected = new Map<string, DevNode>();
   readKeys(process.stdin, (key) => {
     if (key === 'q' || key === '\u0003') return void stop(0);

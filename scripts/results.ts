@@ -47,7 +47,7 @@ export class Results {
     return this.#lines().filter((line): line is FileResults => 'file' in line);
   }
 
-  /** The folder of every suite that reached its end, once for each such suite. A suite that crashed is not among them. */
+  /** The folders of the suites that reached their end, one for each suite. Suites that crashed are missing. */
   get ended(): readonly string[] {
     return this.#lines().flatMap((line) => ('ended' in line ? [line.folder] : []));
   }

@@ -1,7 +1,7 @@
 // Which failed files of tests run a second time (docs/decisions/0150-a-live-test-that-fails-runs-twice.md).
 import type { FileResults } from './results.ts';
 
-/** More failed files than this are no coincidence of a busy machine. */
+/** If more files than this fail, a busy machine is not the reason. */
 const filesMax = 3;
 
 /** Suites without processes and sockets: a busy machine cannot make them fail. */
@@ -16,7 +16,7 @@ const pure = [
 /** Suites with artifacts or an engine of their own, which their scripts prepare. */
 const prepared = ['test/release/', 'test/e2e/'];
 
-/** The files that may run a second time; none unless all that failed may. */
+/** Returns the files that may run a second time: all failed files, or none if one of them may not. */
 export function mayRunTwice(files: readonly FileResults[]): readonly FileResults[] {
   const failed = files.filter(({ failures }) => failures.length > 0);
   const final = failed.some(
@@ -30,7 +30,7 @@ export function mayRunTwice(files: readonly FileResults[]): readonly FileResults
   return final || failed.length > filesMax ? [] : failed;
 }
 
-/** `files`, in which each of `again` replaces the first results of its file. */
+/** Returns `files`, in which the results in `again` replace the first results of the same file. */
 export function withSecondRuns(files: readonly FileResults[], again: readonly FileResults[]): FileResults[] {
   const second = new Map(again.map((results) => [results.file, results]));
   return files.map((results) => second.get(results.file) ?? results);

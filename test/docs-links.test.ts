@@ -12,7 +12,7 @@ const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--
   .split('\0')
   .filter((file) => file !== '' && existsSync(join(root, file)));
 
-/** Returns the text without code, whose brackets are no links. */
+/** Returns the text without code, because brackets in code are not links. */
 const withoutCode = (text: string): string => text.replace(/^( *)(```|~~~)[\s\S]*?^\1\2 *$/gm, '').replace(/`[^`\n]*`/g, 'code');
 
 /** Returns the anchors of a page: of its headings as GitHub makes them, and those that it sets itself. */

@@ -7,7 +7,7 @@ import { parentPort } from 'node:worker_threads';
 import { latencyRange, type Order, type Report, type ThreadResult, type ThreadRun } from './run.ts';
 
 const requestTimeoutMs = 30_000;
-/** Without this pause, a server that refuses connections would turn the run into a busy loop. */
+/** Pause after a failed connection. Without it, a server that refuses connections would turn the run into a busy loop. */
 const pauseAfterBreakMs = 10;
 
 let opened: { readonly run: ThreadRun; readonly send: () => Promise<string | undefined>; readonly close: () => void } | undefined;

@@ -19,7 +19,7 @@ export interface CatchUpOptions {
 export interface CatchUp {
   readonly stateMBs: number;
   readonly entriesMBs: number;
-  /** The same entries, written to the primary's log and applied there: a secondary does no less. */
+  /** The time in which the primary writes and applies the same entries: a secondary has to do at least this work. */
   readonly localMBs: number;
   /** The same number of bytes over a TLS connection that does nothing else. */
   readonly plainTlsMBs: number;

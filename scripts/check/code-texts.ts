@@ -1,6 +1,5 @@
-// Finds the comments and the string literals of TypeScript and JavaScript, and those of Go and C that have the same syntax.
-// TypeScript 7 has no API for this. This scanner recognizes comments, strings, templates and regular expressions, and nothing
-// else of the language.
+// Finds the comments and the string literals of TypeScript and JavaScript, and of Go and C where their syntax is the same. TypeScript 7 has
+// no API for this. This scanner recognizes comments, strings, templates and regular expressions, and nothing else of the language.
 
 /** A comment or a literal. `line` counts from 1; line breaks inside `text` are kept, so that the line of any character is known. */
 export interface CodeText {

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { LinkProxy } from '../../test/cluster/harness/link-proxy.ts';
 
-/** How long a dead node stays down, so that the others can be watched without it. */
+/** How long a dead node stays down, so that one can watch the other nodes without it. */
 const downMs = 2000;
 /** A process that ends sooner than this after its start counts as a failed start. */
 const shortLifeMs = 5000;
@@ -26,7 +26,7 @@ export interface DevNodeOptions {
 export class DevNode {
   readonly name: string;
   readonly address: string;
-  /** The proxy in front of the cluster port; undefined where nodes cannot be cut off. */
+  /** The proxy in front of the cluster port; undefined where nodes cannot be disconnected. */
   proxy: LinkProxy | undefined;
   /** Called after each start and each end of the process. */
   onProcess: (isRunning: boolean) => void = () => undefined;
@@ -94,7 +94,7 @@ export class DevNode {
     this.say(this.#isPaused ? 'paused (SIGSTOP); press p to let it continue' : 'continues (SIGCONT)');
   }
 
-  /** Cuts the node off from the other nodes, or connects it again. Clients still reach it. */
+  /** Disconnects the node from the other nodes, or connects it again. Clients still reach it. */
   cutOff(others: readonly DevNode[]): void {
     if (this.proxy === undefined) {
       this.say('cannot be cut off here: this needs Linux, and --load');
@@ -144,7 +144,7 @@ export class DevNode {
     this.onProcess(false);
     const failed = performance.now() - this.#startedMs < shortLifeMs && how !== 'SIGKILL';
     this.#failedStarts = failed ? this.#failedStarts + 1 : 0;
-    // The first start fails for a reason that stays: a port in use, a key that does not open the data.
+    // If the first start fails, the reason is permanent: a port in use, or a key that does not fit the data.
     if (this.#failedStarts >= (this.#hasRun ? failedStartsMax : 1)) {
       this.say(`ended by itself (${how})`);
       this.#options.onFailed();

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DevNode } from './dev-node.ts';
 
 const workers = 4;
-/** Pause of a worker between two requests: the load is to be watched, not to be fast. */
+/** Pause of a worker between two requests. The load should be easy to watch, not fast. */
 const pauseMs = 5;
 const writePauseMs = 50;
 /** A node that is paused does not answer; the request then goes to the next one. */

@@ -1,7 +1,7 @@
 // The terminal of `npm run cluster`: lines of the nodes above one line of figures, and keys.
 import { clearLine, cursorTo } from 'node:readline';
 
-/** Prints lines. The last figures stay below them on a terminal, and are lines like any other elsewhere. */
+/** Prints lines. On a terminal, the newest figures stay below them; elsewhere, figures are ordinary lines. */
 export class Screen {
   readonly #out: NodeJS.WriteStream;
   #figures = '';

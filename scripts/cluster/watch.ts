@@ -4,7 +4,7 @@ import type { DevNode } from './dev-node.ts';
 
 const pollMs = 200;
 const answerMs = 1000;
-/** A node that reports no contact for a shorter time is only waiting for an election. */
+/** A node that has no contact for less than this time is only waiting for an election. */
 const noContactMs = 3000;
 
 /** Returns the health code of a node; undefined without an answer in time. */

@@ -1,4 +1,4 @@
-// How a release was built, as an in-toto statement with SLSA provenance v1.
+// Describes how a release was built, as an in-toto statement with SLSA provenance v1.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The wall clock of a node jumps. When it is right again, every acknowledged change still holds.
+// The wall clock of a node jumps. When the clock is correct again, every acknowledged change is still in force.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';

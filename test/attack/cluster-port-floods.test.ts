@@ -63,7 +63,7 @@ describe('floods of the cluster port', function () {
   });
   after(() => cluster?.end());
 
-  /** Expects that the cluster serves, at the latest after a moment, and that its leader has not changed. */
+  /** Expects that the cluster serves, perhaps after a moment, and that its leader has not changed. */
   const expectUp = async (): Promise<void> => {
     const answer = await cluster.ask(leader, 'POST', `transit/keys/k${serial++}`, {});
     expect(answer.status, answer.text).to.equal(200);

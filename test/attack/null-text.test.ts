@@ -1,4 +1,4 @@
-// `null` instead of a string is read as an empty string, as in Vault and OpenBao. It never extends a right.
+// `null` instead of a string is read as an empty string, as in Vault and OpenBao. It never grants additional rights.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';

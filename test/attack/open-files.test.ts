@@ -1,4 +1,4 @@
-// Callers that only hold connections cannot take file descriptors that storage needs.
+// Callers that only keep connections open cannot use up the file descriptors that storage needs.
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';

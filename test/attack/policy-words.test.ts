@@ -1,4 +1,4 @@
-// Policies with keywords of Vault and OpenBao. No keyword grants more here than there, and none is ignored silently.
+// Policies with keywords of Vault and OpenBao. No keyword grants more than in these services, and none is ignored silently.
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 

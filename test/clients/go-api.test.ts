@@ -204,7 +204,7 @@ for (const { client, program } of [
       expect(outcome).to.deep.equal({
         fresh: false,
         shares: [3, 3, 2, 3],
-        progress: [1, 1], // a reset is ignored for a minute after a valid share
+        progress: [1, 1], // the node ignores a reset for one minute after a valid share
         unsealed: true,
         sealed_again: true,
         while_sealed: 503,

@@ -21,14 +21,14 @@ export type Program = keyof typeof sources;
 /** Time-out of a first build with its downloads, on a slow machine. */
 export const buildMs = 900_000;
 
-/** Flags of every build: what one program has compiled, another takes from the cache. */
+/** Flags of every build. They are the same for all programs, so that one build can use what another has compiled. */
 export const fast = ['-buildvcs=false', '-gcflags=all=-N -l', '-ldflags=-s -w'];
 const inModule = { cwd: module, env: { CGO_ENABLED: '0' } };
 const lastLine = ({ stderr }: Ended): string => stderr.trim().split('\n').at(-1) ?? '';
 
 let toolchain: Promise<string | undefined> | undefined;
 
-/** Returns why nothing can be built here; undefined if Go and the sources of the clients are there. */
+/** Returns the reason why nothing can be built here; undefined if Go and the sources of the clients are available. */
 async function missing(): Promise<string | undefined> {
   const go = await run('go', ['version']);
   if (go.code !== 0) return 'there is no Go on this machine';

@@ -27,7 +27,8 @@ const leftOut: Readonly<Record<string, string>> = {
   'POST /auth/token/revoke-self': 'every later request gets 403',
 };
 
-// The node converts types, so it accepts more than the schemas say, and refusals depend on existing names. So neither is checked.
+// Two checks are off: the node converts types, so it accepts more than the schemas say; and whether it refuses depends on the names that
+// exist.
 const checks = ['not_a_server_error', 'status_code_conformance', 'content_type_conformance', 'response_schema_conformance'];
 
 /** For each tag an existing name and a missing one, so that the run sees successes as well as refusals. */
@@ -132,7 +133,7 @@ describe('the OpenAPI document', () => {
     writeFileSync(join(folder, 'schemathesis.toml'), '[phases.coverage.generation]\nmode = "positive"\n');
 
     console.log(`      seed ${seed}, ${examplesMax} examples at most for each of ${operations.length} operations`);
-    // One request at a time: of two concurrent changes of a record, one gets 503 and has to be repeated.
+    // Sends one request at a time: if two requests change a record at once, one of them gets 503.
     const { code, stdout, stderr } = await run(
       join(folder, 'venv/bin/schemathesis'),
       [

@@ -1,4 +1,4 @@
-// sops, which keeps encrypted files in repositories, with data keys under transit keys of a live node.
+// sops keeps encrypted files in repositories. Here its data keys are encrypted under transit keys of a live node.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-// `npm run cluster`, as a new user meets it.
+// Runs `npm run cluster` as a new user does.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -102,7 +102,7 @@ describe('npm run cluster', function () {
   });
 
   const press = (keys: string): void => void child?.stdin?.write(keys);
-  /** Waits until a line matches that was not printed before the mark. Returns it. */
+  /** Waits until a line printed after the mark matches, and returns it. */
   const line = (pattern: RegExp, mark: number): Promise<string> =>
     until(`a line ${pattern}`, () => pattern.exec(output.slice(mark))?.[0] ?? false, { explain: () => output });
 
@@ -118,7 +118,7 @@ describe('npm run cluster', function () {
       `${name} │ died (SIGKILL); it starts again in 2 s`,
     ]);
     expect(lines[0], 'the death comes first').to.include('died');
-    // On a busy machine leadership may change once more; nothing is said twice in a row.
+    // On a busy machine leadership may change once more. The output never repeats a line.
     expect(lines.filter((each, index) => each === lines[index - 1])).to.deep.equal([]);
     press('q');
     await until('it ends', () => child?.exitCode === 0, { explain: () => output });

@@ -1,4 +1,4 @@
-// The active node ends in every possible way; every acknowledged write survives.
+// The active node fails in every possible way, and every acknowledged write survives.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { base64 } from '../process/live-server.ts';
@@ -167,7 +167,7 @@ describe('another node becomes active', function () {
       const hanging = write(cluster, leader);
       const next = await cluster.leader(others);
       await until('the other side takes writes', async () => (await write(cluster, next)).kind === 'done');
-      // It may not know yet that it lost leadership. Then requests hang and have no effect; later it refuses them.
+      // The node may not know yet that it lost leadership. Until it does, requests hang and have no effect; then it refuses them.
       expect((await write(cluster, leader)).kind, 'once another one leads').not.to.equal('done');
       expect((await hanging).kind, 'the write that hung when it was cut off').not.to.equal('done');
       expect((await leader.reaches(474)).body['standby']).to.equal(true);

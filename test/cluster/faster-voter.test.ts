@@ -1,4 +1,4 @@
-// The disk of the active node becomes slow and stays so: the leadership moves to a voter with a faster disk, once.
+// The disk of the active node becomes slow and stays slow. The leadership moves to a voter with a faster disk, and moves only once.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,10 @@ import { Workload } from './harness/workload.ts';
 
 /** Far more than three times what a disk needs on a busy machine, and less than an election timeout of these clusters (5 s). */
 const syncMs = 1_200;
-/** Together these syncs take longer than the time for which another disk must be faster (30 s), plus the pauses between checks. */
+/**
+ * Number of slow syncs. Together they take longer than the time for which another disk must be faster (30 s) plus the pauses between
+ * checks.
+ */
 const slowSyncs = 45;
 const transferMs = 300_000;
 

@@ -1,4 +1,4 @@
-// From empty disks to a serving cluster, and back after a stop of all nodes.
+// A cluster forms from nodes with empty disks, and serves again after all nodes were stopped.
 import { expect } from 'chai';
 import { expectHealthBody } from './harness/health-body.ts';
 import type { LiveNode } from './harness/live-node.ts';

@@ -25,7 +25,8 @@ describe('health of a real cluster', function () {
       expect(cutOff.body['last_request_forwarding_heartbeat_ms'], 'twice the interval has passed').to.be.at.least(2000);
       cluster.heal();
       await b.reaches(473);
-      // Until the healed link carries Raft messages again, the removal is refused, because no majority of the others is heard.
+      // The removal is refused until the healed link carries Raft messages again, because the leader hears no majority of the remaining
+      // voters.
       await until('n3 is removed', async () => {
         const { status } = await cluster.ask(a, 'POST', 'sys/storage/raft/remove-peer', { server_id: c.name });
         return status === 204;

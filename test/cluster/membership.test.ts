@@ -16,7 +16,7 @@ async function remove(cluster: LiveCluster, node: LiveNode, through: LiveNode): 
   expect(answer.status, answer.text).to.equal(204);
 }
 
-/** Expects that the node reports 530, is sealed, and that no request to it changes that. */
+/** Expects that the node reports 530 and is sealed, and that no request changes that. */
 async function isOut(cluster: LiveCluster, node: LiveNode, member: LiveNode): Promise<void> {
   expectHealthBody(await node.reaches(530));
   for (const [method, path] of [
@@ -191,7 +191,7 @@ describe('a node that is replaced', function () {
       expect(lastWords(hurt)).to.match(
         /^node \d+ knows a later incarnation of this node: .*\.$|^The log ends at entry \d+ but entry \d+ was acknowledged .*\.$/,
       );
-      // Its next start raises its incarnation to a number that the others have not met yet.
+      // The next start of the node raises its incarnation to a number that the other nodes have not seen yet.
       expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
       await isReplaced(cluster, { hurt, leader, workload });
     }));
@@ -225,7 +225,7 @@ describe('a node that was away for long', function () {
       const [away = leader, stays = leader] = cluster.others(leader);
       await away.kill();
       expect(generationsIn(away.dataDir)).to.deep.equal(['generation-1']);
-      // The leader keeps the log for a node that it heard of recently.
+      // The leader keeps log entries for a node that it heard recently.
       await until('the leader considers the node dead', async () => {
         const state = await cluster.ask(leader, 'GET', 'sys/storage/raft/autopilot/state');
         return state.at(`data.servers.${away.name}.node_status`) === 'failed';
@@ -285,7 +285,7 @@ describe('a voter that was away while all members that it knew were replaced', f
       await cluster.settled([away, ...later]);
       expect((await cluster.ask(away, 'GET', 'transit/keys/while-away')).status).to.equal(200);
       expect(away.log).to.contain('a signed membership list names members that the log of this node does not hold yet');
-      // The vote of this node counts: without it, only one of the three would be left.
+      // The vote of this node counts: without it, the leader would have only one of three votes.
       await leader.kill();
       const [stays = leader] = later.filter((node) => node !== leader);
       await cluster.settled([away, stays]);

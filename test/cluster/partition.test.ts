@@ -1,4 +1,4 @@
-// Single links fail, in one direction, or are slow. A node that cannot reach the active node says so and serves nothing.
+// Single links fail, fail in one direction, or are slow. A node that cannot reach the active node reports that and serves nothing.
 import { expect } from 'chai';
 import type { LinkMode } from './harness/link-proxy.ts';
 import type { LiveCluster } from './harness/live-cluster.ts';
@@ -87,7 +87,7 @@ describe('a partitioned standby', function () {
         expect(code).to.be.oneOf([473, 429]);
         await versionAt(cluster, standby);
       }
-      // No heartbeat can have been answered since: 474 and the refusal are stable.
+      // No heartbeat can have been answered since then, so 474 and the refusal are stable.
       expect(await versionAt(cluster, standby)).to.equal(undefined);
       expect(await cluster.leader(cluster.others(standby))).to.equal(leader);
       cluster.heal();

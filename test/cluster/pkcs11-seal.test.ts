@@ -1,4 +1,4 @@
-// A node that is unsealed by a key in SoftHSM. The blocks of docs/seals.md set both up.
+// A key in SoftHSM unseals a node. The command blocks of docs/seals.md set up both.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

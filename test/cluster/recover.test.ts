@@ -1,4 +1,4 @@
-// A majority of the disks is lost: a remaining disk brings the acknowledged writes into a new cluster.
+// A majority of the disks is lost. The acknowledged writes are recovered from a remaining disk into a new cluster.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -13,7 +13,7 @@ const site = (): Promise<LiveCluster> => LiveCluster.formed({ size: 2, seal: 'sh
 const codesOf = (cluster: LiveCluster): Promise<readonly (number | undefined)[]> =>
   Promise.all(cluster.nodes.map(async (node) => (await node.health('?standbyok=true&perfstandbyok=true'))?.code));
 
-/** Waits until every node answers with this code, active or standby. */
+/** Waits until every node, active or standby, answers with this code. */
 const reach = (cluster: LiveCluster, code: number): Promise<boolean> =>
   until(`all nodes answer ${code}`, async () => (await codesOf(cluster)).every((seen) => seen === code), {
     explain: () => cluster.tails(),
@@ -74,7 +74,7 @@ describe('a primary cluster and its secondary', function () {
     });
     const enabled = await control(west, target, 'secondary/enable', { token });
     expect(enabled.status, enabled.text).to.equal(204);
-    await reach(west, 503); // the shares of the primary unseal it now
+    await reach(west, 503); // the shares of the primary now unseal this cluster too
     for (const node of west.nodes) await west.unseal(node, east.shares);
     await reach(west, 472);
     expect(await codesOf(east)).to.deep.equal([200, 200]);
@@ -113,7 +113,7 @@ describe('a primary cluster and its secondary', function () {
     const created = await follower.ask('POST', 'transit/keys/new', { token: east.rootToken, body: {} });
     expect(created.status, created.text).to.be.lessThan(300);
 
-    // The former primary learns of the promotion and ends its service; then it follows, and loses what only it had.
+    // The former primary learns of the promotion and stops serving. Then it follows the new primary and drops the records that only it had.
     await Promise.all(east.nodes.map((node) => node.start()));
     for (const node of east.nodes) await east.unseal(node);
     await reach(east, 472);

@@ -1,5 +1,5 @@
-// A rolling update as a StatefulSet does it: from the last pod to the first, each with the preStop, the signal, the grace period and the
-// probes of the manifests. The pods are real processes.
+// A rolling update in the order of a StatefulSet: from the last pod to the first. Each pod is a real process, with the preStop, the signal,
+// the grace period and the probes of the manifests.
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { container, manifest } from '../deploy/manifests.ts';
@@ -13,7 +13,7 @@ const { spec } = manifest('StatefulSet', 'transitd').spec.template;
 const { livenessProbe, readinessProbe, lifecycle } = container('transitd');
 const preStopMs = Number(lifecycle.preStop.exec.command[1]) * 1000;
 const graceMs = spec.terminationGracePeriodSeconds * 1000 - preStopMs;
-/** The preStop, shortened: its length does not matter to the node, which does not notice it. */
+/** The preStop is shorter than in the manifests. The node does not notice the preStop, so its length does not matter. */
 const playedPreStopMs = 300;
 /**
  * Upper limit of a write during a planned transfer, with its repetitions. Far below the election timeout of this cluster (5 s): a leader
@@ -27,7 +27,10 @@ const succeeds = async (node: LiveNode, path: string): Promise<boolean> => {
   return answer !== undefined && answer.status < 400;
 };
 
-/** The Service of any node: the pods that were ready at the last probe, and ended pods until the end of their preStop. */
+/**
+ * The Service for all nodes. It includes the pods that were ready at the last probe, and pods that are ending until the end of their
+ * preStop.
+ */
 class Endpoints {
   readonly #ready: Set<LiveNode>;
   #turn = 0;
@@ -94,7 +97,7 @@ class Writer {
 /** Ends a pod and starts its successor on the same disk. Resolves when the successor is ready. */
 async function replacePod(node: LiveNode, endpoints: Endpoints): Promise<void> {
   await pause(playedPreStopMs);
-  endpoints.set(node, false); // the last moment that the preStop allows
+  endpoints.set(node, false); // the latest moment at which the preStop may end
   const begunMs = performance.now();
   expect(await node.stop()).to.deep.equal({ code: 0, signal: null });
   expect(performance.now() - begunMs, 'time to stop').to.be.below(graceMs);

@@ -58,7 +58,7 @@ describe("the cluster's authority is rotated", function () {
       await until('the others have certificates of the new one', () => ![other, third].map(authorityOn).includes(old), {
         explain: () => cluster.tails(),
       });
-      await leader.start(); // it knows no member's certificate until a member has shown it the membership list
+      await leader.start(); // the node knows no certificate of a member until a member has sent it the membership list
       const after = await reaches(cluster, other, 'none');
       expect(after.authority)
         .to.match(/^[0-9a-f]{64}$/)

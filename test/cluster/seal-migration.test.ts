@@ -1,5 +1,5 @@
-// A cluster moves from seal to seal, node by node, under load, and the active node is killed during each migration itself. Then the
-// provider of its seal goes away, and its key gets a new version. The blocks of docs/seals.md set the provider and the nodes up.
+// A cluster under load migrates from seal to seal, node by node; during each migration, the active node is killed. Then the provider of the
+// seal becomes unavailable, and its key gets a new version. The command blocks of docs/seals.md set up the provider and the nodes.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,15 +19,15 @@ import { until } from './harness/until.ts';
 import { Workload } from './harness/workload.ts';
 
 const clientToken = z.object({ auth: z.object({ client_token: z.string() }) });
-/** `npm run test:seal-migration`: through every type of seal that this machine can have, and back to shares. */
+/** `npm run test:seal-migration` migrates through every type of seal that this machine supports, and back to shares. */
 const isLong = process.env['SEAL_MIGRATION'] === 'chain';
 
 describe('a cluster that moves to a transit seal', function () {
   this.timeout((isLong ? 6 : 2) * scenarioMs);
-  this.bail(true); // each test uses the cluster that the test before it leaves
+  this.bail(true); // each test continues with the cluster of the previous test
   const folder = mkdtempSync(join(tmpdir(), 'transitd-seal-'));
   let provider: LiveCluster;
-  /** Between the nodes and the provider. */
+  /** Proxy between the nodes and the provider. */
   let link: LinkProxy;
   let cluster: LiveCluster;
   let transit: Seal;
@@ -87,7 +87,7 @@ describe('a cluster that moves to a transit seal', function () {
     const status = await third.ask('GET', 'sys/seal-backend-status');
     expect([status.at('healthy'), status.at('backends.0.failure')]).to.deep.equal([false, 'unreachable']);
     expect(third.log).to.match(/could not unseal itself with its transit seal/);
-    second.pause(); // now the sealed node is needed for each commit
+    second.pause(); // from now on, each commit needs the sealed node
     expect((await cluster.ask(leader, 'POST', 'transit/keys/without-provider')).status).to.be.oneOf([200, 204]);
     link.setMode('127.0.0.1', 'open');
     await third.reaches(473);
@@ -118,7 +118,7 @@ describe('a cluster that moves to a transit seal', function () {
     expect((await statusOf(lost)).at('type')).to.equal('transit');
     for (const { log } of cluster.nodes) {
       const failed = log.split('\n').filter((line) => /could not be renewed|cannot be renewed/.test(line));
-      // While the link was cut, a renewal may have been due.
+      // A renewal may have been due while the link was cut.
       expect(failed.filter((line) => !line.includes('does not answer'))).to.deep.equal([]);
     }
   });

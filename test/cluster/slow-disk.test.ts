@@ -1,4 +1,4 @@
-// Only the disk of the active node is slow: writes are acknowledged when a quorum of the others has them on disk.
+// Only the disk of the active node is slow. Writes are acknowledged when a quorum of other nodes has them on disk.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// A machine was suspended while its monotonic clock stood still. What does the node answer when it resumes?
+// Checks the answers of a node whose machine resumes after a suspension in which the monotonic clock stood still.
 import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';
 import { LiveCluster } from './harness/live-cluster.ts';
@@ -81,7 +81,7 @@ describe('a cluster without leader leases', function () {
       expect((await cluster.ask(node, 'POST', name, {})).status).to.be.within(200, 204);
       expect((await cluster.ask(node, 'GET', name)).status).to.equal(200);
     }
-    // Only with a lease could the active node answer while it is partitioned.
+    // Without a lease, the active node could not answer while it is partitioned.
     cluster.isolate(leader, 'blackhole');
     const alone = await cluster.ask(leader, 'GET', `transit/keys/of-${leader.name}`).then(({ status }) => status);
     expect(alone).to.equal(503);

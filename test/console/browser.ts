@@ -15,7 +15,7 @@ function browserBinary(): string {
   return found;
 }
 
-/** Where screenshots are kept; undefined in a run that only tests. */
+/** Folder for screenshots; undefined in a run that only tests. */
 const screenshots = process.env['CONSOLE_SCREENSHOTS'];
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -45,7 +45,7 @@ export class ConsoleBrowser {
     const page = await context.newPage();
     page.setDefaultTimeout(60_000);
     page.on('console', (message) => {
-      // A request that is refused, or to a node that is down, is logged by the browser itself.
+      // The browser itself logs requests that are refused or whose node is down.
       if (message.type() === 'error' && !/^Failed to load resource/.test(message.text())) this.faults.push(message.text());
     });
     page.on('pageerror', (error) => this.faults.push(String(error)));
@@ -77,9 +77,9 @@ interface Violation {
   readonly nodes: readonly string[];
 }
 
-/** Judges the page by the rules of WCAG 2.2 at the levels A and AA. @throws if axe finds a violation */
+/** Checks the page against the rules of WCAG 2.2 at the levels A and AA. @throws if axe finds a violation */
 export async function expectAccessible(page: Page, what: string): Promise<void> {
-  // Not a script element: the page's policy forbids those. The debugger may evaluate all the same.
+  // Runs axe through the debugger, because the content security policy of the page forbids script elements.
   await page.evaluate(axeSource);
   const violations: readonly Violation[] = await page.evaluate(`
     axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(({ violations }) =>
@@ -87,10 +87,10 @@ export async function expectAccessible(page: Page, what: string): Promise<void> 
   expect(violations, `${what}, by axe`).to.deep.equal([]);
 }
 
-/** Whether this run makes the pictures of the documentation. */
+/** Whether this run makes the screenshots for the documentation. */
 export const makesScreenshots = screenshots !== undefined;
 
-/** Keeps a picture of the page for the documentation, if this run is to make them. */
+/** Saves a screenshot of the page for the documentation, if this run makes them. */
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
   if (screenshots === undefined) return;
   await page.mouse.move(0, 0);

@@ -127,7 +127,7 @@ describe('the console', function () {
 
   it('returns to the page that signs in when the token expires', async () => {
     const page = await browser.open(cluster.node(1).apiAddress);
-    await page.locator('input[name=token]').waitFor(); // the token's time begins when the page is there
+    await page.locator('input[name=token]').waitFor(); // the lifetime of the token begins when the page is loaded
     await signIn(page, await tokenWith({ policies: ['auditor'], ttl: '4s', no_parent: true }));
     await page.getByText('Your token is no longer valid.').waitFor();
     await page.locator('input[name=token]').waitFor();

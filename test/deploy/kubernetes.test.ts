@@ -1,4 +1,4 @@
-// The plain manifests, from the side of the node that they start. test/clients/helm compares them with the chart.
+// Checks that the plain manifests start a working node. test/clients/helm compares them with the chart.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

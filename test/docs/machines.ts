@@ -1,4 +1,5 @@
-// Machines that share one kernel: a page about several machines runs on them as it is written, with its host names, ports and paths.
+// Simulates several machines on one kernel. The commands of a page about several machines run on them unchanged, with their host names,
+// ports and paths.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -131,7 +132,7 @@ export class Machines {
       child[name].setEncoding('utf8').on('data', (text: string) => {
         texts[name] += text;
       });
-    // A block that waits for something forever should say where.
+    // So that a block that waits forever shows where it waits.
     const code = await new Promise<number | null>((resolve) => {
       const timer = setTimeout(() => {
         child.kill('SIGKILL');
@@ -145,7 +146,7 @@ export class Machines {
     return { code, ...texts };
   }
 
-  /** The ends of what the programs of all machines wrote. */
+  /** The last lines of the output of all programs on all machines. */
   logs(): string {
     return [...this.#names]
       .flatMap((machine) => ['transitd', 'haproxy'].map((unit) => [machine, this.path(machine, `/var/log/${unit}.out`)] as const))

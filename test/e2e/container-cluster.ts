@@ -21,7 +21,7 @@ export class ContainerCluster {
     this.#secrets = secrets;
   }
 
-  /** Resolves when all of them serve. */
+  /** Resolves when all nodes serve. */
   static async start(): Promise<ContainerCluster> {
     const secrets = mkdtempSync(join(tmpdir(), 'transitd-e2e-'));
     // The user in the container differs from the user who runs the test.

@@ -18,7 +18,7 @@ export interface Images {
 
 let made: Images | undefined;
 
-/** Built once in a run. */
+/** The image is built once for each test run. */
 export function images(): Images {
   made ??= {
     transitd: transitd(),
@@ -95,7 +95,7 @@ export function releaseImage(): string {
   return 'transitd-e2e-release';
 }
 
-/** The build context: the sources that .dockerignore admits, and the production packages of the lock file. */
+/** The build context: the sources that .dockerignore does not exclude, and the production packages of the lock file. */
 function buildContext(): string[] {
   const lock: { packages: Record<string, { dev?: true }> } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const installed = Object.entries(lock.packages).filter(([path, { dev }]) => path.startsWith('node_modules/') && dev !== true);

@@ -9,7 +9,7 @@ const post = (target: string, body: unknown, status: number, because: string, mo
   ...more,
 });
 
-/** Malformed requests to the paths of logins, wrapped responses and rate limits. */
+/** Malformed requests to the paths for logins, wrapped responses and rate limits. */
 export const access: readonly HostileCase[] = [
   ...inheritedNames.flatMap((name) => [
     post(`auth/${name}/login`, {}, 404, 'no method is inherited', { token: 'none' }),

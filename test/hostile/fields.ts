@@ -1,7 +1,7 @@
 // Single fields with values of other types, beyond their limits, or malformed.
 import { inheritedNames, notConverted, type Row } from './case.ts';
 
-/** Values are converted as leniently as clients expect, and not more leniently. */
+/** The node converts values only as leniently as clients expect. */
 export const booleans: readonly Row[] = [
   ...[true, false, 0, 1, 'true', 'false', 't', 'f', 'T', 'F', 'TRUE', 'FALSE', 'True', 'False', '1', '0', '', null].map(
     (value): Row => ['transit/keys/k/config', { deletion_allowed: value, x: 0 }, 200, `${JSON.stringify(value)} is a boolean`],

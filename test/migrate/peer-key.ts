@@ -180,7 +180,7 @@ export class PeerKey {
     return `vault:v${version}:${createHmac('sha256', this.at(version).hmac).update(input).digest('base64')}`;
   }
 
-  /** The backup, with every digit of the numbers of key pairs. */
+  /** Returns the backup, in which the numbers of key pairs keep all their digits. */
   backup(): string {
     const entries = this.versions.map((version) => ({
       key:

@@ -15,7 +15,7 @@ class Refusal extends Error {
   }
 }
 
-/** The wrapping of errors that the peer treats as internal ones. */
+/** The format in which the peer reports errors that it treats as internal. */
 const internal = (text: string): Refusal => new Refusal(500, `1 error occurred:\n\t* ${text}\n\n`);
 
 export class StubPeer {

@@ -6,7 +6,7 @@ import { type LiveServer, processMs, Workbench } from './live-server.ts';
 import { expectCode, run } from './transitd-command.ts';
 
 const mebibyte = 2 ** 20;
-/** Buffers, the code that was compiled, and garbage that was not yet collected. */
+/** Memory for buffers, compiled code, and garbage that is not collected yet. */
 const slackMiB = 64;
 
 describe('the encryption of large files', function () {

@@ -34,7 +34,7 @@ const pieceBytes = 4 * 1024 * 1024;
 export async function runFileEncryption(bytes: number, folder: string, env: Readonly<Record<string, string>>): Promise<FileRun> {
   const [plain, sealed, opened] = ['plain', 'sealed', 'opened'].map((name) => join(folder, name)) as [string, string, string];
   const original = writeRandom(plain, bytes);
-  // A file that was changed just before cannot be continued.
+  // An encryption cannot be continued if its file was changed a moment before.
   while (Date.now() - statSync(plain).ctimeMs <= 2_500) await setImmediate();
 
   const first = start(['key', 'encrypt-file', 'files', plain, sealed], env);

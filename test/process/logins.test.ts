@@ -1,4 +1,4 @@
-// Logins, batch tokens and wrapped responses over a crash: acknowledged changes hold, and no one-time secret is on disk.
+// Logins, batch tokens and wrapped responses survive a crash: acknowledged changes stay in force, and no one-time secret is on disk.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';

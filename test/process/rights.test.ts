@@ -1,4 +1,4 @@
-// Rights on a live node: what a policy denies stays denied, however the request is written.
+// Rights on a live node: a request that a policy denies stays denied in every spelling.
 import { expect } from 'chai';
 import { base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 import { tokenWith } from './token-with.ts';

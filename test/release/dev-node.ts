@@ -38,7 +38,7 @@ export class DevNode {
     });
   }
 
-  /** Expects the console, built, with its script. */
+  /** Expects that the node serves the built console with its script. */
   async expectConsole(): Promise<void> {
     const page = await fetch(`${this.address}/ui/`);
     expect(await page.text()).to.include('<div id="app"></div>');

@@ -6,7 +6,7 @@ import { entry, nodeBinary } from '../process/live-server.ts';
 export class PseudoTerminal {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #ended: Promise<number | null>;
-  /** Everything that the terminal showed, the echo of typed characters included. */
+  /** The whole output of the terminal, including the echo of typed characters. */
   shown = '';
 
   /** Starts `transitd` with the terminal as its standard streams. */

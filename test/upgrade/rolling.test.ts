@@ -34,7 +34,7 @@ describe('an upgrade', function () {
         ([status, text]: [number, string]) => status === 400 && /needs feature level/.test(text),
       );
 
-      // Back on one node, then forward again. scripts/upgrade.ts goes back on all of them.
+      // Downgrades one node, then upgrades it again. scripts/upgrade.ts downgrades all nodes.
       await roll(cluster, workload, undefined, [one]);
       const held = await cluster.askWhenLed(three, 'POST', 'sys/feature-level/raise', { level: nextLevel });
       expect(held.status).to.equal(400);
@@ -52,7 +52,7 @@ describe('an upgrade', function () {
         expect([answer.status, answer.at('data.level')], node.name).to.deep.equal([200, nextLevel]);
       }
 
-      // The earlier release ends with one sentence; a release that knows only the later levels can follow now.
+      // The earlier release refuses to start, with one sentence. A release that knows only the later levels can be installed now.
       await two.stop();
       two.install();
       expect((await two.launch().exited).code).to.equal(1);

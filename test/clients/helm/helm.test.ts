@@ -1,4 +1,4 @@
-// helm's packages and the schemas of Kubernetes judge the chart.
+// Checks the chart with helm's own packages and the schemas of Kubernetes.
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -6,7 +6,7 @@ import { fast } from '../go-programs.ts';
 import { type Ended, run } from '../run.ts';
 
 export const chart = join(root, 'deploy/helm/transitd');
-/** The API that manifests are rendered for and compared with. */
+/** The version of the Kubernetes API for which manifests are rendered, and with which they are compared. */
 const kubernetes = { version: 'v1.34.4', sum: 'h1:Yy6R4QB8C9kJPp25GFqEvX5XQwY5qzKeqD0Xx6oAcmk=' };
 
 const program = join(root, 'node_modules/.cache/transitd-clients/chart');
@@ -18,7 +18,7 @@ export async function buildHelm(): Promise<void> {
   if (built.code !== 0) throw new Error(`the command of the chart was not built:\n${built.stderr}`);
 }
 
-/** Does what `helm lint --strict` does with a chart: ends with 1 if it has faults, and prints them. */
+/** Does the same as `helm lint --strict`: prints the faults of a chart, and ends with 1 if there are any. */
 export const lint = (folder: string): Promise<Ended> => run(program, ['lint', folder]);
 
 /** Renders the chart. @param values - such as `seal.type=static` @throws if helm refuses the values */

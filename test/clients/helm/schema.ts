@@ -29,7 +29,7 @@ export class KubernetesSchemas {
     }
   }
 
-  /** Returns the faults of a manifest, each with its path; undefined for a kind that the API does not have. */
+  /** Returns the faults of a manifest, each with its path; undefined if the API lacks the kind. */
   faults(manifest: { readonly apiVersion: string; readonly kind: string }): readonly string[] | undefined {
     const schema = this.#kinds.get(`${manifest.apiVersion} ${manifest.kind}`);
     return schema && [...this.#faults(manifest, schema, manifest.kind)];

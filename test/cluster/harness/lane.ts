@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** Treatment of bytes in one direction: pass at once, later, never, or wait until the treatment changes. */
+/** The fate of bytes in one direction: they pass at once, pass later, are lost, or wait until this setting changes. */
 export type Treatment = 'pass' | 'swallow' | 'hold' | { readonly delayMs: number };
 
 interface Parcel {
@@ -50,7 +50,7 @@ export class Lane {
     this.#deliver();
   }
 
-  /** Call it when the sender is gone without closing. Returns whether the receiver may learn that now. */
+  /** Called when the sender has disappeared without closing. Returns whether the receiver may learn that now. */
   breaks(): boolean {
     const hidden = this.#treatment === 'swallow' || this.#treatment === 'hold';
     this.#lossy ||= hidden;

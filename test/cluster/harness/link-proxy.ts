@@ -52,7 +52,7 @@ export class LinkProxy {
   readonly #target: Address;
   readonly #modes = new Map<string, LinkMode>();
   readonly #connections = new Set<Connection>();
-  /** Refused calls from addresses without a link. */
+  /** Addresses that have no link and whose connections were refused. */
   readonly strangers = new Set<string>();
 
   private constructor(target: Address, sources: readonly string[]) {

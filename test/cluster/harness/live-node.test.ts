@@ -77,9 +77,9 @@ describe('a node under test', () => {
     expect(await losses(cluster, workload)).to.deep.equal([]);
     expect(workload.encrypted.length).to.be.greaterThan(10);
 
-    // The checker finds an impossible change and a missing key.
+    // Both must be found: an impossible change and a missing key.
     workload.created.add('never-made');
-    // With few unknown outcomes, the checker decides before its limit of steps.
+    // With few unknown outcomes, the checker reaches a verdict within its limit of steps.
     const unknownOf = (name: string): number => workload.history.callsOf(name).filter(({ heard }) => heard === undefined).length;
     const keys = workload.history.keys.toSorted((one, other) => unknownOf(one) - unknownOf(other));
     const [key = ''] = keys.filter((name) => name.startsWith('setting'));

@@ -1,5 +1,4 @@
-// The seals of the long chain of migrations, besides those of shares and of a transit engine: a key in SoftHSM, a key of a service that
-// behaves as AWS KMS, and a static key.
+// Further seals for the long chain of migrations: a key in SoftHSM, a key of a service that behaves like AWS KMS, and a static key.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// After a storm of faults: does every node have every acknowledged write?
+// Checks after a storm of faults that every node has every acknowledged write.
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
 import { until } from './until.ts';
@@ -29,7 +29,7 @@ export async function losses(cluster: LiveCluster, workload: Workload): Promise<
   const found = [...workload.stale];
   const { history } = workload;
   const leader = await cluster.settled();
-  // The final reads belong to the histories: a lost write contradicts them.
+  // The final reads become part of the histories, so that a lost write is a contradiction.
   for (const key of history.keys) await readInto(cluster, leader, workload, key);
   for (const [key, verdict] of history.verdicts()) found.push(`${key} is ${verdict}:\n${history.text(key)}`);
   for (const node of cluster.nodes) {

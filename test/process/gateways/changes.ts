@@ -1,7 +1,7 @@
 // Changes whose answers every later request must obey, on whichever thread its connection is.
 import type { Connection } from './connection.ts';
 
-/** Returns why an answer contradicts the change; undefined if it obeys. */
+/** Returns how an answer contradicts the change; undefined if it does not. */
 type Check = (connection: Connection) => Promise<string | undefined>;
 
 /** Follows an answered change: `each` runs on every connection, then `atEnd`. */

@@ -5,7 +5,7 @@ const file = (path: string, ...imports: string[]) => ({
   path: `packages/p/${path}`,
   text: imports.map((specifier) => `import { x } from '${specifier}';\n`).join(''),
 });
-/** A package whose arrows run from `top` to `low` to `.`; its entry imports both. */
+/** A package in which `top` imports `low`, `low` imports `.`, and the entry imports both folders. */
 const layered = [
   file('src/index.ts', './top/t.ts', './types.ts'),
   file('src/types.ts', 'node:fs', '@transitd/q'),

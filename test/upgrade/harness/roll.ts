@@ -15,7 +15,7 @@ const ofRestarts = [
   /^unknown: 504 /,
 ];
 
-/** Answers of the service to the workload itself, which also deletes keys that it changes. */
+/** Refusals that the workload itself causes, because it also deletes keys that it changes. */
 const ofTheWorkload = [/^refused: 40[04] .*(?:could be found|not found|deletion is not allowed)/];
 
 /** Returns the troubles of clients that a plain restart does not explain. */

@@ -15,7 +15,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
-{{/* Domain of the headless Service: the pods are hosts in it. */}}
+{{/* Domain of the headless Service, in which the pods are hosts. */}}
 {{- define "transitd.domain" -}}
 {{ include "transitd.name" . }}-headless.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
 {{- end }}
@@ -72,7 +72,7 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
-{{/* Refuses values that fit the schema one by one, and not together. */}}
+{{/* Refuses combinations of values that the schema accepts one by one. */}}
 {{- define "transitd.checkValues" -}}
 {{- if lt (int .Values.terminationGracePeriodSeconds) (add (int .Values.preStopSeconds) 25) -}}
 {{- fail "terminationGracePeriodSeconds must be at least preStopSeconds + 25: a node first transfers leadership and ends its requests" -}}

@@ -52,7 +52,7 @@ func loginApprole(c *Client, roleID, wrappedSecretID string) (*Secret, error) {
 	return c.Auth().Login(context.Background(), method)
 }
 
-// newShares replaces the shares of the seal by two new ones. The client's own functions for that use paths that are not served.
+// newShares replaces the shares of the seal by two new ones. The client's own functions use paths that transitd does not serve.
 func newShares(c *Client, shares []string) ([]any, error) {
 	updated, err := c.Logical().Write("sys/rotate/root/init", map[string]any{"secret_shares": 2, "secret_threshold": 2})
 	if err != nil {

@@ -62,7 +62,7 @@ func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// over is the transport of all requests of this program.
+// over is the HTTP transport that all requests of this program use.
 func over(transport http.RoundTripper) http.RoundTripper {
 	traffic.next = transport
 	return &traffic
