@@ -2,6 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { StateFile } from '../../packages/cli/src/migrate/state-file.ts';
 import { runBlocks, shellBlocks } from '../docs/page.ts';
 import { type LiveServer, processMs, root, Workbench } from '../process/live-server.ts';
 import { expectCode, type Ran, run } from '../process/transitd-command.ts';
@@ -216,6 +217,18 @@ describe('transitd migrate', function () {
     };
     expectCode(await migrate([]), 0);
     expect((await target.call('GET', 'transit/keys/busy')).at('data.latest_version')).to.equal(4);
+  });
+
+  it('does not run while another run uses the same state file; a dry run does', async () => {
+    peer.put(new PeerKey('k', 'aes256-gcm96', open).add());
+    expectCode(await migrate([]), 0);
+    const [header = ''] = readFileSync(state, 'utf8').split('\n');
+    const held = await StateFile.open(state, JSON.parse(header));
+    const refused = expectCode(await migrate([]), 1);
+    expect(refused.stderr).to.include(`another transitd migrate is using ${state}`);
+    expectCode(await migrate(['--dry-run']), 0);
+    await held.close();
+    expectCode(await migrate([]), 0);
   });
 
   it('continues an import that was interrupted', async () => {

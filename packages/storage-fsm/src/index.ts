@@ -1,3 +1,4 @@
+export { lockDirectory } from './directory/directory-lock.ts';
 export { type Disk, syncDirectory } from './directory/disk.ts';
 export { DiskReserve, type DiskReserveOptions, growthBytesMin } from './directory/disk-reserve.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './directory/node-directory.ts';

@@ -1,6 +1,8 @@
 import { exitCode, StartError } from '@transitd/process';
 import type { Command } from 'commander';
+import type { End } from '../migrate/end.ts';
 import type { Permission } from '../migrate/method.ts';
+import type { KnownKeys, MoveState } from '../migrate/state-file.ts';
 import type { Runner } from '../runner/runner.ts';
 import type { Session, SessionOptions } from '../session/session.ts';
 import { promptHidden, secretFrom } from '../terminal/input.ts';
@@ -40,13 +42,8 @@ export function migrateCommand(program: Command, { serverAction }: Runner): void
 }
 
 async function migrate(session: Session, options: MigrateOptions): Promise<number> {
-  const [{ openEnd }, { planMove }, { StateFile }, report] = await Promise.all([
-    import('../migrate/end.ts'),
-    import('../migrate/plan.ts'),
-    import('../migrate/state-file.ts'),
-    import('../migrate/report.ts'),
-  ]);
-  const { output, addresses, namespace, token } = session;
+  const [{ openEnd }, { StateFile }] = await Promise.all([import('../migrate/end.ts'), import('../migrate/state-file.ts')]);
+  const { addresses, namespace, token } = session;
   if (token === undefined) throw new StartError('no token of the target: set TRANSITD_TOKEN or run transitd login');
   const { trustOnly } = await import('../session/trust.ts');
   if (options.fromCaCert !== undefined) trustOnly(options.fromCaCert, ...(session.caFile === undefined ? [] : [session.caFile]));
@@ -60,29 +57,51 @@ async function migrate(session: Session, options: MigrateOptions): Promise<numbe
   // Another namespace has other keys under the same names.
   const idOf = ({ clusterId, address }: typeof source, within: string | undefined): string =>
     `${clusterId || address}${within === undefined ? '' : ` namespace ${within.replace(/^\/+|\/+$/g, '')}`}`;
-  const state = StateFile.open(options.state, {
-    source: idOf(source, options.fromNamespace),
-    target: idOf(target, namespace),
-  });
-  const granted = new Set<Permission>([
-    ...(options.yesSetExportable === true ? (['exportable'] as const) : []),
-    ...(options.yesAllowPlaintextBackup === true ? (['allow_plaintext_backup'] as const) : []),
-  ]);
-  const mounts = options.mount ?? [];
-  const plan = await planMove(source, target, { mounts, granted, state });
-  if (options.dryRun === true) {
-    output.table(
-      report.planTitles,
-      report.planRows(plan),
-      plan.keys.map(({ mount, key: { name, type }, method, present }) => ({ mount, name, type, present, method })),
-    );
-    showSteps(session, report.cutOver(source, target, plan));
-    return report.isComplete(plan) ? exitCode.ok : exitCode.denied;
+  const ends = { source: idOf(source, options.fromNamespace), target: idOf(target, namespace) };
+  const parts: Parts = { session, options, source, target };
+  if (options.dryRun === true) return showPlan(parts, StateFile.read(options.state, ends));
+  const state = await StateFile.open(options.state, ends);
+  try {
+    return await move(parts, state);
+  } finally {
+    await state.close();
   }
-  const { askForPermissions } = await import('../migrate/ask.ts');
+}
+
+interface Parts {
+  readonly session: Session;
+  readonly options: MigrateOptions;
+  readonly source: End;
+  readonly target: End;
+}
+
+/** Prints the plan, and returns whether everything can move as an exit code. */
+async function showPlan({ session, options, source, target }: Parts, state: KnownKeys): Promise<number> {
+  const [{ planMove }, report] = await Promise.all([import('../migrate/plan.ts'), import('../migrate/report.ts')]);
+  const plan = await planMove(source, target, { mounts: options.mount ?? [], granted: grantedIn(options), state });
+  session.output.table(
+    report.planTitles,
+    report.planRows(plan),
+    plan.keys.map(({ mount, key: { name, type }, method, present }) => ({ mount, name, type, present, method })),
+  );
+  showSteps(session, report.cutOver(source, target, plan));
+  return report.isComplete(plan) ? exitCode.ok : exitCode.denied;
+}
+
+/** Moves and checks everything, and returns whether that succeeded as an exit code. */
+async function move({ session, options, source, target }: Parts, state: MoveState): Promise<number> {
+  const [{ planMove }, { askForPermissions }, { carryOut }, { progressOn }, report] = await Promise.all([
+    import('../migrate/plan.ts'),
+    import('../migrate/ask.ts'),
+    import('../migrate/move.ts'),
+    import('../terminal/progress.ts'),
+    import('../migrate/report.ts'),
+  ]);
+  const { output } = session;
+  const [mounts, granted] = [options.mount ?? [], grantedIn(options)];
+  const plan = await planMove(source, target, { mounts, granted, state });
   const agreed = await askForPermissions(plan, granted, output);
   const final = agreed === granted ? plan : await planMove(source, target, { mounts, granted: agreed, state });
-  const [{ carryOut }, { progressOn }] = await Promise.all([import('../migrate/move.ts'), import('../terminal/progress.ts')]);
   const progress = progressOn();
   const outcomes = await carryOut(source, target, final, {
     granted: agreed,
@@ -95,6 +114,12 @@ async function migrate(session: Session, options: MigrateOptions): Promise<numbe
   const isDone = outcomes.every((outcome) => outcome.state === 'checked') && final.policies !== undefined;
   return isDone ? exitCode.ok : exitCode.denied;
 }
+
+const grantedIn = ({ yesSetExportable, yesAllowPlaintextBackup }: MigrateOptions): ReadonlySet<Permission> =>
+  new Set<Permission>([
+    ...(yesSetExportable === true ? (['exportable'] as const) : []),
+    ...(yesAllowPlaintextBackup === true ? (['allow_plaintext_backup'] as const) : []),
+  ]);
 
 function showSteps({ output }: Session, steps: readonly string[]): void {
   output.notice('\nCut over in this order:');

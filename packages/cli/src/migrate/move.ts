@@ -9,7 +9,7 @@ import { permitAtSource } from './permission.ts';
 import { type KeyMove, type Plan, presenceOf } from './plan.ts';
 import { writePolicy } from './policies.ts';
 import { sampleKey } from './sample.ts';
-import type { StateFile } from './state-file.ts';
+import type { MoveState } from './state-file.ts';
 
 /** The result for one key, mount or policy. */
 export interface Outcome {
@@ -27,7 +27,7 @@ export interface Outcome {
 
 export interface MoveOptions {
   readonly granted: ReadonlySet<Permission>;
-  readonly state: StateFile;
+  readonly state: MoveState;
   /** Of new ciphertexts at a transitd target. */
   readonly ciphertextPrefix: string;
   /** Called before each step. */

@@ -4,7 +4,7 @@ import { type Method, methodOf, type Permission } from './method.ts';
 import { type MountMove, mountMoves } from './mounts.ts';
 import { type PolicyMove, transitPolicies } from './policies.ts';
 import type { SeenKey, VersionSeen } from './source-key.ts';
-import type { KeyState, StateFile } from './state-file.ts';
+import type { KeyState, KnownKeys } from './state-file.ts';
 
 /** A key of the source, the method to move it, and its state at the target. */
 export interface KeyMove {
@@ -30,7 +30,7 @@ export interface Plan {
 export interface PlanOptions {
   readonly mounts: readonly string[];
   readonly granted: ReadonlySet<Permission>;
-  readonly state: StateFile;
+  readonly state: KnownKeys;
 }
 
 /** Reads both ends and plans the move. Changes nothing. */
