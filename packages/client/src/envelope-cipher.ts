@@ -47,7 +47,7 @@ export class EnvelopeCipher {
   /** @throws DamagedStream if the message or the associated data is not as it was; RefusedError, UnansweredError */
   async decrypt(message: Uint8Array, associatedData: Uint8Array = none): Promise<Uint8Array<ArrayBuffer>> {
     const decoded = decodeFileHeader(message);
-    if (decoded === undefined) throw new DamagedStream('the header of the message is cut off');
+    if (decoded === undefined) throw new DamagedStream('the header of the message is truncated');
     const { header, bytes } = decoded;
     if (header.key !== this.#name) throw new DamagedStream('the message names another key');
     const key = await this.#keys.forDecryption(header.datakey);
@@ -79,7 +79,7 @@ export class EnvelopeCipher {
 
   /**
    * Decrypts a stream, also a message of `encrypt` or a file of `transitd key encrypt-file`. Each piece that it returns was verified, but
-   * only the end of the stream shows that nothing was cut off: discard everything if the stream fails with DamagedStream.
+   * only the end of the stream shows that nothing is missing: discard everything if the stream fails with DamagedStream.
    */
   decryptStream(associatedData: Uint8Array = none): ByteStream {
     return decryptingStream({ name: this.#name, associatedData }, (wrapped) => this.#keys.forDecryption(wrapped));

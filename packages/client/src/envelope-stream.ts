@@ -77,7 +77,7 @@ function segmentStream({ open, sizeOf, convert }: Direction): ByteStream {
     },
     async flush(sink) {
       const opened = await advance((bytes) => sink.enqueue(bytes));
-      if (opened === undefined) throw new DamagedStream('the header of the stream is cut off');
+      if (opened === undefined) throw new DamagedStream('the header of the stream is truncated');
       sink.enqueue(await convert(opened, number, true, queue.take(queue.length)));
     },
   });

@@ -61,8 +61,8 @@ export class GatewayServices {
   }
 
   /** Compares the clocks of the machine, the time since boot included; to be called about every 50 milliseconds. */
-  lookAtClocks(): void {
-    this.#jump.look(readClocks());
+  compareClocks(): void {
+    this.#jump.compare(readClocks());
   }
 
   /** Begins a session. The services are available once they are loaded. */
@@ -86,7 +86,7 @@ export class GatewayServices {
   }
 
   #mayAnswer(): boolean {
-    this.#jump.look(readWallClock());
+    this.#jump.compare(readWallClock());
     if (performance.now() - this.#jump.jumpedMs < this.#untrustedMs) return false;
     const nowNs = process.hrtime.bigint();
     return this.#lease.holds(nowNs) || this.#read.holds(nowNs);

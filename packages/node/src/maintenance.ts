@@ -48,7 +48,7 @@ export class NodeMaintenance {
   /** Observes clocks and health, and retries what has not succeeded: a join, the rest of a restore, an unseal. */
   async #tick(): Promise<void> {
     const { joinAttempts, clusterMember, nodeSeal, serviceLoader, clock, observer, healthCode } = this.#parts;
-    clock.look();
+    clock.compare();
     this.#healthLog.observe(healthCode());
     void nodeSeal.tick(); // not awaited: a provider may take seconds
     if (clusterMember.store === undefined) return joinAttempts.retry();

@@ -26,7 +26,7 @@ export interface ReplicationStatus {
   readonly digest: bigint | undefined;
 }
 
-/** Interval at which a wait for a leader looks again. */
+/** Interval of the checks while a request waits for a leader. */
 const pollMs = 10;
 
 /** Maximum time for which a request waits until this node has the state that its caller has seen on another node (decision 25). */

@@ -99,7 +99,7 @@ port.on('message', (message: ToGateway) => {
       break;
   }
 });
-setInterval(() => services.lookAtClocks(), clocksMs);
+setInterval(() => services.compareClocks(), clocksMs);
 setInterval(() => reports.report(), reportMs);
 await Promise.all(
   listeners.map((listener, index) => listener.listen(listening[index]?.bound ?? { host: '', port: 0 }, { shared: true })),

@@ -45,7 +45,7 @@ const blockedMs = (ms: number): string => `Atomics.wait(new Int32Array(new Share
 
 /**
  * Delays that the protocol allows: a change waits in the port before the counter names it, the event loop of a gateway takes messages late,
- * and a gateway is interrupted between its looks at the deadline and at the port.
+ * and a gateway is interrupted after it has read the deadline and before it reads the port.
  */
 export const delays: readonly Change[] = [
   {
@@ -71,7 +71,7 @@ export const delays: readonly Change[] = [
 /** A gateway ends, hangs or starts slowly when a file with this word and its number is in the data directory, such as `end-1`. */
 export const switches: Change = {
   file: 'server/src/gateway-thread.ts',
-  find: 'setInterval(() => services.lookAtClocks(), clocksMs);',
+  find: 'setInterval(() => services.compareClocks(), clocksMs);',
   replace: `import { existsSync, rmSync } from 'node:fs';
 const isWanted = (word: string): boolean => {
   const file = config.data_dir + '/' + word + '-' + (row + 1);
@@ -81,7 +81,7 @@ const isWanted = (word: string): boolean => {
 };
 if (isWanted('slow')) ${blockedMs(2000)}
 setInterval(() => {
-  services.lookAtClocks();
+  services.compareClocks();
   if (isWanted('hang')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   if (isWanted('end')) throw new Error('ended by the test');
 }, clocksMs);`,

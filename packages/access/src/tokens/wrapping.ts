@@ -79,7 +79,7 @@ export class Wrapping {
    * Returns the wrapped response without fetching it; undefined when the token is not a valid wrapping token.
    * @throws StoreError
    */
-  async look(token: string): Promise<Wrapped | undefined> {
+  async lookUp(token: string): Promise<Wrapped | undefined> {
     return (await this.#find(token))?.wrapped;
   }
 

@@ -23,10 +23,10 @@ describe('a wrapped response', () => {
     const { wrapping, left } = await withWrapping();
     const { token, ...info } = await wrapping.wrap(answer);
     expect(info).to.deep.include({ path: 'transit/keys/k', createdMs: 1_000_000, ttlS: 60, wrappedAccessor: '' });
-    expect(await wrapping.look(token)).to.deep.include(answer);
+    expect(await wrapping.lookUp(token)).to.deep.include(answer);
     expect(await wrapping.unwrap(token)).to.deep.include(answer);
     expect(await wrapping.unwrap(token)).to.equal(undefined);
-    expect(await wrapping.look(token)).to.equal(undefined);
+    expect(await wrapping.lookUp(token)).to.equal(undefined);
     expect(await left()).to.deep.equal([]);
   });
 
@@ -48,7 +48,7 @@ describe('a wrapped response', () => {
     const { wrapping, registry, clock, left } = await withWrapping();
     const { token } = await wrapping.wrap(answer);
     clock.now += 60_000;
-    expect(await wrapping.look(token)).to.equal(undefined);
+    expect(await wrapping.lookUp(token)).to.equal(undefined);
     expect(await wrapping.unwrap(token)).to.equal(undefined);
     expect(await left()).to.have.lengthOf(2);
     await registry.sweep(100);

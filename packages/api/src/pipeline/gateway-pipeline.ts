@@ -49,11 +49,11 @@ interface Progress {
 
 /**
  * Answers requests in a gateway thread as a performance standby does (decision 40): only successes, and only while the state of this thread
- * is current. It passes every other request to the main thread, whole; nothing was done by then.
+ * is current. Passes every other request to the main thread, complete and before anything was done.
  *
- * A request looks at the shared memory when it begins, after its body, and before its answer: each look takes all published changes. The
- * rights must be the same at the last two looks. So the answer is right for one moment between them, and no change that was answered before
- * the request began is missed.
+ * A request takes a look at the shared memory when it begins, after its body, and before its answer. Each look takes all published changes.
+ * The rights must be the same at the last two looks. So the answer is correct for one moment between them, and includes every change that
+ * was answered before the request began.
  */
 export class GatewayPipeline {
   readonly #options: GatewayPipelineOptions;

@@ -43,7 +43,7 @@ const lookUp = wrappingOperation(
     answers: answers.data(object({ creation_path: string, creation_time: time, creation_ttl: integer })),
   },
   async ({ wrapping }, token) => {
-    const found = await wrapping.look(token);
+    const found = await wrapping.lookUp(token);
     if (found === undefined) throw notValid();
     const { path, createdMs, ttlS } = found;
     return dataReply(

@@ -178,7 +178,7 @@ async function existingStream(file: FileHandle, { key, dataKeys }: FileTask): Pr
   const headerBytes = SegmentCipher.headerBytes(fileParameters);
   const start = await readAt(file, new Uint8Array(fileHeaderBytesMax + headerBytes), 0);
   const decoded = decodeFileHeader(start);
-  if (decoded === undefined) throw new DamagedStream('the header of the file is cut off');
+  if (decoded === undefined) throw new DamagedStream('the header of the file is truncated');
   const { header, associatedData, bytes } = decoded;
   if (header.key !== key) throw new StartError(`the file names another key: ${JSON.stringify(header.key)}`);
   const dataKey = await dataKeys.open(header.datakey);

@@ -30,6 +30,6 @@ function firstElement(bytes: Buffer): DerElement {
   if ((tag & 0x1f) === 0x1f || first === 0x80 || lengthBytes > 4 || bytes.length < start) throw new DerError('this is not DER');
   const length = lengthBytes === 0 ? first : bytes.readUIntBE(2, lengthBytes);
   const whole = bytes.subarray(0, start + length);
-  if (whole.length < start + length) throw new DerError('the DER is cut off');
+  if (whole.length < start + length) throw new DerError('the DER is truncated');
   return { tag, content: whole.subarray(start), whole };
 }

@@ -26,7 +26,7 @@ export interface ClusterCall {
   readonly query: URLSearchParams;
 }
 
-/** A JSON document, or a stream of bytes. A stream that throws cuts the connection, so the caller sees that the end is missing. */
+/** A JSON document, or a stream of bytes. If a stream throws, the connection is closed, so that the caller sees that the end is missing. */
 export type ClusterAnswer =
   | { readonly status: number; readonly json: unknown }
   | { readonly headers?: Readonly<Record<string, string>>; readonly stream: AsyncIterable<Uint8Array> };
@@ -73,8 +73,8 @@ const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
 
 /**
  * The port on which members of one cluster call each other: TLS 1.3 with certificates on both sides. Node's certificate check is replaced
- * by our own: signed by the cluster's authority for this cluster, and listed. An unknown node is cut off without an answer; a removed node
- * is told that it was removed, and nothing else.
+ * by our own: signed by the cluster's authority for this cluster, and listed. The connection of an unknown node is closed without an
+ * answer; a removed node is told that it was removed, and nothing else.
  */
 export class ClusterListener {
   readonly #options: ClusterListenerOptions;

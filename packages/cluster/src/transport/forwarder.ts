@@ -39,7 +39,7 @@ export interface ForwardOptions {
 
 /** Deadline for the head of the answer. */
 const deadlineMs = 10_000;
-/** Deadline for a request with a body: the active node may queue the request, and cuts a body that arrives too slowly. */
+/** Deadline for a request with a body: the active node may queue the request, and closes the connection if the body arrives too slowly. */
 const bodyDeadlineMs = 120_000;
 /** Deadline for a request that may take minutes, such as a restore; includes its body. */
 const slowDeadlineMs = 30 * 60_000;
@@ -91,7 +91,7 @@ export class Forwarder {
    * @param caller - the client's address, as this node trusts it
    * @param body - the body of the request, when it has been read already
    * @param changes - whether the request may change anything
-   * @param endsLeadership - whether the request itself may end the leader's term: if so, a change of leader does not cut the request
+   * @param endsLeadership - whether the request itself may end the leader's term: if so, a change of leader does not abort the request
    * @param isSlow - whether the request may take minutes
    * @param traceparent - replaces that header of the request, unless undefined
    * @returns the status of the answer
@@ -129,7 +129,7 @@ export class Forwarder {
       }
       const index = indexIn(answer.headers[indexHeader.toLowerCase()], this.#options.clusterId);
       if (index !== undefined) await this.#options.reached(index, ownApplyMs);
-      this.#inFlight.delete(abort); // the outcome is known: a new leader must not cut the answer
+      this.#inFlight.delete(abort); // the outcome is known: a new leader must not abort the answer
       const unread = body === undefined && !req.readableEnded && announcesBody(req);
       res.writeHead(answer.status, { ...answerHeaders(answer.headers), ...(unread && { connection: 'close' }) });
       // Discard the rest of the body: closing with unread bytes would reset the connection before the client has the answer.

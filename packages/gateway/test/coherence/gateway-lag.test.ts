@@ -8,7 +8,7 @@ describe('the lag of a gateway', () => {
     expect(lag.isTooLong({ published: 1, drained: 0, nowMs: 1001 })).to.equal(true);
   });
 
-  it('is not too long after a pause of the process, until several looks have shown it', () => {
+  it('is not too long after a pause of the process, until several checks have shown it', () => {
     const lag = new GatewayLag(1000);
     for (const nowMs of [0, 60_000, 60_250]) expect(lag.isTooLong({ published: 1, drained: 0, nowMs })).to.equal(false);
     expect(lag.isTooLong({ published: 1, drained: 0, nowMs: 60_500 })).to.equal(true);

@@ -75,7 +75,7 @@ export class BodyMemory {
     };
   }
 
-  /** Called when the response is sent: cuts the connection of a caller that does not read it in time. */
+  /** Called when the response is sent: closes the connection of a caller that does not read it in time. */
   answered(res: ServerResponse): void {
     if (!this.#of.has(res)) return;
     const deadline = setTimeout(() => res.destroy(), answerMsMax);

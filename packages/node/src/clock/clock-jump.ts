@@ -53,7 +53,7 @@ export class ClockJump {
    * Compares a reading with the last one. Returns how many milliseconds a clock jumped against the monotonic clock since then; 0 if none
    * did.
    */
-  look(reading: ClockReading): number {
+  compare(reading: ClockReading): number {
     const [wall, boot] = [wallOffset(reading), bootOffset(reading)];
     const wallMs = distance(this.#wall, wall);
     const bootMs = this.#boot && boot ? distance(this.#boot, boot) : 0;

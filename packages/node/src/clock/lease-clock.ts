@@ -40,20 +40,20 @@ export class LeaseClock {
     this.#onJump = onJump;
   }
 
-  /** The clock for the driver. Each tick looks at the machine's clocks and shows that consensus runs. */
+  /** The clock for the driver. Each tick compares the clocks of the machine and shows that consensus runs. */
   readonly forDriver: Clock = {
     ...systemClock,
     every: (intervalMs, task) =>
       systemClock.every(intervalMs, () => {
-        this.#look(readClocks());
+        this.#compare(readClocks());
         this.#wakefulness.ticked(performance.now());
         task();
       }),
   };
 
-  /** Looks at the clocks; returns the monotonic time of the newest jump, negative infinity before the first. */
+  /** Compares the clocks; returns the monotonic time of the newest jump, negative infinity before the first. */
   jumpedMs(): number {
-    this.#look(readWallClock());
+    this.#compare(readWallClock());
     return this.#jump.jumpedMs;
   }
 
@@ -70,7 +70,7 @@ export class LeaseClock {
    * so that a later call can return true.
    */
   isAwake(driver: Leadership): boolean {
-    const holdsLease = this.holdsLease(driver); // looks at the clocks too
+    const holdsLease = this.holdsLease(driver); // compares the clocks too
     const isAwake = this.#wakefulness.isAwake(performance.now(), () => holdsLease);
     if (!isAwake) this.#confirmLeadership(driver);
     return isAwake;
@@ -86,8 +86,8 @@ export class LeaseClock {
     });
   }
 
-  #look(reading: ClockReading): void {
-    const jumpMs = this.#jump.look(reading);
+  #compare(reading: ClockReading): void {
+    const jumpMs = this.#jump.compare(reading);
     if (jumpMs === 0) return;
     this.#wakefulness.paused(this.#jump.jumpedMs);
     this.#onJump?.(jumpMs);

@@ -49,7 +49,7 @@ export class NodeClock implements ClockDisputes {
 
   /** Returns the present dispute of the two clocks: the wall clock is not trusted. */
   current(): ClockDispute | undefined {
-    this.look();
+    this.compare();
     const { deviationMs } = this.#trust;
     if (this.#trust.isTrusted) return undefined;
     return { differenceMs: Math.floor(Math.abs(deviationMs)), earlier: deviationMs > 0 ? 'steady' : 'wall' };
@@ -62,7 +62,7 @@ export class NodeClock implements ClockDisputes {
   }
 
   /** Compares the clocks and logs each change of trust; to be called at least once a minute. */
-  look(): void {
+  compare(): void {
     const sample = this.#read();
     const aheadMs = sample.wallMs - this.#trust.steadyMs(sample.monotonicMs);
     const change = this.#trust.observe(sample);

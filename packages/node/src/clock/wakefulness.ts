@@ -30,13 +30,13 @@ export class Wakefulness {
 
   /** Records that consensus runs. */
   ticked(nowMs: number): void {
-    this.#look(nowMs);
+    this.#checkPause(nowMs);
     this.#ranMs = nowMs;
   }
 
   /** @param holdsLease - returns whether a lease holds now; a node that is a majority by itself always holds one */
   isAwake(nowMs: number, holdsLease: () => boolean): boolean {
-    this.#look(nowMs);
+    this.#checkPause(nowMs);
     if (this.#wasPaused && holdsLease()) this.#wake(nowMs);
     return !this.#wasPaused;
   }
@@ -46,7 +46,7 @@ export class Wakefulness {
    * time when it was requested.
    */
   confirmed(nowMs: number, requestedMs: number): void {
-    this.#look(nowMs);
+    this.#checkPause(nowMs);
     if (nowMs - requestedMs < this.#limitMs && requestedMs > this.#pausedMs) this.#wake(nowMs);
   }
 
@@ -55,7 +55,7 @@ export class Wakefulness {
     this.#ranMs = nowMs;
   }
 
-  #look(nowMs: number): void {
+  #checkPause(nowMs: number): void {
     this.#wasPaused ||= nowMs - this.#ranMs >= this.#limitMs;
   }
 }

@@ -138,7 +138,7 @@ describe('NodeClock', () => {
       clocks.wallMs += jumpMs; // before the first reading
       expect(clock.now()).to.equal(beginMs + Math.max(0, jumpMs));
       expect(clock.dueNow()).to.equal(beginMs + Math.min(0, jumpMs));
-      clock.look();
+      clock.compare();
       clocks.wallMs += minute;
       clocks.monotonicMs += minute;
       expect(clock.now()).to.equal(beginMs + minute + Math.max(0, jumpMs));
@@ -163,9 +163,9 @@ describe('NodeClock', () => {
       expect(decided).to.deep.equal(['steady']);
       stop();
       clocks.wallMs += jumpMs;
-      clock.look();
+      clock.compare();
       clocks.wallMs -= jumpMs;
-      clock.look();
+      clock.compare();
       expect(decided).to.deep.equal(['steady']);
     });
 
@@ -174,7 +174,7 @@ describe('NodeClock', () => {
     const decided: (string | number)[] = [];
     clock.onDecided((right, aheadMs) => decided.push(right, aheadMs));
     clocks.wallMs -= day;
-    clock.look();
+    clock.compare();
     clocks.wallMs += hour;
     clocks.wallMs += holdMsMax;
     clocks.monotonicMs += holdMsMax;
@@ -194,7 +194,7 @@ describe('NodeClock', () => {
     const pass = (ms: number): void => {
       clocks.wallMs += ms;
       clocks.monotonicMs += ms;
-      clock.look();
+      clock.compare();
     };
     clocks.wallMs += day;
     for (let n = 0; n < 5; n += 1) pass(second);

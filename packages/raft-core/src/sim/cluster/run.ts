@@ -146,10 +146,10 @@ function* recover(cluster: Cluster): Generator<void> {
   // The number of events is limited too: a node that always has work but makes no progress would stop the clock.
   const eventsMax = cluster.events + 100_000;
   const within = function* (state: string, reached: () => boolean): Generator<void> {
-    for (let nextLook = 0; ; ) {
-      if (cluster.events >= nextLook) {
+    for (let nextCheck = 0; ; ) {
+      if (cluster.events >= nextCheck) {
         if (reached()) return;
-        nextLook = cluster.events + 20;
+        nextCheck = cluster.events + 20;
       }
       const goesOn = clock.now() < untilMs && cluster.events < eventsMax && cluster.step();
       holds(`once faults end, ${state}`, goesOn, () => stateOf(cluster));

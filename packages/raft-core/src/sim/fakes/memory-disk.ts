@@ -49,7 +49,7 @@ export class MemoryDisk {
   get mark(): LogIndex {
     return this.#mark;
   }
-  /** The next start has to cut off a half-written end. */
+  /** True if the next start must truncate a half-written end. */
   get isTorn(): boolean {
     return this.#torn;
   }

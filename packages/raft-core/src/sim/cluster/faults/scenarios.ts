@@ -208,7 +208,7 @@ const hang = ({ clock }: Cluster, { hangs }: Member, part: DiskPart): void => {
   hangs.set(part, clock.now() + 2 * PATIENCE_MS);
 };
 
-/** Returns steps that cut the node off until the leader's log no longer reaches back to it, and then reconnect it. */
+/** Returns steps that partition the node until the leader's log no longer reaches back to it, and then reconnect it. */
 function fallsBehind(cluster: Cluster, behind: Member): readonly Step[] {
   const { leader, members, network, clients } = cluster;
   const links = members.flatMap((member) => both(member, behind));

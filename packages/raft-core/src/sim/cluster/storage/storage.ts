@@ -106,7 +106,7 @@ export interface NodeStorage {
   readonly durable: DurableLog;
   /** An entry that is known to have been durable: a log that ends below it has lost its tail. */
   readonly mark: LogIndex;
-  /** The next start has to cut off a half-written end. */
+  /** True if the next start must truncate a half-written end. */
   readonly isTorn: boolean;
   /** The number of pieces being synced. */
   readonly unsynced: number;
