@@ -1,7 +1,7 @@
 // `npm test`: runs every suite of the workspace one after the other, and prints one last line with the sum of all results.
 // `-- --cluster` adds the live clusters, `-- --attack` the attack suite, `-- --chaos` two minutes of faults, `-- --clients` the third-party
-// clients (downloaded and built first), `-- --release` a dry run of a release with the tests of its artifacts, `-- --e2e` the container
-// tests, on an engine started for them. A few failed files of live tests run a second time (decision 150).
+// clients and the documentation site (downloaded and built first), `-- --release` a dry run of a release with the tests of its artifacts,
+// `-- --e2e` the container tests, on an engine started for them. A few failed files of live tests run a second time (decision 150).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

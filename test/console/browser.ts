@@ -1,4 +1,5 @@
-// A real browser for the tests of the console. Every page fails its test if it logs an error or violates the content security policy.
+// A real browser for the tests of the console and of the documentation site. Every page fails its test if it logs an error or violates the
+// content security policy.
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -39,7 +40,7 @@ export class ConsoleBrowser {
   }
 
   /** Opens a page with storage of its own. */
-  async open(address: string, options: BrowserContextOptions = {}): Promise<Page> {
+  async open(address: string, options: BrowserContextOptions = {}, path = '/ui/'): Promise<Page> {
     const context = await this.#browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
     this.#contexts.push(context);
     const page = await context.newPage();
@@ -49,7 +50,7 @@ export class ConsoleBrowser {
       if (message.type() === 'error' && !/^Failed to load resource/.test(message.text())) this.faults.push(message.text());
     });
     page.on('pageerror', (error) => this.faults.push(String(error)));
-    await page.goto(`${address}/ui/`);
+    await page.goto(`${address}${path}`);
     return page;
   }
 
