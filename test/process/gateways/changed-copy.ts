@@ -13,10 +13,10 @@ export interface Change {
 
 /**
  * Copies the packages into the folder and makes the changes there.
- * @returns the command in front of the server's, which runs the copy
+ * @returns the file that starts the copy
  * @throws Error if a change does not apply to exactly one place
  */
-export function changedCopy(folder: string, changes: readonly Change[]): readonly string[] {
+export function changedCopy(folder: string, changes: readonly Change[]): string {
   for (const name of readdirSync(join(root, 'packages'))) {
     const from = join(root, 'packages', name);
     const to = join(folder, 'packages', name);
@@ -37,17 +37,17 @@ export function changedCopy(folder: string, changes: readonly Change[]): readonl
     if (parts.length !== 2) throw new Error(`'${find}' occurs ${parts.length - 1} times in ${file}, not once`);
     writeFileSync(path, parts.join(replace));
   }
-  const script = 'node=$1; copy=$0; shift 2; exec "$node" "$copy" "$@"';
-  return ['sh', '-c', script, join(folder, 'packages/server/transitd.mjs')];
+  return join(folder, 'packages/server/transitd.mjs');
 }
 
 const blockedMs = (ms: number): string => `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ms});`;
 
 /**
- * Delays that the protocol allows: a change waits in the port before the counter names it, the event loop of a gateway takes messages late,
- * and a gateway is interrupted after it has read the deadline and before it reads the port.
+ * Returns delays that the protocol allows: a change waits in the port before the counter names it, the event loop of a gateway takes
+ * messages late, and a gateway is interrupted after it has read the deadline and before it reads the port.
+ * @param lateMs - interval at which the event loop takes messages
  */
-export const delays: readonly Change[] = [
+export const delaysOf = (lateMs: number): readonly Change[] => [
   {
     file: 'gateway/src/coherence/change-publisher.ts',
     find: '    yield;\n    this.#raise(number);',
@@ -58,7 +58,7 @@ export const delays: readonly Change[] = [
     find: "    port.on('message', (message) => this.#reader.take(message));",
     replace: `    const late = setInterval(() => {
       for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) this.#reader.take(next.message);
-    }, 20);
+    }, ${lateMs});
     port.once('close', () => clearInterval(late));`,
   },
   {
@@ -67,6 +67,8 @@ export const delays: readonly Change[] = [
     replace: `    if (performance.now() % 7 < 1) ${blockedMs(1)}\n    session.proxy.drain();`,
   },
 ];
+
+export const delays = delaysOf(20);
 
 /** A gateway ends, hangs or starts slowly when a file with this word and its number is in the data directory, such as `end-1`. */
 export const switches: Change = {

@@ -1,28 +1,36 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LiveServer, Workbench } from '../live-server.ts';
+import { entry, type LiveServer, type Workbench } from '../live-server.ts';
 import { allChanges, type Changes } from './changes.ts';
 import { Connection } from './connection.ts';
 
-/** Connections of the clients that check: with two gateways, all on one thread in one of 200,000 runs. */
+/** Connections of the clients that check, for each node: with two gateways, all on one thread in one of 200,000 runs. */
 const connectionsCount = 12;
-/** Connections that keep all threads busy with reads of a key that is rotated all the time. */
+/** Connections to each node that keep all threads busy with reads of a key that is rotated all the time. */
 const readersCount = 6;
 
-export interface GatewayNode {
-  readonly server: LiveServer;
+/** Nodes of one cluster whose threads must all obey a change once it is answered. */
+export interface Served {
+  readonly urls: readonly string[];
   readonly rootToken: string;
+}
+
+export interface GatewayNode extends Served {
+  readonly server: LiveServer;
   readonly unsealKey: string;
   readonly dataDir: string;
 }
 
 const plainListener = { address: '127.0.0.1:0', tls_disable: true };
 
-/** Starts an initialized node with two gateways and the records that the changes use. */
+/**
+ * Starts an initialized node with two gateways and the records that the changes use.
+ * @param program - the file that starts it, by default of this release
+ */
 export async function startNode(
   bench: Workbench,
-  wrapper: readonly string[] = [],
+  program = entry,
   {
     folder = bench.folder(),
     listeners = [plainListener],
@@ -31,7 +39,7 @@ export async function startNode(
   const dataDir = join(folder, 'data');
   const configFile = join(folder, 'transitd.json');
   writeFileSync(configFile, JSON.stringify({ node_id: 'n1', data_dir: dataDir, listeners, workers: 2 }));
-  const server = await bench.start({ dataDir: folder, command: ['server', '--config', configFile], wrapper });
+  const server = await bench.start({ dataDir: folder, command: ['server', '--config', configFile], program });
   for (const gateway of [1, 2]) await server.log(new RegExp(`"gateway":${gateway},"msg":"a gateway thread listens"`));
   const operator = new Connection(server.url, '');
   const { text } = await operator.call('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 });
@@ -42,11 +50,16 @@ export async function startNode(
   } = JSON.parse(text);
   await operator.data('PUT', 'sys/unseal', { key: unsealKey });
   operator.close();
-  const admin = new Connection(server.url, rootToken);
+  await prepare(server.url, rootToken);
+  return { server, urls: [server.url], rootToken, unsealKey, dataDir };
+}
+
+/** Creates the records that the changes use. */
+export async function prepare(url: string, rootToken: string): Promise<void> {
+  const admin = new Connection(url, rootToken);
   for (const name of ['shared', 'hot']) await admin.data('POST', `transit/keys/${name}`);
   await admin.data('POST', 'sys/policies/acl/user', { policy: 'path "transit/encrypt/*" { capabilities = ["update"] }' });
   admin.close();
-  return { server, rootToken, unsealKey, dataDir };
 }
 
 /** Returns the requests that gateways have answered themselves. */
@@ -57,19 +70,19 @@ export async function answeredByGateways({ server }: Pick<GatewayNode, 'server'>
 }
 
 /**
- * Makes the changes, and checks after each answer that no request on any connection misses it. Meanwhile other clients read a key that is
- * rotated all the time, and check that its version never goes back.
+ * Makes the changes, through one node after the other, and checks after each answer that no request on any connection misses it.
+ * Meanwhile other clients read a key that is rotated all the time, and check that its version never goes back.
  * @returns the contradictions
  */
 export async function contradictions(
-  { server, rootToken }: GatewayNode,
+  { urls, rootToken }: Served,
   { rounds, only = Object.keys(allChanges) }: { readonly rounds: number; readonly only?: readonly string[] },
 ): Promise<readonly string[]> {
   const found: string[] = [];
-  const connect = (): Connection => new Connection(server.url, rootToken);
-  const connections = Array.from({ length: connectionsCount }, connect);
-  const [admin, rotator, ...readers] = Array.from({ length: 2 + readersCount }, connect);
-  if (admin === undefined || rotator === undefined) throw new Error('no connections');
+  const connect = (count: number): Connection[] =>
+    urls.flatMap((url) => Array.from({ length: count }, () => new Connection(url, rootToken)));
+  const [connections, readers, admins, [rotator]] = [connect(connectionsCount), connect(readersCount), connect(1), connect(1)];
+  if (rotator === undefined) throw new Error('no node');
   const ends = new AbortController();
   const hot = { answered: 1 };
   const rotate = async (): Promise<void> => {
@@ -85,6 +98,7 @@ export async function contradictions(
   };
   const background = Promise.all([rotate(), ...readers.map(read)]);
   const check = async (name: string, changes: Changes, round: number): Promise<void> => {
+    const admin = admins[round % admins.length] ?? rotator;
     for await (const { each, atEnd } of changes(admin, round)) {
       const results = [...(await Promise.all(connections.map(each))), atEnd?.()];
       for (const result of results) if (result !== undefined) found.push(`${name}: ${result}`);
@@ -99,7 +113,7 @@ export async function contradictions(
   } finally {
     ends.abort();
     await background;
-    for (const connection of [admin, rotator, ...readers, ...connections]) connection.close();
+    for (const connection of [rotator, ...admins, ...readers, ...connections]) connection.close();
   }
   return found;
 }
