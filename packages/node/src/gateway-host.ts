@@ -42,6 +42,8 @@ export interface GatewayHostParts {
    * node's.
    */
   readonly mayServe: () => boolean;
+  /** Whether this cluster takes part in replication between clusters. The main thread reports its health then. */
+  readonly isReplicating: () => boolean;
   /** Monotonic time of the newest jump of a clock. */
   readonly clockJumpedMs: () => number;
   /** Send time of the newest heartbeat that shows that this node may answer as a performance standby. */
@@ -68,6 +70,7 @@ export class GatewayHost {
   readonly #parts: GatewayHostParts;
   readonly #lease: Deadline;
   readonly #read: Deadline;
+  readonly #active: Deadline;
   readonly #clock: SharedClock;
   readonly #sealFlag: SealFlag;
   readonly #attached = new Map<number, Attached>();
@@ -81,6 +84,7 @@ export class GatewayHost {
     this.memory = newNodeMemory(gatewayCount(parts.config));
     this.#lease = new Deadline(this.memory, 'lease');
     this.#read = new Deadline(this.memory, 'read');
+    this.#active = new Deadline(this.memory, 'active');
     this.#clock = new SharedClock(this.memory);
     this.#sealFlag = new SealFlag(this.memory);
     this.#clock.publish(parts.clock.steadyMs);
@@ -162,14 +166,18 @@ export class GatewayHost {
     const nowNs = process.hrtime.bigint(); // read first, so that the end can only come out early
     const nowMs = performance.now();
     this.#clock.publish(this.#parts.clock.steadyMs, nowNs);
-    const { config, mayServe, clockJumpedMs, appliedSentMs } = this.#parts;
+    const { config, mayServe, isReplicating, clockJumpedMs, appliedSentMs } = this.#parts;
     if (!mayServe()) {
       this.endDeadlines();
       return;
     }
     const atNs = (ms: number): bigint => nowNs + BigInt(Math.floor((ms - nowMs) * 1e6));
-    if (endMs !== undefined && nowMs - clockJumpedMs() >= config.raft.lease) this.#lease.set(atNs(endMs));
+    const isTrusted = endMs !== undefined && nowMs - clockJumpedMs() >= config.raft.lease;
+    if (isTrusted) this.#lease.set(atNs(endMs));
     else this.#lease.end();
+    this.#feed?.publishStatus(); // health shows the commit index
+    if (isTrusted && !isReplicating()) this.#active.set(atNs(endMs));
+    else this.#active.end();
     if (endMs !== undefined) return; // the state is the active node's
     const sentMs = appliedSentMs();
     if (sentMs === undefined) this.#read.end();
@@ -180,6 +188,7 @@ export class GatewayHost {
   endDeadlines(): void {
     this.#lease.end();
     this.#read.end();
+    this.#active.end();
   }
 
   #openAll(): void {
@@ -230,6 +239,7 @@ export const newGatewayHost = (
         config: node.config,
         clock,
         mayServe: () => node.services !== undefined && !node.eligibility.isSecondary && node.cluster?.stateDigestDiffers !== true,
+        isReplicating: () => (node.eligibility.replication?.role ?? 'disabled') !== 'disabled',
         clockJumpedMs: () => storage()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
         appliedSentMs: () => node.eligibility.appliedSentMs,
       });

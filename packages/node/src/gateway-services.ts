@@ -2,11 +2,12 @@ import { noDisputes } from '@transitd/access';
 import { openReadingView } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
 import { Deadline, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
-import { freshForIntervals } from '@transitd/health';
+import { freshForIntervals, type NodeStatus } from '@transitd/health';
 import { type RandomSource, TransitError } from '@transitd/transit-engine';
 import { ClockJump, readClocks, readWallClock } from './clock/clock-jump.ts';
 import type { GatewaySession } from './gateway-host.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
+import { activeStatus, clusterNamed } from './status.ts';
 
 export interface GatewayServicesParts {
   readonly config: Config;
@@ -30,6 +31,7 @@ export class GatewayServices {
   readonly #parts: GatewayServicesParts;
   readonly #lease: Deadline;
   readonly #read: Deadline;
+  readonly #active: Deadline;
   readonly #clock: SharedClock;
   readonly #sealFlag: SealFlag;
   readonly #jump = new ClockJump(readClocks());
@@ -42,6 +44,7 @@ export class GatewayServices {
     this.#parts = parts;
     this.#lease = new Deadline(memory, 'lease');
     this.#read = new Deadline(memory, 'read');
+    this.#active = new Deadline(memory, 'active');
     this.#clock = new SharedClock(memory);
     this.#sealFlag = new SealFlag(memory);
     this.#untrustedMs = Math.max(config.raft.lease, freshForIntervals * config.cluster_heartbeat_interval);
@@ -58,6 +61,18 @@ export class GatewayServices {
     if (session?.services === undefined || !this.#mayAnswer()) return undefined;
     session.proxy.drain();
     return this.#sealFlag.isSealed ? undefined : session.services;
+  }
+
+  /**
+   * Returns the status that health reports, if this node is the active one and this gateway can answer requests from its state. Returns
+   * undefined otherwise: the main thread knows the other states.
+   */
+  activeStatus(): NodeStatus | undefined {
+    if (this.look() === undefined || !this.#active.holds()) return undefined;
+    const status = this.#session?.proxy.status();
+    if (status === undefined) return undefined;
+    const { clusterId, commitIndex } = status;
+    return activeStatus({ config: this.#parts.config, cluster: clusterNamed(clusterId), commitIndex, replication: undefined });
   }
 
   /** Compares the clocks of the machine, the time since boot included; to be called about every 50 milliseconds. */

@@ -25,7 +25,7 @@ import { nodeReport, type WorkFigures } from './reports/node-report.ts';
 import { ServiceLoader } from './service-loader.ts';
 import type { Services } from './services.ts';
 import { type Snapshots, transfersFolder } from './snapshots/snapshots.ts';
-import { nodeStatus } from './status.ts';
+import { clusterNamed, nodeStatus } from './status.ts';
 import { DataDirectory } from './storage/data-directory.ts';
 
 /** A health query without parameters. */
@@ -261,7 +261,7 @@ export class Node {
   /** Defined once the node belongs to an initialized cluster, sealed or not. */
   get clusterName(): { readonly id: string; readonly name: string } | undefined {
     const id = this.initialized ? this.#clusterMember.store?.replica.status().clusterId : undefined;
-    return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
+    return id === undefined ? undefined : clusterNamed(id);
   }
 
   /** Feature level of the state of this node; undefined until its log is open. */

@@ -2,6 +2,7 @@ import { type Cluster, replicationModes } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { NodeStatus, ReplicationModes } from '@transitd/health';
 import { version } from '@transitd/process';
+import type { ReplicationState } from '@transitd/storage-fsm';
 import type { ReadEligibility } from './read-eligibility.ts';
 import type { Services } from './services.ts';
 
@@ -24,13 +25,12 @@ export function nodeStatus(parts: StatusParts): NodeStatus {
   const common = { version, ...(clusterName && { cluster: clusterName }) };
   if (parts.removed) return { state: 'removed', ...common };
   if (!parts.initialized) return { state: 'uninitialized', ...common };
-  const replication = replicationModes(eligibility.replication);
   const canaryUtcMs = cluster?.canaryUtcMs;
   const canary = canaryUtcMs === undefined ? {} : { canaryUtcMs };
+  const replication = replicationModes(eligibility.replication);
   if (services !== undefined && eligibility.activeForCertain) {
-    const license = config.license && { expiryUtcMs: config.license.expiry_time };
-    const active = { ...common, replication, lastWal: parts.commitIndex, ...(license && { license }) };
-    return follows(replication) ? { state: 'dr_active', ...active, ...canary } : { state: 'active', ...active };
+    const active = activeStatus({ ...parts, cluster: clusterName, replication: eligibility.replication });
+    return follows(replication) ? { ...active, state: 'dr_active', ...canary } : active;
   }
   const intervalMs = config.cluster_heartbeat_interval;
   // A node without peers sends no heartbeats. If it does not lead, it soon reports that it is cut off; sealed, it counts from its start.
@@ -43,6 +43,33 @@ export function nodeStatus(parts: StatusParts): NodeStatus {
     ? { state: 'standby', ...standby }
     : { state: 'performance_standby', appliedSentMs, ...standby };
 }
+
+/** Returns the status of the active node of a cluster that serves clients. */
+export function activeStatus({
+  config,
+  cluster,
+  commitIndex,
+  replication,
+}: Pick<StatusParts, 'config' | 'commitIndex'> & {
+  readonly cluster: StatusParts['clusterName'];
+  readonly replication: ReplicationState | undefined;
+}): Extract<NodeStatus, { state: 'active' }> {
+  const license = config.license && { expiryUtcMs: config.license.expiry_time };
+  return {
+    state: 'active',
+    version,
+    ...(cluster && { cluster }),
+    replication: replicationModes(replication),
+    lastWal: commitIndex,
+    ...(license && { license }),
+  };
+}
+
+/** Returns the id and the name of a cluster. */
+export const clusterNamed = (id: string): { readonly id: string; readonly name: string } => ({
+  id,
+  name: `transitd-${id.slice(0, 8)}`,
+});
 
 /** Whether a cluster serves no clients because of these modes. A standby that lags knows them from the active node first. */
 const follows = (modes: ReplicationModes | undefined): boolean =>

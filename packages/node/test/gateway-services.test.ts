@@ -81,6 +81,21 @@ describe('the services of a gateway', () => {
     expect(gateway.look()).to.equal(undefined);
   });
 
+  it('know the status that health reports while this node is certainly active, and no other one', async () => {
+    const status = () => gateway.activeStatus();
+    host().lease(performance.now() + 1000);
+    expect(status()).to.deep.equal(node.status);
+    expect(status()).to.include({ state: 'active', lastWal: node.replicaStatus?.commitIndex });
+    host().lease(performance.now() - 1);
+    expect(status(), 'after the lease').to.equal(undefined);
+    new Deadline(host().memory, 'read').set(process.hrtime.bigint() + 10n ** 12n);
+    expect(gateway.look(), 'a performance standby answers').not.to.equal(undefined);
+    expect(status(), 'but does not report its health').to.equal(undefined);
+    host().lease(performance.now() + 1000);
+    await node.seal();
+    expect(status(), 'sealed').to.equal(undefined);
+  });
+
   it('are gone at once when the node is sealed, and come back in another session', async () => {
     const before = gateway.look();
     await node.seal();

@@ -57,6 +57,7 @@ const passing = new Passing(main);
 const listeners = listening.map(({ config: { max_request_size, headers_timeout, tls: files }, tls }, index) => {
   const front = createGatewayRouter({
     look: () => services.look(),
+    activeStatus: () => services.activeStatus(),
     routes,
     limits,
     bodyBytesMax: max_request_size,

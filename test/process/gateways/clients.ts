@@ -63,10 +63,13 @@ export async function prepare(url: string, rootToken: string): Promise<void> {
 }
 
 /** Returns the requests that gateways have answered themselves. */
-export async function answeredByGateways({ server }: Pick<GatewayNode, 'server'>): Promise<number> {
+export const answeredByGateways = (node: Pick<GatewayNode, 'server'>): Promise<number> => ofGateways(node, 'answered');
+
+/** Returns the requests that gateways have answered themselves, or passed on to the main thread. */
+export async function ofGateways({ server }: Pick<GatewayNode, 'server'>, kind: 'answered' | 'passed'): Promise<number> {
   const address = /"telemetry":"(http[^"]+)"/.exec(server.stderr)?.[1];
   const page = await (await fetch(`${address}/metrics`)).text();
-  return Number(/^svc_core_gateway_requests\{kind="answered"\} (\d+)$/m.exec(page)?.[1]);
+  return Number(new RegExp(`^svc_core_gateway_requests\\{kind="${kind}"\\} (\\d+)$`, 'm').exec(page)?.[1]);
 }
 
 /**

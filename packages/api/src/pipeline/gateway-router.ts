@@ -1,15 +1,18 @@
 import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { turns } from '@transitd/event-loop';
-import { parsePath, sendReply } from '@transitd/http';
+import type { NodeStatus } from '@transitd/health';
+import { parsePath, type Reply, sendReply } from '@transitd/http';
 import type { GuardedOperation, Operation, Route } from '../operation/operation.ts';
 import { GatewayPipeline, type GatewayPipelineOptions, type GatewayRequest, isCurrent } from './gateway-pipeline.ts';
-import { isProbe } from './health-reply.ts';
+import { asksHealth, healthReply, isProbe } from './health-reply.ts';
 import { errorReply, isRefusal } from './refusals.ts';
 import { checkHead, verbOf } from './request-head.ts';
 import { RouteFinder } from './route-finder.ts';
 
 export interface GatewayRouterOptions extends GatewayPipelineOptions {
   readonly routes: readonly Route[];
+  /** Returns the status that health reports, if this node is certainly the active one. @see GatewayServices.activeStatus */
+  readonly activeStatus: () => NodeStatus | undefined;
   /** Longest body that this thread reads, in bytes; a request with a longer one is passed on unread. */
   readonly bodyBytesHere: number;
 }
@@ -22,7 +25,7 @@ const headersPassed = [
 
 /** Routes requests in a gateway thread: to the pipeline if this thread may answer them, otherwise to the main thread. */
 export function createGatewayRouter(options: GatewayRouterOptions): RequestListener {
-  const { look, pass, bodyBytesHere } = options;
+  const { look, activeStatus, pass, bodyBytesHere } = options;
   const pipeline = new GatewayPipeline(options);
   const routes = new RouteFinder(options.routes);
 
@@ -39,6 +42,14 @@ export function createGatewayRouter(options: GatewayRouterOptions): RequestListe
     return isCurrent(services, request) ? request : undefined;
   };
 
+  /** Answers a probe of the active node; returns undefined if the main thread has to. */
+  const healthOf = (req: IncomingMessage): Reply | undefined => {
+    if (!isProbe(req) || !isPlain(req.headers)) return undefined;
+    const path = parsePath(req.url ?? '');
+    const status = asksHealth(path) ? activeStatus() : undefined;
+    return status && healthReply({ status }, req, path);
+  };
+
   const begin = (req: IncomingMessage, res: ServerResponse): void => {
     let request: GatewayRequest | undefined;
     try {
@@ -49,6 +60,11 @@ export function createGatewayRouter(options: GatewayRouterOptions): RequestListe
       return;
     }
     try {
+      const health = healthOf(req);
+      if (health !== undefined) {
+        sendReply(res, health, { head: req.method === 'HEAD' });
+        return;
+      }
       request = requestOf(req);
     } catch {
       // The main thread finds the same fault, and answers it.

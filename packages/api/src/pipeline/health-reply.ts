@@ -10,7 +10,7 @@ export const isProbe = ({ url = '' }: IncomingMessage): boolean => url === '/v1/
 export const asksHealth = ({ path, trailingSlash }: RequestPath): boolean => path === 'sys/health' && !trailingSlash;
 
 /** Answers health probes from memory, before authentication, body and limits, so that load balancers get an answer under any load. */
-export function healthReply(node: Node, { method, headers }: IncomingMessage, { query }: RequestPath): Reply {
+export function healthReply(node: Pick<Node, 'status'>, { method, headers }: IncomingMessage, { query }: RequestPath): Reply {
   // A refused HEAD has no body, so it has no content type either, not even that of the GET.
   const refused = (status: number, errors: readonly string[]): Reply =>
     method === 'HEAD' ? { status } : { status, body: errorsBody(errors) };

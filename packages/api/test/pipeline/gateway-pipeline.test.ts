@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { NodeStatus } from '@transitd/health';
 import { expect } from 'chai';
 import { createGatewayRouter } from '../../src/pipeline/gateway-router.ts';
 import { Limits } from '../../src/pipeline/limits.ts';
@@ -8,12 +9,14 @@ import { allRoutes } from '../../src/routes.ts';
 import { type Served, served } from '../served.ts';
 import { TestMetrics } from '../test-metrics.ts';
 
-const passedStatus = 299;
+const passedStatus = 298;
+const disabled = { performance: 'disabled', disasterRecovery: 'disabled' } as const;
 
 describe('a request in a gateway', () => {
   let node: Served;
   let gateway: Server;
   const passed: (string | undefined)[] = [];
+  let status: NodeStatus | undefined;
   beforeEach(async () => {
     node = await served();
     await node.ask('POST transit/keys/k');
@@ -26,9 +29,10 @@ describe('a request in a gateway', () => {
   });
 
   /** Serves a gateway with these limits; a request that it passes on is answered with a status of its own. */
-  const start = async (limits: Limits): Promise<void> => {
+  const start = async (limits = new Limits({ reads: 2, changes: 1, logins: 1, waiting: 10, body_memory: 1_000_000 })) => {
     const front = createGatewayRouter({
       look: () => node.services,
+      activeStatus: () => status,
       routes: allRoutes(new TestMetrics()),
       limits,
       bodyBytesMax: 1_000_000,
@@ -61,6 +65,31 @@ describe('a request in a gateway', () => {
     limits.reads.leave('a');
     expect(await encrypt()).to.equal(200);
     expect(limits.reads.atWork).to.equal(1);
+  });
+
+  it('is answered if it asks for the health of a node that is certainly active, as the main thread would answer', async () => {
+    await start();
+    const { port } = gateway.address() as AddressInfo;
+    const ask = async (path: string, options: RequestInit = {}): Promise<[number, string]> => {
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/${path}`, options);
+      return [answer.status, await answer.text()];
+    };
+    status = undefined;
+    expect(await ask('sys/health')).to.deep.equal([passedStatus, '']);
+    status = { state: 'active', version: '1', cluster: { id: 'c', name: 'n' }, lastWal: 7, replication: disabled };
+    const [code, text] = await ask('sys/health');
+    expect([code, JSON.parse(text)]).to.deep.equal([
+      200,
+      { ...JSON.parse(text), sealed: false, standby: false, cluster_id: 'c', last_wal: 7, replication_dr_mode: 'disabled' },
+    ]);
+    expect(await ask('sys/health', { method: 'HEAD' })).to.deep.equal([200, '']);
+    expect((await ask('sys/health?activecode=299'))[0]).to.equal(299);
+    expect(await ask('sys/health?activecode=x')).to.deep.equal([400, '{"errors":[]}\n']);
+    expect((await ask('sys/health', { method: 'POST' }))[0]).to.equal(405);
+    passed.length = 0;
+    for (const path of ['sys/health/', 'sys/healthy', 'sys/leader']) expect((await ask(path))[0], path).to.equal(passedStatus);
+    expect((await ask('sys/health', { headers: { 'X-Service-Namespace': 'a' } }))[0]).to.equal(passedStatus);
+    expect(passed).to.have.length(4);
   });
 
   it('is always passed on by a thread without a place', async () => {

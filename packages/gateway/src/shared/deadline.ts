@@ -1,7 +1,12 @@
 import { long, type NodeMemory } from './node-memory.ts';
 
-/** `lease`: this node may answer as the active node. `read`: it may answer reads as a performance standby. */
-export type DeadlineName = 'lease' | 'read';
+/**
+ * `lease`: this node may answer as the active node. `read`: it may answer reads as a performance standby. `active`: it is the active node
+ * of a cluster that takes no part in replication.
+ */
+export type DeadlineName = 'lease' | 'read' | 'active';
+
+const indexOf = { lease: long.leaseEndNs, read: long.readEndNs, active: long.activeEndNs } as const;
 
 /**
  * A time until which every gateway may rely on something that the main thread knows. The main thread calls {@link end} before the act that
@@ -13,7 +18,7 @@ export class Deadline {
 
   constructor({ longs }: NodeMemory, name: DeadlineName) {
     this.#longs = longs;
-    this.#index = name === 'lease' ? long.leaseEndNs : long.readEndNs;
+    this.#index = indexOf[name];
   }
 
   /** Sets the end. @param endNs - on the clock of `process.hrtime.bigint()` */

@@ -2,7 +2,7 @@
  * Memory that the main thread shares with all gateways. Each gateway has a row of its own, and the main thread writes all other words.
  *
  *     words   change counter | seal count | status version | row 0: drained, confirmed seal | row 1: …
- *     longs   steady clock | lease end | read end | status fields
+ *     longs   steady clock | lease end | read end | active end | status fields
  */
 export interface NodeMemory {
   readonly words: Int32Array<SharedArrayBuffer>;
@@ -13,7 +13,7 @@ export interface NodeMemory {
 export const word = { changes: 0, seals: 1, statusVersion: 2 } as const;
 
 /** Indexes of the longs. All times are nanoseconds of `process.hrtime.bigint()`, which is the same clock in every thread. */
-export const long = { steadyNs: 0, leaseEndNs: 1, readEndNs: 2, status: 3 } as const;
+export const long = { steadyNs: 0, leaseEndNs: 1, readEndNs: 2, activeEndNs: 3, status: 4 } as const;
 
 const rowsAt = 3;
 const wordsPerRow = 2;
