@@ -24,11 +24,12 @@ const compilerHints = /^(?:biome-ignore|@ts-|eslint|#region|\/ <reference)/;
 export function sentencesIn(file: SourceFile): Sentence[] {
   if (file.path.endsWith('.json')) return [];
   const lines = file.text.split('\n');
+  const suites: Suite[] = [];
   const sentences = textsOf(file).flatMap((text): Sentence[] => {
     if (text.kind === 'comment') return compilerHints.test(text.text) ? [] : [whole('comment', file, text)];
     if (text.kind !== 'string') return proseOf(file, text);
     if (isSource.test(file.path)) return [whole('message', file, text)];
-    return isTest.test(file.path) && isTestName(lines, text) ? [whole('test', file, text)] : [];
+    return isTest.test(file.path) && isTestName(lines, text) ? [whole('test', file, inSuites(suites, lines, text))] : [];
   });
   const values = /\.ya?ml$/.test(file.path) ? yamlValuesOf(file.text) : [];
   return [...sentences, ...values.map((text) => whole('message', file, text))].filter(({ text }) => wordsIn(text) >= wordsMin);
@@ -43,6 +44,20 @@ function isTestName(lines: readonly string[], { line, text }: Text): boolean {
   const before = here.slice(0, Math.max(0, here.indexOf(text.split('…', 1)[0]?.slice(0, 12) ?? '') - 1));
   const call = before.trim() === '' ? (lines[line - 2] ?? '') : before;
   return /(?:\b(?:describe|it|live)(?:\.\w+)?\(|\btitle:) *$/.test(call);
+}
+
+interface Suite {
+  readonly indent: number;
+  readonly name: string;
+}
+
+/** Returns the name of a test or suite after the names of its suites, as reports show it. `suites` are those that are open above. */
+function inSuites(suites: Suite[], lines: readonly string[], { kind, line, text }: Text): Text {
+  const indent = lines[line - 1]?.search(/\S/) ?? 0;
+  while ((suites.at(-1)?.indent ?? -1) >= indent) suites.pop();
+  const path = [...suites.map(({ name }) => name), text].join(' › ');
+  if (/\bdescribe\b/.test(lines[line - 1] ?? '')) suites.push({ indent, name: text });
+  return { kind, line, text: path };
 }
 
 const whole = (kind: SentenceKind, { path }: SourceFile, { line, text }: Text): Sentence => ({

@@ -80,7 +80,7 @@ describe('connections that end in unusual ways', function () {
     });
   }
 
-  it('use up no memory, whatever their number', async () => {
+  it('use no memory, however many there are', async () => {
     const pipelined = 'GET /v1/transit/keys/k HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000);
     for (let round = 0; round < 60; round += 1) {
       const socket = await connections.open(server.url, `${pipelined}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);

@@ -80,7 +80,7 @@ describe('a partitioned standby', function () {
       }));
   }
 
-  it('always serves exactly when its health says so', () =>
+  it('serves exactly when its health says that it serves', () =>
     onShared(async (cluster, leader, standby) => {
       cluster.isolate(standby);
       for (let code: number | undefined = 473; code !== 474; code = (await standby.health())?.code) {

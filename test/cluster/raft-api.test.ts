@@ -103,7 +103,7 @@ describe('the members of a cluster', function () {
       expect((await cluster.ask(leader, 'POST', 'transit/keys/alone', {})).status).to.equal(200);
     }));
 
-  it('serve nothing any longer when their removal is acknowledged', () =>
+  it('no longer serve anything when their removal is acknowledged', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [gone = leader] = cluster.others(leader);

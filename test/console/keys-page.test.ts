@@ -133,7 +133,7 @@ describe('the keys in the console', function () {
     await page.locator('.result', { hasText: 'svc:v' }).waitFor();
   });
 
-  it('shows the same request as programs that work as they are', async () => {
+  it('shows the same request as programs, which run unchanged', async () => {
     const page = await open('#/keys/transit/orders');
     await page.getByLabel('Plaintext').fill(`it's "$(id)" & <b>`);
     for (const [language, command, args] of [

@@ -54,7 +54,7 @@ describe('the Kubernetes manifests', () => {
     }
   });
 
-  it('count as ready a node that is caught up, and one of a secondary, and no other', () => {
+  it('count a node as ready if it is caught up or belongs to a secondary, and not otherwise', () => {
     expect(parseHealthQuery(codesOf(node.readinessProbe.httpGet.path))).to.deep.equal({
       standbyOk: false,
       performanceStandbyOk: true,

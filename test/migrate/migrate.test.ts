@@ -289,7 +289,7 @@ describe('transitd migrate', function () {
     expect(outcomeOf(ran, 'changed')).to.include({ kind: 'policy', state: 'differs' });
   });
 
-  it('says what it lacks: rights, a token, a server, another cluster', async () => {
+  it('names what is missing: rights, a token, a server, another cluster', async () => {
     peer.put(new PeerKey('k', 'aes256-gcm96', open).add());
     peer.denied.add('sys/mounts').add('sys/policies');
     expect(expectCode(await migrate([]), 1).stderr).to.match(/name each transit mount with --mount/);
@@ -305,7 +305,7 @@ describe('transitd migrate', function () {
     expect(expectCode(await same, 1).stderr).to.match(/are the same cluster/);
   });
 
-  it('moves keys back to the peer as far as it takes them', async () => {
+  it('moves those keys back to the peer that the peer accepts', async () => {
     for (const [name, body] of [
       ['aes', { exportable: true }],
       ['pen', { type: 'ed25519', exportable: true }],

@@ -28,12 +28,12 @@ describe('sample of sentences', () => {
     ]);
   });
 
-  it('takes the names of tests and suites, but no other literal of a test', () => {
+  it('takes the names of tests with those of their suites, but no other literal of a test', () => {
     const inner = `it(\`refuses writes \${where} and answers reads\`, () => f('no name of any test'));`;
     const text = `describe('a node with a full disk', () => {\n  ${inner}\n});`;
     expect(short('packages/p/test/a.test.ts', text)).to.deep.equal([
       'test 1 a node with a full disk',
-      'test 2 refuses writes … and answers reads',
+      'test 2 a node with a full disk › refuses writes … and answers reads',
     ]);
   });
 

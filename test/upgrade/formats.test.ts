@@ -37,7 +37,7 @@ const bytes = (text: string): Buffer => Buffer.from(text, 'hex');
 const hex = (data: Uint8Array): string => Buffer.from(data).toString('hex');
 
 describe('the formats of an earlier version', () => {
-  it('are kept of at least one version, and of every format of this one', async () => {
+  it('exist for at least one earlier version, and for every format of this version', async () => {
     expect(kept).to.include('0.1.0');
     const [now, first] = [await samples(), read('0.1.0')];
     expect(Object.keys(first)).to.deep.equal(Object.keys(now));

@@ -82,7 +82,7 @@ export function registerLoadMetrics({
   metric(Counter, 'core_connections_evicted', 'Client connections closed to make room for others', () => [
     [undefined, connections.cut],
   ]);
-  metric(Gauge, 'core_gateways', 'Gateway threads that run', () => [[undefined, gateways.running]]);
+  metric(Gauge, 'core_gateways', 'Number of running gateway threads', () => [[undefined, gateways.running]]);
   metric(Counter, 'core_gateways_replaced', 'Gateway threads that ended and were replaced', () => [
     [undefined, gateways.replaced],
   ]);

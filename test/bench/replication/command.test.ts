@@ -10,7 +10,7 @@ const run = (...args: readonly string[]): Promise<{ stdout: string; stderr: stri
 describe('npm run bench:replication', function () {
   this.timeout(processMs);
 
-  it('prints how fast a secondary catches up, and the share of what the node writes by itself', async () => {
+  it('prints how fast a secondary catches up, and compares it with the node’s own writes', async () => {
     const { stdout, stderr } = await run('--megabytes', '1', '--rounds', '1');
     expect(stderr).to.equal('');
     const [, , row = ''] = stdout.trimEnd().split('\n');

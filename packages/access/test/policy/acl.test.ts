@@ -86,7 +86,7 @@ describe('the rule that decides', () => {
       expect(capabilitiesOn(compiled, 'a/b/').includes('list')).to.equal(grants);
     });
 
-  it('for sudo on a list is the rule of the list', () => {
+  it('for sudo on a list is the rule for the list itself', () => {
     const compiled = acl({ 'a/': ['list'], a: ['list', 'sudo'], b: ['list', 'sudo'] });
     expect([may(compiled, 'sudo', 'a/'), may(compiled, 'sudo', 'b/'), may(compiled, 'sudo', 'a')]).to.deep.equal([
       false,

@@ -44,7 +44,7 @@ describe('Policies', () => {
       expect(warnings[0]).to.match(warning);
     });
 
-  it('still restrict but grant nothing in a rule that has expired by only one of two clocks', async () => {
+  it('keep the restrictions but not the grants of a rule that has expired by only one of two clocks', async () => {
     const clock = { now: 500, dueNow: 500 };
     const store = memoryStore();
     const policies = new Policies({ store, now: () => clock.now, dueNow: () => clock.dueNow });

@@ -132,7 +132,7 @@ describe('quotas', () => {
     expect(await quotas.list()).to.deep.equal([]);
   });
 
-  it('that group by token count a token over all addresses, and requests without a token by address', async () => {
+  it('that group by token count a token across all addresses, and requests without a token by address', async () => {
     const { quotas, asks } = await withQuotas();
     await quotas.write('q', { rate: 1, intervalS: 60, groupBy: 'token' });
     expect(asks('p', 5), 'not counted before authentication').to.equal(5);

@@ -107,7 +107,7 @@ export const accepted: Answers = { 202: json('Started', envelope({})) };
 /** The wrapped response, in its original form. */
 export const wrappedResponse: Answers = {
   200: json('The wrapped response', map(anything)),
-  default: json('The wrapped response, if it has another status', map(anything)),
+  default: json('The wrapped response, if its status is not 200', map(anything)),
 };
 
 /** Response with names in `data.keys`. */

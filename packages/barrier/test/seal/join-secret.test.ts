@@ -246,7 +246,7 @@ describe('the stored unseal key', () => {
   const putRecord = (store: Store, value: Buffer | null) =>
     store.commit({ conditions: [], writes: [{ path: 'core/unseal-key', value }] });
 
-  it('is required for joins: without it the error names the remedy, which works', async () => {
+  it('is required for joins; without it the error names a remedy that works', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     await putRecord(store, null);
     expect(await codeOf(barrier.wrapForJoin(exchanged))).to.equal('unseal_key_not_kept');

@@ -62,7 +62,7 @@ describe('KeyTransfer', () => {
     expect(await refusal({})).to.equal('sealed');
   });
 
-  it('makes a keyring whose new key encrypts every later value, and the old key none', async () => {
+  it('makes a keyring whose new key, and never the old one, encrypts every later value', async () => {
     const { barrier, store } = await unsealedBarrier();
     await put(barrier, 'transit/key', 'before');
     const keyring = await barrier.transfer.keyringForPromotion();

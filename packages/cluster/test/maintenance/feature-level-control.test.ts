@@ -50,7 +50,7 @@ const refusalOf = (attempt: Promise<unknown>): Promise<string> =>
   );
 
 describe('the control of the feature level', () => {
-  it('counts a member that is not heard by what the member list says, and one without an entry as the initial level', async () => {
+  it('takes the levels of a silent member from the member list, and the initial level if the list has none', async () => {
     const next = { oldest: 1, newest: 1 };
     const { control } = leader([member(1), member(2, { oldest: 1, newest: 7 }), member(3)], { 3: next });
     expect(control.status.members.map(({ name, levels }) => [name, levels.newest])).to.deep.equal([

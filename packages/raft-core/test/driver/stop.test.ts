@@ -83,7 +83,7 @@ describe('Driver.stop', () => {
     }
   });
 
-  it('ends all activity: nothing is planned any longer', () => {
+  it('ends all activity and leaves no planned task', () => {
     const { clock, run, seen } = readyNode();
     seen.propose(run, 'a');
     stop(clock, run);

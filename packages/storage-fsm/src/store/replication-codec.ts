@@ -116,7 +116,8 @@ function followed(
   writes: readonly ReplicatedWrite[],
   local: unknown,
 ): Pick<ReplicationStep & { kind: 'follow' }, 'writes' | 'local'> {
-  if (!isIndex(local) || local > writes.length) throw new CodecError('a replication step has another number of local records');
+  if (!isIndex(local) || local > writes.length)
+    throw new CodecError('the number of local records in a replication step does not match');
   const first = writes.length - local;
   const records = writes.slice(first).flatMap(({ path, value, revision }) => (value === null ? [] : { path, value, revision }));
   if (records.length < local) throw new CodecError('a replication step deletes a local record');

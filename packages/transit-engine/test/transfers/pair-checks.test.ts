@@ -41,7 +41,7 @@ describe('the checks of the key pairs of a backup', () => {
     await new PairChecks().check(backup);
   });
 
-  it('do not take over the result of another private or public half', async () => {
+  it('do not reuse the result for another private or public half', async () => {
     const checks = new PairChecks();
     await checks.check(backup);
     const [first, second] = backup.versions;

@@ -48,7 +48,7 @@ export class InnerState {
     }
   }
 
-  /** @param role, peers - the current ones */
+  /** @param role, peers - the current role and peers of the core */
   print({ role, peers, nowMs }: { readonly role: Role; readonly peers: readonly PeerStatus[]; readonly nowMs: number }): string {
     const { electionMs, electionJitterMs } = this.#limits;
     if (role === 'leader') {

@@ -66,7 +66,7 @@ describe('replication, on a follower', () => {
     expect(() => follower([1, 1, 2, 2], 3).core.step(beat, 2_000)).to.throw(LogDamage, 'entry 7 was acknowledged');
   });
 
-  it('lowers its hint to its last entry of at most the leader’s term there', () => {
+  it('hints at its last entry whose term is at most the leader’s term at the mismatch', () => {
     for (const { terms, prev, hint } of [
       { terms: [1, 1, 1], prev: { index: 9, term: 4 }, hint: { hintIndex: 3, hintTerm: 1 } },
       { terms: [1, 1, 5, 5], prev: { index: 4, term: 4 }, hint: { hintIndex: 2, hintTerm: 1 } },
