@@ -1,4 +1,5 @@
 import type { Dashboard } from './panels.ts';
+import { replicationRow } from './replication.ts';
 
 /** Consensus: elections, commits, replication, membership. */
 export const raft: Dashboard = {
@@ -110,5 +111,6 @@ export const raft: Dashboard = {
         queries: [['svc_raft_authority_rotation_waits_for', '{{peer_id}}']],
       },
     ],
+    replicationRow,
   ],
 };

@@ -18,7 +18,7 @@ interface RuleTest {
 
 const groups = parse(readFileSync(join(root, 'deploy/prometheus/rules.yml'), 'utf8')).groups as { rules: Alert[] }[];
 const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined);
-const ruleTests = ['rules.test.yml', 'rules.days.test.yml'].flatMap(
+const ruleTests = ['rules.test.yml', 'rules.replication.test.yml', 'rules.days.test.yml'].flatMap(
   (file) => (parse(readFileSync(join(root, 'deploy/prometheus', file), 'utf8')) as { tests: RuleTest[] }).tests,
 );
 const runbook = readFileSync(join(root, 'docs/runbook.md'), 'utf8');

@@ -21,8 +21,22 @@ const dashboardQueries = (): readonly string[] =>
     return panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
   });
 
-/** Metrics with labels that a healthy cluster declares and never sets. */
-export const withoutValue: readonly string[] = ['svc_raft_authority_rotation_waits_for', 'svc_ha_rpc_client_echo_errors'];
+/** Metrics that a healthy cluster declares and need not set. */
+export const withoutValue: readonly string[] = [
+  'svc_raft_authority_rotation_waits_for',
+  'svc_ha_rpc_client_echo_errors',
+  // Only on clusters that replicate.
+  'svc_replication_connected',
+  'svc_replication_digest_differs',
+  'svc_replication_fence_closed',
+  'svc_replication_fence_remaining_ms',
+  'svc_replication_lag_entries',
+  'svc_replication_lag_ms',
+  'svc_replication_secondary_connected',
+  'svc_replication_secondary_lag_entries',
+  'svc_replication_secondary_lag_ms',
+  'svc_replication_states_sent',
+];
 
 /** Returns the names of the recording rules. */
 export const recorded = (): readonly string[] => rules().flatMap(({ record }) => record ?? []);

@@ -11,7 +11,10 @@ describe('the files in deploy/', () => {
     { what: 'a valid Prometheus configuration', command: ['promtool', 'check', 'config', 'deploy/prometheus/prometheus.yml'] },
     {
       what: 'alert rules that pass their tests',
-      command: ['promtool', 'test', 'rules', 'deploy/prometheus/rules.test.yml', 'deploy/prometheus/rules.days.test.yml'],
+      command: [
+        ...['promtool', 'test', 'rules', 'deploy/prometheus/rules.test.yml'],
+        ...['deploy/prometheus/rules.replication.test.yml', 'deploy/prometheus/rules.days.test.yml'],
+      ],
     },
   ]) {
     it(`are ${what}`, async () => {

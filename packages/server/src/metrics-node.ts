@@ -1,6 +1,7 @@
 import type { Node } from '@transitd/node';
 import type { MetricSources } from './metrics.ts';
 import type { ClusterFigures } from './metrics-cluster.ts';
+import type { ReplicationFigures } from './metrics-replication.ts';
 
 /** Returns the sources of the gauges of a node; `node` returns undefined until the node is open. */
 export const metricSourcesOf = (node: () => Node | undefined): MetricSources => ({
@@ -13,6 +14,7 @@ export const metricSourcesOf = (node: () => Node | undefined): MetricSources => 
   seal: () => node()?.sealHealth,
   clock: () => node()?.clock,
   cluster: () => clusterFigures(node()),
+  replication: () => replicationFigures(node()),
 });
 
 function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
@@ -36,5 +38,25 @@ function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
       }),
       rotation: { isInProgress: phase !== 'none', waitsFor },
     },
+  };
+}
+
+function replicationFigures(node: Node | undefined): ReplicationFigures | undefined {
+  const replication = node?.store?.replication;
+  const isReplicating = (node?.eligibility.replicationStatus?.role ?? 'disabled') !== 'disabled';
+  if (node === undefined || replication === undefined || !node.active || !isReplicating) return undefined;
+  const { secondaries, statesSent, primary, fence } = replication;
+  const { state, silentMs, afterMs } = fence.status;
+  const remainingMs = afterMs !== undefined && silentMs !== undefined ? Math.max(0, afterMs - silentMs) : undefined;
+  return {
+    ...{ secondaries, statesSent },
+    ...(state !== 'off' && { fence: { isClosed: state === 'closed', remainingMs } }),
+    ...(primary && {
+      primary: {
+        isConnected: primary.connection === 'connected',
+        digestDiffers: primary.stopped === 'digest_differs',
+        lag: primary.lag,
+      },
+    }),
   };
 }

@@ -17,6 +17,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['State of the node', /^svc_(core_|disk_)/],
   ['Raft and the log', /^svc_raft_/],
   ['Members, heartbeats and forwarding', /^svc_(autopilot_|ha_)/],
+  ['Replication with another cluster', /^svc_replication_/],
   ['Barrier', /^svc_barrier_/],
   ['Audit', /^svc_audit_/],
   ['Traces', /^svc_tracing_/],

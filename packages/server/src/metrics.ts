@@ -11,6 +11,7 @@ import { type ClusterFigures, registerClusterMetrics } from './metrics-cluster.t
 import { registerEvents } from './metrics-events.ts';
 import { metricsJson } from './metrics-json.ts';
 import { type LoadFigures, registerLoadMetrics } from './metrics-load.ts';
+import { type ReplicationFigures, registerReplicationMetrics } from './metrics-replication.ts';
 import { openMetricsText } from './open-metrics.ts';
 import { SharedRendering } from './shared-rendering.ts';
 import { registerSpanCounters } from './tracing/metrics-spans.ts';
@@ -46,6 +47,8 @@ export interface MetricSources {
   readonly clock?: () => { readonly isTrusted: boolean; readonly deviationS: number } | undefined;
   /** Undefined on a node without a cluster. */
   readonly cluster?: () => ClusterFigures | undefined;
+  /** Undefined unless this node is the active node of a cluster that replicates. */
+  readonly replication?: () => ReplicationFigures | undefined;
   /** Number of requests in flight in other threads. */
   readonly inFlightElsewhere?: () => number;
   /** Gets the observations that other threads have not reported yet. */
@@ -153,6 +156,7 @@ export class Metrics {
     });
     this.audit = registerAuditMetrics({ prefix, registers, devices: sources.auditDevices ?? [] });
     registerClusterMetrics({ prefix, registers, cluster: sources.cluster ?? (() => undefined) });
+    registerReplicationMetrics({ prefix, registers, replication: sources.replication ?? (() => undefined) });
     this.observer = registerEvents({ prefix, registers });
     if (sources.load !== undefined) registerLoadMetrics({ prefix, registers, load: sources.load });
     this.requestMs = durationHistogram({

@@ -12,12 +12,15 @@ import type { PrimaryCredential } from './credential.ts';
 import { openStream } from './primary-connection.ts';
 import { deliver, sessionEndText, wireOf } from './wire.ts';
 
+/** Why a secondary follows its primary no more until an operator has looked. */
+export type StopReason = (SessionEnd & { why: 'stop' })['reason'];
+
 export interface PrimaryLinkOptions {
   /** The newest credential; called for each attempt. */
   readonly credential: () => PrimaryCredential;
   readonly cluster: SecondaryCluster;
   /** This secondary must not follow its primary until an operator has looked. The link does not connect again. */
-  readonly onStop: (reason: (SessionEnd & { why: 'stop' })['reason']) => void;
+  readonly onStop: (reason: StopReason) => void;
   /** Monotonic clock. */
   readonly nowMs: () => number;
   /** Returns a number from 0 to below 1. */
@@ -53,6 +56,8 @@ export interface PrimaryLinkStatus {
   readonly silentMs: number | undefined;
   /** Why the last connection or attempt ended. */
   readonly reason: string | undefined;
+  /** Why this secondary has stopped; undefined while it has not. */
+  readonly stopped: StopReason | undefined;
 }
 
 /** The connection of a secondary's active node to its primary. It finds the primary's active node, and reconnects until closed. */
@@ -75,7 +80,7 @@ export class PrimaryLink {
   /** This secondary has everything that the primary had at this time. */
   #freshMs: number | undefined;
   #heardMs: number | undefined;
-  #isStopped = false;
+  #stopped: StopReason | undefined;
   #isClosed = false;
 
   constructor(options: PrimaryLinkOptions) {
@@ -90,11 +95,12 @@ export class PrimaryLink {
     const nowMs = this.#options.nowMs();
     const session = this.#observe(nowMs);
     return {
-      connection: this.#isStopped ? 'stopped' : session?.isWelcome === true ? 'connected' : 'connecting',
+      connection: this.#stopped !== undefined ? 'stopped' : session?.isWelcome === true ? 'connected' : 'connecting',
       address: this.#address,
       lag: { entries: this.#entries, ms: this.#freshMs === undefined ? undefined : nowMs - this.#freshMs },
       silentMs: this.#heardMs === undefined ? undefined : nowMs - this.#heardMs,
       reason: this.#reason,
+      stopped: this.#stopped,
     };
   }
 
@@ -162,7 +168,7 @@ export class PrimaryLink {
     this.#reason = ended === undefined ? reason : sessionEndText(ended);
     this.#options.log.info({ address: this.#address, reason: this.#reason }, 'not connected to the primary');
     if (ended?.why === 'stop') {
-      this.#isStopped = true;
+      this.#stopped = ended.reason;
       this.#options.onStop(ended.reason);
       return;
     }

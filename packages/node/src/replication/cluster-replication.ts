@@ -149,6 +149,11 @@ export class ClusterReplication {
     });
   }
 
+  /** Whole states sent to secondaries since the start of this node. */
+  get statesSent(): number {
+    return this.#primary.statesSent;
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#link?.close();

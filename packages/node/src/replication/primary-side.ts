@@ -16,6 +16,7 @@ export class PrimarySide implements PrimaryCluster {
   readonly outcomes: OutcomeLog;
   readonly #parts: ReplicationParts;
   readonly #fence: WriteFence;
+  #statesSent = 0;
 
   constructor(parts: ReplicationParts, { outcomes, fence }: { readonly outcomes: OutcomeLog; readonly fence: WriteFence }) {
     this.#parts = parts;
@@ -40,8 +41,15 @@ export class PrimarySide implements PrimaryCluster {
     return this.#parts.storage.machine.scopeDigestAt(at);
   }
 
-  wholeState(): Promise<ReplicatedSnapshot | undefined> {
-    return snapshotToSend(this.#parts.storage.machine);
+  async wholeState(): Promise<ReplicatedSnapshot | undefined> {
+    const snapshot = await snapshotToSend(this.#parts.storage.machine);
+    if (snapshot !== undefined) this.#statesSent += 1;
+    return snapshot;
+  }
+
+  /** Whole states that were begun to be sent since the start of this node. */
+  get statesSent(): number {
+    return this.#statesSent;
   }
 
   rootKey(): Promise<Uint8Array> {

@@ -1,0 +1,107 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** Replication with another cluster, as the active node of a primary or of a secondary sees it. */
+export interface ReplicationFigures {
+  /** On a primary, or on a cluster that was one. */
+  readonly secondaries: readonly {
+    readonly secondary: string;
+    readonly isConnected: boolean;
+    readonly lag?: { readonly entries: number; readonly ms: number } | undefined;
+  }[];
+  /** Whole states sent since the start of this node. */
+  readonly statesSent: number;
+  /** Undefined if the set has no fence, or this cluster is not the primary. */
+  readonly fence?: { readonly isClosed: boolean; readonly remainingMs?: number | undefined } | undefined;
+  /** On a secondary. */
+  readonly primary?:
+    | {
+        readonly isConnected: boolean;
+        readonly digestDiffers: boolean;
+        readonly lag: { readonly entries: number; readonly ms: number | undefined };
+      }
+    | undefined;
+}
+
+type Row = readonly [secondary: string | undefined, value: number];
+
+/** Registers the gauges of replication. A gauge without a value is absent: on standbys, and on clusters that do not replicate. */
+export function registerReplicationMetrics({
+  prefix,
+  registers,
+  replication,
+}: {
+  readonly prefix: string;
+  readonly registers: Registry[];
+  readonly replication: () => ReplicationFigures | undefined;
+}): void {
+  const gauge = (
+    name: string,
+    help: string,
+    rows: (figures: ReplicationFigures) => readonly Row[],
+    labelNames: 'secondary'[] = [],
+  ): void => {
+    new Gauge({
+      name: `${prefix}_replication_${name}`,
+      help,
+      registers,
+      labelNames,
+      collect() {
+        this.reset();
+        if (labelNames.length === 0) this.remove();
+        const figures = replication();
+        for (const [secondary, value] of figures === undefined ? [] : rows(figures)) {
+          if (secondary === undefined) this.set(value);
+          else this.set({ secondary }, value);
+        }
+      },
+    });
+  };
+  const one = (value: number | undefined): readonly Row[] => (value === undefined ? [] : [[undefined, value]]);
+  const flag = (holds: boolean): number => (holds ? 1 : 0);
+
+  gauge(
+    'secondary_connected',
+    '1 if the secondary is connected to this primary, otherwise 0',
+    ({ secondaries }) => secondaries.map(({ secondary, isConnected }): Row => [secondary, flag(isConnected)]),
+    ['secondary'],
+  );
+  gauge(
+    'secondary_lag_entries',
+    'Log entries that the secondary has not confirmed',
+    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): Row[] => (lag ? [[secondary, lag.entries]] : [])),
+    ['secondary'],
+  );
+  gauge(
+    'secondary_lag_ms',
+    'Age of the oldest log entry that the secondary has not confirmed, in milliseconds',
+    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): Row[] => (lag ? [[secondary, lag.ms]] : [])),
+    ['secondary'],
+  );
+  gauge('states_sent', 'Whole states that this node has sent to secondaries since its start', ({ statesSent }) =>
+    one(statesSent),
+  );
+  gauge(
+    'fence_closed',
+    '1 while this primary refuses writes because of its fence, otherwise 0; absent without a fence',
+    ({ fence }) => one(fence && flag(fence.isClosed)),
+  );
+  gauge(
+    'fence_remaining_ms',
+    'Time after which this primary refuses writes unless a secondary answers, in milliseconds; absent without a fence',
+    ({ fence }) => one(fence?.remainingMs),
+  );
+  gauge('connected', '1 if this secondary is connected to its primary, otherwise 0', ({ primary }) =>
+    one(primary && flag(primary.isConnected)),
+  );
+  gauge('lag_entries', 'Log entries of the primary that this secondary knows of and lacks', ({ primary }) =>
+    one(primary?.lag.entries),
+  );
+  gauge('lag_ms', 'Age of the state of this secondary, in milliseconds, also while it is disconnected', ({ primary }) =>
+    one(primary?.lag.ms),
+  );
+  gauge(
+    'digest_differs',
+    '1 if this secondary has stopped because its records differ from those of its primary, otherwise 0',
+    ({ primary }) => one(primary && flag(primary.digestDiffers)),
+  );
+}

@@ -1,0 +1,44 @@
+import type { Dashboard } from './panels.ts';
+
+/** The row of replication with another cluster: empty on a cluster that does not replicate. */
+export const replicationRow: Dashboard['rows'][number] = [
+  {
+    title: 'Replication lag',
+    description:
+      'Age of the oldest entry that a secondary has not confirmed, and age of the state of this cluster as a secondary.',
+    unit: 'ms',
+    queries: [
+      ['svc_replication_secondary_lag_ms', '{{secondary}}'],
+      ['svc_replication_lag_ms', 'this secondary'],
+    ],
+  },
+  {
+    title: 'Replication lag (entries)',
+    description: 'Entries that a secondary has not confirmed, and entries that this cluster lacks as a secondary.',
+    unit: 'short',
+    queries: [
+      ['svc_replication_secondary_lag_entries', '{{secondary}}'],
+      ['svc_replication_lag_entries', 'this secondary'],
+    ],
+  },
+  {
+    title: 'Replication connections',
+    description: '1 if connected. A different digest stops a secondary until an operator has looked.',
+    unit: 'short',
+    queries: [
+      ['svc_replication_secondary_connected', '{{secondary}}'],
+      ['svc_replication_connected', 'to the primary'],
+      ['svc_replication_digest_differs', 'digest differs'],
+      ['increase(svc_replication_states_sent[10m])', 'whole states sent'],
+    ],
+  },
+  {
+    title: 'Time until the fence closes',
+    description: 'With fence_after only. At 0 the primary refuses writes.',
+    unit: 'ms',
+    queries: [
+      ['svc_replication_fence_remaining_ms', 'remaining'],
+      ['svc_replication_fence_closed', 'closed'],
+    ],
+  },
+];
