@@ -15,6 +15,7 @@ export const sections: readonly Section[] = [
       'production',
       'operations',
       'cluster-operations',
+      'replication',
       'seals',
       'kubernetes',
       'upgrades',

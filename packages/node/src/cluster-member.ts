@@ -249,8 +249,14 @@ export class ClusterMember {
   #newReplication(
     parts: Pick<ConstructorParameters<typeof ClusterReplication>[0], 'storage' | 'barrier' | 'cluster'>,
   ): ClusterReplication {
-    const { isActive, log, clock } = this.#parts;
-    return new ClusterReplication({ ...parts, isActive, log, nowMs: () => performance.now(), utcMs: clock.dueNow });
+    const { isActive, log, clock, directory } = this.#parts;
+    return new ClusterReplication({
+      ...{ ...parts, isActive, log, directory: directory.path, nowMs: () => performance.now(), utcMs: clock.dueNow },
+      takeSnapshot: () => {
+        if (this.#snapshots === undefined) throw new StoreError('stopped', 'this node is not open');
+        return this.#snapshots.take();
+      },
+    });
   }
 
   #loneFeatureLevel(storage: Storage): FeatureLevelControl {

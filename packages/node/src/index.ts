@@ -8,6 +8,7 @@ export { Node } from './node.ts';
 export type { ReadEligibility, ReadRole } from './read-eligibility.ts';
 export type { ClusterReplication } from './replication/cluster-replication.ts';
 export { isOperationToken } from './replication/operation-tokens.ts';
+export type { Promotion } from './replication/promotion-control.ts';
 export { ReplicationRefused } from './replication/replication-refused.ts';
 export type { ClusterView, MemberView } from './reports/cluster-reports.ts';
 export type { DiskSpaceView } from './reports/data-disk.ts';

@@ -18,6 +18,7 @@ export {
 } from './registry/registry.ts';
 export { decodeRegistry, encodeRegistry, registryPath } from './registry/registry-record.ts';
 export { StoredRegistry } from './registry/stored-registry.ts';
+export { divergenceOf } from './roles/divergence.ts';
 export {
   Contacts,
   clockRateError,

@@ -114,6 +114,8 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
 
   counted(): void {}
 
+  receiving(): void {}
+
   heard(): void {}
 
   superseded(): Promise<void> {

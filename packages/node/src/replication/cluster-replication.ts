@@ -26,6 +26,7 @@ import {
   StoredRegistry,
 } from '@transitd/replication';
 import { featureLevels, hasFeature, positionOf, type ReplicationState, StoreError } from '@transitd/storage-fsm';
+import { DivergedState } from './diverged-state.ts';
 import { newId } from './new-id.ts';
 import { OperationTokens } from './operation-tokens.ts';
 import { PrimarySide } from './primary-side.ts';
@@ -64,6 +65,8 @@ export class ClusterReplication {
   readonly fence: WriteFence;
   readonly #outcomes = new OutcomeLog(outcomeLimits);
   readonly #promotion: PromotionControl;
+  /** The states that this node has kept when a successor replaced them. */
+  readonly diverged: DivergedState;
   readonly #primary: PrimarySide;
   readonly #secondary: SecondarySide;
   readonly #registry: StoredRegistry;
@@ -82,12 +85,17 @@ export class ClusterReplication {
     this.#registry = new StoredRegistry(barrier.store);
     this.fence = new WriteFence({ ...parts, registry: this.#registry });
     this.#primary = new PrimarySide(parts, { outcomes: this.#outcomes, fence: this.fence });
+    this.diverged = new DivergedState(parts);
     this.#secondary = new SecondarySide(parts, {
+      diverged: this.diverged,
       keepNodes: (nodes) => void this.#keepNodes(nodes),
       counted: () => void this.#keepCounted(),
     });
     const isCounted = async () => (await this.#readCredential())?.isCounted === true;
-    this.#promotion = new PromotionControl({ parts, secondary: this.#secondary, isCounted });
+    this.#promotion = new PromotionControl({
+      ...{ parts, secondary: this.#secondary, isCounted },
+      link: () => this.#link?.status(),
+    });
     this.#desk = new SecondaryDesk({
       registry: this.#registry,
       clusterId: storage.driver.status().clusterId,

@@ -1,3 +1,5 @@
+import type { PrimaryLinkStatus } from '@transitd/cluster';
+import type { LogIndex } from '@transitd/raft-core';
 import { fenceOf, type PromotionDecision, type PromotionRefusal, promotionOf } from '@transitd/replication';
 import { StoreError } from '@transitd/storage-fsm';
 import { newId } from './new-id.ts';
@@ -17,9 +19,19 @@ export interface PromotionControlParts {
   readonly secondary: SecondarySide;
   /** Whether the primary counts this secondary. */
   readonly isCounted: () => Promise<boolean>;
+  /** Returns the connection to the primary. */
+  readonly link: () => PrimaryLinkStatus | undefined;
 }
 
-export type Promotion = PromotionDecision & { readonly kind: 'promote' };
+/** A promotion, and what this cluster knew of its primary then. Fields are absent if this node has not heard it since it became active. */
+export interface Promotion extends Omit<PromotionDecision & { readonly kind: 'promote' }, 'kind'> {
+  /** The newest position of which the primary has told. */
+  readonly primaryPosition?: LogIndex;
+  /** How far this cluster was behind at the last contact. */
+  readonly lag?: { readonly entries: number; readonly ms?: number };
+  /** Time since the last contact. */
+  readonly silentMs?: number;
+}
 
 /** Promotions of this cluster, decided on its active node. */
 export class PromotionControl {
@@ -74,13 +86,28 @@ export class PromotionControl {
         attempt += 1;
         const writes = [await barrier.transfer.keyringForPromotion()];
         const { outcome } = await commitStep(parts, { kind: 'promote', from: decision.from, id: newId(), writes });
-        if (outcome === 'committed') return decision;
+        if (outcome !== 'committed') continue;
+        const promotion = this.#described(decision);
+        parts.log.warn({ force, ...flat(promotion) }, 'promoted this cluster: it is the primary now');
+        return promotion;
       }
       throw new ReplicationRefused('refused', 'entries of the primary still arrive: try again');
     } finally {
       secondary.isPromoting = false;
       this.#waitUntilMs = undefined;
     }
+  }
+
+  #described({ from, lossless, missing }: PromotionDecision & { readonly kind: 'promote' }): Promotion {
+    const { parts, secondary, link } = this.#options;
+    const { lastHeard } = secondary;
+    const { lag, silentMs: quietMs } = link() ?? {};
+    const lagMs = lag?.ms === undefined || quietMs === undefined ? undefined : Math.max(0, lag.ms - quietMs);
+    return {
+      ...{ from, lossless, missing },
+      ...(lastHeard && { primaryPosition: lastHeard.at.index, silentMs: parts.nowMs() - lastHeard.heardMs }),
+      ...(lag && { lag: { entries: lag.entries, ...(lagMs !== undefined && { ms: lagMs }) } }),
+    };
   }
 
   async #decision(force: boolean): Promise<PromotionDecision> {
@@ -105,6 +132,11 @@ export class PromotionControl {
     await new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, checkMs)));
   }
 }
+
+const flat = ({ from, lag, ...rest }: Promotion): object => ({
+  ...{ position: from.index, ...rest },
+  ...(lag && { lagEntries: lag.entries, lagMs: lag.ms }),
+});
 
 const refusals: Readonly<Record<PromotionRefusal, string>> = {
   not_secondary: 'this cluster is not a secondary',

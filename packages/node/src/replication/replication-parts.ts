@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Barrier } from '@transitd/barrier';
 import type { Cluster, Storage } from '@transitd/cluster';
 import type { Logger } from '@transitd/process';
@@ -9,6 +10,10 @@ export interface ReplicationParts {
   readonly barrier: Barrier;
   readonly cluster: Cluster;
   readonly isActive: () => boolean;
+  /** The data directory of this node. */
+  readonly directory: string;
+  /** Returns an archive of the present state. @throws StoreError */
+  readonly takeSnapshot: () => Promise<Readable>;
   readonly log: Logger;
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number;

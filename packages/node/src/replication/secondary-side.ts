@@ -2,12 +2,14 @@ import { reasonOf } from '@transitd/process';
 import { localPrefixes, type PrimaryNodes, type SecondaryCluster } from '@transitd/replication';
 import {
   type Cursor,
+  type Epoch,
   type EpochName,
   type FeatureLevel,
   type ReplicationState,
   type ReplicationStep,
   StoreError,
 } from '@transitd/storage-fsm';
+import type { DivergedState } from './diverged-state.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 
 /** The newest heartbeat of the primary. */
@@ -22,6 +24,7 @@ export interface SecondaryEffects {
   keepNodes(nodes: PrimaryNodes): void;
   /** Stores that the primary counts this secondary. */
   counted(): void;
+  readonly diverged: Pick<DivergedState, 'receiving' | 'staging' | 'swapping'>;
 }
 
 /** This node as the active node of a secondary. */
@@ -97,6 +100,10 @@ export class SecondarySide implements SecondaryCluster {
     this.#effects.counted();
   }
 
+  receiving(epochs: readonly Epoch[]): void {
+    this.#effects.diverged.receiving(epochs);
+  }
+
   heard({ at, demoted }: { readonly at: Cursor; readonly demoted: boolean }): void {
     this.#heard = { at, demoted, heardMs: this.#parts.nowMs() };
   }
@@ -112,11 +119,13 @@ export class SecondarySide implements SecondaryCluster {
   /** Adds the local records to a swap, encrypted under the keyring of the state that it makes live. */
   async #completed(step: ReplicationStep): Promise<ReplicationStep> {
     if (step.kind === 'stage') {
+      await this.#effects.diverged.staging(step);
       if (step.chunk === 0) this.#core.clear();
       for (const { path, value } of step.records) if (keyPaths.includes(path)) this.#core.set(path, Buffer.from(value));
     }
     if (step.kind !== 'swap') return step;
     if (this.#rootKey === undefined) throw new Error('the primary has sent no root key for its state');
+    await this.#effects.diverged.swapping();
     const [keyring, seal] = keyPaths.map((path) => this.#core.get(path));
     try {
       const foreign = { rootKey: this.#rootKey, keyring, seal };

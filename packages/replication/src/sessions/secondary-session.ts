@@ -96,6 +96,7 @@ export class SecondarySession {
     else if (frame.kind === 'hello' || frame.kind === 'ack' || frame.kind === 'staged') this.unexpected();
     else {
       if (frame.kind === 'welcome') cluster.counted();
+      if (frame.kind === 'state') cluster.receiving(frame.epochs);
       this.#isWelcome ||= frame.kind === 'welcome' || frame.kind === 'state';
       if (frame.kind === 'outcome') this.#lag.known(frame.to, nowMs());
       this.#act(this.#follower.received(frame));

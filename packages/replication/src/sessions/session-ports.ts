@@ -1,6 +1,7 @@
 import type { LogIndex } from '@transitd/raft-core';
 import type {
   Cursor,
+  Epoch,
   EpochName,
   FeatureLevel,
   ReplicatedSnapshot,
@@ -54,6 +55,8 @@ export interface SecondaryCluster {
   digest(at: Cursor): bigint | undefined;
   /** Receives the root key of the primary, which encrypts the local records of the next `swap`. The cluster wipes it. */
   rootKey(key: Uint8Array): void;
+  /** The primary begins to send its whole state, which has these epochs. */
+  receiving(epochs: readonly Epoch[]): void;
   /** Commits a step; adds the local records to a `swap`. Every error counts as `unknown`. */
   propose(step: ReplicationStep): Promise<'committed' | 'conflict' | 'unknown'>;
   /** Returns whether a heartbeat may be answered now: this node must hold the leader lease, and no promotion may be waiting. */

@@ -152,6 +152,8 @@ export class TestSecondary implements SecondaryCluster {
     this.answers += 1;
   }
 
+  receiving(): void {}
+
   counted(): void {
     this.countings += 1;
   }

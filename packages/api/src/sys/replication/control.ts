@@ -11,7 +11,7 @@ import {
   string,
   text,
 } from '@transitd/http';
-import { type ClusterReplication, type Node, ReplicationRefused } from '@transitd/node';
+import { type ClusterReplication, type Node, type Promotion, ReplicationRefused } from '@transitd/node';
 import * as answers from '../../operation/answers.ts';
 import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../../operation/operation.ts';
 
@@ -116,6 +116,18 @@ const enableSecondary = guarded({
   },
 });
 
+/** The position, and what this cluster knew of its primary. Numbers are in the audit log as they are. */
+const promotionJson = ({ from, lossless, missing, primaryPosition, lag, silentMs }: Promotion, utcMs: number): object => ({
+  ...{ position: from.index, lossless, missing },
+  ...(primaryPosition !== undefined && { primary_position: primaryPosition }),
+  ...(lag !== undefined && { lag_entries: lag.entries }),
+  ...(lag?.ms !== undefined && { lag_ms: Math.round(lag.ms) }),
+  ...(silentMs !== undefined && {
+    last_contact_ms: Math.round(silentMs),
+    last_contact: new Date(utcMs - silentMs).toISOString(),
+  }),
+});
+
 const promote = guardedOnSecondary({
   ...changesSecondary,
   name: 'dr-secondary-promote',
@@ -124,12 +136,15 @@ const promote = guardedOnSecondary({
     force: bool('Promote although the primary is alive, ahead or superseded'),
     primary_cluster_addr: ignoredField('string'),
   },
-  answers: answers.data(object({ position: integer, lossless: { type: 'boolean' }, missing: integer })),
+  answers: answers.data(
+    object(
+      { position: integer, lossless: { type: 'boolean' }, missing: integer },
+      { primary_position: integer, lag_entries: integer, lag_ms: integer, last_contact_ms: integer, last_contact: string },
+    ),
+  ),
   run: async (node, { values }) => {
-    const { from, lossless, missing } = await controlled(node, (replication) =>
-      replication.promote({ force: values.force === true }),
-    );
-    return dataReply(JSON.stringify({ position: from.index, lossless, missing }));
+    const promotion = await controlled(node, (replication) => replication.promote({ force: values.force === true }));
+    return dataReply(JSON.stringify(promotionJson(promotion, Date.now())));
   },
 });
 

@@ -26,6 +26,8 @@ const drStatusSchema = object(
     primaries: list(object({ cluster_address: string, connection_status: string }, { last_heartbeat_duration_ms: integer })),
     lag_entries: integer,
     lag_ms: integer,
+    fence: object({ state: string, fence_after_ms: integer }, { secondary: string, last_heartbeat_duration_ms: integer }),
+    diverged_state: string,
   },
 );
 
@@ -56,6 +58,7 @@ function drStatusOf(node: Node) {
   const { replicationStatus: known } = node.eligibility;
   if (known === undefined) return { mode: 'disabled' };
   const { mode, role, set, epoch, position, digest } = known;
+  const replication = node.store?.replication;
   return {
     mode,
     state: role,
@@ -64,6 +67,21 @@ function drStatusOf(node: Node) {
     ...(role === 'secondary' ? { last_remote_wal: position } : { last_wal: position, last_dr_wal: position }),
     ...(digest !== undefined && { merkle_root: digest.toString(16).padStart(64, '0') }),
     ...(role === 'primary' || role === 'demoted' ? secondariesOf(node) : role === 'secondary' ? primaryOf(node) : {}),
+    ...fenceOf(node),
+    ...(replication?.diverged.newest !== undefined && { diverged_state: replication.diverged.newest }),
+  };
+}
+
+/** Returns the fence of a primary, which only the active node knows. */
+function fenceOf({ active, store }: Node) {
+  const { state = 'off', afterMs, secondary, silentMs } = store?.replication?.fence.status ?? {};
+  if (!active || state === 'off' || afterMs === undefined) return {};
+  return {
+    fence: {
+      ...{ state, fence_after_ms: afterMs },
+      ...(secondary !== undefined && { secondary }),
+      ...(silentMs !== undefined && { last_heartbeat_duration_ms: Math.round(silentMs) }),
+    },
   };
 }
 

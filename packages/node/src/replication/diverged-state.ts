@@ -1,0 +1,160 @@
+import { readdirSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { reasonOf } from '@transitd/process';
+import type { LogIndex } from '@transitd/raft-core';
+import { divergenceOf, localPrefixes } from '@transitd/replication';
+import { cursorOf, type Epoch, type ReplicatedRecord, type ReplicationStep, writeSnapshotFile } from '@transitd/storage-fsm';
+import type { ReplicationParts } from './replication-parts.ts';
+
+type DivergedStateParts = Pick<ReplicationParts, 'storage' | 'log' | 'directory' | 'takeSnapshot'>;
+
+/** A state of this cluster that contains what its present primary never had. */
+interface Divergence {
+  /** Up to this service index both clusters have the same. */
+  readonly point: LogIndex;
+  readonly position: LogIndex;
+  readonly name: string;
+}
+
+/** A record, by its path: paths contain the names of keys and mounts, and no values. */
+export interface LostChange {
+  readonly path: string;
+  /** Service index of the change on this cluster; absent for a deletion. */
+  readonly index?: LogIndex;
+}
+
+/** The changes of this cluster that the primary's state takes back. */
+export interface DivergenceReport extends Pick<Divergence, 'point' | 'position'> {
+  /** Records that were written after the point, such as versions of keys and tokens. */
+  readonly written: readonly LostChange[];
+  /** Records that were deleted after the point, such as revoked tokens: they exist again. */
+  readonly deleted: readonly LostChange[];
+}
+
+const pageSize = 1_000;
+
+/** Returns the folder of kept states, below the data directory. */
+export const divergedFolder = (directory: string): string => join(directory, 'diverged');
+
+/**
+ * Keeps the state of a former primary before the state of its successor replaces it: an archive as `sys/storage/raft/snapshot` returns it,
+ * encrypted by the barrier, and a list of the changes that the successor never had.
+ */
+export class DivergedState {
+  readonly #parts: DivergedStateParts;
+  readonly #archives = new Map<string, Promise<void>>();
+  #divergence: Divergence | undefined;
+  #deleted: LostChange[] = [];
+  #newest: string | undefined;
+
+  constructor(parts: DivergedStateParts) {
+    this.#parts = parts;
+    this.#newest = newestIn(divergedFolder(parts.directory));
+  }
+
+  /** Name of the newest archive in the folder. */
+  get newest(): string | undefined {
+    return this.#newest;
+  }
+
+  /** The primary begins to send a whole state with these epochs. */
+  receiving(epochs: readonly Epoch[]): void {
+    const state = this.#parts.storage.machine.replication;
+    const cursor = state && cursorOf(state);
+    const point = cursor && divergenceOf(state.epochs, cursor, epochs);
+    this.#deleted = [];
+    this.#divergence =
+      cursor === undefined || point === undefined
+        ? undefined
+        : { point, position: cursor.index, name: `epoch-${cursor.number}-${cursor.id.slice(0, 8)}-index-${cursor.index}` };
+  }
+
+  /** Keeps the present state before the first records of another one are staged. @throws when it cannot be kept */
+  async staging({ chunk, records }: ReplicationStep & { kind: 'stage' }): Promise<void> {
+    const divergence = this.#divergence;
+    if (divergence === undefined) return;
+    if (chunk === 0) await this.#keep(divergence);
+    const { machine } = this.#parts.storage;
+    const isDeleted = ({ path, revision }: ReplicatedRecord) =>
+      revision <= divergence.point && machine.getSync(path) === undefined;
+    for (const record of records) if (isDeleted(record)) this.#deleted.push({ path: record.path });
+  }
+
+  /** Writes the list of lost changes. Call it when everything is staged, before it becomes the state. */
+  async swapping(): Promise<void> {
+    if (this.#divergence === undefined) return;
+    const { point, position, name } = this.#divergence;
+    const written = await this.#writtenAfter(point);
+    const report: DivergenceReport = { point, position, written, deleted: this.#deleted };
+    const path = join(divergedFolder(this.#parts.directory), `${name}.json`);
+    await writeFile(path, JSON.stringify(report, undefined, 1), { mode: 0o600, flush: true });
+    const count = (kind: RegExp, changes: readonly LostChange[]): number =>
+      changes.filter((change) => kind.test(change.path)).length;
+    this.#parts.log.warn(
+      {
+        report: path,
+        ...{ point, position, written: written.length, deleted: this.#deleted.length },
+        keyVersions: count(keyVersion, written),
+        tokens: count(token, written),
+        revokedTokens: count(token, this.#deleted),
+      },
+      'the state of this former primary is being replaced: the report lists the changes after the promotion that are lost',
+    );
+  }
+
+  #keep(divergence: Divergence): Promise<void> {
+    const { name } = divergence;
+    // A connection that ends meanwhile does not end the copy, and the next attempt waits for the same one.
+    const running = this.#archives.get(name) ?? this.#archive(divergence);
+    this.#archives.set(name, running);
+    running.catch(() => this.#archives.delete(name));
+    return running;
+  }
+
+  async #archive({ name, point, position }: Divergence): Promise<void> {
+    const { directory, takeSnapshot, log } = this.#parts;
+    const folder = divergedFolder(directory);
+    const path = join(folder, `${name}.snap`);
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await writeSnapshotFile(path, await takeSnapshot());
+    } catch (error) {
+      throw new Error(`the state of this former primary cannot be kept, so it is not replaced: ${reasonOf(error)}`, {
+        cause: error,
+      });
+    }
+    this.#newest = `${name}.snap`;
+    log.warn({ snapshot: path, point, position }, 'kept the state of this former primary, which its successor replaces');
+  }
+
+  async #writtenAfter(point: LogIndex): Promise<readonly LostChange[]> {
+    const { machine } = this.#parts.storage;
+    const written: LostChange[] = [];
+    let after: string | undefined;
+    for (;;) {
+      const { paths, next } = await machine.paths({ prefix: '', limit: pageSize, ...(after !== undefined && { after }) });
+      for (const path of paths) {
+        const { revision = 0 } = machine.getSync(path) ?? {};
+        if (revision > point && !isOwn(path)) written.push({ path, index: revision });
+      }
+      if (next === undefined) return written;
+      after = next;
+    }
+  }
+}
+
+const isOwn = (path: string): boolean => localPrefixes.some((prefix) => path.startsWith(prefix));
+const keyVersion = /^transit\/[^/]+\/ver\//;
+const token = /^access\/token\//;
+
+function newestIn(folder: string): string | undefined {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith('.snap'))
+      .toSorted()
+      .at(-1);
+  } catch {
+    return undefined; // nothing was kept
+  }
+}

@@ -1,0 +1,61 @@
+import { createReadStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
+import { Site } from './site.ts';
+
+describe('a former primary that returns', function () {
+  this.timeout(240_000);
+  const folder = mkdtempSync(join(tmpdir(), 'transitd-diverged-'));
+  const sites: Site[] = [];
+  after(async () => {
+    for (const { node } of sites) await node.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('keeps its own state before that of its successor replaces it', async () => {
+    const [east, west] = [await Site.open(folder, 'east'), await Site.open(folder, 'west')];
+    sites.push(east, west);
+    await east.replication.enablePrimary();
+    await east.write('transit/m/ver/k/1', 'first');
+    await east.write('access/token/revoked', 'token');
+    await west.follow(east, 'west');
+    await until(() => west.node.status.state === 'sealed');
+    await west.unseal(east.shares);
+    await until(() => west.position === east.position && west.replication.primary?.lag.ms !== undefined);
+
+    await east.replication.revoke('west');
+    await until(() => west.replication.primary?.connection !== 'connected');
+    await east.write('transit/m/ver/k/2', 'second');
+    await east.store.barrier.store.commit({ conditions: [], writes: [{ path: 'access/token/revoked', value: null }] });
+    const promotion = await west.replication.promote({ force: true });
+    expect(promotion).to.include({ lossless: false, missing: 0 });
+    expect(promotion.lag).to.include({ entries: 0 }).and.to.have.property('ms').that.is.a('number');
+    expect(promotion.primaryPosition).to.equal(promotion.from.index);
+    expect(promotion.silentMs).to.be.greaterThan(0);
+    await west.write('transit/m/ver/other/1', 'of the successor');
+
+    const { position } = east;
+    await east.replication.demote();
+    await east.follow(west, 'east');
+    await until(() => east.node.eligibility.replicationStatus?.epoch === 2 && east.position === west.position);
+    expect(await east.read('transit/m/ver/k/2')).to.equal(undefined);
+    expect(await east.read('access/token/revoked'), 'a revocation that only the former primary had').to.equal('token');
+
+    const kept = join(folder, 'east/diverged', east.replication.diverged.newest ?? '');
+    const report: unknown = JSON.parse(readFileSync(kept.replace(/snap$/, 'json'), 'utf8'));
+    expect(report).to.deep.include({ point: promotion.from.index, deleted: [{ path: 'access/token/revoked' }] });
+    expect(report).to.have.nested.property('written[0].path', 'transit/m/ver/k/2');
+    expect(report)
+      .to.have.property('position')
+      .that.is.greaterThan(position ?? 0);
+
+    const lab = await Site.open(folder, 'lab');
+    sites.push(lab);
+    await lab.node.snapshots?.restore(createReadStream(kept), { proved: false });
+    await until(() => lab.node.status.state === 'sealed');
+    await lab.unseal(east.shares);
+    expect(await lab.read('transit/m/ver/k/2'), 'what was lost can be read from the kept state').to.equal('second');
+  });
+});

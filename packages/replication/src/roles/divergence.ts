@@ -1,0 +1,15 @@
+import type { LogIndex } from '@transitd/raft-core';
+import { type Cursor, continues, type Epoch, sameEpoch } from '@transitd/storage-fsm';
+
+/**
+ * Returns the service index up to which two histories are the same; undefined if the first one, at the cursor, has nothing that the second
+ * one lacks. 0: they have no epoch in common.
+ */
+export function divergenceOf(own: readonly Epoch[], cursor: Cursor, other: readonly Epoch[]): LogIndex | undefined {
+  if (continues(other, cursor)) return undefined;
+  const last = other.findLastIndex((epoch) => own.some((one) => sameEpoch(one, epoch)));
+  const common = other[last];
+  if (common === undefined) return 0;
+  const ownNext = own[own.findIndex((epoch) => sameEpoch(epoch, common)) + 1];
+  return Math.min(...[other[last + 1], ownNext].flatMap((epoch) => (epoch === undefined ? [] : [epoch.start])), cursor.index);
+}
