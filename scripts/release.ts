@@ -43,9 +43,10 @@ try {
       stageArchive(platform, join(stage, folderName(platform)));
       packFolder(join(stage, folderName(platform)), join(out, `${folderName(platform)}.tar.gz`));
     });
-  step('Debian package', () =>
-    buildDebianPackage({ archive: join(stage, folderName('linux-x64')), stage: join(stage, 'debian'), out }),
-  );
+  for (const platform of platforms)
+    step(`Debian package for ${platform}`, () =>
+      buildDebianPackage(platform, { archive: join(stage, folderName(platform)), stage: join(stage, `debian-${platform}`), out }),
+    );
   step('notices, bill of materials, provenance, sums', () => {
     writeFileSync(join(out, 'THIRD-PARTY-NOTICES.txt'), notices());
     writeJson(join(out, `transitd-${version}.cdx.json`), sbom());

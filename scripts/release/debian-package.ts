@@ -2,10 +2,17 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Platform } from './node-binary.ts';
 import { commitSeconds, root, version } from './project.ts';
 
 /** Debian orders `0.1.0~rc.1` before `0.1.0`, as npm orders `0.1.0-rc.1`. */
-export const debianName = `transitd_${version.replace('-', '~')}_amd64.deb`;
+const debianVersion = version.replace('-', '~');
+
+/** Debian's names of the platforms. */
+const architectures: Readonly<Record<Platform, string>> = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
+
+/** Name of the package for a platform. */
+export const debianName = (platform: Platform): string => `transitd_${debianVersion}_${architectures[platform]}.deb`;
 
 const configuration = '/etc/transitd/transitd.yaml';
 
@@ -16,9 +23,9 @@ const files: Readonly<Record<string, string>> = {
   '/usr/lib/systemd/system/transitd.service': 'deploy/systemd/transitd.service',
 };
 
-const control = `Package: transitd
-Version: ${version.replace('-', '~')}
-Architecture: amd64
+const control = (platform: Platform): string => `Package: transitd
+Version: ${debianVersion}
+Architecture: ${architectures[platform]}
 Maintainer: The transitd maintainers <transitd@localhost>
 Section: net
 Priority: optional
@@ -31,11 +38,14 @@ Description: clustered transit cryptography service
 `;
 
 /**
- * Builds the package.
- * @param archive - folder with the content of the archive for Linux x64; it is moved into the package
+ * Builds the package of a platform.
+ * @param archive - folder with the content of the platform's archive; it is moved into the package
  * @param stage - where the package's files are put together; must not exist
  */
-export function buildDebianPackage({ archive, stage, out }: { archive: string; stage: string; out: string }): void {
+export function buildDebianPackage(
+  platform: Platform,
+  { archive, stage, out }: { readonly archive: string; readonly stage: string; readonly out: string },
+): void {
   const put = (from: string, to: string): void => {
     mkdirSync(dirname(join(stage, to)), { recursive: true });
     cpSync(join(root, from), join(stage, to));
@@ -45,7 +55,7 @@ export function buildDebianPackage({ archive, stage, out }: { archive: string; s
     put(`deploy/debian/${script}`, `DEBIAN/${script}`);
     chmodSync(join(stage, 'DEBIAN', script), 0o755);
   }
-  writeFileSync(join(stage, 'DEBIAN/control'), control);
+  writeFileSync(join(stage, 'DEBIAN/control'), control(platform));
   writeFileSync(join(stage, 'DEBIAN/conffiles'), `${configuration}\n/etc/logrotate.d/transitd\n`);
   renameSync(archive, join(stage, 'usr/lib/transitd'));
   mkdirSync(join(stage, 'usr/bin'));
@@ -54,7 +64,7 @@ export function buildDebianPackage({ archive, stage, out }: { archive: string; s
   cpSync(join(stage, 'usr/lib/transitd/THIRD-PARTY-NOTICES.txt'), join(stage, 'usr/share/doc/transitd/copyright'));
   execFileSync('chmod', ['-R', 'a+rX,u+w,go-w', stage]);
   // gzip, which every dpkg reads. dpkg-deb sorts the names, and sets newer times to this one.
-  execFileSync('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z6', '--build', stage, join(out, debianName)], {
+  execFileSync('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z6', '--build', stage, join(out, debianName(platform))], {
     env: { ...process.env, SOURCE_DATE_EPOCH: String(commitSeconds()) },
     stdio: ['ignore', 'ignore', 2],
   });
