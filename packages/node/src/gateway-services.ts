@@ -52,9 +52,9 @@ export class GatewayServices {
   }
 
   /**
-   * Returns the services if this thread may answer from the applied state at this moment; every change that any node has answered before
-   * the call is in force in them. Returns undefined otherwise. The order matters: a change may be applied, and answered elsewhere, between
-   * two steps. So the deadline is read before the changes are taken.
+   * Returns the services if this thread may answer from the applied state at this moment, otherwise undefined. The services include every
+   * change that any node has answered before the call. The deadline is read before the changes are taken, because a change may be applied,
+   * and answered elsewhere, between these steps.
    */
   look(): Services | undefined {
     const session = this.#session;
@@ -148,7 +148,7 @@ export class GatewayServices {
 
 const hasProvider = ({ type }: Config['seal']): boolean => type !== 'shamir' && type !== 'static';
 
-/** Only the main thread talks to the provider of the seal. The error passes the request to it. */
+/** Only the main thread calls the provider of the seal. Because of this error, the request is passed to the main thread. */
 const drawnElsewhere: RandomSource = {
   bytesMax: Number.POSITIVE_INFINITY,
   draw: () => Promise.reject(new TransitError('invalid_request', 'only the main thread draws from the seal')),

@@ -6,7 +6,10 @@ import type { PrimaryCredential } from './credential.ts';
 import { type PrimaryConnectionOptions, requestCertificate } from './primary-connection.ts';
 import { secondaryIn } from './secondary-certificate.ts';
 
-/** `unreachable`: an attempt with the same key may succeed. `refused`: the token is of no use any more. `untrusted`: a malformed answer. */
+/**
+ * `unreachable`: another attempt with the same key may succeed. `refused`: the token can no longer be used. `untrusted`: the answer was
+ * malformed.
+ */
 export type ActivationFailure = 'unreachable' | 'refused' | 'untrusted';
 
 export class ActivationFailed extends Error {
@@ -18,15 +21,15 @@ export class ActivationFailed extends Error {
   }
 }
 
-/** How often a node may point to another one. */
+/** Maximum number of times that a node may refer to another one. */
 const redirectsMax = 3;
 const defaultConnectMsMax = 5_000;
 /** No further attempt begins after this time. */
 const activationMsMax = 30_000;
 
 /**
- * Exchanges an activation token for the credential of this secondary, at the first node of the primary that is active. After
- * `unreachable` it may be repeated, with the same key only: the primary may have issued the certificate.
+ * Exchanges an activation token for the credential of this secondary, at the active node of the primary. After `unreachable` the call may
+ * be repeated, but only with the same key, because the primary may have issued the certificate.
  * @param own - of `makeSecondaryRequest`
  * @throws ActivationFailed
  */
@@ -36,7 +39,7 @@ export async function activate(
   options: Partial<Pick<PrimaryConnectionOptions, 'localAddress' | 'connectMsMax'>> = {},
 ): Promise<PrimaryCredential> {
   const { secondary, clusterId } = token;
-  // Each node is asked twice: if its answer was lost, it answers the same key again.
+  // Asks each node twice: if an answer was lost, the node gives the same key the same answer again.
   const waiting = [...token.addresses, ...token.addresses];
   const reasons: string[] = [];
   const endMs = performance.now() + activationMsMax;

@@ -6,11 +6,11 @@ import { z } from 'zod';
 import { isPair } from '../membership/authority.ts';
 import { credentialFields, jsonIn, type PrimaryCredential } from './credential.ts';
 
-/** The content of an activation token. Its key and certificate are good for one call: to be exchanged for those of the secondary. */
+/** The content of an activation token. Its key and certificate permit one call: to exchange them for those of the secondary. */
 export interface ActivationToken extends PrimaryCredential {
   /** Id of the replication set. */
   readonly set: string;
-  /** By the primary's clock; the primary decides. */
+  /** When the token expires, by the primary's clock. The primary decides. */
   readonly expiresMs: number;
   /** The fence of the set, in milliseconds; undefined if it is off. */
   readonly fenceMs?: number | undefined;
@@ -18,7 +18,7 @@ export interface ActivationToken extends PrimaryCredential {
 
 export type ActivationTokenFault = 'malformed' | 'key_missing' | 'wrong_key' | 'malformed_key';
 
-/** A token, or the key for it, cannot be used. The message repeats nothing of either. */
+/** Thrown if a token, or the key for it, cannot be used. The message repeats no part of them. */
 export class ActivationTokenError extends Error {
   override readonly name = 'ActivationTokenError';
   readonly code: ActivationTokenFault;
@@ -44,7 +44,10 @@ const schema = z
     }
   });
 
-/** Makes the key of a secondary for tokens that are encrypted for it: the private key (PEM), and the public one as operators pass it on. */
+/**
+ * Creates the key for which tokens of a secondary are encrypted. Returns the private key (PEM), and the public key in the form that
+ * operators pass on.
+ */
 export function makeTokenKey(): { readonly key: string; readonly publicKey: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: curve });
   return {
@@ -68,8 +71,8 @@ export function tokenPublicKey(text: string): KeyObject {
 }
 
 /**
- * Writes a token. With a public key it is encrypted for the secondary (JWE, ECDH-ES with AES-256-GCM). Without one, whoever has the text
- * may use it, once.
+ * Writes a token. With a public key it is encrypted for the secondary (JWE, ECDH-ES with AES-256-GCM). Without one, everybody who has the
+ * text may use it, once.
  */
 export async function writeActivationToken(token: ActivationToken, publicKey?: KeyObject): Promise<string> {
   const { clusterId: cluster, expiresMs: expires, ...fields } = token;

@@ -18,7 +18,7 @@ export interface PrimaryCredential {
   readonly key: string;
   /** PEM. */
   readonly certificate: string;
-  /** The fence of the primary counts this secondary. */
+  /** Whether the fence of the primary counts this secondary. */
   readonly isCounted?: boolean | undefined;
 }
 

@@ -15,14 +15,14 @@ export interface PrimaryConnectionOptions {
   readonly address: string;
   readonly credential: PrimaryCredential;
   readonly localAddress?: string | undefined;
-  /** Limit for the connection, the handshake and the head of the answer, each. */
+  /** Time limit for the connection, for the handshake, and for the head of the answer. */
   readonly connectMsMax: number;
 }
 
-/** A refusal by a node of the primary. */
+/** Thrown when a node of the primary refuses. */
 export interface PrimaryRefusal {
   readonly status: number;
-  /** The cluster port of the active node, if this one is not. */
+  /** The cluster port of the active node, if the refusing node is not active. */
   readonly activeNode?: string;
   readonly reason?: string;
 }
@@ -33,7 +33,7 @@ const issued = z.object({ certificate: z.string().max(2048), addresses: addresse
 
 type Connect = (options: unknown, callback: (error: Error | null, socket?: Duplex) => void) => undefined;
 
-/** Connects only to a node of the primary's cluster: nothing is sent to another one. */
+/** Connects only to a node of the primary's cluster. Sends nothing to any other node. */
 const connecting =
   ({ address, credential, localAddress, connectMsMax }: PrimaryConnectionOptions): Connect =>
   (_options, callback) => {

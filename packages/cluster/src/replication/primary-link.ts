@@ -19,7 +19,7 @@ export interface PrimaryLinkOptions {
   /** The newest credential; called for each attempt. */
   readonly credential: () => PrimaryCredential;
   readonly cluster: SecondaryCluster;
-  /** This secondary must not follow its primary until an operator has looked. The link does not connect again. */
+  /** Called when this secondary must not follow its primary until an operator has decided. The link does not connect again. */
   readonly onStop: (reason: StopReason) => void;
   /** Monotonic clock. */
   readonly nowMs: () => number;
@@ -39,17 +39,17 @@ export interface ReconnectLimits {
 
 export const reconnectLimits: ReconnectLimits = { connectMsMax: 5_000, reconnectMsMin: 100, reconnectMsMax: 10_000 };
 
-/** How often a node may point to another one before this side waits. */
+/** Maximum number of referrals to other nodes before this side waits. */
 const redirectsMax = 3;
 
-/** `stopped`: until an operator has looked. */
+/** `stopped`: until an operator has decided. */
 export interface PrimaryLinkStatus {
   readonly connection: 'connected' | 'connecting' | 'stopped';
   /** The node that the last attempt was made to. */
   readonly address: string | undefined;
   /**
-   * Entries that this secondary lacks, as far as it knows, and how old its state is; `ms` is undefined until it has caught up for the first
-   * time.
+   * Number of entries that this secondary is known to lack, and the age of its state. `ms` is undefined until it has caught up for the
+   * first time.
    */
   readonly lag: { readonly entries: number; readonly ms: number | undefined };
   /** Time since a frame of the primary arrived; undefined before the first one. */
@@ -69,7 +69,7 @@ export class PrimaryLink {
   #session: SecondarySession | undefined;
   #retry: NodeJS.Timeout | undefined;
   #end: (() => void) | undefined;
-  /** Attempts since this secondary had caught up. */
+  /** Number of attempts since this secondary last had caught up. */
   #attempts = 0;
   #redirects = 0;
   #next = 0;
@@ -77,7 +77,7 @@ export class PrimaryLink {
   #address: string | undefined;
   #reason: string | undefined;
   #entries = 0;
-  /** This secondary has everything that the primary had at this time. */
+  /** Time at which the primary had everything that this secondary now has. */
   #freshMs: number | undefined;
   #heardMs: number | undefined;
   #stopped: StopReason | undefined;
@@ -111,7 +111,7 @@ export class PrimaryLink {
     this.#end?.();
   }
 
-  /** Notes what the present connection says about the lag. */
+  /** Records the lag as the present connection reports it. */
   #observe(nowMs: number): SecondaryStatus | undefined {
     const status = this.#session?.status();
     if (status?.isWelcome !== true) return status;
@@ -178,7 +178,7 @@ export class PrimaryLink {
       return;
     }
     this.#redirects = 0;
-    // The node that answered last is tried again first: usually only the connection was lost.
+    // Tries the node that answered last first, because usually only the connection was lost.
     if (this.#attempts > 0) this.#next += 1;
     this.#retry = setTimeout(() => this.#connect(), backoffMs(this.#attempts++, this.#reconnect, this.#options.random()));
   }

@@ -23,7 +23,7 @@ export interface ReplicationPortOptions {
   readonly registry: Pick<StoredRegistry, 'current' | 'change' | 'onChange'>;
   readonly desk: Pick<SecondaryDesk, 'activate'>;
   readonly cluster: PrimaryCluster;
-  /** Whether this node is active, or else the cluster port of the node that is, if it is known. */
+  /** Whether this node is active; if not, the cluster port of the active node, if it is known. */
   readonly active: () => true | string | undefined;
   /** Monotonic clock. */
   readonly nowMs: () => number;
@@ -88,7 +88,7 @@ export class ReplicationPort implements GuestHandlers {
     return { protocol: streamProtocol, serve: (socket) => this.#serve(socket, certificate) };
   }
 
-  /** Entries were applied on this node. Call it as often as that happens: the work is done once in a turn of the event loop. */
+  /** Called after each entry that this node applied. The work is done once in each turn of the event loop. */
   progress(): void {
     if (this.#isProgressDue || this.#sessions.size === 0) return;
     this.#isProgressDue = true;
@@ -102,7 +102,7 @@ export class ReplicationPort implements GuestHandlers {
     return [...this.#sessions].map(([secondary, { session }]) => ({ secondary, ...session.status() }));
   }
 
-  /** Ends all connections: this node is no longer active, or stops. */
+  /** Ends all connections, because this node is no longer active or stops. */
   disconnect(): void {
     this.#each((session) => session.closed());
   }
@@ -148,7 +148,7 @@ export class ReplicationPort implements GuestHandlers {
     return credentialOf(this.#options.registry.current, certificate, this.#options.utcMs());
   }
 
-  /** Returns the reply to a request that this node refuses before it looks at it. */
+  /** Returns the reply to a request that this node refuses without reading it. */
   #refusal(certificate: string, wanted: 'activate' | 'follow'): GuestReply | undefined {
     const right = this.#rightOf(certificate);
     if (right?.kind === 'ended') return { status: 410, json: { errors: [`the right to connect has ended: ${right.why}`] } };

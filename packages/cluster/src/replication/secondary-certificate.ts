@@ -5,8 +5,8 @@ import { type ClusterAuthority, certify, keyIn, newKey, requestFor } from '../me
 import { fingerprintOf, nameByAny } from '../membership/certificate.ts';
 
 /*
- * Certificates of secondaries. Their names do not have the form of a node's name, and they are for clients only: no cluster port accepts
- * one as that of a member, even if a membership list named it.
+ * Certificates of secondaries. Their names do not have the form of a node's name, and they are for clients only. So no cluster port accepts
+ * one as the certificate of a member, even if a membership list named it.
  */
 
 /** A certificate with its key, PEM, and its fingerprint. */
@@ -25,7 +25,7 @@ export interface SecondaryName {
 const certificateMs = 365 * 24 * 3_600_000;
 const subjectOf = (secondary: string): string => `CN=secondary ${secondary}`;
 
-/** Makes the key and the certificate that an activation token carries. */
+/** Creates the key and the certificate for an activation token. */
 export async function makeActivationCertificate(
   authority: ClusterAuthority,
   { clusterId, secondary, now, ttlMs }: SecondaryName & { readonly now: Date; readonly ttlMs: number },
@@ -41,12 +41,12 @@ export async function makeActivationCertificate(
   return { key, certificate, fingerprint: fingerprintOf(new X509Certificate(certificate)) };
 }
 
-/** Makes the secondary's key, which never leaves it, and the request to certify it; both in PEM. */
+/** Creates the secondary's key, which never leaves the secondary, and the request to certify it; both in PEM. */
 export const makeSecondaryRequest = (secondary: string): Promise<{ readonly key: string; readonly request: string }> =>
   requestFor(subjectOf(secondary));
 
 /**
- * Certifies the key of a secondary for one year. The primary goes by its registry, not by this date.
+ * Certifies the key of a secondary for one year. The primary decides by its registry, not by this date.
  * @returns the certificate (PEM), its fingerprint, and the SHA-256 of the key
  * @throws RequestRefused unless the request is for an EC P-256 key, is signed with that key, and names this secondary
  */

@@ -20,9 +20,9 @@ export interface SecondaryDeskOptions {
   readonly set: () => Pick<ActivationToken, 'set' | 'fenceMs'>;
   /** Returns the authority that signs. Call this only on the active node. @throws StoreError */
   readonly authority: () => Promise<ClusterAuthority>;
-  /** Where the nodes of this cluster are, and the authorities of their certificates. */
+  /** Returns the addresses of this cluster's nodes, and the authorities of their certificates. */
   readonly nodes: () => PrimaryNodes;
-  /** Milliseconds since 1970, by the clock that the tokens of this cluster expire by. */
+  /** Milliseconds since 1970, by the clock that decides when tokens of this cluster expire. */
   readonly utcMs: () => number;
 }
 
@@ -30,7 +30,7 @@ export interface TokenRequest {
   readonly secondary: string;
   /** 30 minutes by default. */
   readonly ttlMs?: number;
-  /** For which the token is encrypted, as `makeTokenKey` returns it. */
+  /** The key for which the token is encrypted, as `makeTokenKey` returns it. */
   readonly publicKey?: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface IssuedCertificate extends PrimaryNodes {
   readonly certificate: string;
 }
 
-/** The primary's side of activations; every change is committed before it is answered. */
+/** The primary's side of activations. Commits every change before it answers. */
 export class SecondaryDesk {
   readonly #options: SecondaryDeskOptions;
 
@@ -73,7 +73,7 @@ export class SecondaryDesk {
   }
 
   /**
-   * Exchanges a token for a certificate. The same key may ask again until its first hello, and gets the same certificate.
+   * Exchanges a token for a certificate. Until the first hello, the same key may ask again and gets the same certificate.
    * @param token - fingerprint of the certificate in the token
    * @param request - PKCS #10 in PEM
    * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`; RequestRefused; StoreError
@@ -93,7 +93,7 @@ export class SecondaryDesk {
   }
 
   /**
-   * Ends the rights of a secondary: its connection is cut, its token and its certificate are refused.
+   * Ends the rights of a secondary: closes its connection, and refuses its token and its certificate from then on.
    * @throws RegistryRefused `unknown_secondary`; StoreError
    */
   revoke(secondary: string): Promise<Registry> {

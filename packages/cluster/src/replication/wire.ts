@@ -11,10 +11,10 @@ export const activatePath = '/cluster/replication/activate';
 /** Header of a reply of a node that is not active: the cluster port of the one that is. */
 export const activeNodeHeader = 'x-transitd-active-node';
 
-/** How long the other side has to close a connection that this side has ended. */
+/** How long the other side may take to close a connection that this side has ended. */
 const closeMsMax = 2_000;
 
-/** The end of a connection that its owner drives. */
+/** One end of a connection, which its owner drives. */
 export interface SessionEnds {
   received(frame: Frame): void;
   unexpected(): void;

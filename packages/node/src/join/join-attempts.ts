@@ -14,7 +14,9 @@ export interface JoinAttemptsParts {
   readonly apiAddress: () => string;
   readonly isListening: () => boolean;
   readonly isMember: () => boolean;
-  /** Starts the node that the data directory holds, and unseals it with the shares of the join. A failure leaves no trace in memory. */
+  /**
+   * Starts the node whose data is in the data directory, and unseals it with the shares of the join. A failure leaves no trace in memory.
+   */
   readonly start: (joining?: Joining) => Promise<void>;
 }
 
@@ -76,8 +78,8 @@ export class JoinAttempts {
   }
 
   /**
-   * Joins the cluster of the first of these addresses that admits this node. The caller has no token: the log has the reason of a failure,
-   * the caller gets the same error for all. The request is ignored while a join of the configured cluster waits for shares.
+   * Joins the cluster of the first of these addresses that admits this node. The caller has no token, so it gets the same error for every
+   * failure; the log has the reason. The request is ignored while a join of the configured cluster waits for shares.
    * @returns whether the node is a member now. With a Shamir seal the last share completes the join; with `retry` it is repeated in the
    * background.
    * @throws JoinError, StoreError

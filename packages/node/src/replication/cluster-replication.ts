@@ -36,17 +36,20 @@ import { ReplicationRefused } from './replication-refused.ts';
 import { type Heard, SecondarySide } from './secondary-side.ts';
 import { WriteFence } from './write-fence.ts';
 
-/** Memory of the outcomes: at 2,000 writes a second of 500 bytes, about a minute, and four while a whole state is sent. */
+/**
+ * Memory for outcomes. At 2,000 writes of 500 bytes per second it lasts for about one minute, and for four minutes while a whole state is
+ * sent.
+ */
 const outcomeLimits = { bytesMax: 64 * 2 ** 20, heldBytesMax: 256 * 2 ** 20 };
 
-/** The primary as its secondary sees it. */
+/** The state of the primary as its secondary knows it. */
 export interface PrimaryView extends PrimaryLinkStatus {
   /** Name of this cluster at the primary. */
   readonly secondary: string;
   readonly addresses: readonly string[];
 }
 
-/** A secondary as its primary sees it. */
+/** The state of a secondary as its primary knows it. */
 export interface SecondaryView {
   readonly secondary: string;
   readonly isConnected: boolean;
@@ -121,7 +124,7 @@ export class ClusterReplication {
     });
   }
 
-  /** Starts and ends connections as the state of this node asks. Call it at every change, and now and then. */
+  /** Starts and ends connections as the state of this node requires. The caller calls this at every change, and from time to time. */
   tick(): void {
     if (this.#isUpdating || this.#isClosed) return;
     this.#isUpdating = true;
@@ -264,7 +267,7 @@ export class ClusterReplication {
     if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#openPort();
     else this.#closePort();
     if (!isActive()) this.#port?.disconnect();
-    // A promoted cluster tells its former primary of the new epoch, which ends the writes there.
+    // A promoted cluster announces the new epoch to its former primary, which then ends its writes.
     if (isUnsealed && isActive() && (state.role === 'secondary' || state.role === 'primary')) await this.#openLink();
     else {
       this.#link?.close();
@@ -300,11 +303,12 @@ export class ClusterReplication {
     this.#link = new PrimaryLink({
       credential: () => this.#credential ?? credential,
       ...{ cluster: this.#secondary, nowMs, log, random: Math.random },
-      onStop: (reason) => log.error({ reason }, 'this secondary does not follow its primary until an operator has looked'),
+      onStop: (reason) =>
+        log.error({ reason }, 'this secondary stopped following its primary: an operator must decide how to continue'),
     });
   }
 
-  /** Sums up the replicated records after a start or a replaced state, so that digests can be compared. */
+  /** Computes the digest of the replicated records after a start or a replaced state, so that digests can be compared. */
   #measure(state: ReplicationState): void {
     const { storage, log } = this.#parts;
     const { machine } = storage;
@@ -333,8 +337,8 @@ export class ClusterReplication {
   }
 
   /**
-   * Notes that the present primary counts this cluster. From now on this cluster relies on it, and no cluster relies any more on the
-   * contact with this one: the secondaries that it had itself do not count any longer.
+   * Records that the fence of the present primary counts this cluster. From now on, the secondaries that this cluster had as a primary no
+   * longer count.
    */
   async #keepCounted(): Promise<void> {
     const present = this.#credential;
@@ -385,7 +389,7 @@ export class ClusterReplication {
   }
 }
 
-/** Runs a task whose refusals say why in their message. @throws ReplicationRefused */
+/** Runs a task. The messages of its refusals contain the reason. @throws ReplicationRefused */
 async function refusing<T>(task: () => Promise<T>): Promise<T> {
   try {
     return await task();

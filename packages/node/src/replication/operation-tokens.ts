@@ -5,7 +5,7 @@ import { ReplicationRefused } from './replication-refused.ts';
 /** How long an operation token is valid, in milliseconds. */
 export const operationTokenMs = 30 * 60_000;
 
-/** As long as a token of this server, so that one pad masks both. */
+/** The same length as a token of this server, so that one pad can mask both. */
 const prefix = 'dr.';
 const randomCharacters = 23;
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -25,9 +25,9 @@ export interface OperationTokensParts {
 }
 
 /**
- * The operation token of a disaster-recovery secondary, whose clients and their tokens are those of the primary. Enough holders of shares
- * make it. It authorizes operations on the cluster, never on its data. There is one at most, and it ends with the first change that it
- * authorizes, or after {@link operationTokenMs}. All methods are for the active node.
+ * The operation token of a disaster-recovery secondary, where the tokens of clients are those of the primary. It is created with enough key
+ * shares. It authorizes operations on the cluster, never on its data. At most one exists; it ends with the first change that it authorizes,
+ * or after {@link operationTokenMs}. All methods are for the active node.
  */
 export class OperationTokens {
   readonly #parts: OperationTokensParts;
@@ -49,7 +49,8 @@ export class OperationTokens {
   }
 
   /**
-   * Runs a task that a token authorizes. A task that changes something uses the token up, unless it is refused: then nothing has changed.
+   * Runs a task that a token authorizes. A task that changes something uses up the token. A task that is refused changes nothing and does
+   * not use it up.
    * @throws ReplicationRefused `operation_token` if the token is not valid, or a change is being made with it; errors of `task`
    */
   async use<T>(token: string, use: 'reads' | 'changes', task: () => Promise<T>): Promise<T> {

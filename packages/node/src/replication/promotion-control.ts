@@ -17,7 +17,7 @@ const checkMs = 250;
 export interface PromotionControlParts {
   readonly parts: ReplicationParts;
   readonly secondary: SecondarySide;
-  /** Whether the primary counts this secondary. */
+  /** Whether the fence of the primary counts this secondary. */
   readonly isCounted: () => Promise<boolean>;
   /** Returns the connection to the primary. */
   readonly link: () => PrimaryLinkStatus | undefined;
@@ -33,7 +33,7 @@ export interface Promotion extends Omit<PromotionDecision & { readonly kind: 'pr
   readonly silentMs?: number;
 }
 
-/** Promotions of this cluster, decided on its active node. */
+/** Decides on promotions of this cluster, on its active node. */
 export class PromotionControl {
   readonly #options: PromotionControlParts;
   #activeTerm: number | undefined;
@@ -45,7 +45,7 @@ export class PromotionControl {
     this.#options = options;
   }
 
-  /** For how long a promotion still waits for the fence; undefined unless one waits. */
+  /** Remaining time for which a promotion waits for the fence; undefined if none waits. */
   get waitMs(): number | undefined {
     return this.#waitUntilMs === undefined ? undefined : Math.max(0, this.#waitUntilMs - this.#options.parts.nowMs());
   }
@@ -59,8 +59,8 @@ export class PromotionControl {
   }
 
   /**
-   * Makes this cluster the primary; with a fence, only after the wait for it, in which no heartbeat is answered. A call during the wait of
-   * another one gets the same result.
+   * Makes this cluster the primary. With a fence, waits first until the fence has closed, and answers no heartbeat in this time. A call
+   * during the wait of another one gets the same result.
    * @throws ReplicationRefused with the reason, StoreError
    */
   promote(request: { readonly force: boolean }): Promise<Promotion> {
@@ -141,7 +141,8 @@ const flat = ({ from, lag, ...rest }: Promotion): object => ({
 const refusals: Readonly<Record<PromotionRefusal, string>> = {
   not_secondary: 'this cluster is not a secondary',
   no_state: 'this secondary has not received the state of its primary yet',
-  primary_alive: 'the primary was heard a moment ago: demote it first, or promote with force and lose what it has not sent',
+  primary_alive:
+    'the primary was heard a moment ago: demote it first, or promote with force and lose the writes that it has not sent',
   behind:
     'the primary was demoted at a later position: wait until this secondary has it, or promote with force and lose the rest',
   superseded: 'another cluster of the set was promoted after this one: promote with force to give up its writes',

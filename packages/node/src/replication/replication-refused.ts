@@ -4,7 +4,7 @@
  */
 export type ReplicationRefusal = 'wrong_mode' | 'level' | 'seal_type' | 'refused' | 'operation_token';
 
-/** An operation of replication was refused; nothing has changed. The message says why. */
+/** Thrown when an operation of replication is refused; nothing has changed. The message contains the reason. */
 export class ReplicationRefused extends Error {
   override readonly name = 'ReplicationRefused';
   readonly code: ReplicationRefusal;

@@ -19,10 +19,10 @@ const control = {
   ...{ capability: 'update', sudo: true, where: 'leader', onSecondary: true, adds: true },
 } as const satisfies Partial<GuardedOperation>;
 
-/** A change of a secondary, which an operation token may authorize. */
+/** A change of a secondary. An operation token may authorize it. */
 const changesSecondary = { capability: 'update', sudo: true, where: 'leader', adds: true, use: 'changes' } as const;
 
-/** Runs a task of replication; its refusals are answered with 400 and their reason. */
+/** Runs a task of replication. Answers its refusals with 400 and the reason. */
 export async function controlled<T>(node: Node, task: (replication: ClusterReplication) => Promise<T>): Promise<T> {
   const replication = node.store?.replication;
   if (replication === undefined) throw new RequestError('invalid_request', 'replication needs cluster_addr on every node');
@@ -34,7 +34,7 @@ export async function controlled<T>(node: Node, task: (replication: ClusterRepli
   }
 }
 
-/** Makes an operation without an answer. */
+/** Returns an operation that answers without a body. */
 const simple = (name: string, about: string, task: (replication: ClusterReplication) => Promise<void>): GuardedOperation =>
   guarded({
     ...control,
@@ -133,7 +133,7 @@ const promote = guardedOnSecondary({
   name: 'dr-secondary-promote',
   about: 'Make this cluster the primary',
   takes: {
-    force: bool('Promote although the primary is alive, ahead or superseded'),
+    force: bool('Promote even if the primary is alive or ahead, or if this cluster is superseded'),
     primary_cluster_addr: ignoredField('string'),
   },
   answers: answers.data(

@@ -31,7 +31,7 @@ const drStatusSchema = object(
   },
 );
 
-/** The answers need no token, and a secondary gives them: they contain positions, and nothing of the records. */
+/** These operations need no token and also run on a secondary: the answers contain positions, but nothing of the records. */
 const always = { unaudited: true, onSecondary: true } as const satisfies Partial<OpenOperation>;
 
 /** Reads the replication of this cluster, as known to this node. */
@@ -102,7 +102,7 @@ function secondariesOf({ active, store }: Node) {
   };
 }
 
-/** Returns the connection to the primary, which only the active node has. Why it is not connected is in the log. */
+/** Returns the connection to the primary, which only the active node has. If it is not connected, the log has the reason. */
 function primaryOf({ store }: Node) {
   const primary = store?.replication?.primary;
   if (primary === undefined) return {};
