@@ -5,7 +5,7 @@ import { entry, type LiveServer, type Workbench } from '../live-server.ts';
 import { allChanges, type Changes } from './changes.ts';
 import { Connection } from './connection.ts';
 
-/** Connections of the clients that check, for each node: with two gateways, all on one thread in one of 200,000 runs. */
+/** Connections to each node by the clients that check. With two gateways, all are on one thread in only one of 200,000 runs. */
 const connectionsCount = 12;
 /** Connections to each node that keep all threads busy with reads of a key that is rotated all the time. */
 const readersCount = 6;

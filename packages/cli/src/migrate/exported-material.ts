@@ -14,7 +14,7 @@ const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 /** SubjectPublicKeyInfo of an Ed25519 key without its last 32 bytes (RFC 8410 §4). */
 const ed25519PublicPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** The source exported no material of a version, or in a form that cannot be read. The message quotes nothing. */
+/** Thrown if the source exported no material of a version, or material that cannot be read. The message quotes nothing. */
 export class UnreadableExport extends Error {
   override readonly name = 'UnreadableExport';
 }

@@ -28,7 +28,7 @@ export interface Outcome {
 export interface MoveOptions {
   readonly granted: ReadonlySet<Permission>;
   readonly state: MoveState;
-  /** Of new ciphertexts at a transitd target. */
+  /** Prefix of new ciphertexts at a transitd target. */
   readonly ciphertextPrefix: string;
   /** Called before each step. */
   readonly progress: (done: number, of: number, what: string) => void;

@@ -1,2 +1,2 @@
-/** How good a state is; each has a color. */
+/** The rating of a state. Each rating has a color. */
 export type Tone = 'ok' | 'info' | 'warn' | 'bad' | 'quiet';

@@ -36,10 +36,7 @@ import { ReplicationRefused } from './replication-refused.ts';
 import { type Heard, SecondarySide } from './secondary-side.ts';
 import { WriteFence } from './write-fence.ts';
 
-/**
- * Memory for outcomes. At 2,000 writes of 500 bytes per second it lasts for about one minute, and for four minutes while a whole state is
- * sent.
- */
+/** Memory for outcomes: about one minute at 2,000 writes of 500 bytes per second, and four minutes while a whole state is sent. */
 const outcomeLimits = { bytesMax: 64 * 2 ** 20, heldBytesMax: 256 * 2 ** 20 };
 
 /** The state of the primary as its secondary knows it. */
