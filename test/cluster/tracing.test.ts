@@ -90,13 +90,15 @@ describe('tracing in a cluster', function () {
           const roots = ofTrace().filter(({ name }) => name === 'request');
           return roots.length === 2 && roots.find(({ parentSpanId }) => parentSpanId === parent);
         });
-        const below = `${leader.name} crypto, ${leader.name} propose(${leader.name} commit, ${leader.name} apply)`;
+        const below = `${leader.name} generate, ${leader.name} crypto, ${leader.name} propose(${leader.name} commit, ${leader.name} apply)`;
         // The standby tries the request itself. It cannot store the key that this creates, so it forwards the request.
-        const tried = `${standby.name} crypto, ${standby.name} propose`;
+        const tried = `${standby.name} generate, ${standby.name} crypto, ${standby.name} propose`;
         expect(collector.tree(root)).to.equal(
-          `${standby.name} request(${tried}, ${standby.name} forward(${leader.name} request(${below})))`,
+          `${standby.name} request(${tried}, ${standby.name} forward(${leader.name} request(${below}), ${standby.name} apply))`,
         );
-        expect(ofTrace()).to.have.length(9);
+        expect(ofTrace()).to.have.length(12);
+        const [proposed, ...applied] = ofTrace().flatMap((span) => attribute(span, 'transitd.raft.index') ?? []);
+        expect(applied, 'the standby applies what the leader has proposed').to.deep.equal([proposed]);
         const failed = ofTrace().filter(({ status }) => status.code === 2);
         expect(failed.map(({ node, name }) => `${node} ${name}`)).to.deep.equal([`${standby.name} propose`]);
         for (const span of ofTrace())

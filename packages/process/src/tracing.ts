@@ -1,5 +1,5 @@
 /** The names of spans. Names and attributes of spans never come from a request. */
-export type SpanName = 'request' | 'forward' | 'propose' | 'commit' | 'apply' | 'crypto';
+export type SpanName = 'request' | 'forward' | 'propose' | 'commit' | 'apply' | 'crypto' | 'generate';
 
 /** One step of a sampled request, from its start until `end`. No method throws. */
 export interface Span {

@@ -164,6 +164,7 @@ export class TransitEngine {
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
       const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), {
         given: () => managedMaterial(this.#managedKeys, settings, request),
+        observer: this.#tools.observer,
       });
       const revision = await commitAndWipe(this.#store, transaction);
       if (revision === undefined) return undefined;
@@ -287,7 +288,9 @@ export class TransitEngine {
 
   async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {
     const given = await managedMaterial(this.#managedKeys, key.record, reference);
-    return withFreshVersion({ record: key.record, nowMs: this.#now(), given }, (fresh) => rotateKey(this.#paths, key, fresh));
+    const { observer } = this.#tools;
+    const source = { record: key.record, nowMs: this.#now(), given, observer };
+    return withFreshVersion(source, (fresh) => rotateKey(this.#paths, key, fresh));
   }
 
   /** Returns whether the key was rotated; false if it was deleted or its due time has changed. */

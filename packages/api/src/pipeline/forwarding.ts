@@ -60,6 +60,7 @@ export class Forwarding {
           endsLeadership: 'endsLeadership' in operation,
           isSlow: 'isSlow' in operation,
           traceparent: span?.traceparent ?? tracer?.unsampled(req.headers),
+          span,
         });
         failed = status >= 500;
         return status;

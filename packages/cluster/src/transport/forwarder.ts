@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { announcesBody, indexHeader, indexIn, strictTransportSecurity, uncountedBytes } from '@transitd/http';
+import type { Span } from '@transitd/process';
 import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
@@ -35,6 +36,8 @@ export interface ForwardOptions {
   readonly caller: string;
   /** Replaces the W3C header `traceparent` of the request, unless undefined. */
   readonly traceparent?: string | undefined;
+  /** The span of the forward, which gets the wait for this node's own apply as a step; absent if the request is not traced. */
+  readonly span?: Span | undefined;
 }
 
 /** Deadline for the head of the answer. */
@@ -94,6 +97,7 @@ export class Forwarder {
    * @param endsLeadership - whether the request itself may end the leader's term: if so, a change of leader does not abort the request
    * @param isSlow - whether the request may take minutes
    * @param traceparent - replaces that header of the request, unless undefined
+   * @param span - gets the steps of this node
    * @returns the status of the answer
    * @throws NoActiveNode, also if the answer to a request that changes nothing was lost; StoreError `outcome_unknown`;
    * LeadershipTransferred
@@ -101,7 +105,7 @@ export class Forwarder {
   async forward(
     req: IncomingMessage,
     res: ServerResponse,
-    { url, caller, body, changes, endsLeadership = false, isSlow = false, traceparent }: ForwardOptions,
+    { url, caller, body, changes, endsLeadership = false, isSlow = false, traceparent, span }: ForwardOptions,
   ): Promise<number> {
     const leader = this.#options.leader();
     if (leader === undefined || leader.isSilent) throw new NoActiveNode(leader?.term ?? 0);
@@ -128,7 +132,7 @@ export class Forwarder {
         throw new LeadershipTransferred(leader.term);
       }
       const index = indexIn(answer.headers[indexHeader.toLowerCase()], this.#options.clusterId);
-      if (index !== undefined) await this.#options.reached(index, ownApplyMs);
+      if (index !== undefined) await this.#applied(index, span);
       this.#inFlight.delete(abort); // the outcome is known: a new leader must not abort the answer
       const unread = body === undefined && !req.readableEnded && announcesBody(req);
       res.writeHead(answer.status, { ...answerHeaders(answer.headers), ...(unread && { connection: 'close' }) });
@@ -150,6 +154,14 @@ export class Forwarder {
       res.off('close', onClose);
       this.#inFlight.delete(abort);
     }
+  }
+
+  /** Waits until this node has applied the change that the active node made, at most for a second. */
+  async #applied(index: LogIndex, forward: Span | undefined): Promise<void> {
+    const span = forward?.child('apply');
+    span?.set('transitd.raft.index', index);
+    const isThere = await this.#options.reached(index, ownApplyMs);
+    span?.end(!isThere);
   }
 }
 

@@ -19,7 +19,15 @@ export interface Resource {
 }
 
 /** Kinds of spans in OpenTelemetry: a step inside the process, a request that is answered, a request that is sent. */
-const kinds: Readonly<Record<SpanName, number>> = { request: 2, forward: 3, propose: 1, commit: 1, apply: 1, crypto: 1 };
+const kinds: Readonly<Record<SpanName, number>> = {
+  request: 2,
+  forward: 3,
+  propose: 1,
+  commit: 1,
+  apply: 1,
+  crypto: 1,
+  generate: 1,
+};
 const statusError = 2;
 
 /** Returns the body of an export: an `ExportTraceServiceRequest` of OTLP in JSON. */

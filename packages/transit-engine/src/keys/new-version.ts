@@ -23,25 +23,48 @@ export interface VersionMaterial {
   readonly publicKey?: Uint8Array;
 }
 
+/** Reports when the material of keys is generated, which takes seconds for large RSA keys. */
+export interface GenerationObserver {
+  /** Called before new material is generated. Returns a function to call afterwards, with whether it failed. */
+  generating(): ((failed: boolean) => void) | undefined;
+}
+
 /** The source of a new version's material: random bytes or a new key pair, unless the material is given. */
 export interface VersionSource {
   readonly record: Pick<KeyRecord, 'type' | 'keySize'>;
   readonly nowMs: number;
   readonly given?: VersionMaterial | undefined;
+  /** Absent if nobody wants to know. */
+  readonly observer?: GenerationObserver | undefined;
 }
 
 /**
  * Passes a new version to `use` and wipes its secrets afterwards, including material that was given. RSA keys are generated on the thread
  * pool.
  */
-export async function withFreshVersion<T>({ record, nowMs, given }: VersionSource, use: (fresh: FreshVersion) => T): Promise<T> {
-  const drawn = given ?? (await newMaterial(record));
+export async function withFreshVersion<T>(
+  { record, nowMs, given, observer }: VersionSource,
+  use: (fresh: FreshVersion) => T,
+): Promise<T> {
+  const drawn = given ?? (await generated(record, observer));
   const hmacSecret = keyType(record.type).materialIsHmacSecret ? Buffer.alloc(0) : randomBytes(hmacSecretBytes);
   try {
     return use({ ...drawn, hmacSecret, createdMs: nowMs });
   } finally {
     drawn.material.fill(0);
     hmacSecret.fill(0);
+  }
+}
+
+async function generated(record: VersionSource['record'], observer: GenerationObserver | undefined): Promise<VersionMaterial> {
+  const ended = observer?.generating();
+  let failed = true;
+  try {
+    const material = await newMaterial(record);
+    failed = false;
+    return material;
+  } finally {
+    ended?.(failed);
   }
 }
 
@@ -79,6 +102,7 @@ export interface NewKeyOptions {
   readonly given?: () => Promise<VersionMaterial | undefined>;
   /** Whether operations will use the key before it is stored, so that its first version has to be loaded. */
   readonly forUse?: boolean;
+  readonly observer?: GenerationObserver | undefined;
 }
 
 /**
@@ -90,12 +114,12 @@ export async function newKey(
   name: string,
   settings: Omit<KeyRecord, 'id'>,
   nowMs: number,
-  { given, forUse = false }: NewKeyOptions,
+  { given, forUse = false, observer }: NewKeyOptions,
 ): Promise<NewKey> {
   if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
   checkDerivation(settings);
   const key = loadedKey(name, { ...settings, id: newKeyId(), latestCreatedMs: nowMs }, 0);
-  return withFreshVersion({ record: key.record, nowMs, given: await given?.() }, (fresh) => {
+  return withFreshVersion({ record: key.record, nowMs, given: await given?.(), observer }, (fresh) => {
     const version = key.record.latestVersion;
     if (forUse) key.versions.set(version, loadedVersion(key, fresh));
     const firstVersion = versionView(key.record, { ...fresh, version });

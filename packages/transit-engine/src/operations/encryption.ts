@@ -78,6 +78,7 @@ export class Encryption {
       if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request, work);
       const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request, work)), now(), {
         forUse: true,
+        observer: tools.observer,
       });
       try {
         const reply = await runUnder(encryption, tools, key, work);

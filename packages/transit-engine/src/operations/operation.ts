@@ -1,11 +1,12 @@
 import type { NoncePool } from '../algorithms/nonce-pool.ts';
 import { type KeyCache, type LoadedKey, VersionGone } from '../keys/key-cache.ts';
+import type { GenerationObserver } from '../keys/new-version.ts';
 import type { ManagedKeys } from '../managed/provider.ts';
 import type { TransitError } from '../values/errors.ts';
 import { type BatchReply, checkContexts, type ItemMembers, parseBatch, runBatch } from './batch.ts';
 
-/** Reports when keys are used. */
-export interface UseObserver {
+/** Reports when keys are used, and when their material is generated. */
+export interface UseObserver extends GenerationObserver {
   /** Called before `items` inputs are processed with one key. Returns a function to call afterwards, with whether it failed. */
   began(items: number): ((failed: boolean) => void) | undefined;
 }
