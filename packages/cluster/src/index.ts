@@ -33,7 +33,7 @@ export { MemberOperations } from './maintenance/member-operations.ts';
 // Disaster-recovery replication: the primary's cluster port, and the secondary's connection to it.
 
 export { ActivationFailed, activate } from './replication/activation-client.ts';
-export { ActivationTokenError, makeTokenKey, readActivationToken } from './replication/activation-token.ts';
+export { type ActivationToken, ActivationTokenError, makeTokenKey, readActivationToken } from './replication/activation-token.ts';
 export {
   credentialPath,
   decodeCredential,

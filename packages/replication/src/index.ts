@@ -40,9 +40,11 @@ export { SecondarySession, type SecondaryStatus } from './sessions/secondary-ses
 export { Sender, type SenderLimits, type SenderStart } from './sessions/sender.ts';
 export {
   type PrimaryCluster,
+  type Proposed,
   type SecondaryCluster,
   type SessionEnd,
   type SessionLimits,
+  type StopReason,
   sessionLimits,
   type Wire,
 } from './sessions/session-ports.ts';

@@ -26,6 +26,7 @@ const pendingBytesMax = 32 * mebibyte;
 /** A cluster of one node without consensus: the real state machine, and a file to which each entry is synced before it is applied. */
 export class MachineCluster implements PrimaryCluster, SecondaryCluster {
   readonly machine: KeyValueMachine;
+  readonly wantsWholeState = false;
   readonly outcomes = new OutcomeLog({ bytesMax: 1024 * mebibyte, heldBytesMax: 2048 * mebibyte });
   readonly #log: FileHandle;
   #index = 0;

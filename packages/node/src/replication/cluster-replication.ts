@@ -1,18 +1,10 @@
 import {
-  ActivationFailed,
-  ActivationTokenError,
+  type ActivationToken,
   activate,
-  credentialPath,
-  decodeCredential,
-  encodeCredential,
   makeSecondaryRequest,
-  type PrimaryCredential,
   PrimaryLink,
-  type PrimaryLinkStatus,
   ReplicationPort,
-  readActivationToken,
   SecondaryDesk,
-  withNodes,
 } from '@transitd/cluster';
 import { reasonOf } from '@transitd/process';
 import {
@@ -21,41 +13,24 @@ import {
   fenceMsMin,
   localPrefixes,
   OutcomeLog,
-  type PrimaryNodes,
-  RegistryRefused,
+  type StopReason,
   StoredRegistry,
 } from '@transitd/replication';
 import { featureLevels, hasFeature, positionOf, type ReplicationState, StoreError } from '@transitd/storage-fsm';
 import { DivergedState } from './diverged-state.ts';
 import { newId } from './new-id.ts';
 import { OperationTokens } from './operation-tokens.ts';
+import { StoredPrimaryCredential } from './primary-credential.ts';
 import { PrimarySide } from './primary-side.ts';
 import { type Promotion, PromotionControl } from './promotion-control.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
-import { ReplicationRefused } from './replication-refused.ts';
+import { ReplicationRefused, refusing } from './replication-refused.ts';
+import type { PrimaryView, SecondaryView } from './replication-views.ts';
 import { type Heard, SecondarySide } from './secondary-side.ts';
 import { WriteFence } from './write-fence.ts';
 
 /** Memory for outcomes: about one minute at 2,000 writes of 500 bytes per second, and four minutes while a whole state is sent. */
 const outcomeLimits = { bytesMax: 64 * 2 ** 20, heldBytesMax: 256 * 2 ** 20 };
-
-/** The state of the primary as its secondary knows it. */
-export interface PrimaryView extends PrimaryLinkStatus {
-  /** Name of this cluster at the primary. */
-  readonly secondary: string;
-  readonly addresses: readonly string[];
-}
-
-/** The state of a secondary as its primary knows it. */
-export interface SecondaryView {
-  readonly secondary: string;
-  readonly isConnected: boolean;
-  /** The service index that it has confirmed on this connection. */
-  readonly acknowledged?: number | undefined;
-  readonly lag?: { readonly entries: number; readonly ms: number };
-  /** Time since it was heard. */
-  readonly silentMs?: number;
-}
 
 /** Disaster-recovery replication on one node: the primary's port, the secondary's link, and the operations of an operator. */
 export class ClusterReplication {
@@ -73,7 +48,9 @@ export class ClusterReplication {
   readonly #desk: SecondaryDesk;
   #port: ReplicationPort | undefined;
   #link: PrimaryLink | undefined;
-  #credential: PrimaryCredential | undefined;
+  readonly #credential: StoredPrimaryCredential;
+  /** Why the link has stopped until an operator has looked. */
+  #stopReason: StopReason | undefined;
   #isMeasuring = false;
   #isUpdating = false;
   #isClosed = false;
@@ -83,15 +60,16 @@ export class ClusterReplication {
     const { storage, barrier, cluster, utcMs } = parts;
     this.operationTokens = new OperationTokens({ store: barrier.store, utcMs });
     this.#registry = new StoredRegistry(barrier.store);
+    this.#credential = new StoredPrimaryCredential(parts);
     this.fence = new WriteFence({ ...parts, registry: this.#registry });
     this.#primary = new PrimarySide(parts, { outcomes: this.#outcomes, fence: this.fence });
     this.diverged = new DivergedState(parts);
     this.#secondary = new SecondarySide(parts, {
       diverged: this.diverged,
-      keepNodes: (nodes) => void this.#keepNodes(nodes),
+      keepNodes: (nodes) => void this.#credential.keepNodes(nodes),
       counted: () => void this.#keepCounted(),
     });
-    const isCounted = async () => (await this.#readCredential())?.isCounted === true;
+    const isCounted = async () => (await this.#credential.read())?.isCounted === true;
     this.#promotion = new PromotionControl({
       ...{ parts, secondary: this.#secondary, isCounted },
       link: () => this.#link?.status(),
@@ -140,8 +118,9 @@ export class ClusterReplication {
   /** The connection of a secondary's active node with its primary; undefined on any other node. */
   get primary(): PrimaryView | undefined {
     const state = this.#parts.storage.machine.replication;
-    if (this.#link === undefined || this.#credential === undefined || state?.role !== 'secondary') return undefined;
-    const { secondary, addresses } = this.#credential;
+    const { present } = this.#credential;
+    if (this.#link === undefined || present === undefined || state?.role !== 'secondary') return undefined;
+    const { secondary, addresses } = present;
     return { secondary, addresses, ...this.#link.status() };
   }
 
@@ -228,10 +207,7 @@ export class ClusterReplication {
     this.#requireShamir();
     const role = this.#parts.storage.machine.replication?.role;
     if (role === 'primary') throw new ReplicationRefused('wrong_mode', 'this cluster is a primary: demote it first');
-    const read = await refusing(() => readActivationToken(token));
-    const own = await makeSecondaryRequest(read.secondary);
-    const credential = await refusing(() => activate(read, own));
-    await this.#writeCredential(credential);
+    const read = await this.#activate(token);
     const { outcome } = await commitStep(this.#parts, {
       kind: 'attach',
       set: read.set,
@@ -240,9 +216,34 @@ export class ClusterReplication {
     });
     if (outcome === 'conflict')
       throw new ReplicationRefused('wrong_mode', 'this cluster belongs to another replication set, or is a primary');
-    this.#link?.close();
-    this.#link = undefined;
-    this.tick();
+    this.#reconnect();
+  }
+
+  /**
+   * Makes the key for which a primary may encrypt the next activation token; returns the public part.
+   * @throws ReplicationRefused, StoreError
+   */
+  makeTokenKey(): Promise<string> {
+    this.#requireUsable();
+    return this.#credential.makeTokenKey();
+  }
+
+  /** Connects a secondary to the primary of its set by a new token, without a loss of records. @throws ReplicationRefused, StoreError */
+  async updatePrimary(token: string): Promise<void> {
+    this.#requireRole('secondary');
+    await this.#activate(token);
+    this.#reconnect();
+  }
+
+  /**
+   * Connects a secondary to its primary again, also if it has stopped to. It receives the whole state if `wholeState`, or if it stopped
+   * because its records differ from the primary's.
+   * @throws ReplicationRefused, StoreError
+   */
+  recover({ wholeState }: { readonly wholeState: boolean }): void {
+    this.#requireRole('secondary');
+    if (wholeState || this.#stopReason === 'digest_differs') this.#secondary.wantsWholeState = true;
+    this.#reconnect();
   }
 
   /** Makes this cluster the primary. @throws ReplicationRefused with the reason, StoreError */
@@ -251,6 +252,24 @@ export class ClusterReplication {
     const promotion = await this.#promotion.promote(request);
     this.tick();
     return promotion;
+  }
+
+  /** Exchanges an activation token for a credential, and stores that. @throws ReplicationRefused, StoreError */
+  async #activate(text: string): Promise<ActivationToken> {
+    const token = await refusing(() => this.#credential.readToken(text));
+    const state = this.#parts.storage.machine.replication;
+    if (state !== undefined && state.role !== 'disabled' && state.set !== token.set)
+      throw new ReplicationRefused('refused', 'the activation token is of another replication set than this cluster');
+    const own = await makeSecondaryRequest(token.secondary);
+    await this.#credential.write(await refusing(() => activate(token, own)));
+    await this.#credential.dropTokenKey();
+    return token;
+  }
+
+  #reconnect(): void {
+    this.#link?.close();
+    this.#link = undefined;
+    this.tick();
   }
 
   async #update(): Promise<void> {
@@ -294,14 +313,16 @@ export class ClusterReplication {
   async #openLink(): Promise<void> {
     const { log, nowMs } = this.#parts;
     if (this.#link !== undefined) return;
-    const credential = await this.#readCredential();
+    const credential = await this.#credential.read();
     if (credential === undefined) return;
-    this.#credential = credential;
+    this.#stopReason = undefined;
     this.#link = new PrimaryLink({
-      credential: () => this.#credential ?? credential,
+      credential: () => this.#credential.present ?? credential,
       ...{ cluster: this.#secondary, nowMs, log, random: Math.random },
-      onStop: (reason) =>
-        log.error({ reason }, 'this secondary stopped following its primary: an operator must decide how to continue'),
+      onStop: (reason) => {
+        this.#stopReason = reason;
+        log.error({ reason }, 'this secondary stopped following its primary: an operator must decide how to continue');
+      },
     });
   }
 
@@ -322,39 +343,19 @@ export class ClusterReplication {
       });
   }
 
-  async #readCredential(): Promise<PrimaryCredential | undefined> {
-    const record = await this.#parts.barrier.store.get(credentialPath);
-    return record && decodeCredential(record.value);
-  }
-
-  async #writeCredential(credential: PrimaryCredential): Promise<void> {
-    const writes = [{ path: credentialPath, value: encodeCredential(credential) }];
-    await this.#parts.barrier.store.commit({ conditions: [], writes });
-    this.#credential = credential;
-  }
-
   /**
    * Records that the fence of the present primary counts this cluster. From now on, the secondaries that this cluster had as a primary no
    * longer count.
    */
   async #keepCounted(): Promise<void> {
-    const present = this.#credential;
+    const { present } = this.#credential;
     if (present === undefined || present.isCounted === true) return;
     try {
-      await this.#writeCredential({ ...present, isCounted: true });
+      await this.#credential.write({ ...present, isCounted: true });
       await this.#registry.change((registry) => (registry.registrations.length === 0 ? registry : emptyRegistry));
     } catch (error) {
       this.#parts.log.warn({ reason: reasonOf(error) }, 'could not store that the primary counts this secondary');
     }
-  }
-
-  async #keepNodes(nodes: PrimaryNodes): Promise<void> {
-    const present = this.#credential;
-    const next = present && withNodes(present, nodes);
-    if (next === undefined || next === present) return;
-    await this.#writeCredential(next).catch((error: unknown) =>
-      this.#parts.log.warn({ reason: reasonOf(error) }, "the addresses of the primary's nodes could not be stored"),
-    );
   }
 
   /** @throws ReplicationRefused, StoreError */
@@ -383,16 +384,5 @@ export class ClusterReplication {
     const state = this.#parts.storage.machine.replication;
     if (state?.role !== role) throw new ReplicationRefused('wrong_mode', `this cluster is not a ${role}`);
     return state;
-  }
-}
-
-/** Runs a task. The messages of its refusals contain the reason. @throws ReplicationRefused */
-async function refusing<T>(task: () => Promise<T>): Promise<T> {
-  try {
-    return await task();
-  } catch (error) {
-    const isRefusal =
-      error instanceof RegistryRefused || error instanceof ActivationTokenError || error instanceof ActivationFailed;
-    throw isRefusal ? new ReplicationRefused('refused', error.message) : error;
   }
 }

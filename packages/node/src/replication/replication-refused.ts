@@ -1,3 +1,6 @@
+import { ActivationFailed, ActivationTokenError } from '@transitd/cluster';
+import { RegistryRefused } from '@transitd/replication';
+
 /**
  * `wrong_mode`: the role of this cluster does not allow it. `level`: the feature level of the cluster is too low. `refused`: a promotion is
  * refused. `operation_token`: the operation token is not valid.
@@ -11,5 +14,16 @@ export class ReplicationRefused extends Error {
   constructor(code: ReplicationRefusal, message: string) {
     super(message);
     this.code = code;
+  }
+}
+
+/** Runs a task. The messages of its refusals contain the reason. @throws ReplicationRefused */
+export async function refusing<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    const isRefusal =
+      error instanceof RegistryRefused || error instanceof ActivationTokenError || error instanceof ActivationFailed;
+    throw isRefusal ? new ReplicationRefused('refused', error.message) : error;
   }
 }

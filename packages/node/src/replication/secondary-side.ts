@@ -1,5 +1,6 @@
+import { BarrierError } from '@transitd/barrier';
 import { reasonOf } from '@transitd/process';
-import { localPrefixes, type PrimaryNodes, type SecondaryCluster } from '@transitd/replication';
+import { localPrefixes, type PrimaryNodes, type Proposed, type SecondaryCluster } from '@transitd/replication';
 import {
   type Cursor,
   type Epoch,
@@ -31,6 +32,7 @@ export interface SecondaryEffects {
 export class SecondarySide implements SecondaryCluster {
   /** While true, heartbeats are not answered. */
   isPromoting = false;
+  wantsWholeState = false;
   readonly #parts: ReplicationParts;
   readonly #effects: SecondaryEffects;
   #heard: Heard | undefined;
@@ -76,15 +78,17 @@ export class SecondarySide implements SecondaryCluster {
     this.#rootKey = undefined;
   }
 
-  async propose(step: ReplicationStep): Promise<'committed' | 'conflict' | 'unknown'> {
+  async propose(step: ReplicationStep): Promise<Proposed> {
     try {
       const { outcome } = await commitStep(this.#parts, await this.#completed(step));
+      if (step.kind === 'swap' && outcome === 'committed') this.wantsWholeState = false;
       return outcome;
     } catch (error) {
       const { log } = this.#parts;
       const isUsual = error instanceof StoreError;
       log[isUsual ? 'info' : 'error']({ step: step.kind, reason: reasonOf(error) }, 'a step of replication was not committed');
-      return 'unknown';
+      // Any other fault of the state may be gone in the next one: a rekey of the primary may have come in between.
+      return error instanceof BarrierError && error.code === 'seal_mismatch' ? 'unusable' : 'unknown';
     }
   }
 

@@ -94,4 +94,60 @@ describe('two clusters that replicate', function () {
     expect(await east.read('transit/third'), 'without the whole state, so without unsealing').to.equal('three');
     expect([east.health, west.health]).to.deep.equal([472, 200]);
   });
+
+  it('connect again by another token, and with the whole state', async () => {
+    const [other, former, primary] = sites;
+    if (other === undefined || former === undefined || primary === undefined) throw new Error('the tests before have failed');
+    const refusal = (task: Promise<unknown>) => task.catch((error: Error) => error);
+    await until(() => (other.node.cluster?.primaryNodes.addresses.length ?? 0) > 0);
+    const foreign = await other.replication.issueToken({ secondary: 'east' });
+    expect(await refusal(former.replication.updatePrimary(foreign)))
+      .to.be.instanceOf(ReplicationRefused)
+      .with.property('message')
+      .that.includes('another replication set');
+
+    const unread = await primary.replication.issueToken({
+      secondary: 'east',
+      publicKey: await former.replication.makeTokenKey(),
+    });
+    const publicKey = await former.replication.makeTokenKey();
+    expect(await refusal(former.replication.updatePrimary(unread))).to.be.instanceOf(ReplicationRefused);
+    await former.replication.updatePrimary(await primary.replication.issueToken({ secondary: 'east', publicKey }));
+    await primary.write('transit/fourth', 'four');
+    await until(() => former.position === primary.position);
+    expect(await former.read('transit/fourth')).to.equal('four');
+    expect(await former.read('core/replication/token-key'), 'used').to.equal(undefined);
+
+    let isReceived = false;
+    const unwatch = former.store.barrier.store.watch('transit/', (changes) => {
+      isReceived ||= changes === 'everything';
+    });
+    former.replication.recover({ wholeState: true });
+    await until(() => isReceived);
+    unwatch();
+    await primary.write('transit/fifth', 'five');
+    await until(() => former.position === primary.position);
+    expect(await former.read('transit/fifth')).to.equal('five');
+    expect([former.health, primary.health]).to.deep.equal([472, 200]);
+  });
+
+  it('end replication on the primary only; its secondary can still be promoted', async () => {
+    const [, former, primary] = sites;
+    if (former === undefined || primary === undefined) throw new Error('the tests before have failed');
+    expect(await former.replication.disable().catch((error: Error) => error))
+      .to.be.instanceOf(ReplicationRefused)
+      .with.property('message')
+      .that.includes('promote it first');
+    await primary.replication.disable();
+    expect(primary.node.eligibility.replicationStatus).to.equal(undefined);
+    await primary.write('transit/sixth', 'six');
+    expect(primary.health).to.equal(200);
+    expect(former.health, 'it waits for its primary').to.equal(472);
+    await former.replication.promote({ force: true });
+    await until(() => former.health === 200);
+    expect(await former.read('transit/fifth')).to.equal('five');
+    expect(await former.read('transit/sixth')).to.equal(undefined);
+    await former.replication.disable();
+    await former.write('transit/own', 'again');
+  });
 });

@@ -8,6 +8,7 @@ import {
 } from '@transitd/storage-fsm';
 import { meetingOf } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
+import type { Proposed, StopReason } from './session-ports.ts';
 
 /**
  * `propose`: commit the step, then call `settled`. To a `swap` the caller adds the local records, because encrypting them needs keys.
@@ -17,13 +18,15 @@ import type { Frame } from '../stream/frame.ts';
 export type FollowerAction =
   | { readonly kind: 'propose'; readonly step: ReplicationStep }
   | { readonly kind: 'reconnect'; readonly why: 'gap' | 'other_epoch' | 'conflict' | 'overflow' | 'refused' }
-  | { readonly kind: 'stop'; readonly why: 'digest_differs' | 'primary_is_older' }
+  | { readonly kind: 'stop'; readonly why: StopReason }
   | { readonly kind: 'wait' };
 
 export interface FollowerParts {
   readonly state: () => ReplicationState;
   /** The feature level of this cluster. */
   readonly level: () => FeatureLevel;
+  /** Whether an operator has asked for the whole state. */
+  readonly wantsWholeState: () => boolean;
   /** The digest of this cluster's replicated records at its position, if it is known. */
   readonly digest: (at: Cursor) => bigint | undefined;
   /** Number of frames that may wait while a step is being committed. A primary that sends more does not respect the window. */
@@ -48,7 +51,12 @@ export class Follower {
 
   hello(): Frame {
     const state = this.#parts.state();
-    return { kind: 'hello', set: state.set, cursor: cursorOf(state), level: this.#parts.level() };
+    return {
+      kind: 'hello',
+      set: state.set,
+      cursor: this.#parts.wantsWholeState() ? undefined : cursorOf(state),
+      level: this.#parts.level(),
+    };
   }
 
   received(frame: Frame): FollowerAction {
@@ -58,8 +66,9 @@ export class Follower {
   }
 
   /** Records the result of the last step; `unknown` if the step may still be committed. */
-  settled(result: 'committed' | 'conflict' | 'unknown'): FollowerAction {
+  settled(result: Proposed): FollowerAction {
     this.#committing = false;
+    if (result === 'unusable') return { kind: 'stop', why: 'state_unusable' };
     return result === 'committed' ? this.#next() : { kind: 'reconnect', why: 'conflict' };
   }
 

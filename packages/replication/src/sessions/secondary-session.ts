@@ -5,7 +5,7 @@ import type { Frame } from '../stream/frame.ts';
 import { encodeFrame } from '../stream/frame-codec.ts';
 import { Follower, type FollowerAction } from './follower.ts';
 import { type Lag, LagMeter } from './lag-meter.ts';
-import type { SecondaryCluster, SessionEnd, SessionLimits, Wire } from './session-ports.ts';
+import type { Proposed, SecondaryCluster, SessionEnd, SessionLimits, Wire } from './session-ports.ts';
 
 export interface SecondarySessionParts {
   readonly cluster: SecondaryCluster;
@@ -54,6 +54,7 @@ export class SecondarySession {
     this.#follower = new Follower({
       state: () => this.#state(),
       level: () => cluster.level(),
+      wantsWholeState: () => cluster.wantsWholeState,
       digest: (at) => cluster.digest(at),
       queueMax: limits.framesMax + otherFramesMax,
     });
@@ -151,7 +152,7 @@ export class SecondarySession {
     else if (action.kind === 'stop') this.#end({ why: 'stop', reason: action.why });
   }
 
-  #settled(step: (FollowerAction & { kind: 'propose' })['step'], result: 'committed' | 'conflict' | 'unknown'): void {
+  #settled(step: (FollowerAction & { kind: 'propose' })['step'], result: Proposed): void {
     if (this.#hasEnded) return;
     const state = this.#parts.cluster.state();
     if (state === undefined || state.role !== 'secondary') {

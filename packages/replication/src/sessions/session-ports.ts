@@ -45,6 +45,12 @@ export interface PrimaryCluster {
   nodes(): PrimaryNodes;
 }
 
+/**
+ * The result of a step. `unknown`: it may still be committed. `unusable`: it was not committed, because this cluster could not unseal
+ * itself with the state.
+ */
+export type Proposed = 'committed' | 'conflict' | 'unknown' | 'unusable';
+
 /** The cluster of a secondary, as a session uses it. */
 export interface SecondaryCluster {
   /** Undefined while this node is not the active one. */
@@ -57,8 +63,10 @@ export interface SecondaryCluster {
   rootKey(key: Uint8Array): void;
   /** The primary begins to send its whole state, which has these epochs. */
   receiving(epochs: readonly Epoch[]): void;
-  /** Commits a step; adds the local records to a `swap`. Every error counts as `unknown`. */
-  propose(step: ReplicationStep): Promise<'committed' | 'conflict' | 'unknown'>;
+  /** Commits a step; adds the local records to a `swap`. Any error counts as `unknown` or `unusable`. */
+  propose(step: ReplicationStep): Promise<Proposed>;
+  /** An operator has asked for the whole state. It is false again after the next `swap`. */
+  readonly wantsWholeState: boolean;
   /** Returns whether a heartbeat may be answered now: this node must hold the leader lease, and no promotion may be waiting. */
   mayAnswer(): boolean;
   /** Called when a heartbeat is being answered. */
@@ -122,4 +130,7 @@ export type SessionEnd =
   /** Only on a secondary: connect again. */
   | { readonly why: 'reconnect'; readonly reason: string }
   /** Only on a secondary: do not connect again until an operator has decided. */
-  | { readonly why: 'stop'; readonly reason: 'digest_differs' | 'primary_is_older' };
+  | { readonly why: 'stop'; readonly reason: StopReason };
+
+/** Why a secondary does not follow its primary until an operator has looked. */
+export type StopReason = 'digest_differs' | 'primary_is_older' | 'state_unusable';

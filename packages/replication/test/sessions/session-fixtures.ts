@@ -6,7 +6,14 @@ import {
   type ReplicationState,
   type ReplicationStep,
 } from '@transitd/storage-fsm';
-import { localPrefixes, OutcomeLog, type PrimaryCluster, type PrimaryNodes, type SecondaryCluster } from '../../src/index.ts';
+import {
+  localPrefixes,
+  OutcomeLog,
+  type PrimaryCluster,
+  type PrimaryNodes,
+  type Proposed,
+  type SecondaryCluster,
+} from '../../src/index.ts';
 
 export const [set, epochId, otherId] = ['01', '0a', '0b'].map((digits) => digits.repeat(16)) as [string, string, string];
 export const nodes: PrimaryNodes = { addresses: ['127.0.0.1:8201'], authorities: ['PEM'] };
@@ -111,11 +118,12 @@ export class TestSecondary implements SecondaryCluster {
   readonly positions: Cursor[] = [];
   readonly steps: ReplicationStep[] = [];
   isAnswering = true;
+  wantsWholeState = false;
   featureLevel = 3;
   answers = 0;
   countings = 0;
   /** Runs before a step is committed; a step is committed at once by default. */
-  commit: (step: ReplicationStep) => Promise<'committed' | 'conflict' | 'unknown'> = async () => 'committed';
+  commit: (step: ReplicationStep) => Promise<Proposed> = async () => 'committed';
   current: ReplicationState | undefined = {
     ...{ role: 'secondary', set, local: localPrefixes, index: 0, offset: 0, seen: 0 },
     epochs: [],
@@ -134,7 +142,7 @@ export class TestSecondary implements SecondaryCluster {
     return digestOf(this.records);
   }
 
-  async propose(step: ReplicationStep): Promise<'committed' | 'conflict' | 'unknown'> {
+  async propose(step: ReplicationStep): Promise<Proposed> {
     const result = await this.commit(step);
     return result === 'committed' ? this.#apply(step) : result;
   }

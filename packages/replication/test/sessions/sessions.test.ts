@@ -216,6 +216,28 @@ describe('the sessions of a primary and a secondary', () => {
     expect(link.ends['secondary']).to.deep.equal({ why: 'stop', reason: 'digest_differs' });
   });
 
+  it('end when the secondary could not unseal itself with the state, and it does not connect again', async () => {
+    const [primary, secondary] = [filled(3), new TestSecondary()];
+    secondary.commit = async ({ kind }) => (kind === 'swap' ? 'unusable' : 'committed');
+    const link = new Link(primary, secondary);
+    await link.until(() => link.ends['secondary'] !== undefined);
+    expect(link.ends['secondary']).to.deep.equal({ why: 'stop', reason: 'state_unusable' });
+  });
+
+  it('send the whole state again to a secondary that asks for it', async () => {
+    const [primary, secondary] = [filled(3), new TestSecondary()];
+    const first = new Link(primary, secondary);
+    await first.until(inSync(primary, secondary));
+    first.cut();
+    secondary.records.clear();
+    secondary.wantsWholeState = true;
+    const second = new Link(primary, secondary);
+    const isWhole = () => secondary.records.size === primary.records.size;
+    await second.until(isWhole);
+    expect(second.seen).to.include('>state').and.not.include('>welcome');
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+  });
+
   it('end with the epoch', async () => {
     const [primary, secondary] = [filled(3), new TestSecondary()];
     const link = new Link(primary, secondary);

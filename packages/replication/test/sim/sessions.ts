@@ -92,6 +92,7 @@ export class Sessions {
     const follower = new Follower({
       state: () => stateOf(site),
       level: () => site.machine.featureLevel,
+      wantsWholeState: () => false,
       digest: ({ index }) => site.machine.scopeDigestAt(index),
       queueMax: 64,
     });

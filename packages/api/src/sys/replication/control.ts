@@ -159,6 +159,48 @@ const disableSecondary = guardedOnSecondary({
   },
 });
 
+const generatePublicKey = guardedOnSecondary({
+  ...changesSecondary,
+  use: 'reads', // the token is still needed to update the primary
+  name: 'dr-secondary-generate-public-key',
+  about: 'Make a key for which a primary can encrypt the next activation token; it replaces the one before it',
+  answers: answers.data(object({ secondary_public_key: string })),
+  run: async (node) => {
+    const publicKey = await controlled(node, (replication) => replication.makeTokenKey());
+    return dataReply(JSON.stringify({ secondary_public_key: publicKey }));
+  },
+});
+
+const updatePrimary = guardedOnSecondary({
+  ...changesSecondary,
+  name: 'dr-secondary-update-primary',
+  about: 'Connect this secondary to the primary of its set by another activation token; its records stay',
+  takes: {
+    token: text('Activation token of the primary', { required: true }),
+    primary_api_addr: ignoredField('string'),
+    update_mode: ignoredField('string'),
+  },
+  answers: answers.noContent,
+  run: async (node, { values }) => {
+    await controlled(node, (replication) => replication.updatePrimary(values.token ?? ''));
+    return noContentReply;
+  },
+});
+
+const recover = guardedOnSecondary({
+  ...changesSecondary,
+  name: 'dr-secondary-recover',
+  about: 'Connect this secondary to its primary again, also after it has stopped because something was wrong',
+  takes: {
+    resynchronize: bool('Receive the whole state again; done in any case if the records differed from those of the primary'),
+  },
+  answers: answers.noContent,
+  run: async (node, { values }) => {
+    await controlled(node, async (replication) => replication.recover({ wholeState: values.resynchronize === true }));
+    return noContentReply;
+  },
+});
+
 /** Routes that change replication. Below the feature level of replication they answer 400. */
 export const replicationControlRoutes: readonly Route[] = [
   { path: 'sys/replication/dr/primary/enable', operations: { POST: enablePrimary } },
@@ -169,4 +211,7 @@ export const replicationControlRoutes: readonly Route[] = [
   { path: 'sys/replication/dr/secondary/enable', operations: { POST: enableSecondary } },
   { path: 'sys/replication/dr/secondary/promote', operations: { POST: promote } },
   { path: 'sys/replication/dr/secondary/disable', operations: { POST: disableSecondary } },
+  { path: 'sys/replication/dr/secondary/generate-public-key', operations: { POST: generatePublicKey } },
+  { path: 'sys/replication/dr/secondary/update-primary', operations: { POST: updatePrimary } },
+  { path: 'sys/replication/dr/secondary/recover', operations: { POST: recover } },
 ];

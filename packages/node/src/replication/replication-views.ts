@@ -1,0 +1,19 @@
+import type { PrimaryLinkStatus } from '@transitd/cluster';
+
+/** The state of the primary as its secondary knows it. */
+export interface PrimaryView extends PrimaryLinkStatus {
+  /** Name of this cluster at the primary. */
+  readonly secondary: string;
+  readonly addresses: readonly string[];
+}
+
+/** The state of a secondary as its primary knows it. */
+export interface SecondaryView {
+  readonly secondary: string;
+  readonly isConnected: boolean;
+  /** The service index that it has confirmed on this connection. */
+  readonly acknowledged?: number | undefined;
+  readonly lag?: { readonly entries: number; readonly ms: number };
+  /** Time since it was heard. */
+  readonly silentMs?: number;
+}
