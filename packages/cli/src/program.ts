@@ -23,6 +23,7 @@ const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
   auth: async () => (await import('./commands/mount.ts')).authCommands,
   audit: async () => (await import('./commands/audit.ts')).auditCommands,
   operator: async () => (await import('./commands/operator.ts')).operatorCommands,
+  replication: async () => (await import('./commands/replication.ts')).replicationCommands,
   'path-help': async () => (await import('./commands/path-help.ts')).pathHelpCommand,
   monitor: async () => (await import('./commands/monitor.ts')).monitorCommand,
   debug: async () => (await import('./commands/debug.ts')).debugCommand,

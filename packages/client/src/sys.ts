@@ -4,6 +4,7 @@ import type { Envelope, Written } from './envelope.ts';
 import { below } from './paths.ts';
 import { FeatureLevelCalls } from './sys-feature-level.ts';
 import { RaftCalls } from './sys-raft.ts';
+import { ReplicationCalls } from './sys-replication.ts';
 import { WrappingCalls } from './sys-wrapping.ts';
 
 export interface Health {
@@ -155,6 +156,7 @@ export class SysCalls {
   readonly #download: Download;
   readonly featureLevel: FeatureLevelCalls;
   readonly raft: RaftCalls;
+  readonly replication: ReplicationCalls;
   readonly wrapping: WrappingCalls;
 
   constructor(send: SendRequest, download: Download) {
@@ -162,6 +164,7 @@ export class SysCalls {
     this.#download = download;
     this.featureLevel = new FeatureLevelCalls(send);
     this.raft = new RaftCalls(send, download);
+    this.replication = new ReplicationCalls(send);
     this.wrapping = new WrappingCalls(send);
   }
 

@@ -17,10 +17,25 @@ interface Options {
   readonly decode?: string;
 }
 
-/** `operator generate-root`: creates a root token from a threshold of shares, for use when no root token is left. */
-export function generateRootCommand(operator: Command, { serverAction }: Runner): void {
-  serverOptions(operator.command('generate-root'))
-    .description('generate a root token from shares: start with --init, then each holder submits one share')
+/** The calls of one kind of token that a threshold of shares makes. */
+export interface CeremonyCalls {
+  status(): Promise<RootGeneration>;
+  start(otp: string | undefined): Promise<RootGeneration>;
+  cancel(nonce: string | undefined): Promise<unknown>;
+  update(given: { readonly key: string; readonly nonce: string }): Promise<RootGeneration>;
+}
+
+export interface TokenCeremony {
+  readonly runner: Runner;
+  /** For the help, such as `a root token`. */
+  readonly what: string;
+  readonly calls: (client: Session['client']) => CeremonyCalls;
+}
+
+/** Makes a command that creates a token from a threshold of shares. */
+export function tokenCeremonyCommand(command: Command, { runner, what, calls }: TokenCeremony): void {
+  serverOptions(command)
+    .description(`generate ${what} from shares: start with --init, then each holder submits one share`)
     .argument('[share]', '- for standard input or @file, in hex or base64; prompted for if omitted')
     .option('--init', 'start an attempt; prints its nonce (for the holders) and the OTP (to decode the token)')
     .option('--otp <otp>', 'one-time password of the attempt, for --init or --decode: - for standard input or @file')
@@ -28,10 +43,19 @@ export function generateRootCommand(operator: Command, { serverAction }: Runner)
     .option('--status', 'show the progress of the attempt')
     .option('--cancel', 'cancel the attempt; requires its nonce or a token with sudo')
     .option('--decode <token>', 'decode the encoded token returned to the last holder')
-    .action(serverAction(generateRoot));
+    .action(
+      runner.serverAction((session: Session, share: string | undefined, options: Options) =>
+        step(session, calls(session.client), share, options),
+      ),
+    );
 }
 
-async function generateRoot({ client, output, sources }: Session, argument: string | undefined, options: Options): Promise<void> {
+async function step(
+  { output, sources }: Session,
+  calls: CeremonyCalls,
+  argument: string | undefined,
+  options: Options,
+): Promise<void> {
   const { init, status, cancel, decode, nonce } = options;
   if ([init, status, cancel, decode, argument].filter((chosen) => chosen !== undefined).length > 1)
     throw new StartError('use only one of --init, --status, --cancel, --decode and a share');
@@ -41,24 +65,36 @@ async function generateRoot({ client, output, sources }: Session, argument: stri
     output.field([['token', decodeRootToken(decode, otp)]], 'token');
     return;
   }
-  if (cancel === true)
-    return output.done(await client.sys.cancelRootGeneration(nonce), 'Root generation canceled, if one was in progress.');
-  if (status === true) return show(output, await client.sys.rootGeneration());
-  if (init === true) return show(output, await client.sys.startRootGeneration(otp));
+  if (cancel === true) return output.done(await calls.cancel(nonce), 'The attempt was canceled, if one was in progress.');
+  if (status === true) return show(output, await calls.status());
+  if (init === true) return show(output, await calls.start(otp));
   if (nonce === undefined) throw new StartError('a share requires --nonce: use the nonce that --init printed');
-  show(output, await client.sys.generateRoot({ key: await shareFrom(sources, argument), nonce }));
+  show(output, await calls.update({ key: await shareFrom(sources, argument), nonce }));
 }
 
-const show = (output: Session['output'], step: RootGeneration): void =>
+const show = (output: Session['output'], status: RootGeneration): void =>
   output.rows(
     [
-      ['Started', step.started],
-      ...(step.nonce === '' ? [] : [['Nonce', step.nonce] as const]),
-      ['Progress', `${step.progress}/${step.required}`],
-      ['Complete', step.complete],
-      ...(step.otp === '' ? [] : [['OTP', step.otp] as const]),
-      ['OTP Length', step.otp_length],
-      ...(step.encoded_token === '' ? [] : [['Encoded Token', step.encoded_token] as const]),
+      ['Started', status.started],
+      ...(status.nonce === '' ? [] : [['Nonce', status.nonce] as const]),
+      ['Progress', `${status.progress}/${status.required}`],
+      ['Complete', status.complete],
+      ...(status.otp === '' ? [] : [['OTP', status.otp] as const]),
+      ['OTP Length', status.otp_length],
+      ...(status.encoded_token === '' ? [] : [['Encoded Token', status.encoded_token] as const]),
     ],
-    step,
+    status,
   );
+
+/** `operator generate-root`: creates a root token from a threshold of shares, for use when no root token is left. */
+export const generateRootCommand = (operator: Command, runner: Runner): void =>
+  tokenCeremonyCommand(operator.command('generate-root'), {
+    runner,
+    what: 'a root token',
+    calls: ({ sys }) => ({
+      status: () => sys.rootGeneration(),
+      start: (otp) => sys.startRootGeneration(otp),
+      cancel: (nonce) => sys.cancelRootGeneration(nonce),
+      update: (given) => sys.generateRoot(given),
+    }),
+  });

@@ -1,0 +1,144 @@
+import type { SendRequest } from './client.ts';
+import type { Envelope, Written } from './envelope.ts';
+import type { RootGeneration } from './sys.ts';
+
+/** The disaster-recovery replication of a cluster, as one node knows it. Fields that only the active node knows are absent elsewhere. */
+export interface ReplicationStatus {
+  /** `primary`, `secondary` or `disabled`. */
+  readonly mode: string;
+  readonly state?: string;
+  readonly cluster_id?: string;
+  readonly epoch?: number;
+  /** Position of a primary. */
+  readonly last_wal?: number;
+  /** Position of a secondary. */
+  readonly last_remote_wal?: number;
+  readonly merkle_root?: string;
+  readonly secondaries?: readonly {
+    readonly node_id: string;
+    readonly connection_status: string;
+    readonly last_wal?: number;
+    readonly lag_entries?: number;
+    readonly lag_ms?: number;
+    readonly last_heartbeat_duration_ms?: number;
+  }[];
+  readonly secondary_id?: string;
+  readonly connection_status?: string;
+  readonly known_primary_cluster_addrs?: readonly string[];
+  readonly lag_entries?: number;
+  readonly lag_ms?: number;
+  readonly fence?: { readonly state: string; readonly fence_after_ms: number };
+  /** Name of the newest state that this node has kept of a former primary. */
+  readonly diverged_state?: string;
+}
+
+/** The answer to a promotion. The last five fields are absent if the node has not heard the primary since it became active. */
+export interface ReplicationPromotion {
+  readonly position: number;
+  readonly lossless: boolean;
+  /** Entries of the primary that are known to be missing. */
+  readonly missing: number;
+  readonly primary_position?: number;
+  readonly lag_entries?: number;
+  readonly lag_ms?: number;
+  readonly last_contact_ms?: number;
+  readonly last_contact?: string;
+}
+
+export interface SecondaryTokenRequest {
+  readonly id: string;
+  readonly ttl?: string;
+  readonly secondary_public_key?: string;
+}
+
+/** Authorizes a change of a secondary instead of a token. */
+interface Authorized {
+  readonly operationToken?: string | undefined;
+}
+
+const dr = 'sys/replication/dr';
+const ceremony = `${dr}/secondary/generate-operation-token`;
+const changeOf = ({ operationToken }: Authorized): object =>
+  operationToken === undefined ? {} : { dr_operation_token: operationToken };
+
+/** Calls for disaster-recovery replication. */
+export class ReplicationCalls {
+  readonly #send: SendRequest;
+
+  constructor(send: SendRequest) {
+    this.#send = send;
+  }
+
+  status(): Promise<Envelope<ReplicationStatus>> {
+    return this.#send('GET', `${dr}/status`, undefined, { open: true });
+  }
+
+  /** @param fenceAfter - such as `10s`; no fence by default */
+  enablePrimary(fenceAfter?: string): Promise<Written> {
+    return this.#send('POST', `${dr}/primary/enable`, fenceAfter === undefined ? {} : { fence_after: fenceAfter });
+  }
+
+  demotePrimary(): Promise<Written> {
+    return this.#send('POST', `${dr}/primary/demote`, {});
+  }
+
+  disablePrimary(): Promise<Written> {
+    return this.#send('POST', `${dr}/primary/disable`, {});
+  }
+
+  secondaryToken(
+    request: SecondaryTokenRequest,
+    { wrapTtl }: { readonly wrapTtl?: string | undefined } = {},
+  ): Promise<Envelope<{ readonly token: string }>> {
+    return this.#send('POST', `${dr}/primary/secondary-token`, request, wrapTtl === undefined ? {} : { wrapTtl });
+  }
+
+  revokeSecondary(id: string): Promise<Written> {
+    return this.#send('POST', `${dr}/primary/revoke-secondary`, { id });
+  }
+
+  enableSecondary(token: string): Promise<Written> {
+    return this.#send('POST', `${dr}/secondary/enable`, { token });
+  }
+
+  /** With a fence, the answer comes after the wait for it. */
+  promote({ force, ...authorized }: { readonly force: boolean } & Authorized): Promise<Envelope<ReplicationPromotion>> {
+    return this.#change('secondary/promote', { force, ...changeOf(authorized) }, { ...authorized, slow: true });
+  }
+
+  disableSecondary(authorized: Authorized = {}): Promise<Written> {
+    return this.#change('secondary/disable', changeOf(authorized), authorized);
+  }
+
+  operationTokenGeneration(): Promise<RootGeneration> {
+    return this.#send('GET', `${ceremony}/attempt`, undefined, { open: true });
+  }
+
+  /** @param otp - masks the token; the server generates one when absent */
+  startOperationToken(otp?: string): Promise<RootGeneration> {
+    return this.#send('POST', `${ceremony}/attempt`, { ...(otp !== undefined && { otp }) }, { open: true });
+  }
+
+  /** Sends one share. */
+  generateOperationToken(given: { readonly key: string; readonly nonce: string }): Promise<RootGeneration> {
+    return this.#send('POST', `${ceremony}/update`, given, { open: true });
+  }
+
+  /** Cancels a generation, authorized by its nonce or by a token with sudo. */
+  cancelOperationToken(nonce?: string): Promise<Written> {
+    const path = `${ceremony}/attempt`;
+    return nonce === undefined ? this.#send('DELETE', path) : this.#send('DELETE', path, { nonce }, { open: true });
+  }
+
+  /** Ends an operation token. */
+  deleteOperationToken(operationToken: string): Promise<Written> {
+    return this.#send('POST', `${dr}/secondary/operation-token/delete`, changeOf({ operationToken }), { open: true });
+  }
+
+  #change<Body>(path: string, body: object, { operationToken, slow }: Authorized & { readonly slow?: true }): Promise<Body> {
+    return this.#send('POST', `${dr}/${path}`, body, {
+      ...(operationToken !== undefined && { open: true }),
+      ...(slow && { slow }),
+    });
+  }
+}
