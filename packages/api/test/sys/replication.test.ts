@@ -51,6 +51,8 @@ describe('a cluster of a replication set', () => {
         ...{ secondary: 'west', addresses: ['10.0.0.1:8201'], address: '10.0.0.1:8201', connection: 'connecting' },
         ...{ lag: { entries: 4, ms: undefined }, silentMs: undefined, reason: 'refused' },
       },
+      fence: { status: { state: 'off' } },
+      diverged: { newest: undefined },
     };
     Object.assign(api.node, { active: true, store: { replication } });
     withFacts({ replicationStatus: known });
