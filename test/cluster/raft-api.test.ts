@@ -116,7 +116,7 @@ describe('the members of a cluster', function () {
     }));
 
   for (const by of ['itself', 'the standby that takes over', 'another standby'] as const) {
-    it(`lose the active node when it is demoted or removed through ${by}: another one leads first`, () =>
+    it(`transfer leadership first when the active node is demoted or removed through ${by}`, () =>
       withCluster({}, async (cluster) => {
         let leader = await cluster.settled();
         let through = by === 'itself' ? leader : (cluster.others(leader)[by === 'another standby' ? 1 : 0] ?? leader);

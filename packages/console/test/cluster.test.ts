@@ -71,7 +71,7 @@ describe('the replication of the cluster', () => {
     expect(connections.map(connectionTone)).to.deep.equal(['warn']);
   });
 
-  it('tells a node that does not know the connections from a set without other clusters', () => {
+  it('distinguishes unknown connections from a set without other clusters', () => {
     expect(replicationIn({ mode: 'primary', state: 'primary' }).connections).to.equal(undefined);
     expect(replicationIn({ mode: 'primary', state: 'primary', secondaries: [] }).connections).to.deep.equal([]);
   });

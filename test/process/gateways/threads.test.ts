@@ -113,7 +113,7 @@ describe('the threads of a node with two gateways and TLS', function () {
       expect(await statuses(all)).to.deep.equal([200]);
       const wanted = join(node.dataDir, 'hang-1');
       writeFileSync(wanted, '');
-      // The thread removes the file and hangs. Before that it would confirm the seal.
+      // The thread removes the file and hangs. If the seal came before that, the thread would confirm it.
       await until('the thread hangs', () => !existsSync(wanted));
       const operators = connections();
       // A connection to the thread that hangs gets no answer.

@@ -275,7 +275,7 @@ describe('a seal migration', () => {
     );
   });
 
-  it('does not hinder a rekey before it: the new shares are of the present seal', async () => {
+  it('allows a rekey before it, whose shares belong to the present seal', async () => {
     const { store, shares } = await initialized(shamir);
     const barrier = await openBarrier(store, { seal: { ...transit, migrateFrom: shamir } });
     await unsealWith(barrier, shares.slice(0, 2));

@@ -68,7 +68,7 @@ export const credentialFields = {
 
 const record = z
   .strictObject({ ...credentialFields, isCounted: z.boolean().optional() })
-  .refine(isWholePair, 'is no pair of a key and a certificate');
+  .refine(isWholePair, 'is not a pair of a key and its certificate');
 
 /** Returns the credential with other nodes of the primary: the same object if nothing is different, or if `nodes` are malformed. */
 export function withNodes(credential: PrimaryCredential, { addresses, authorities }: PrimaryNodes): PrimaryCredential {

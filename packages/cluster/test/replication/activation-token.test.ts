@@ -150,7 +150,7 @@ describe('certificates of secondaries', () => {
     }
   });
 
-  it('are accepted of the given cluster and authority only', async () => {
+  it('are accepted only from the given cluster and authority', async () => {
     const [one, two] = await Promise.all([testCluster(), testCluster()]);
     const { request } = await makeSecondaryRequest('east');
     const { certificate } = await signSecondary(one.authority, { clusterId, secondary: 'east', request, now: new Date() });

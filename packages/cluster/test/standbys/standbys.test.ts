@@ -83,7 +83,7 @@ describe('Standbys: a node that may still serve an older state', () => {
     expect(waitedMs).to.be.greaterThan(2000 / 0.9); // the standby's clock is slow
   });
 
-  it('is not waited for longer because it sends echoes without applying entries', async () => {
+  it('does not extend the wait by sending echoes while it applies nothing', async () => {
     const { standbys, clock } = setup((id) => {
       standbys.echoReceived(id, report(1));
       return undefined;

@@ -61,7 +61,7 @@ export function VersionTimeline({ value: key }: { readonly value: Key }) {
 /** More marks than this cannot be told apart. */
 const marksMax = 200;
 
-/** Places the newest versions from left to right by their creation, each at least as far from the one before as a mark is wide. */
+/** Places the newest versions from left to right by their creation time. The distance between two marks is at least the width of a mark. */
 function placesOf(all: readonly Version[]): readonly { readonly version: number; readonly x: number; readonly width: number }[] {
   const versions = all.slice(-marksMax);
   const width = Math.max(2, Math.min(14, size.width / versions.length - 2));

@@ -43,7 +43,7 @@ export function flawOf(conf: ConfState): string | undefined {
   if (voters.length === 0 && membersOf(conf).size > 0) return 'there are members but no voter';
   if (learners.some((id) => voters.includes(id) || votersOutgoing.includes(id))) return 'a voter is a learner';
   if (learnersNext.some((id) => voters.includes(id) || !votersOutgoing.includes(id)))
-    return 'a next learner is not an outgoing voter';
+    return 'a voter that is being demoted must be a voter of the outgoing half only';
   if (conf.autoLeave && votersOutgoing.length === 0) return 'autoLeave without a joint configuration';
   return undefined;
 }

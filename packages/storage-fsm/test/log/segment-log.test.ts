@@ -212,7 +212,7 @@ describe('SegmentLog', () => {
       expect(atWrite).to.deep.equal([3, 3]);
     });
 
-    it('does not count entries as committed that a waiting write replaces', async () => {
+    it('does not count entries that a waiting write replaces as committed', async () => {
       await close(log);
       const timer: { tick: () => void } = { tick: () => undefined };
       const every = (_: number, task: () => void) => {

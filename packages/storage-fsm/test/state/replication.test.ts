@@ -224,7 +224,7 @@ describe('KeyValueMachine with replication', () => {
       expect(log.apply(put('transit/key')).outcome).to.equal('conflict');
     }));
 
-  it('disables replication on a primary, and not on a cluster with the records of a set', async () => {
+  it('disables replication on a primary, but not on a cluster that has the records of a set', async () => {
     await withSecondary((log) => {
       expect(log.apply(step({ kind: 'disable' })).outcome).to.equal('conflict');
     });

@@ -29,7 +29,10 @@ export interface ImportKeyRequest extends ImportedMaterial {
   readonly derived?: boolean | undefined;
   /** base64; ignored, because derived keys need a context with each operation. */
   readonly context?: string | undefined;
-  /** The engine refuses this field, even if false: an imported key encrypts with random nonces. It decrypts convergent ciphertexts. */
+  /**
+   * The engine refuses this field, even if it is false. An imported key always encrypts with random nonces, but can decrypt convergent
+   * ciphertexts.
+   */
   readonly convergentEncryption?: boolean | undefined;
   readonly exportable?: boolean | undefined;
   readonly allowPlaintextBackup?: boolean | undefined;
