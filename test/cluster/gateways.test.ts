@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { changedCopy, delays, delaysOf, faults } from '../process/gateways/changed-copy.ts';
 import { allChanges } from '../process/gateways/changes.ts';
 import { answeredByGateways, contradictions, prepare, type Served } from '../process/gateways/clients.ts';
-import { Connection } from '../process/gateways/connection.ts';
+import { Connection, untilKnown } from '../process/gateways/connection.ts';
 import type { LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
 import { scenarioMs, withCluster } from './harness/scenario.ts';
@@ -21,8 +21,8 @@ const missingDrain = faults['a gateway does not take the changes before it answe
 
 /** Returns whether the node's gateway has answered a request. Each request comes on a new connection, so some reach the gateway. */
 async function isAnswering({ server, apiAddress }: LiveNode, { rootToken }: LiveCluster): Promise<boolean> {
-  const connection = new Connection(apiAddress, rootToken);
-  await connection.data('POST', 'transit/encrypt/shared', { plaintext: 'aGVsbG8=' });
+  const connection = new Connection(apiAddress, rootToken, { isPatient: true });
+  await untilKnown(() => connection.data('POST', 'transit/encrypt/shared', { plaintext: 'aGVsbG8=' }));
   connection.close();
   return (await answeredByGateways({ server })) > 0;
 }
@@ -43,10 +43,10 @@ describe('a cluster of nodes with a gateway each', function () {
     withCluster({ config: { workers: 1 }, ...(program !== undefined && { program }) }, async (cluster) => {
       const leader = await cluster.settled();
       for (const { server } of cluster.nodes) await server.log(/"msg":"a gateway thread listens"/);
-      await prepare(leader.apiAddress, cluster.rootToken);
+      await prepare(new Connection(leader.apiAddress, cluster.rootToken, { isPatient: true }));
       for (const node of cluster.nodes) await until(`the gateway of ${node.name} answers`, () => isAnswering(node, cluster));
-      const inOrder = [leader, ...cluster.others(leader)];
-      await task({ urls: inOrder.map(({ apiAddress }) => apiAddress), rootToken: cluster.rootToken }, cluster);
+      const urls = [leader, ...cluster.others(leader)].map(({ apiAddress }) => apiAddress);
+      await task({ urls, rootToken: cluster.rootToken, isPatient: true }, cluster);
     });
 
   it('obeys each answered change on all threads of all nodes, whichever node answered it', () =>
@@ -71,12 +71,12 @@ describe('a cluster of nodes with a gateway each', function () {
   it('lets a client read its own writes on all threads of the node that it uses', () =>
     withGateways(undefined, async ({ urls, rootToken }) => {
       for (const [n, url] of urls.entries()) {
-        const connections = Array.from({ length: 12 }, () => new Connection(url, rootToken));
+        const connections = Array.from({ length: 12 }, () => new Connection(url, rootToken, { isPatient: true }));
         const [writer = new Connection(url, rootToken)] = connections;
-        await writer.data('POST', `transit/keys/own-${n}`);
+        await untilKnown(() => writer.data('POST', `transit/keys/own-${n}`));
         for (let round = 0; round < 20; round++) {
           const written = round % 2 === 0;
-          await writer.data('POST', `transit/keys/own-${n}/config`, { deletion_allowed: written });
+          await untilKnown(() => writer.data('POST', `transit/keys/own-${n}/config`, { deletion_allowed: written }));
           const read = await Promise.all(connections.map((each) => each.data('GET', `transit/keys/own-${n}`)));
           expect(read.map(({ deletion_allowed }) => deletion_allowed)).to.deep.equal(connections.map(() => written));
         }

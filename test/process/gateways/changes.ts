@@ -11,7 +11,7 @@ export interface Step {
 }
 
 /** Makes changes one after the other; each step is checked before the next change. */
-export type Changes = (admin: Connection, round: number) => AsyncGenerator<Step>;
+export type Changes = (admin: Connection, round: string) => AsyncGenerator<Step>;
 
 const plaintext = { plaintext: 'aGVsbG8=' };
 const wants =

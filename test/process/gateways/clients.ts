@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { entry, type LiveServer, type Workbench } from '../live-server.ts';
 import { allChanges, type Changes } from './changes.ts';
-import { Connection } from './connection.ts';
+import { Connection, unlessUnknown, untilKnown } from './connection.ts';
 
 /** Connections to each node by the clients that check. With two gateways, all are on one thread in only one of 200,000 runs. */
 const connectionsCount = 12;
@@ -14,7 +14,12 @@ const readersCount = 6;
 export interface Served {
   readonly urls: readonly string[];
   readonly rootToken: string;
+  /** @see Connection */
+  readonly isPatient?: boolean;
 }
+
+/** Of attempts at one change, each with records of its own: the next one follows an unknown outcome. */
+const attemptsMax = 10;
 
 export interface GatewayNode extends Served {
   readonly server: LiveServer;
@@ -50,15 +55,15 @@ export async function startNode(
   } = JSON.parse(text);
   await operator.data('PUT', 'sys/unseal', { key: unsealKey });
   operator.close();
-  await prepare(server.url, rootToken);
+  await prepare(new Connection(server.url, rootToken));
   return { server, urls: [server.url], rootToken, unsealKey, dataDir };
 }
 
-/** Creates the records that the changes use. */
-export async function prepare(url: string, rootToken: string): Promise<void> {
-  const admin = new Connection(url, rootToken);
-  for (const name of ['shared', 'hot']) await admin.data('POST', `transit/keys/${name}`);
-  await admin.data('POST', 'sys/policies/acl/user', { policy: 'path "transit/encrypt/*" { capabilities = ["update"] }' });
+/** Creates the records that the changes use, and closes the connection. */
+export async function prepare(admin: Connection): Promise<void> {
+  for (const name of ['shared', 'hot']) await untilKnown(() => admin.data('POST', `transit/keys/${name}`));
+  const policy = 'path "transit/encrypt/*" { capabilities = ["update"] }';
+  await untilKnown(() => admin.data('POST', 'sys/policies/acl/user', { policy }));
   admin.close();
 }
 
@@ -78,40 +83,50 @@ export async function ofGateways({ server }: Pick<GatewayNode, 'server'>, kind: 
  * @returns the contradictions
  */
 export async function contradictions(
-  { urls, rootToken }: Served,
+  { urls, rootToken, isPatient = false }: Served,
   { rounds, only = Object.keys(allChanges) }: { readonly rounds: number; readonly only?: readonly string[] },
 ): Promise<readonly string[]> {
   const found: string[] = [];
   const connect = (count: number): Connection[] =>
-    urls.flatMap((url) => Array.from({ length: count }, () => new Connection(url, rootToken)));
+    urls.flatMap((url) => Array.from({ length: count }, () => new Connection(url, rootToken, { isPatient })));
   const [connections, readers, admins, [rotator]] = [connect(connectionsCount), connect(readersCount), connect(1), connect(1)];
   if (rotator === undefined) throw new Error('no node');
   const ends = new AbortController();
   const hot = { answered: 1 };
   const rotate = async (): Promise<void> => {
-    for (; !ends.signal.aborted; hot.answered += 1) await rotator.data('POST', 'transit/keys/hot/rotate');
+    while (!ends.signal.aborted)
+      if ((await unlessUnknown(rotator.data('POST', 'transit/keys/hot/rotate'))) !== undefined) hot.answered += 1;
   };
   const read = async (reader: Connection): Promise<void> => {
     const body = { plaintext: randomBytes(32).toString('base64') };
     while (!ends.signal.aborted) {
       const { answered } = hot;
-      const { key_version: seen } = await reader.data('POST', 'transit/encrypt/hot', body);
-      if (Number(seen) < answered) found.push(`a key that is rotated all the time: version ${seen} after ${answered}`);
+      const { key_version: seen } = (await unlessUnknown(reader.data('POST', 'transit/encrypt/hot', body))) ?? {};
+      if (seen !== undefined && Number(seen) < answered)
+        found.push(`a key that is rotated all the time: version ${seen} after ${answered}`);
     }
   };
   const background = Promise.all([rotate(), ...readers.map(read)]);
-  const check = async (name: string, changes: Changes, round: number): Promise<void> => {
-    const admin = admins[round % admins.length] ?? rotator;
-    for await (const { each, atEnd } of changes(admin, round)) {
+  background.catch(() => undefined); // thrown below
+  /** Returns whether every outcome was known. */
+  const check = async (name: string, changes: Changes, admin: Connection, attempt: string): Promise<true | undefined> => {
+    for await (const { each, atEnd } of changes(admin, attempt)) {
       const results = [...(await Promise.all(connections.map(each))), atEnd?.()];
       for (const result of results) if (result !== undefined) found.push(`${name}: ${result}`);
     }
+    return true;
+  };
+  const checkInRound = async (name: string, changes: Changes, round: number): Promise<void> => {
+    const admin = admins[round % admins.length] ?? rotator;
+    for (let attempt = 0; attempt < attemptsMax; attempt++)
+      if (await unlessUnknown(check(name, changes, admin, `${round}-${attempt}`))) return;
+    throw new Error(`${name}: no outcome was known in ${attemptsMax} attempts`);
   };
   try {
     for (let round = 0; round < rounds; round++)
       for (const name of only) {
         const changes = allChanges[name];
-        if (changes !== undefined) await check(name, changes, round);
+        if (changes !== undefined) await checkInRound(name, changes, round);
       }
   } finally {
     ends.abort();

@@ -1,19 +1,39 @@
 import { Agent, request } from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
+import { until } from '../../cluster/harness/until.ts';
 
 export interface Answered {
   readonly status: number;
   readonly text: string;
 }
 
-/** One connection of a client, which stays with the thread that accepted it. */
+/** The change of a request may take effect or not: its node was cut off from the active one. */
+export class OutcomeUnknown extends Error {}
+
+/** Resolves with the result of a task; with undefined if the outcome of one of its requests is unknown. */
+export const unlessUnknown = <T>(task: Promise<T>): Promise<T | undefined> =>
+  task.catch((error: unknown) => {
+    if (error instanceof OutcomeUnknown) return undefined;
+    throw error;
+  });
+
+/** Repeats a task that may be done twice, until its outcome is known. */
+export const untilKnown = <T>(task: () => Promise<T>): Promise<T> =>
+  until('a request with a known outcome', () => unlessUnknown(task()));
+
+/**
+ * One connection of a client, which stays with the thread that accepted it. A patient one is for a cluster, whose nodes may be cut off from
+ * each other while the machine stalls: it repeats a request that was refused with 503, because nothing was done.
+ */
 export class Connection {
   readonly #url: URL;
   readonly #token: string;
   readonly #request: typeof request;
   readonly #agent: Agent;
+  readonly #isPatient: boolean;
 
-  constructor(url: string, token: string) {
+  constructor(url: string, token: string, { isPatient = false } = {}) {
+    this.#isPatient = isPatient;
     this.#url = new URL(url);
     this.#token = token;
     const isTls = this.#url.protocol === 'https:';
@@ -22,7 +42,18 @@ export class Connection {
     this.#agent = isTls ? new TlsAgent({ ...settings, rejectUnauthorized: false }) : new Agent(settings);
   }
 
-  call(method: string, path: string, body?: object, token = this.#token): Promise<Answered> {
+  /** @throws OutcomeUnknown only if it is patient */
+  async call(method: string, path: string, body?: object, token = this.#token): Promise<Answered> {
+    if (!this.#isPatient) return this.#send(method, path, body, token);
+    const answer = await until(`${method} ${path} is served`, async () => {
+      const given = await this.#send(method, path, body, token);
+      return given.status !== 503 && given;
+    });
+    if (answer.status === 504) throw new OutcomeUnknown(answer.text);
+    return answer;
+  }
+
+  #send(method: string, path: string, body: object | undefined, token: string): Promise<Answered> {
     const text = body === undefined ? '' : JSON.stringify(body);
     const headers = { 'X-Service-Token': token, 'Content-Length': String(Buffer.byteLength(text)) };
     const { hostname, port } = this.#url;
