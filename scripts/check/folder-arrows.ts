@@ -71,6 +71,15 @@ export const folderArrows: FolderArrows = {
   console: {
     '.': [],
   },
+  'storage-etcd': {
+    '.': [],
+    wire: ['.'],
+    client: ['.', 'wire'],
+    copy: ['.'],
+    commit: ['.', 'copy'],
+    lease: [],
+    replica: ['.', 'commit', 'copy', 'lease'],
+  },
   health: {
     '.': [],
   },

@@ -20,9 +20,9 @@ export interface Finding {
 const readable =
   /\.(?:tsx?|mjs|js|md|ya?ml|json|sh|go|c|py|cfg|service|tpl)$|(?:^|\/)(?:Dockerfile[^/]*|\.ci\/run|\.githooks\/[^/]+)$/;
 
-/** Not checked: cases and vectors that others publish, the lock file, which npm writes, and the built console. */
+/** Not checked: cases and vectors that others publish, the lock file, which npm writes, the built console, and generated messages. */
 const foreign =
-  /^test\/conformance\/|\/vectors\/|^package-lock\.json$|^packages\/console\/src\/built\.ts$|(?:^|\/)node_modules\//;
+  /^test\/conformance\/|\/vectors\/|^package-lock\.json$|^packages\/console\/src\/built\.ts$|\/wire\/\w+_pb\.ts$|(?:^|\/)node_modules\//;
 
 /** Returns the repository's own text files below `root`: files that git tracks, and new files that git does not ignore. */
 export function readSourceFiles(root: string): SourceFile[] {

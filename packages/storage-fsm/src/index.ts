@@ -35,7 +35,9 @@ export type { StateMeta } from './state/state-record.ts';
 export { decodeTransaction, encodeTransaction, transactionBytesMax } from './store/codec.ts';
 export { addToDigest, emptyDigest, recordDigest } from './store/digest.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory-store.ts';
-export { pathBytesMax, pathFault } from './store/path.ts';
+export { comparePaths, pathBytesMax, pathFault } from './store/path.ts';
+export { mergePathPages } from './store/path-page.ts';
+export { checkQuery, pageBytesMax, pageRecordsMax, type Row, takePage } from './store/range.ts';
 export { encodedWrites, readReplicatedWrites } from './store/replication-codec.ts';
 export {
   acceptsWrites,

@@ -1,0 +1,160 @@
+import type { SecureContextOptions } from 'node:tls';
+import { Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import type { Etcd, EtcdEvent, EtcdOperationAnswer, EtcdRow, EtcdTxn, EtcdWatchMessage } from '../etcd.ts';
+import { EtcdError, type EtcdErrorKind } from '../etcd.ts';
+import { Auth, type Event, type KeyValue, KV, Lease, type ResponseOp, Watch, type WatchResponse } from '../wire/etcd_pb.ts';
+import { rangeRequest, txnRequest, watchRequest } from '../wire/requests.ts';
+
+export interface EtcdConnection {
+  /** For example `https://etcd-1.example:2379`. */
+  readonly endpoint: string;
+  /** Of an endpoint with `https`. With `cert` and `key` etcd knows this node by its certificate. */
+  readonly tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>;
+  readonly user?: { readonly name: string; readonly password: string };
+  /** Longest wait for an answer. */
+  readonly timeoutMs?: number;
+}
+
+/** HTTP/2 pings find a connection that died without a word: a watch would failure wait forever. */
+const pings = { pingIntervalMs: 5000, pingTimeoutMs: 5000, pingIdleConnection: true };
+
+/** Opens a connection to one endpoint when it is first needed, and again after it broke. */
+export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdConnection): Etcd {
+  let token: string | undefined;
+  const closing = new AbortController();
+  const withToken: Interceptor = (next) => (request) => {
+    if (token !== undefined) request.header.set('token', token);
+    return next(request);
+  };
+  const options = { baseUrl: endpoint, httpVersion: '2' as const, nodeOptions: { ...tls }, ...pings };
+  const transport = createGrpcTransport({ ...options, interceptors: [withToken] });
+  const kv = createClient(KV, transport);
+  const watch = createClient(Watch, transport);
+  const lease = createClient(Lease, transport);
+  const auth = createClient(Auth, createGrpcTransport(options));
+  const call = (): { timeoutMs: number; signal: AbortSignal } => ({ timeoutMs, signal: closing.signal });
+
+  /** A call without a valid token was refused, so it may be sent again with a new one. */
+  async function authorized<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+    try {
+      if (user !== undefined && token === undefined) await authenticate(user);
+      return await send();
+    } catch (error) {
+      if (user === undefined || !isTokenRefusal(error)) throw etcdError(error);
+    }
+    try {
+      await authenticate(user);
+      return await send();
+    } catch (error) {
+      throw etcdError(error);
+    }
+  }
+
+  async function authenticate(by: { readonly name: string; readonly password: string }): Promise<void> {
+    token = (await auth.authenticate(by, call())).token;
+  }
+
+  return {
+    range: async (request) => {
+      const answer = await authorized(() => kv.range(rangeRequest(request), call()));
+      return { revision: Number(answer.header?.revision ?? 0n), rows: answer.kvs.map(rowOf), more: answer.more };
+    },
+    txn: async (txn: EtcdTxn) => {
+      const { header, succeeded, responses } = await authorized(() => kv.txn(txnRequest(txn), call()));
+      return { revision: Number(header?.revision ?? 0n), succeeded, answers: responses.map(operationAnswer) };
+    },
+    async *watch(request, signal) {
+      const ends = AbortSignal.any([signal, closing.signal]);
+      const requests = heldOpen(watchRequest(request), ends);
+      try {
+        if (user !== undefined && token === undefined) await authenticate(user);
+        for await (const response of watch.watch(requests, { signal: ends })) yield* messagesOf(response);
+      } catch (error) {
+        if (ends.aborted) return;
+        if (isTokenRefusal(error)) token = undefined;
+        throw etcdError(error);
+      }
+      if (!ends.aborted) throw new EtcdError('unknown', 'etcd has ended the watch');
+    },
+    grantLease: async (ttlSeconds) => {
+      const answer = await authorized(() => lease.leaseGrant({ TTL: BigInt(ttlSeconds) }, call()));
+      return { id: answer.ID, ttlSeconds: Number(answer.TTL) };
+    },
+    keepAlive: (id) =>
+      authorized(async () => {
+        for await (const { TTL } of lease.leaseKeepAlive(once({ ID: id }), call())) return Number(TTL);
+        throw new ConnectError('etcd did not answer a keep-alive', Code.Unavailable);
+      }),
+    revokeLease: async (id) => {
+      await authorized(() => lease.leaseRevoke({ ID: id }, call()));
+    },
+    close: () => closing.abort(),
+  };
+}
+
+async function* once<Message>(message: Message): AsyncGenerator<Message> {
+  yield message;
+}
+
+/** Keeps the stream open in the direction of etcd: etcd ends a watch when its client has nothing more to say. */
+async function* heldOpen<Message>(message: Message, signal: AbortSignal): AsyncGenerator<Message> {
+  yield message;
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}
+
+const text = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+
+const rowOf = ({ key, value, createRevision, modRevision, version }: KeyValue): EtcdRow => ({
+  key: text(key),
+  value,
+  createRevision: Number(createRevision),
+  modRevision: Number(modRevision),
+  version: Number(version),
+});
+
+function operationAnswer({ response }: ResponseOp): EtcdOperationAnswer {
+  if (response.case === 'responseRange') return { rows: response.value.kvs.map(rowOf) };
+  return response.case === 'responseTxn' ? { txn: { succeeded: response.value.succeeded } } : {};
+}
+
+const deleteEvent = 1;
+
+function eventsOf({ kv, type }: Event): EtcdEvent[] {
+  return kv === undefined ? [] : [{ deleted: type === deleteEvent, row: rowOf(kv) }];
+}
+
+function* messagesOf(response: WatchResponse): Generator<EtcdWatchMessage> {
+  if (response.created) yield { kind: 'created', revision: Number(response.header?.revision ?? 0n) };
+  if (response.events.length > 0 || response.fragment)
+    yield { kind: 'events', fragment: response.fragment, events: response.events.flatMap(eventsOf) };
+  if (response.canceled)
+    yield { kind: 'canceled', compactRevision: Number(response.compactRevision), reason: response.cancelReason };
+}
+
+/** Codes with which etcd, or gRPC in front of it, answers that it did not begin. Any other may come after a beginning. */
+const refusals: ReadonlySet<Code> = new Set([
+  Code.InvalidArgument,
+  Code.NotFound,
+  Code.AlreadyExists,
+  Code.PermissionDenied,
+  Code.ResourceExhausted,
+  Code.FailedPrecondition,
+  Code.OutOfRange,
+  Code.Unimplemented,
+  Code.Unauthenticated,
+]);
+
+const isTokenRefusal = (error: unknown): boolean =>
+  error instanceof ConnectError &&
+  (error.code === Code.Unauthenticated || /auth(entication)? token|user name is empty/.test(error.rawMessage));
+
+function etcdError(error: unknown): EtcdError {
+  if (!(error instanceof ConnectError)) return new EtcdError('unknown', String(error), { cause: error });
+  return new EtcdError(kindOf(error), error.rawMessage, { cause: error });
+}
+
+function kindOf({ code, rawMessage }: ConnectError): EtcdErrorKind {
+  if (code === Code.OutOfRange && rawMessage.includes('revision')) return 'compacted';
+  return refusals.has(code) ? 'refused' : 'unknown';
+}

@@ -1,0 +1,137 @@
+import { encodeTransaction, StoreError, type Transaction, type Write } from '@transitd/storage-fsm';
+import { digestOf } from '../copy/chunks.ts';
+import type { Copy, StagedTransaction } from '../copy/copy.ts';
+import type { Keys } from '../copy/keys.ts';
+import { encodeMarker, encodePointer } from '../copy/marker.ts';
+import { encodeRecord } from '../copy/record-value.ts';
+import type { EtcdCompare, EtcdOperation, EtcdTxn } from '../etcd.ts';
+
+/** Limits of one transaction, below etcd's defaults of 128 operations and 1.5 MiB: operations around the records count too. */
+const operationsMax = 100;
+export const bytesMax = 1024 * 1024;
+const rowBytes = 64;
+
+/** `direct`: one transaction of etcd. `staged`: chunks first, then one transaction that makes them effective. */
+export type Plan =
+  | { readonly kind: 'direct'; readonly body: EtcdTxn; readonly isConflict: boolean }
+  | { readonly kind: 'staged'; readonly chunks: readonly EtcdOperation[]; readonly body: EtcdTxn };
+
+export interface PlanParts {
+  readonly transaction: Pick<Transaction, 'conditions' | 'writes'>;
+  readonly copy: Copy;
+  readonly keys: Keys;
+  /** Random. */
+  readonly attempt: string;
+}
+
+/** Returns whether the transaction is too large for one of etcd, so that it has to be staged. */
+export function mustBeStaged({ conditions, writes }: Pick<Transaction, 'conditions' | 'writes'>, keys: Keys): boolean {
+  if (Math.max(conditions.length, writes.length) > operationsMax) return true;
+  const paths = [...conditions, ...writes].reduce(
+    (bytes, { path }) => bytes + rowBytes + Buffer.byteLength(keys.record(path)),
+    0,
+  );
+  return writes.reduce((bytes, { value }) => bytes + (value?.length ?? 0), paths) > bytesMax;
+}
+
+/**
+ * Plans a commit of the active node. Its copy must contain every commit that has touched these paths; for a staged one, every commit.
+ * @throws StoreError `too_large` for a record that no key can hold
+ */
+export function planCommit(parts: PlanParts): Plan {
+  const { transaction, copy, keys } = parts;
+  for (const { value } of transaction.writes)
+    if ((value?.length ?? 0) > bytesMax)
+      throw new StoreError('too_large', `a record in etcd has at most ${bytesMax} bytes, this one ${value?.length}`);
+  const isConflict = transaction.conditions.some(({ path, revision }) => (copy.get(path)?.revision ?? 0) !== revision);
+  if (isConflict) return { kind: 'direct', isConflict, body: { compares: [], success: [marker(parts, 0, 0)], failure: [] } };
+  const writes = transaction.writes.filter(({ path, value }) => value !== null || copy.get(path) !== undefined);
+  return mustBeStaged(transaction, keys) ? stagedPlan(parts, writes) : directPlan(parts, writes);
+}
+
+/**
+ * The conditions are compared again by etcd. A conflict writes the marker too, as a conflict is an entry of the log: so each commit is one
+ * revision, and ends with an event in the watch.
+ */
+function directPlan(parts: PlanParts, writes: readonly Write[]): Plan {
+  const { transaction, copy, keys } = parts;
+  const compares = transaction.conditions.map(({ path }) => ({
+    key: keys.record(path),
+    modRevision: copy.get(path)?.modRevision ?? 0,
+  }));
+  const puts = writes.filter(({ value }) => value !== null).length;
+  const body = {
+    compares,
+    success: [...writes.map((write) => operation(keys, write, 0)), marker(parts, puts, writes.length - puts)],
+    failure: [marker(parts, 0, 0)],
+  };
+  return { kind: 'direct', isConflict: false, body };
+}
+
+/** No other commit may come between: the copy's newest marker must still be the newest. That makes all conditions hold. */
+function stagedPlan(parts: PlanParts, writes: readonly Write[]): Plan {
+  const { copy, keys, attempt } = parts;
+  const data = encodeTransaction({ conditions: [], writes });
+  const chunks: EtcdOperation[] = [];
+  for (let at = 0; at < data.length; at += bytesMax)
+    chunks.push({ kind: 'put', key: keys.chunk(attempt, chunks.length), value: data.subarray(at, at + bytesMax) });
+  const pointer = encodePointer({ attempt, chunks: chunks.length, digest: digestOf(data) });
+  const compares: EtcdCompare[] = [
+    { key: keys.marker, modRevision: copy.marker.revision },
+    { key: keys.staged, modRevision: 0 },
+  ];
+  const success: EtcdOperation[] = [{ kind: 'put', key: keys.staged, value: pointer }, marker(parts, 1, 0)];
+  return { kind: 'staged', chunks, body: { compares, success, failure: [] } };
+}
+
+/**
+ * Returns the transactions that write a staged transaction to the keys of its records, and then end it. Each may be repeated: they write
+ * what is in effect already.
+ */
+export function unpackingOf({ revision, writes }: StagedTransaction, keys: Keys, attempt: () => string): EtcdTxn[] {
+  const batches: Write[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const write of writes) {
+    const more = rowBytes + Buffer.byteLength(keys.record(write.path)) + (write.value?.length ?? 0);
+    if (bytes + more > bytesMax || (batches.at(-1)?.length ?? 0) >= operationsMax) {
+      batches.push([]);
+      bytes = 0;
+    }
+    batches.at(-1)?.push(write);
+    bytes += more;
+  }
+  const written = batches.map((batch) => [
+    ...batch.map((write) => operation(keys, write, revision)),
+    unpackMarker(keys, attempt(), batch.filter(({ value }) => value !== null).length),
+  ]);
+  const end: EtcdOperation[] = [
+    { kind: 'delete', key: keys.staged },
+    { kind: 'delete', key: keys.chunks, end: keys.chunksEnd },
+    unpackMarker(keys, attempt(), 0),
+  ];
+  return [...written, end].map((success) => ({ compares: [], success, failure: [] }));
+}
+
+/** Returns a transaction that does `body` while the active node is the one of `fence`, and else returns the key of the active node. */
+export const fenced = (keys: Keys, fence: number, body: EtcdTxn): EtcdTxn => ({
+  compares: [{ key: keys.active, modRevision: fence }],
+  success: [{ kind: 'txn', txn: body }],
+  failure: [{ kind: 'range', key: keys.active }],
+});
+
+const operation = (keys: Keys, { path, value }: Write, revision: number): EtcdOperation =>
+  value === null
+    ? { kind: 'delete', key: keys.record(path) }
+    : { kind: 'put', key: keys.record(path), value: encodeRecord({ revision, value }) };
+
+const marker = ({ keys, attempt }: PlanParts, puts: number, deletes: number): EtcdOperation => ({
+  kind: 'put',
+  key: keys.marker,
+  value: encodeMarker({ attempt, puts, deletes }),
+});
+
+const unpackMarker = (keys: Keys, attempt: string, puts: number): EtcdOperation => ({
+  kind: 'put',
+  key: keys.marker,
+  value: encodeMarker({ attempt, puts }),
+});

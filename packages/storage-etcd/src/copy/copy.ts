@@ -1,0 +1,244 @@
+import type { Change, RangeQuery, Write } from '@transitd/storage-fsm';
+import type { EtcdEvent, EtcdRow } from '../etcd.ts';
+import { Chunks } from './chunks.ts';
+import type { KeyKind, Keys } from './keys.ts';
+import { decodeMarker, type Marker } from './marker.ts';
+import { decodeRecord } from './record-value.ts';
+import { SortedPaths } from './sorted-paths.ts';
+import type { RevisionEvents } from './watch-revisions.ts';
+
+/** A record of the copy. `revision` is the one at which it took effect, `modRevision` that of its key, 0 while only a chunk holds it. */
+export interface CopiedRecord {
+  readonly value: Uint8Array;
+  readonly revision: number;
+  readonly modRevision: number;
+}
+
+/** The newest commit that a copy contains; revision 0 if there was none. */
+export interface SeenMarker {
+  readonly revision: number;
+  readonly version: number;
+  readonly attempt: string;
+}
+
+/** The key of the active node. */
+export interface ActiveKey {
+  readonly owner: string;
+  readonly createRevision: number;
+  readonly modRevision: number;
+}
+
+/** A staged transaction that is in effect, and not yet written to the keys of its records. */
+export interface StagedTransaction {
+  readonly revision: number;
+  readonly writes: readonly Write[];
+}
+
+/** The events contradict the copy or each other: an event is missing, or somebody else has written. The state must be read again. */
+export class CopyFault extends Error {
+  override readonly name = 'CopyFault';
+}
+
+type Named = Exclude<KeyKind['kind'], 'record' | 'chunk'>;
+interface KnownEvent {
+  readonly event: EtcdEvent;
+  readonly kind: KeyKind;
+}
+
+/** The records of a cluster as of one revision of etcd, and the keys beside them. Without effects: rows and events go in. */
+export class Copy {
+  readonly #keys: Keys;
+  readonly #records = new Map<string, CopiedRecord>();
+  readonly #paths: SortedPaths;
+  readonly #chunks = new Chunks();
+  #revision: number;
+  #marker: SeenMarker = { revision: 0, version: 0, attempt: '' };
+  #active: ActiveKey | undefined;
+  #staged: StagedTransaction | undefined;
+  #reserved = 0;
+  #cluster = '';
+
+  /**
+   * @param rows - all rows below the prefix, as of `revision`
+   * @throws CopyFault for rows that no replica writes
+   */
+  constructor(keys: Keys, { revision, rows }: { readonly revision: number; readonly rows: readonly EtcdRow[] }) {
+    this.#keys = keys;
+    this.#revision = revision;
+    const events = rows.map((row) => ({ event: { deleted: false, row }, kind: keys.kindOf(row.key) })).filter(isKnown);
+    for (const { event, kind } of events) {
+      if (kind.kind === 'record') this.#records.set(kind.path, recordOf(event.row));
+      else if (kind.kind === 'chunk') this.#chunks.take(event);
+    }
+    for (const { event, kind } of events)
+      if (kind.kind === 'staged') this.#overlay(this.#stagedBy(event));
+      else if (kind.kind !== 'record' && kind.kind !== 'chunk') this.#name(kind.kind, event);
+    this.#paths = new SortedPaths(this.#records.keys());
+  }
+
+  /** Of the newest event below the prefix, or of the reading. */
+  get revision(): number {
+    return this.#revision;
+  }
+  get marker(): SeenMarker {
+    return this.#marker;
+  }
+  get active(): ActiveKey | undefined {
+    return this.#active;
+  }
+  get staged(): StagedTransaction | undefined {
+    return this.#staged;
+  }
+  get hasChunks(): boolean {
+    return !this.#chunks.isEmpty;
+  }
+  /** Number of values that nodes have reserved so far. */
+  get reserved(): number {
+    return this.#reserved;
+  }
+  /** Id of the cluster; empty before it was written. */
+  get cluster(): string {
+    return this.#cluster;
+  }
+
+  get(path: string): CopiedRecord | undefined {
+    return this.#records.get(path);
+  }
+
+  /** Yields the paths of a range, ascending. The copy must not change meanwhile. */
+  paths(query: Pick<RangeQuery, 'prefix' | 'after'>): Generator<string> {
+    return this.#paths.below(query);
+  }
+
+  /**
+   * Applies one whole revision and returns the changes of records.
+   * @throws CopyFault, and has changed nothing then
+   */
+  apply({ revision, events }: RevisionEvents): Change[] {
+    if (revision <= this.#revision) throw new CopyFault(`revision ${revision} comes after ${this.#revision}`);
+    const known = events.map((event) => ({ event, kind: this.#keys.kindOf(event.row.key) })).filter(isKnown);
+    const marker = this.#checkedMarker(known);
+    const stagedEvent = known.find(({ kind }) => kind.kind === 'staged')?.event;
+    const staged = stagedEvent === undefined || stagedEvent.deleted ? undefined : this.#stagedBy(stagedEvent);
+    const records = known.flatMap(({ event, kind }) => (kind.kind === 'record' ? [this.#checkedRecord(kind.path, event)] : []));
+
+    for (const { event, kind } of known) if (kind.kind === 'reserved') countOf(event.row);
+
+    this.#revision = revision;
+    if (marker !== undefined) this.#marker = marker;
+    if (stagedEvent?.deleted) this.#staged = undefined;
+    for (const { event, kind } of known) {
+      if (kind.kind === 'chunk') this.#chunks.take(event);
+      else if (kind.kind !== 'record' && kind.kind !== 'marker' && kind.kind !== 'staged') this.#name(kind.kind, event);
+    }
+    if (staged !== undefined) return this.#takeEffect(staged);
+    return records.flatMap(({ path, record }) => this.#set(path, record));
+  }
+
+  /** A record changes only in the transaction of a commit. @returns the marker, if the revision is a commit */
+  #checkedMarker(known: readonly KnownEvent[]): SeenMarker | undefined {
+    const row = known.find(({ kind }) => kind.kind === 'marker')?.event.row;
+    const others = known.filter(({ kind }) => kind.kind !== 'marker');
+    if (row === undefined) {
+      if (others.some(({ kind }) => kind.kind === 'record' || kind.kind === 'staged'))
+        throw new CopyFault('a record has changed without a commit');
+      return undefined;
+    }
+    const marker = markerOf(row);
+    if (row.version !== this.#marker.version + 1)
+      throw new CopyFault(`commit ${row.version} follows commit ${this.#marker.version}`);
+    const deletes = others.filter(({ event }) => event.deleted).length;
+    if (others.length - deletes !== marker.puts || (marker.deletes ?? deletes) !== deletes)
+      throw new CopyFault(`commit ${row.version} is not complete`);
+    return seen(row, marker);
+  }
+
+  #checkedRecord(
+    path: string,
+    { deleted, row }: EtcdEvent,
+  ): { readonly path: string; readonly record: CopiedRecord | undefined } {
+    if (deleted) return { path, record: undefined };
+    const record = recordOf(row);
+    const isUnpacked = record.revision !== row.modRevision;
+    if (isUnpacked && this.#records.get(path)?.revision !== record.revision)
+      throw new CopyFault('a staged record was written that is not in effect');
+    return { path, record };
+  }
+
+  #set(path: string, record: CopiedRecord | undefined): Change[] {
+    const old = this.#records.get(path);
+    if (record === undefined) {
+      if (old === undefined) return [];
+      this.#records.delete(path);
+      this.#paths.delete(path);
+      return [{ path, revision: this.#revision, deleted: true }];
+    }
+    this.#records.set(path, record);
+    if (old === undefined) this.#paths.add(path);
+    return old?.revision === record.revision ? [] : [{ path, revision: record.revision, deleted: false }];
+  }
+
+  #stagedBy({ row }: EtcdEvent): StagedTransaction {
+    const writes = this.#chunks.assemble(row.value);
+    if (writes === undefined) throw new CopyFault('a staged transaction is not complete');
+    return { revision: row.modRevision, writes };
+  }
+
+  #takeEffect(staged: StagedTransaction): Change[] {
+    this.#staged = staged;
+    return staged.writes.flatMap(({ path, value }) => this.#set(path, this.#stagedRecord(path, value, staged.revision)));
+  }
+
+  /** While the copy is made, before its paths are sorted. */
+  #overlay(staged: StagedTransaction): void {
+    this.#staged = staged;
+    for (const { path, value } of staged.writes) {
+      const record = this.#stagedRecord(path, value, staged.revision);
+      if (record === undefined) this.#records.delete(path);
+      else this.#records.set(path, record);
+    }
+  }
+
+  #stagedRecord(path: string, value: Uint8Array | null, revision: number): CopiedRecord | undefined {
+    return value === null ? undefined : { value, revision, modRevision: this.#records.get(path)?.modRevision ?? 0 };
+  }
+
+  #name(kind: Named, { deleted, row }: EtcdEvent): void {
+    if (kind === 'marker') this.#marker = seen(row, markerOf(row));
+    else if (kind === 'reserved') this.#reserved = countOf(row);
+    else if (kind === 'cluster') this.#cluster = textOf(row);
+    else if (kind === 'active')
+      this.#active = deleted
+        ? undefined
+        : { owner: textOf(row), createRevision: row.createRevision, modRevision: row.modRevision };
+  }
+}
+
+const isKnown = (known: { readonly event: EtcdEvent; readonly kind: KeyKind | undefined }): known is KnownEvent =>
+  known.kind !== undefined;
+
+const textOf = ({ value }: EtcdRow): string => Buffer.from(value).toString();
+
+function countOf(row: EtcdRow): number {
+  const text = textOf(row);
+  if (!/^\d{1,15}$/.test(text)) throw new CopyFault('the number of reserved values is not a number');
+  return Number(text);
+}
+
+const seen = ({ modRevision, version }: EtcdRow, { attempt }: Marker): SeenMarker => ({
+  revision: modRevision,
+  version,
+  attempt,
+});
+
+function markerOf(row: EtcdRow): Marker {
+  const marker = decodeMarker(row.value);
+  if (marker === undefined) throw new CopyFault('the marker of a commit is not readable');
+  return marker;
+}
+
+function recordOf(row: EtcdRow): CopiedRecord {
+  const record = decodeRecord(row.value);
+  if (record === undefined) throw new CopyFault('a record is not readable');
+  return { value: record.value, revision: record.revision || row.modRevision, modRevision: row.modRevision };
+}

@@ -1,0 +1,66 @@
+/** The keys of one cluster in etcd, all below its prefix. */
+export interface Keys {
+  /** Every key of this cluster is at or after this one and before `end`. */
+  readonly start: string;
+  readonly end: string;
+  /** Key of the record at `path`. */
+  readonly record: (path: string) => string;
+  /** Random id of the cluster, written once. */
+  readonly cluster: string;
+  /** Written by every commit. */
+  readonly marker: string;
+  /** Names the active node; its lease deletes it. */
+  readonly active: string;
+  /** Written at intervals by the active node. */
+  readonly heartbeat: string;
+  /** Number of values that nodes have reserved. */
+  readonly reserved: string;
+  /** Makes a staged transaction effective. */
+  readonly staged: string;
+  /** All chunks of staged transactions are at or after this key and before `chunksEnd`. */
+  readonly chunks: string;
+  readonly chunksEnd: string;
+  readonly chunk: (attempt: string, number: number) => string;
+  /** Returns what `key` is; undefined for a key that this version does not know. */
+  readonly kindOf: (key: string) => KeyKind | undefined;
+}
+
+export type KeyKind =
+  | { readonly kind: 'record'; readonly path: string }
+  | { readonly kind: 'chunk' }
+  | { readonly kind: 'cluster' | 'marker' | 'active' | 'heartbeat' | 'reserved' | 'staged' };
+
+/** Returns the keys below `prefix`. @throws TypeError for a prefix that is empty or has an empty segment */
+export function keysBelow(prefix: string): Keys {
+  const name = prefix.replace(/^\/|\/$/g, '');
+  if (!/^[\w.-]+(\/[\w.-]+)*$/.test(name))
+    throw new TypeError('the prefix in etcd is not a path of letters, digits, "_", "-" and "."');
+  const start = `${name}/`;
+  const records = `${start}r/`;
+  const chunks = `${start}s/`;
+  const named = {
+    cluster: `${start}m/cluster`,
+    marker: `${start}m/commit`,
+    active: `${start}m/active`,
+    heartbeat: `${start}m/heartbeat`,
+    reserved: `${start}m/reserved`,
+    staged: `${start}m/staged`,
+  };
+  const kinds = new Map(Object.entries(named).map(([kind, key]) => [key, { kind } as KeyKind]));
+  return {
+    ...named,
+    start,
+    end: afterSlash(start),
+    record: (path) => records + path,
+    chunks,
+    chunksEnd: afterSlash(chunks),
+    chunk: (attempt, number) => `${chunks}${attempt}/${String(number).padStart(4, '0')}`,
+    kindOf: (key) => {
+      if (key.startsWith(records)) return { kind: 'record', path: key.slice(records.length) };
+      return key.startsWith(chunks) ? { kind: 'chunk' } : kinds.get(key);
+    },
+  };
+}
+
+/** "0" is the character after "/". */
+const afterSlash = (start: string): string => `${start.slice(0, -1)}0`;

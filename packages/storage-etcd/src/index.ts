@@ -1,0 +1,4 @@
+export { connectEtcd, type EtcdConnection } from './client/connect-etcd.ts';
+export { CopyFault } from './copy/copy.ts';
+export * from './etcd.ts';
+export { EtcdReplica, type EtcdReplicaOptions } from './replica/etcd-replica.ts';

@@ -1,0 +1,266 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { StoreError } from '@transitd/storage-fsm';
+import type { Keys } from '../copy/keys.ts';
+import { type Etcd, EtcdError, type EtcdTxnAnswer } from '../etcd.ts';
+import { LeaseClock } from '../lease/lease-clock.ts';
+import type { StateFeed } from './state-feed.ts';
+
+export interface ActiveRoleOptions {
+  readonly etcd: Etcd;
+  readonly keys: Keys;
+  readonly feed: StateFeed;
+  readonly nodeId: number;
+  readonly leaseSeconds: number;
+  readonly heartbeatMs: number;
+  readonly retryMs: number;
+  readonly timeoutMs: number;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+  /** Brings the state in order before this node serves as the active one. A rejection gives the role up. */
+  readonly prepare: () => Promise<void>;
+  readonly onFault: (error: Error) => void;
+}
+
+interface Held {
+  readonly lease: bigint;
+  /** Aborted when the role is lost. */
+  readonly lost: AbortController;
+  /** Revision of the active key, which every write of the role compares. */
+  fence: number;
+  isPrepared: boolean;
+}
+
+/**
+ * Makes this node the active one while no other is. The key of the active node belongs to a lease, so etcd deletes it when the node is
+ * silent. Two nodes may believe for a moment that they are active; the writes of the older one fail, because they compare the key.
+ */
+export class ActiveRole {
+  readonly #options: ActiveRoleOptions;
+  readonly #clock = new LeaseClock();
+  readonly #closing = new AbortController();
+  /** Unlike the node id, it tells two runs of one node apart. */
+  readonly #owner: string;
+  #held: Held | undefined;
+  #isSuspect = false;
+  #renewal: Promise<void> | undefined;
+  readonly #leads = Promise.withResolvers<void>();
+  readonly #running: Promise<void>;
+  readonly #unobserve: () => void;
+
+  constructor(options: ActiveRoleOptions) {
+    this.#options = options;
+    this.#owner = `${options.nodeId} ${randomBytes(8).toString('hex')}`;
+    this.#unobserve = options.feed.observe(() => this.#compareWithCopy());
+    this.#leads.promise.catch(() => undefined); // nobody has to ask for it
+    this.#running = this.#run();
+  }
+
+  /** Resolves when this node first serves as the active one; rejects when it stops before. */
+  get leads(): Promise<void> {
+    return this.#leads.promise;
+  }
+
+  /** Revision that the writes of the active node compare; undefined while this node is not active. */
+  get fence(): number | undefined {
+    return this.#held?.fence;
+  }
+
+  /** Whether this node is active, and its copy contains everything that earlier active nodes wrote. */
+  get isReady(): boolean {
+    return this.#held?.isPrepared === true;
+  }
+
+  /** Whether no other node can have become active before now, by this node's clock. */
+  holdsLease(): boolean {
+    return this.isReady && this.#clock.isHeld(this.#options.now());
+  }
+
+  /** A write with this fence had an unknown outcome: it might take effect later, unless the fence changes. */
+  suspect(): void {
+    this.#isSuspect = true;
+  }
+
+  /**
+   * Returns the fence for a write. After an unknown outcome it first writes the active key again: then every earlier write has either taken
+   * effect, and is in the copy, or never will.
+   * @throws StoreError `not_leader`
+   */
+  async settledFence(): Promise<number> {
+    while (this.#isSuspect && this.#held !== undefined) {
+      this.#renewal ??= this.#renewFence(this.#held).finally(() => {
+        this.#renewal = undefined;
+      });
+      await this.#renewal;
+    }
+    if (this.#held === undefined) throw notActive();
+    return this.#held.fence;
+  }
+
+  /** Call it when etcd refused a write because of its fence. @returns whether this node is still active, with a newer fence */
+  async staysActive(fence: number, answer: EtcdTxnAnswer): Promise<boolean> {
+    const held = this.#held;
+    if (held === undefined) return false;
+    const row = answer.answers[0]?.rows?.[0];
+    if (row === undefined || Buffer.from(row.value).toString() !== this.#owner) {
+      this.#lose(held);
+      return false;
+    }
+    if (held.fence === fence) held.fence = row.modRevision;
+    await this.#options.feed.reached(held.fence, this.#options.timeoutMs);
+    return true;
+  }
+
+  /** Gives the role up, for example because the state could not be brought in order. */
+  resign(): void {
+    if (this.#held !== undefined) this.#lose(this.#held);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#leads.reject(new StoreError('stopped', 'this node is stopping'));
+    this.#unobserve();
+    this.resign();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    const { retryMs, onFault } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await this.#vacant();
+        if (!signal.aborted) await this.#campaign();
+      } catch (error) {
+        if (!signal.aborted) onFault(error instanceof Error ? error : new Error(String(error)));
+      }
+      await delay(retryMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Resolves when the copy shows no active node. */
+  async #vacant(): Promise<void> {
+    const { feed } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (feed.copy.active === undefined || this.#closing.signal.aborted) resolve();
+    };
+    const end = feed.observe(look);
+    this.#closing.signal.addEventListener('abort', look, { once: true });
+    look();
+    await promise;
+    end();
+    this.#closing.signal.removeEventListener('abort', look);
+  }
+
+  /** Resolves when this node is no longer active, or another was faster. */
+  async #campaign(): Promise<void> {
+    const { etcd, keys, feed, leaseSeconds, timeoutMs, prepare, now } = this.#options;
+    const sentMs = now();
+    const { id: lease, ttlSeconds } = await etcd.grantLease(leaseSeconds);
+    let held: Held | undefined;
+    try {
+      const value = Buffer.from(this.#owner);
+      const answer = await etcd.txn({
+        compares: [{ key: keys.active, modRevision: 0 }],
+        success: [{ kind: 'put', key: keys.active, value, lease }],
+        failure: [],
+      });
+      if (!answer.succeeded || this.#closing.signal.aborted) return;
+      this.#clock.renewed({ sentMs, ttlSeconds });
+      this.#isSuspect = false;
+      held = { lease, lost: new AbortController(), fence: answer.revision, isPrepared: false };
+      this.#held = held;
+      const kept = this.#keep(held);
+      try {
+        await feed.reached(held.fence, timeoutMs);
+        await prepare();
+        held.isPrepared = this.#held === held;
+        if (held.isPrepared) this.#leads.resolve();
+        await kept;
+      } finally {
+        this.#lose(held);
+        await kept;
+      }
+    } finally {
+      // Also after an unknown outcome: the key cannot come into being, or stay, without its lease.
+      await etcd.revokeLease(lease).catch(() => undefined);
+    }
+  }
+
+  /** Keeps the lease, and shows all nodes that their watches go on, until the role is lost. */
+  async #keep(held: Held): Promise<void> {
+    const { leaseSeconds, heartbeatMs } = this.#options;
+    await Promise.all([
+      this.#repeat(held, (leaseSeconds * 1000) / 3, () => this.#keepAlive(held)),
+      this.#repeat(held, heartbeatMs, () => this.#beat(held)),
+    ]);
+  }
+
+  async #repeat({ lost }: Held, everyMs: number, action: () => Promise<void>): Promise<void> {
+    const { signal } = lost;
+    while (!signal.aborted) {
+      await delay(everyMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      await action().catch((error: Error) => this.#options.onFault(error));
+    }
+  }
+
+  async #keepAlive(held: Held): Promise<void> {
+    const sentMs = this.#options.now();
+    const ttlSeconds = await this.#options.etcd.keepAlive(held.lease);
+    if (this.#held !== held) return;
+    if (ttlSeconds > 0) this.#clock.renewed({ sentMs, ttlSeconds });
+    else this.#lose(held);
+  }
+
+  /** A heartbeat of unknown outcome does no harm later. */
+  async #beat(held: Held): Promise<void> {
+    const { etcd, keys } = this.#options;
+    const value = Buffer.from(this.#owner);
+    const compares = [{ key: keys.active, modRevision: held.fence }];
+    await etcd.txn({ compares, success: [{ kind: 'put', key: keys.heartbeat, value }], failure: [] });
+  }
+
+  async #renewFence(held: Held): Promise<void> {
+    const { etcd, keys, feed, retryMs, timeoutMs, onFault } = this.#options;
+    const value = Buffer.from(this.#owner);
+    while (this.#held === held) {
+      try {
+        const answer = await etcd.txn({
+          compares: [{ key: keys.active, modRevision: held.fence }],
+          success: [{ kind: 'put', key: keys.active, value, lease: held.lease }],
+          failure: [{ kind: 'range', key: keys.active }],
+        });
+        if (answer.succeeded) held.fence = answer.revision;
+        else if (!(await this.staysActive(held.fence, answer))) return;
+        await feed.reached(held.fence, timeoutMs);
+        this.#isSuspect = false;
+        return;
+      } catch (error) {
+        if (error instanceof EtcdError && error.kind !== 'unknown') this.#lose(held);
+        onFault(error instanceof Error ? error : new Error(String(error)));
+        await delay(retryMs, undefined, { signal: held.lost.signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  /** The lease has ended if the copy shows another active node, or none, at a revision after ours. */
+  #compareWithCopy(): void {
+    const { copy } = this.#options.feed;
+    const held = this.#held;
+    if (held !== undefined && copy.revision >= held.fence && copy.active?.owner !== this.#owner) this.#lose(held);
+  }
+
+  #lose(held: Held): void {
+    if (this.#held !== held) return;
+    this.#held = undefined;
+    this.#clock.ended();
+    held.lost.abort();
+  }
+}
+
+export const notActive = (): StoreError => new StoreError('not_leader', 'this node is not the active node');
+
+/** Returns the id of the node in an active key's value. */
+export const nodeIdOf = (owner: string): number => Number(/^\d+/.exec(owner)?.[0] ?? 0);

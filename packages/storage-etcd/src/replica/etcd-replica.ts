@@ -1,0 +1,292 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type Changes,
+  type CommitResult,
+  checkQuery,
+  decodeTransaction,
+  encodeTransaction,
+  mergePathPages,
+  type PathPage,
+  pageBytesMax,
+  pageRecordsMax,
+  type RangePage,
+  type RangeQuery,
+  type Replica,
+  type ReplicaStatus,
+  type Row,
+  type StoredRecord,
+  StoreError,
+  type Transaction,
+  takePage,
+} from '@transitd/storage-fsm';
+import { CommitOrder } from '../commit/commit-order.ts';
+import { fenced, mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
+import { type Keys, keysBelow } from '../copy/keys.ts';
+import { type Etcd, EtcdError, type EtcdOperation, type EtcdTxn, type EtcdTxnAnswer } from '../etcd.ts';
+import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
+import { StateFeed } from './state-feed.ts';
+
+/** Values that a node reserves at once. A node that stops wastes the rest of its range, so the count of values is an upper bound. */
+const reservedAtOnce = 65_536;
+
+export interface EtcdReplicaOptions {
+  readonly etcd: Etcd;
+  /** Path below which all keys of this cluster are. Two clusters must not have prefixes of which one begins with the other. */
+  readonly prefix: string;
+  readonly nodeId: number;
+  /** Time after which a silent active node is replaced. */
+  readonly leaseSeconds?: number;
+  /** Interval at which the active node shows the others that their watches go on. */
+  readonly heartbeatMs?: number;
+  readonly retryMs?: number;
+  /** Longest wait for this node's watch. */
+  readonly timeoutMs?: number;
+  /** Milliseconds of a monotonic clock. */
+  readonly now?: () => number;
+  /** Reports what went wrong with etcd and is tried again. */
+  readonly onFault?: (error: Error) => void;
+}
+
+/** A replica whose consensus is an etcd cluster. Its index and its revisions are revisions of etcd, so they rise with gaps. */
+export class EtcdReplica implements Replica {
+  readonly #etcd: Etcd;
+  readonly #keys: Keys;
+  readonly #feed: StateFeed;
+  readonly #role: ActiveRole;
+  readonly #order = new CommitOrder();
+  readonly #nodeId: number;
+  readonly #timeoutMs: number;
+  #unused = 0;
+  #reserving: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  private constructor(options: Required<EtcdReplicaOptions>, keys: Keys, feed: StateFeed) {
+    this.#etcd = options.etcd;
+    this.#keys = keys;
+    this.#feed = feed;
+    this.#nodeId = options.nodeId;
+    this.#timeoutMs = options.timeoutMs;
+    this.#role = new ActiveRole({ ...options, keys, feed, prepare: () => this.#prepare() });
+  }
+
+  /** Reads the whole state below the prefix; creates the cluster there if there is none. @throws EtcdError, CopyFault, TypeError */
+  static async open(options: EtcdReplicaOptions): Promise<EtcdReplica> {
+    const { heartbeatMs = 1000, retryMs = 250, onFault = () => undefined } = options;
+    const all = { leaseSeconds: 10, timeoutMs: 10_000, now: () => performance.now(), ...options, heartbeatMs, retryMs, onFault };
+    const keys = keysBelow(options.prefix);
+    await options.etcd.txn({
+      compares: [{ key: keys.cluster, modRevision: 0 }],
+      success: [{ kind: 'put', key: keys.cluster, value: Buffer.from(randomBytes(16).toString('hex')) }],
+      failure: [],
+    });
+    const feed = await StateFeed.open({ etcd: options.etcd, keys, retryMs, onFault, idleMs: 3 * heartbeatMs });
+    return new EtcdReplica(all, keys, feed);
+  }
+
+  async get(path: string): Promise<StoredRecord | undefined> {
+    const record = this.#feed.copy.get(path);
+    return record && { value: Buffer.from(record.value), revision: record.revision };
+  }
+
+  async range(query: RangeQuery): Promise<RangePage> {
+    checkQuery(query);
+    return takePage(query, this.#rows(query));
+  }
+
+  async paths(query: RangeQuery): Promise<PathPage> {
+    checkQuery(query);
+    const limit = Math.min(query.limit ?? pageRecordsMax, pageRecordsMax);
+    const paths: string[] = [];
+    for (const path of this.#feed.copy.paths(query)) if (paths.push(path) > limit) break;
+    return mergePathPages([{ paths }], limit);
+  }
+
+  watch(prefix: string, listener: (changes: Changes) => void): () => void {
+    return this.#feed.watch(prefix, listener);
+  }
+
+  /** Every acknowledged commit has written the marker, so the copy is fresh once it contains the newest marker. */
+  async fresh(): Promise<void> {
+    try {
+      const { rows } = await this.#etcd.range({ key: this.#keys.marker });
+      await this.#feed.reached(rows[0]?.modRevision ?? 0, this.#timeoutMs);
+    } catch (error) {
+      if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
+      throw new StoreError('not_leader', 'etcd does not answer, or this node is behind it', { cause: error });
+    }
+  }
+
+  async commit(transaction: Transaction): Promise<CommitResult> {
+    const { restore, raise, replication } = transaction;
+    if (restore ?? raise ?? replication)
+      throw new TypeError('the store in etcd supports neither restores nor levels nor replication');
+    const own = decodeTransaction(encodeTransaction(transaction));
+    if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
+    const isStaged = mustBeStaged(own, this.#keys);
+    const leave = await this.#order.enter(isStaged ? 'all' : new Set([...own.conditions, ...own.writes].map(({ path }) => path)));
+    const settled = this.#commit(own);
+    // After a staged commit nobody else may commit until its records are at their keys.
+    void settled
+      .then(() => this.#unpack())
+      .then(leave, () => {
+        if (this.#feed.copy.staged !== undefined) this.#role.resign(); // the next active node unpacks
+        leave();
+      });
+    return settled;
+  }
+
+  status(): ReplicaStatus {
+    const { copy } = this.#feed;
+    const { revision } = copy.marker;
+    const isActive = this.#role.fence !== undefined;
+    return {
+      clusterId: copy.cluster,
+      nodeId: this.#nodeId,
+      role: isActive ? 'leader' : 'follower',
+      ready: this.#role.isReady,
+      term: copy.active?.createRevision ?? 0,
+      leader: copy.active === undefined ? 0 : nodeIdOf(copy.active.owner),
+      lastIndex: revision,
+      commitIndex: revision,
+      appliedIndex: revision,
+      flushedIndex: revision,
+      valuesWritten: copy.reserved - this.#unused,
+      diskLow: false,
+    };
+  }
+
+  /** Whether a read now is linearizable because no other node can have become active. */
+  holdsLease(): boolean {
+    return this.#role.holdsLease();
+  }
+
+  /** Resolves when this node first serves as the active one; rejects when it stops before. */
+  get leads(): Promise<void> {
+    return this.#role.leads;
+  }
+
+  /** Ends the role of the active node, so that another one takes it at once. The caller closes its {@link Etcd}. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([this.#role.close(), this.#feed.close()]); // the role may wait for the feed
+  }
+
+  *#rows(query: RangeQuery): Generator<Row> {
+    const { copy } = this.#feed;
+    // Collected at once: the copy may change while a page is taken.
+    const rows: Row[] = [];
+    let bytes = 0;
+    for (const path of copy.paths(query)) {
+      if (rows.length > Math.min(query.limit ?? pageRecordsMax, pageRecordsMax) || bytes > 2 * pageBytesMax) break;
+      const record = copy.get(path);
+      if (record === undefined) continue;
+      rows.push({ path, value: Buffer.from(record.value), revision: record.revision });
+      bytes += record.value.length;
+    }
+    yield* rows;
+  }
+
+  async #commit(transaction: Transaction): Promise<CommitResult> {
+    const values = transaction.writes.filter(({ value }) => value !== null).length;
+    if (!this.#role.isReady) throw notActive();
+    await this.#reserve(values);
+    this.#unused -= values;
+    for (;;) {
+      const fence = await this.#role.settledFence();
+      // A staged transaction of unknown outcome took effect. The next active node, perhaps this one, writes it to its records first.
+      if (this.#feed.copy.staged !== undefined) this.#role.resign();
+      if (!this.#role.isReady) throw notActive();
+      const plan = planCommit({ transaction, copy: this.#feed.copy, keys: this.#keys, attempt: newAttempt() });
+      const answer = await this.#carryOut(plan, fence);
+      if (!answer.succeeded) {
+        if (await this.#role.staysActive(fence, answer)) continue; // etcd did nothing, so it may be asked again
+        throw notActive();
+      }
+      await this.#seen(answer.revision);
+      const isDone = answer.answers.at(-1)?.txn?.succeeded === true;
+      if (plan.kind === 'staged' && !isDone) throw new StoreError('busy', 'another commit came between; commit again');
+      const committed = isDone && !(plan.kind === 'direct' && plan.isConflict);
+      return { outcome: committed ? 'committed' : 'conflict', index: answer.revision, revision: answer.revision };
+    }
+  }
+
+  /** Only the last transaction of a staged plan takes effect; chunks of a plan that fails are deleted by the next active node. */
+  async #carryOut(plan: Plan, fence: number): Promise<EtcdTxnAnswer> {
+    for (const chunk of plan.kind === 'staged' ? plan.chunks : []) {
+      const answer = await this.#send(fence, only([chunk]));
+      if (!answer.succeeded) return answer;
+    }
+    return this.#send(fence, plan.body);
+  }
+
+  async #send(fence: number, body: EtcdTxn): Promise<EtcdTxnAnswer> {
+    try {
+      return await this.#etcd.txn(fenced(this.#keys, fence, body));
+    } catch (error) {
+      if (!(error instanceof EtcdError)) throw error;
+      if (error.kind === 'unknown') {
+        this.#role.suspect();
+        throw new StoreError('outcome_unknown', 'etcd did not answer, and the transaction may still take effect', {
+          cause: error,
+        });
+      }
+      throw new StoreError(refusalOf(error), `etcd refused the transaction: ${error.message}`, { cause: error });
+    }
+  }
+
+  async #seen(revision: number): Promise<void> {
+    try {
+      await this.#feed.reached(revision, this.#timeoutMs);
+    } catch (error) {
+      this.#role.suspect(); // the next commit must not be planned from a copy without this revision
+      throw new StoreError('outcome_unknown', `etcd has revision ${revision}, but this node has not seen it`, { cause: error });
+    }
+  }
+
+  /** Reserves a range of values if the present one is too short for this commit. */
+  #reserve(values: number): Promise<void> {
+    const reserved = this.#reserving.then(async () => {
+      if (this.#unused >= values) return;
+      const more = Math.max(reservedAtOnce, values);
+      const value = Buffer.from(String(this.#feed.copy.reserved + more));
+      const fence = await this.#role.settledFence();
+      const answer = await this.#send(fence, only([{ kind: 'put', key: this.#keys.reserved, value }]));
+      if (!answer.succeeded) throw notActive();
+      await this.#seen(answer.revision);
+      this.#unused += more;
+    });
+    this.#reserving = reserved.catch(() => undefined);
+    return reserved;
+  }
+
+  /** Brings the state in order for a node that has just become active: nothing of its predecessors is half done. */
+  async #prepare(): Promise<void> {
+    this.#unused = 0;
+    await this.#unpack();
+    if (this.#feed.copy.hasChunks)
+      await this.#write(only([{ kind: 'delete', key: this.#keys.chunks, end: this.#keys.chunksEnd }]));
+    await this.#reserve(1);
+  }
+
+  async #unpack(): Promise<void> {
+    const { staged } = this.#feed.copy;
+    if (staged === undefined || this.#role.fence === undefined) return;
+    for (const body of unpackingOf(staged, this.#keys, newAttempt)) await this.#write(body);
+  }
+
+  /** Carries out a write of the active node that may be repeated. */
+  async #write(body: EtcdTxn): Promise<void> {
+    const fence = await this.#role.settledFence();
+    const answer = await this.#send(fence, body);
+    if (!answer.succeeded) throw notActive();
+    await this.#seen(answer.revision);
+  }
+}
+
+const newAttempt = (): string => randomBytes(8).toString('hex');
+const only = (success: readonly EtcdOperation[]): EtcdTxn => ({ compares: [], success, failure: [] });
+
+function refusalOf({ message }: EtcdError): 'too_large' | 'disk_low' | 'busy' {
+  if (/too large|too many operations/.test(message)) return 'too_large';
+  return /space exceeded/.test(message) ? 'disk_low' : 'busy';
+}

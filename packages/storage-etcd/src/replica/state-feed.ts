@@ -1,0 +1,183 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Changes, Watchers } from '@transitd/storage-fsm';
+import { Copy, CopyFault } from '../copy/copy.ts';
+import type { Keys } from '../copy/keys.ts';
+import { WatchRevisions } from '../copy/watch-revisions.ts';
+import { type Etcd, EtcdError, type EtcdRow } from '../etcd.ts';
+
+const pageRows = 1000;
+/** Readings of the state that may fail because etcd was compacted meanwhile. */
+const readsMax = 5;
+
+export interface StateFeedOptions {
+  readonly etcd: Etcd;
+  readonly keys: Keys;
+  /** A watch that shows nothing for so long is opened again. The active node's heartbeats come more often. */
+  readonly idleMs: number;
+  /** Pause before the watch is opened again after a failure. */
+  readonly retryMs: number;
+  /** The watch failed, or the state had to be read again. */
+  readonly onFault: (error: Error) => void;
+}
+
+interface Waiter {
+  readonly revision: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Keeps a copy of the state up to date by one watch, and reads it again whenever the watch may have missed something. */
+export class StateFeed {
+  readonly #options: StateFeedOptions;
+  readonly #watchers = new Watchers();
+  readonly #waiters = new Set<Waiter>();
+  readonly #observers = new Set<() => void>();
+  readonly #closing = new AbortController();
+  #copy: Copy;
+  #isSuspect = false;
+  #running: Promise<void> = Promise.resolve();
+
+  private constructor(options: StateFeedOptions, copy: Copy) {
+    this.#options = options;
+    this.#copy = copy;
+  }
+
+  /** Reads the whole state, and follows it from then on. @throws EtcdError, CopyFault */
+  static async open(options: StateFeedOptions): Promise<StateFeed> {
+    const feed = new StateFeed(options, await readState(options));
+    feed.#running = feed.#run();
+    return feed;
+  }
+
+  get copy(): Copy {
+    return this.#copy;
+  }
+
+  watch(prefix: string, listener: (changes: Changes) => void): () => void {
+    return this.#watchers.add(prefix, listener);
+  }
+
+  /** Calls `observer` after each revision and each reading; returns a function that ends that. */
+  observe(observer: () => void): () => void {
+    this.#observers.add(observer);
+    return () => void this.#observers.delete(observer);
+  }
+
+  /**
+   * Resolves when the copy contains `revision`, at which a key below the prefix was written.
+   * @throws Error after `timeoutMs`, and when the feed closes
+   */
+  async reached(revision: number, timeoutMs: number): Promise<void> {
+    if (this.#copy.revision >= revision) return;
+    if (this.#closing.signal.aborted) throw new Error('this node is stopping');
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiter = { revision, resolve, reject };
+    this.#waiters.add(waiter);
+    const timer = setTimeout(() => reject(new Error(`the watch has not shown revision ${revision} in time`)), timeoutMs);
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      this.#waiters.delete(waiter);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    for (const { reject } of this.#waiters) reject(new Error('this node is stopping'));
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      try {
+        if (this.#isSuspect || !(await this.#continues())) await this.#readAgain();
+        await this.#follow();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof CopyFault) this.#isSuspect = true;
+        this.#options.onFault(error instanceof Error ? error : new Error(String(error)));
+      }
+      await delay(this.#options.retryMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /**
+   * Returns whether etcd still has the state that this copy is based on. After a restore of etcd its revisions begin again at a lower
+   * number, and a watch from the old one would show nothing, or only later changes.
+   */
+  async #continues(): Promise<boolean> {
+    const { etcd, keys } = this.#options;
+    const { revision, marker } = this.#copy;
+    try {
+      const { rows } = await etcd.range({ key: keys.marker, revision });
+      const row = rows[0];
+      if (row === undefined) return marker.revision === 0;
+      return row.modRevision === marker.revision && Buffer.from(row.value).includes(`"${marker.attempt}"`);
+    } catch (error) {
+      if (error instanceof EtcdError && error.kind === 'compacted') return false;
+      throw error;
+    }
+  }
+
+  async #readAgain(): Promise<void> {
+    const copy = await readState(this.#options);
+    if (this.#closing.signal.aborted) return;
+    this.#copy = copy;
+    this.#isSuspect = false;
+    this.#publish('everything');
+  }
+
+  async #follow(): Promise<void> {
+    const { etcd, keys, idleMs, onFault } = this.#options;
+    const startRevision = this.#copy.revision + 1;
+    const revisions = new WatchRevisions(startRevision);
+    const idle = new AbortController();
+    const timer = setTimeout(() => idle.abort(), idleMs);
+    const signal = AbortSignal.any([idle.signal, this.#closing.signal]);
+    try {
+      for await (const message of etcd.watch({ key: keys.start, end: keys.end, startRevision }, signal)) {
+        if (signal.aborted) return;
+        timer.refresh();
+        if (message.kind === 'canceled') {
+          if (message.compactRevision > 0) this.#isSuspect = true;
+          onFault(new Error(`etcd ended the watch: ${message.reason || `revision ${startRevision} is compacted`}`));
+          return;
+        }
+        if (message.kind === 'created') continue;
+        const complete = revisions.take(message);
+        if (complete === 'disordered') throw new CopyFault('the revisions of the watch do not ascend');
+        for (const revision of complete) this.#publish(this.#copy.apply(revision));
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Watchers learn of the changes before any later read, and before a commit or `fresh` that waits for them resolves. */
+  #publish(changes: Changes): void {
+    if (changes === 'everything' || changes.length > 0) this.#watchers.notify(changes);
+    for (const { revision, resolve } of this.#waiters) if (revision <= this.#copy.revision) resolve();
+    for (const observer of [...this.#observers]) observer();
+  }
+}
+
+/** Reads all keys below the prefix as of one revision, page by page. */
+async function readState({ etcd, keys }: StateFeedOptions): Promise<Copy> {
+  for (let reads = 1; ; reads++) {
+    try {
+      const rows: EtcdRow[] = [];
+      let page = await etcd.range({ key: keys.start, end: keys.end, limit: pageRows });
+      const { revision } = page;
+      for (;;) {
+        rows.push(...page.rows);
+        const last = page.rows.at(-1);
+        if (!page.more || last === undefined) return new Copy(keys, { revision, rows });
+        page = await etcd.range({ key: `${last.key}\0`, end: keys.end, limit: pageRows, revision });
+      }
+    } catch (error) {
+      if (!(error instanceof EtcdError && error.kind === 'compacted') || reads === readsMax) throw error;
+    }
+  }
+}

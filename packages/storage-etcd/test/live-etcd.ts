@@ -1,0 +1,85 @@
+// A real etcd on loopback, with its own data directory.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../../../test/cluster/harness/free-port.ts';
+import { connectEtcd } from '../src/client/connect-etcd.ts';
+
+export interface LiveEtcd {
+  readonly endpoint: string;
+  /** Ends the process as a crash would. */
+  kill(): Promise<void>;
+  /** Starts it again on the same data and the same port. */
+  start(): Promise<void>;
+  /** Ends the process, and deletes its data. */
+  stop(): Promise<void>;
+}
+
+/** Starts one etcd. It needs Debian's etcd-server, and fails without it. */
+export async function liveEtcd(): Promise<LiveEtcd> {
+  const folder = mkdtempSync(join(tmpdir(), 'etcd-'));
+  const client = await freePort('127.0.0.1');
+  const peer = await freePort('127.0.0.1');
+  const endpoint = `http://127.0.0.1:${client}`;
+  let running: ChildProcess | undefined;
+
+  async function start(): Promise<void> {
+    const log = join(folder, 'log');
+    const peerUrl = `http://127.0.0.1:${peer}`;
+    const output = openSync(log, 'a');
+    const child = spawn(
+      'etcd',
+      [
+        ...['--name', 'live', '--data-dir', join(folder, 'data'), '--logger', 'zap', '--log-outputs', 'stderr'],
+        ...['--listen-client-urls', endpoint, '--advertise-client-urls', endpoint],
+        ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl, '--initial-cluster', `live=${peerUrl}`],
+      ],
+      { stdio: ['ignore', 'ignore', output] },
+    );
+    closeSync(output);
+    const failed = once(child, 'error').then(([error]) => Promise.reject(error));
+    await Promise.race([once(child, 'spawn'), failed]);
+    failed.catch(() => undefined);
+    running = child;
+    await answers(endpoint, child, log);
+  }
+
+  async function kill(): Promise<void> {
+    const child = running;
+    running = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  }
+
+  await start();
+  return {
+    endpoint,
+    kill,
+    start,
+    stop: async () => {
+      await kill();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** Resolves when etcd answers a linearizable read, so it has a leader. */
+async function answers(endpoint: string, child: ChildProcess, log: string): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`etcd has ended:\n${readFileSync(log, 'utf8')}`);
+    const etcd = connectEtcd({ endpoint, timeoutMs: 5000 });
+    try {
+      await etcd.range({ key: 'ready' });
+      return;
+    } catch {
+      await delay(50);
+    } finally {
+      etcd.close();
+    }
+  }
+}
