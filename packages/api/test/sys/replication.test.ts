@@ -43,13 +43,14 @@ describe('a cluster of a replication set', () => {
   it('shows on the active node the secondaries with their lag, and the primary', async () => {
     const known = { mode: 'primary', role: 'primary', set: id, epoch: 3, position: 17, digest: undefined } as const;
     const replication = {
+      ...{ fence: {}, diverged: {} },
       secondaries: [
         { secondary: 'west', isConnected: true, acknowledged: 15, lag: { entries: 2, ms: 7.6 }, silentMs: 3 },
         { secondary: 'north', isConnected: false },
       ],
       primary: {
-        ...{ secondary: 'west', addresses: ['10.0.0.1:8201'], address: '10.0.0.1:8201', connection: 'connecting' },
-        ...{ lag: { entries: 4, ms: undefined }, silentMs: undefined, reason: 'refused' },
+        ...{ secondary: 'west', addresses: ['10.0.0.1:8201'], address: '10.0.0.1:8201', connection: 'stopped' },
+        ...{ lag: { entries: 4, ms: undefined }, silentMs: undefined, reason: 'refused', stopReason: 'digest_differs' },
       },
       fence: { status: { state: 'off' } },
       diverged: { newest: undefined },
@@ -57,8 +58,10 @@ describe('a cluster of a replication set', () => {
     Object.assign(api.node, { active: true, store: { replication } });
     withFacts({ replicationStatus: known });
     const primary = await statusOf('sys/replication/dr/status');
+    const [{ last_heartbeat: heard, ...west }, ...others] = primary.secondaries;
+    expect(Date.parse(heard)).to.be.at.most(Date.now());
     expect(primary.known_secondaries).to.deep.equal(['west', 'north']);
-    expect(primary.secondaries).to.deep.equal([
+    expect([west, ...others]).to.deep.equal([
       {
         ...{ node_id: 'west', connection_status: 'connected', last_wal: 15, lag_entries: 2, lag_ms: 8 },
         last_heartbeat_duration_ms: 3,
@@ -67,9 +70,9 @@ describe('a cluster of a replication set', () => {
     ]);
     withFacts({ replicationStatus: { ...known, mode: 'secondary', role: 'secondary' } });
     expect(await statusOf('sys/replication/dr/status')).to.deep.include({
-      ...{ secondary_id: 'west', connection_status: 'connecting', lag_entries: 4 },
+      ...{ secondary_id: 'west', connection_status: 'stopped', stop_reason: 'digest_differs', lag_entries: 4 },
       known_primary_cluster_addrs: ['10.0.0.1:8201'],
-      primaries: [{ cluster_address: '10.0.0.1:8201', connection_status: 'connecting' }],
+      primaries: [{ cluster_address: '10.0.0.1:8201', connection_status: 'stopped' }],
     });
     Object.assign(api.node, { active: false, store: undefined });
     withFacts({ replicationStatus: undefined });

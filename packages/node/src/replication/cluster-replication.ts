@@ -121,7 +121,7 @@ export class ClusterReplication {
     const { present } = this.#credential;
     if (this.#link === undefined || present === undefined || state?.role !== 'secondary') return undefined;
     const { secondary, addresses } = present;
-    return { secondary, addresses, ...this.#link.status() };
+    return { secondary, addresses, ...this.#link.status(), stopReason: this.#stopReason };
   }
 
   /** The secondaries of a primary's active node, by the name that an operator gave them; empty on any other node. */

@@ -1,10 +1,13 @@
 import type { PrimaryLinkStatus } from '@transitd/cluster';
+import type { StopReason } from '@transitd/replication';
 
 /** The state of the primary as its secondary knows it. */
 export interface PrimaryView extends PrimaryLinkStatus {
   /** Name of this cluster at the primary. */
   readonly secondary: string;
   readonly addresses: readonly string[];
+  /** Why this cluster has stopped following its primary; undefined while it follows or tries to. */
+  readonly stopReason: StopReason | undefined;
 }
 
 /** The state of a secondary as its primary knows it. */

@@ -1,7 +1,10 @@
-import { dataReply, integer, list, object, string, unavailable } from '@transitd/http';
+import { dataReply, integer, list, object, string, time, unavailable } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import * as answers from '../../operation/answers.ts';
 import { type OpenOperation, open, type Route } from '../../operation/operation.ts';
+
+/** When the other cluster was heard last. */
+const heartbeatSchema = { last_heartbeat: time, last_heartbeat_duration_ms: integer };
 
 const drStatusSchema = object(
   { mode: string },
@@ -17,13 +20,14 @@ const drStatusSchema = object(
     secondaries: list(
       object(
         { node_id: string, connection_status: string },
-        { last_wal: integer, lag_entries: integer, lag_ms: integer, last_heartbeat_duration_ms: integer },
+        { last_wal: integer, lag_entries: integer, lag_ms: integer, ...heartbeatSchema },
       ),
     ),
     secondary_id: string,
     connection_status: string,
+    stop_reason: { enum: ['digest_differs', 'primary_is_older', 'state_unusable'] },
     known_primary_cluster_addrs: list(string),
-    primaries: list(object({ cluster_address: string, connection_status: string }, { last_heartbeat_duration_ms: integer })),
+    primaries: list(object({ cluster_address: string, connection_status: string }, heartbeatSchema)),
     lag_entries: integer,
     lag_ms: integer,
     fence: object({ state: string, fence_after_ms: integer }, { secondary: string, last_heartbeat_duration_ms: integer }),
@@ -97,25 +101,33 @@ function secondariesOf({ active, store }: Node) {
       connection_status: isConnected ? 'connected' : 'disconnected',
       ...(acknowledged !== undefined && { last_wal: acknowledged }),
       ...(lag !== undefined && { lag_entries: lag.entries, lag_ms: Math.round(lag.ms) }),
-      ...(silentMs !== undefined && { last_heartbeat_duration_ms: Math.round(silentMs) }),
+      ...heartbeatOf(silentMs),
     })),
   };
 }
+
+/** Returns when the other cluster was heard last. */
+const heartbeatOf = (silentMs: number | undefined) =>
+  silentMs !== undefined && {
+    last_heartbeat: new Date(Date.now() - silentMs).toISOString(),
+    last_heartbeat_duration_ms: Math.round(silentMs),
+  };
 
 /** Returns the connection to the primary, which only the active node has. If it is not connected, the log has the reason. */
 function primaryOf({ store }: Node) {
   const primary = store?.replication?.primary;
   if (primary === undefined) return {};
-  const { secondary, addresses, connection, address = '', lag, silentMs } = primary;
+  const { secondary, addresses, connection, address = '', lag, silentMs, stopReason } = primary;
   return {
     secondary_id: secondary,
     connection_status: connection,
+    ...(stopReason !== undefined && { stop_reason: stopReason }),
     known_primary_cluster_addrs: addresses,
     primaries: [
       {
         cluster_address: address,
         connection_status: connection,
-        ...(silentMs !== undefined && { last_heartbeat_duration_ms: Math.round(silentMs) }),
+        ...heartbeatOf(silentMs),
       },
     ],
     lag_entries: lag.entries,
