@@ -1,4 +1,4 @@
-// Finds what a server writes apart from its log, which is its audit files; also its configuration and its seal key.
+// Finds the files that a server writes besides its log, namely its audit files, and also its configuration and its seal key.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';

@@ -3,7 +3,7 @@ import { BarrierError, checkSealConfig, type OneSeal } from '@transitd/barrier';
 import { requireOwnerWritable, StartError } from '@transitd/process';
 import type { Config } from './config.ts';
 
-/** The seals whose key is not with a provider. */
+/** The seals that have their key on this node, not at a provider. */
 type OwnSeal = Extract<Config['seal'], { type: 'shamir' | 'static' }>;
 
 /** Returns a seal, with the keys read from the files or variables that the configuration names. @throws StartError */

@@ -64,6 +64,8 @@ async function judged(cluster: LiveCluster, task: Task): Promise<void> {
   } catch (error) {
     const folder = mkdtempSync(join(tmpdir(), 'transitd-failed-'));
     for (const { name, log } of cluster.nodes) writeFileSync(join(folder, `${name}.log`), log);
+    // The message of a time-out of fetch cannot be changed.
+    if (error instanceof DOMException) throw new Error(`${error.message}\nlogs: ${folder}`, { cause: error });
     if (error instanceof Error) error.message += `\nlogs: ${folder}`;
     throw error;
   }

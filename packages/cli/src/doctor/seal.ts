@@ -48,7 +48,7 @@ async function providerFinding(check: string, seal: OneSeal): Promise<Finding> {
   if (seal.type !== 'transit') return ok(check, `${seal.type}: its provider is not called`);
   const reason = await unreachable(endpointOf(seal.address));
   return reason === undefined
-    ? ok(check, `transit: ${seal.address} is reachable; it is not asked for anything`)
+    ? ok(check, `transit: ${seal.address} is reachable; doctor sends it no request`)
     : warn(
         check,
         `${seal.address} is not reachable: ${reason}`,

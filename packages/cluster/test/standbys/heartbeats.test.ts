@@ -61,7 +61,7 @@ describe('the heartbeats of a standby', () => {
     expect(of.echoes).to.deep.include({ durationMs: 2000, clockSkewMs: 0, answeredSentMs: 100 });
   });
 
-  it('show a leader that has become silent, and give the next one as long to answer', () => {
+  it('show that a leader has become silent, and give the next leader the same time to answer', () => {
     const of = heartbeats();
     of.leaderFound(7, 50);
     expect(of.isSilent(9000), 'a leader that has never answered').to.equal(false);

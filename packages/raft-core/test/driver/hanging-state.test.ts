@@ -4,7 +4,7 @@ import { type Member, Trio } from './trio.ts';
 const limits = { unflushedBytesMax: 4_000, memoryBytesMax: 16_000 };
 const data = new Uint8Array(200);
 
-/** Three nodes; every flush that the state of one of `hanging` begins takes a minute. */
+/** Three nodes. On the nodes in `hanging`, every flush of the state takes a minute. */
 function trioWith({ fitness = 'fit' as const, flushMs = 60_000 } = {}) {
   const hanging = new Set<number>();
   const trio = new Trio({
