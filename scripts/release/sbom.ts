@@ -1,8 +1,8 @@
 // The software bill of materials in CycloneDX 1.6 (ECMA-424), made from the lock file.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path/posix';
-import { type ProductionPackage, productionPackages } from './lock-file.ts';
+import { join } from 'node:path/posix';
+import { dependenciesOf, type ProductionPackage, packageAt, productionPackages } from './lock-file.ts';
 import { platforms } from './node-binary.ts';
 import { commitSeconds, nodeVersion, readManifest, root, version } from './project.ts';
 import { closureOf, thirdPartyOf } from './workspace.ts';
@@ -33,9 +33,9 @@ export function sbom(): unknown {
     },
     components: [node(), ...packages.map(component)],
     dependencies: [
-      { ref: ownRef, dependsOn: [nodeRef, ...direct.flatMap((name) => refAt(byPath, '', name))] },
+      { ref: ownRef, dependsOn: [nodeRef, ...refsOf(byPath, '', direct)] },
       { ref: nodeRef, dependsOn: [] },
-      ...packages.map((one) => ({ ref: refOf(one), dependsOn: dependenciesOf(byPath, one) })),
+      ...packages.map((one) => ({ ref: refOf(one), dependsOn: refsOf(byPath, one.path, dependenciesOf(one)).sort() })),
     ],
   };
   return { ...content, serialNumber: `urn:uuid:${uuidOf(JSON.stringify(content))}` };
@@ -88,19 +88,8 @@ function component(one: ProductionPackage): unknown {
 /** The package URL, which encodes the @ of a scope. */
 const refOf = ({ name, version: locked }: ProductionPackage): string => `pkg:npm/${name.replace('@', '%40')}@${locked}`;
 
-function dependenciesOf(byPath: ReadonlyMap<string, ProductionPackage>, one: ProductionPackage): string[] {
-  const names = Object.keys({ ...one.dependencies, ...one.optionalDependencies });
-  return names.flatMap((name) => refAt(byPath, one.path, name)).sort();
-}
-
-/** Finds a package as Node does: in the node_modules of the importing package, then in those above it. */
-function refAt(byPath: ReadonlyMap<string, ProductionPackage>, from: string, name: string): string[] {
-  for (let folder = from; ; folder = dirname(folder)) {
-    const found = byPath.get(join(folder, 'node_modules', name));
-    if (found !== undefined) return [refOf(found)];
-    if (folder === '.' || folder === '') return [];
-  }
-}
+const refsOf = (byPath: ReadonlyMap<string, ProductionPackage>, from: string, names: readonly string[]): string[] =>
+  names.flatMap((name) => packageAt(byPath, from, name) ?? []).map(refOf);
 
 /** A UUID (version 8, RFC 9562) of the content. */
 function uuidOf(text: string): string {
