@@ -260,7 +260,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a leader does not hear itself in a round',
     file: `${core}leadership.ts`,
-    find: '    this.#reads.begun(round);\n    // The leader counts as having answered its own round, and may be a quorum alone.\n    this.#confirmReads();',
+    find: '    this.#reads.begun(round);\n    // The leader counts as a node that answered its own round; alone it may be a quorum.\n    this.#confirmReads();',
     replace: '    this.#reads.begun(round);',
     profile: 'driver',
   },
