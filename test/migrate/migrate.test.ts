@@ -327,8 +327,43 @@ describe('transitd migrate', function () {
         method: 'import',
       });
     expect(outcomeOf(ran, 'transit/tag')?.remarks.join()).to.match(/no keys of the type aes256-cmac/);
-    expect(outcomeOf(ran, 'transit/perctx')?.remarks.join()).to.match(/derive/);
+    expect(outcomeOf(ran, 'transit/perctx')).to.include({ state: 'checked', method: 'backup' });
     expect(peer.keys.get('aes')?.latest).to.equal(2);
+  });
+
+  it('moves every recorded key to transitd and back, and what the peer made with it stays valid there', async () => {
+    for (const at of recorded.keys()) peer.put(recordedKey(at, { ...open, deletion_allowed: at % 2 === 0 }));
+    expectCode(await migrate([]), 0);
+    const back = await newPeer();
+    const ran = await run(['migrate', `--from=${target.url}`, `--state=${state}.back`, '--format=json'], {
+      env: { HOME: '/', TRANSITD_ADDR: back.url, TRANSITD_TOKEN: back.token, TRANSITD_SOURCE_TOKEN: target.rootToken },
+    });
+    for (const [at, { derived = false, cases }] of recorded.entries()) {
+      const name = `recorded-${at}`;
+      expect(outcomeOf(ran, `transit/${name}`), name).to.include({ state: 'checked', method: derived ? 'backup' : 'import' });
+      const key = back.keys.get(name);
+      const first = peer.keys.get(name);
+      for (const { op, ciphertext = '', plaintext, context = '', associated_data: associated } of cases)
+        if (op === 'encrypt' && associated === undefined)
+          expect(key?.decrypt(ciphertext, context).toString('base64'), name).to.equal(plaintext);
+      if (derived) expect(key?.hmac(Buffer.from('x')), name).to.equal(first?.hmac(Buffer.from('x')));
+    }
+  });
+
+  it('keeps the numbers of trimmed and hidden versions of a derived key on the way back', async () => {
+    await target.call('POST', 'transit/keys/turned', { derived: true, convergent_encryption: true, exportable: true });
+    for (let version = 2; version <= 5; version++) await target.call('POST', 'transit/keys/turned/rotate');
+    await target.call('POST', 'transit/keys/turned/config', { min_decryption_version: 4, min_encryption_version: 4 });
+    await target.call('POST', 'transit/keys/turned/trim', { min_available_version: 2 });
+    const ran = await run(['migrate', `--from=${target.url}`, `--state=${state}`, '--format=json'], {
+      env: { HOME: '/', TRANSITD_ADDR: peer.url, TRANSITD_TOKEN: peer.token, TRANSITD_SOURCE_TOKEN: target.rootToken },
+    });
+    expect(outcomeOf(ran, 'transit/turned')).to.include({ state: 'checked', method: 'backup' });
+    expect(peer.keys.get('turned')?.settings).to.include({
+      min_decryption_version: 4,
+      min_encryption_version: 4,
+      min_available_version: 2,
+    });
   });
 
   it('moves keys from one transitd to another by backup, and sets up a missing mount', async () => {

@@ -180,6 +180,29 @@ export class PeerKey {
     return `vault:v${version}:${createHmac('sha256', this.at(version).hmac).update(input).digest('base64')}`;
   }
 
+  /** Reads a backup as a peer would: the versions of the archive, and of the policy those that data may be decrypted with. */
+  static restored(name: string, backup: string): PeerKey {
+    const { policy, archived_keys: archive } = JSON.parse(Buffer.from(backup, 'base64').toString());
+    const type = Object.keys(numbers).find((each) => numbers[each] === policy.type);
+    if (type === undefined) throw new Error('unknown key type');
+    const key = new PeerKey(name, type);
+    for (const setting of Object.keys(key.settings)) Object.assign(key.settings, { [setting]: policy[setting] });
+    key.settings.auto_rotate_period = policy.auto_rotate_period / 1e9;
+    for (let version = 1; version <= policy.latest_version; version++) {
+      const entry = archive.keys[version - policy.archive_min_version];
+      const inPolicy = policy.keys[version];
+      if (version >= policy.min_decryption_version && JSON.stringify(inPolicy) !== JSON.stringify(entry))
+        throw new Error(`version ${version} of the policy is not that of the archive`);
+      // Trimmed versions keep their numbers.
+      key.add(entry?.key);
+      const added = key.versions.pop();
+      if (added !== undefined && entry !== undefined)
+        key.versions.push({ ...added, hmac: Buffer.from(entry.hmac_key, 'base64'), time: entry.time });
+      else if (added !== undefined) key.versions.push(added);
+    }
+    return key;
+  }
+
   /** Returns the backup, in which the numbers of key pairs keep all their digits. */
   backup(): string {
     const entries = this.versions.map((version) => ({

@@ -108,6 +108,7 @@ export class StubPeer {
     if (operation === 'keys') return this.#onKeys(method, name, action, body);
     if (operation === 'export') return this.#export(name, this.#key(action));
     if (operation === 'backup') return this.#backup(this.#key(name));
+    if (operation === 'restore') return this.#restore(name, body);
     if (['encrypt', 'decrypt', 'sign', 'verify', 'hmac'].includes(operation))
       return this.#onData(operation, this.#key(name), body);
     throw new Refusal(404, 'unsupported path');
@@ -157,6 +158,11 @@ export class StubPeer {
     if (!key.settings.exportable) throw internal('exporting is disallowed on the policy');
     if (!key.settings.allow_plaintext_backup) throw internal('plaintext backup is disallowed on the policy');
     return { backup: key.backup() };
+  }
+
+  #restore(name: string, { backup, force }: Body): undefined {
+    if (this.keys.has(name) && force !== true) throw internal(`key "${name}" already exists`);
+    this.put(PeerKey.restored(name, String(backup)));
   }
 
   #onData(operation: string, key: PeerKey, body: Body): object {

@@ -1,6 +1,7 @@
 import { wrapForImport } from '../local/import-material.ts';
 import type { End } from './end.ts';
 import { exportKindOf, materialOf, placeholderOf, publicPemOf, UnreadableExport } from './exported-material.ts';
+import { peerBackup } from './peer-format.ts';
 import { firstVisible, type SeenKey } from './source-key.ts';
 
 /** Two ends of a move, and the path of the mount at both. */
@@ -17,15 +18,28 @@ export type Protection = Pick<SeenKey, 'exportable' | 'allowPlaintextBackup'>;
  * Copies a key by its backup.
  * @param before - the protection that the key had before this program changed it; a backup of Vault or OpenBao gets it back
  * @param overwrite - replace the key at the target, an older state of the same key
- * @throws RefusedError, UnansweredError
+ * @throws RefusedError, UnansweredError, UnreadableExport
  */
 export async function copyByBackup(
-  { source, target, mount }: Route,
+  route: Route,
   key: SeenKey,
   { before, overwrite }: { readonly before: Protection; readonly overwrite: boolean },
 ): Promise<void> {
-  const { backup } = (await source.client.transit(mount).backupKey(key.name)).data;
-  await target.client.transit(mount).restoreKey(withProtection(backup, before), { name: key.name, force: overwrite });
+  const { source, target, mount } = route;
+  const from = source.client.transit(mount);
+  const backup =
+    source.own && !target.own
+      ? await backupForPeer(route, key, before)
+      : withProtection((await from.backupKey(key.name)).data.backup, before);
+  await target.client.transit(mount).restoreKey(backup, { name: key.name, force: overwrite });
+}
+
+/** Returns a backup in the format of Vault and OpenBao, made from exports of transitd. */
+async function backupForPeer({ source, mount }: Route, key: SeenKey, before: Protection): Promise<string> {
+  const from = source.client.transit(mount);
+  const material = (await from.exportKey(key.name, exportKindOf(key))).data.keys;
+  const hmacSecrets = (await from.exportKey(key.name, 'hmac-key')).data.keys;
+  return peerBackup(key, { material, hmacSecrets, before });
 }
 
 /**

@@ -14,6 +14,9 @@ const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 /** SubjectPublicKeyInfo of an Ed25519 key without its last 32 bytes (RFC 8410 §4). */
 const ed25519PublicPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 
+/** Returns PKCS#8 of an Ed25519 key. */
+export const ed25519Pkcs8 = (seed: Uint8Array): Buffer => Buffer.concat([ed25519Prefix, seed]);
+
 /** Thrown if the source exported no material of a version, or material that cannot be read. The message quotes nothing. */
 export class UnreadableExport extends Error {
   override readonly name = 'UnreadableExport';
@@ -28,7 +31,7 @@ export function materialOf({ type, name }: Pick<SeenKey, 'type' | 'name'>, expor
   try {
     if (exported.startsWith('-----BEGIN')) return pkcs8Of(createPrivateKey(exported));
     const bytes = Buffer.from(exported, 'base64');
-    return type === 'ed25519' ? Buffer.concat([ed25519Prefix, bytes.subarray(0, 32)]) : bytes;
+    return type === 'ed25519' ? ed25519Pkcs8(bytes.subarray(0, 32)) : bytes;
   } catch {
     throw new UnreadableExport(`the source exported the key ${name} in a form that cannot be read`);
   }

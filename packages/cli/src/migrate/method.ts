@@ -1,3 +1,4 @@
+import { peerFormatObstacle } from './peer-format.ts';
 import { firstVisible, type SeenKey } from './source-key.ts';
 
 /** The way in which a key can be moved. */
@@ -36,6 +37,7 @@ export function methodOf(
     key.allowPlaintextBackup || granted.has('allow_plaintext_backup'),
   ];
   if (target.own && exportable && backup) return { kind: 'backup', losses: [] };
+  if (source.own && !target.own && key.derived) return methodInPeerFormat(key, { exportable });
   const importWorks = importObstacle(key, target);
   if (importWorks === undefined && exportable) return { kind: 'import', losses: importLosses(key) };
   // A key pair without its private half is public: every service exports that.
@@ -49,6 +51,15 @@ export function methodOf(
   if (importWorks !== undefined)
     return { kind: 'impossible', why: `${importWorks}, and the target reads no backups of ${nameOf(source)}` };
   return { kind: 'rewrap', needs: ['exportable'], why: 'it is not exportable at the source' };
+}
+
+/** An import would change how a derived key derives, so it goes back as a backup in the format of the peers, made from its exports. */
+function methodInPeerFormat(key: SeenKey, { exportable }: { readonly exportable: boolean }): Method {
+  const obstacle = peerFormatObstacle(key);
+  if (obstacle !== undefined) return { kind: 'impossible', why: obstacle };
+  return exportable
+    ? { kind: 'backup', losses: hiddenVersions(key) }
+    : { kind: 'rewrap', needs: ['exportable'], why: 'it is not exportable at the source' };
 }
 
 const word: Readonly<Record<Permission, string>> = {
@@ -74,16 +85,19 @@ function importObstacle(key: SeenKey, target: EndKind): string | undefined {
   return undefined;
 }
 
+function hiddenVersions(key: SeenKey): readonly string[] {
+  if (key.minDecryptionVersion <= Math.max(key.minAvailableVersion, 1)) return [];
+  return [
+    `versions before ${firstVisible(key)} stay at the source, where min_decryption_version hides them; lower it first to move them`,
+  ];
+}
+
 function importLosses(key: SeenKey): readonly string[] {
-  const first = firstVisible(key);
-  const hidden = key.minDecryptionVersion > Math.max(key.minAvailableVersion, 1);
   return [
     ...(key.type === 'hmac' || key.type.endsWith('-cmac')
       ? []
       : ['HMACs made with this key do not verify: imported versions get new HMAC secrets']),
-    ...(hidden
-      ? [`versions before ${first} stay at the source, where min_decryption_version hides them; lower it first to move them`]
-      : []),
+    ...hiddenVersions(key),
     'creation times are those of the import',
   ];
 }

@@ -137,7 +137,8 @@ async function moveKey(route: Route, name: string, { granted, state }: MoveOptio
     isCreated = true;
   };
   try {
-    await permitAtSource(source, { mount, key }, granted, method.kind);
+    // A backup for a peer is made from exports.
+    await permitAtSource(source, { mount, key }, granted, target.own ? method.kind : 'import');
     if (method.kind === 'backup') await copyByBackup(route, key, { before: entry.before, overwrite: present === 'older' });
     else await copyByImport(route, key, { before: entry.before, present: ours?.latestVersion ?? 0, created });
   } catch (error) {
@@ -166,7 +167,7 @@ async function check(route: Route, name: string, { state }: MoveOptions): Promis
     failure === undefined ? [] : [`${operation} with version ${version}: ${failure}`],
   );
   // A backup of transitd cannot be changed, so it arrives with the protection that the key has at the source now.
-  const before = source.own && method === 'backup' ? key : (state.key(mount, name)?.before ?? key);
+  const before = source.own && target.own && method === 'backup' ? key : (state.key(mount, name)?.before ?? key);
   const remarks = [...differences(key, ours, { times: method === 'backup' }), ...weakenedProtection(before, ours), ...failed];
   const succeeded = samples.length - failed.length;
   return { ...outcome, state: remarks.length === 0 ? 'checked' : 'differs', samples: succeeded, remarks };

@@ -44,6 +44,9 @@ export function versionsToSample(key: SeenKey): readonly number[] {
   return Array.from({ length: versionsMax }, (_, at) => first + Math.round((at * (count - 1)) / (versionsMax - 1)));
 }
 
+/** Returns a ciphertext without its prefix and version. */
+const payloadOf = (ciphertext: string): string => ciphertext.slice(ciphertext.lastIndexOf(':') + 1);
+
 type Attempt = () => Promise<boolean>;
 
 function attemptsOf(
@@ -59,7 +62,10 @@ function attemptsOf(
   const readable = (made: string): string => (target.own ? made : made.replace(/^[^:]*:/, 'vault:'));
   const decrypts: Attempt = async () => {
     const { ciphertext } = (await from.encrypt(key.name, input, { ...derivation, key_version: version })).data;
-    return (await to.decrypt(key.name, readable(ciphertext), derivation)).data.plaintext === input;
+    if ((await to.decrypt(key.name, readable(ciphertext), derivation)).data.plaintext !== input) return false;
+    if (!key.convergent) return true;
+    const again = (await to.encrypt(key.name, input, { ...derivation, key_version: version })).data.ciphertext;
+    return payloadOf(again) === payloadOf(ciphertext);
   };
   const verifies: Attempt = async () => {
     const { signature } = (await from.sign(key.name, input, { ...derivation, key_version: version })).data;

@@ -14,6 +14,10 @@ export interface SeenKey {
   readonly type: string;
   readonly derived: boolean;
   readonly convergent: boolean;
+  /** Name of the key derivation, as transitd and OpenBao show it for derived keys; empty otherwise. */
+  readonly kdf: string;
+  /** -1: each version has its own; 0 for keys that are not convergent. */
+  readonly convergentVersion: number;
   readonly exportable: boolean;
   readonly allowPlaintextBackup: boolean;
   readonly deletionAllowed: boolean;
@@ -42,6 +46,8 @@ export function seenKey(name: string, data: Readonly<Record<string, unknown>>): 
     type: String(data['type']),
     derived: data['derived'] === true,
     convergent: data['convergent_encryption'] === true,
+    kdf: String(data['kdf'] ?? ''),
+    convergentVersion: number('convergent_encryption_version'),
     exportable: data['exportable'] === true,
     allowPlaintextBackup: data['allow_plaintext_backup'] === true,
     deletionAllowed: data['deletion_allowed'] === true,

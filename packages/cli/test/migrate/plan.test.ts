@@ -53,6 +53,33 @@ describe('the method to move a key', () => {
     });
 });
 
+describe('the method to move a key of transitd back to a peer', () => {
+  const derived = { derived: true, exportable: true, kdf: 'hkdf_sha256' };
+  const back = (members: Readonly<Record<string, unknown>>, granted: readonly Permission[] = []) =>
+    methodOf(key(members), { source: own, target: peer, granted: new Set(granted) });
+  for (const { members, granted, kind, because } of [
+    { members: { exportable: true }, kind: 'import', because: 'it is not derived' },
+    { members: derived, kind: 'backup', because: 'an import would change the derivation' },
+    {
+      members: { ...derived, convergent_encryption: true, convergent_encryption_version: -1 },
+      kind: 'backup',
+      because: 'it can be written as the peers write it',
+    },
+    { members: { ...derived, exportable: false }, kind: 'rewrap', because: 'it is not exportable' },
+    { members: { ...derived, exportable: false }, granted: ['exportable'], kind: 'backup', because: 'the operator allows it' },
+    { members: { ...derived, imported_key: true }, kind: 'impossible', because: 'OpenBao derives otherwise' },
+    { members: { ...derived, kdf: 'unknown' }, kind: 'impossible', because: 'its derivation is unknown' },
+    {
+      members: { ...derived, convergent_encryption: true, convergent_encryption_version: 2 },
+      kind: 'impossible',
+      because: 'it has an older form of convergence',
+    },
+  ] as const)
+    it(`is ${kind}, because ${because}`, () => {
+      expect(back(members, granted).kind).to.equal(kind);
+    });
+});
+
 describe('a key of the same name at the target', () => {
   const before = { exportable: false, allowPlaintextBackup: false };
   for (const { ours, known, presence, because } of [
