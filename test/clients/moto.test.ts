@@ -1,0 +1,72 @@
+// The awskms seal against moto, which has the requests of AWS KMS. It checks neither signatures nor the key of a decryption: the mock of
+// the package does. It is installed from the Python registry into its own folder.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { cloudSeal } from '../../packages/seals/src/cloud-seal.ts';
+import { exchangeWith } from '../../packages/seals/src/http/exchange.ts';
+import { providerErrorOf } from '../../packages/seals/test/contract/provider-error-of.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
+import { until } from '../cluster/harness/until.ts';
+import { Workbench } from '../process/live-server.ts';
+import { pythonWith } from './python.ts';
+
+const packages = ['moto==5.1.18', 'flask==3.1.2', 'flask-cors==6.0.1'];
+const region = 'eu-central-1';
+
+describe('moto', () => {
+  const bench = new Workbench();
+  let moto: ChildProcess | undefined;
+  after(async () => {
+    if (moto !== undefined && moto.exitCode === null) {
+      moto.kill();
+      await once(moto, 'exit');
+    }
+    await bench.clean();
+  });
+
+  it('encrypts, decrypts and draws random bytes for the awskms seal', async function () {
+    this.timeout(600_000);
+    const python = await pythonWith(packages, bench.folder());
+    if (python === undefined) return this.skip();
+    const port = await freePort('127.0.0.1');
+    const address = `http://127.0.0.1:${port}`;
+    moto = spawn(join(dirname(python), 'moto_server'), ['-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' });
+    const server = moto;
+    await until('moto answers', async () => {
+      expect(server.exitCode, 'the exit code of moto').to.equal(null);
+      return fetch(`${address}/moto-api/`).then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+    });
+    const newKey = async (): Promise<string> => {
+      const scope = `Credential=AKIDEXAMPLE/20261123/${region}/kms/aws4_request, SignedHeaders=host, Signature=none`;
+      const headers = {
+        authorization: `AWS4-HMAC-SHA256 ${scope}`,
+        'content-type': 'application/x-amz-json-1.1',
+        'x-amz-target': 'TrentService.CreateKey',
+      };
+      const answer = await fetch(address, { method: 'POST', headers, body: '{}' });
+      const { KeyMetadata } = (await answer.json()) as { KeyMetadata: { KeyId: string } };
+      return KeyMetadata.KeyId;
+    };
+    const sealOf = (keyId: string) =>
+      cloudSeal(
+        { type: 'awskms', region, kms_key_id: keyId, endpoint: address },
+        {
+          env: { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'secret' },
+          connect: (to) => exchangeWith(to, { skipVerify: false }),
+          nowMs: () => Date.now(),
+        },
+      );
+    const one = sealOf(await newKey());
+    const key = randomBytes(32);
+    const wrapped = await one.wrap(key);
+    expect(await one.unwrap(wrapped)).to.deep.equal(key);
+    expect((await providerErrorOf(sealOf(randomBytes(16).toString('hex')).wrap(key))).failure).to.equal('wrong_key');
+    for (const bytes of [1, 1024]) expect(await one.random?.(bytes)).to.have.lengthOf(bytes);
+  });
+});
