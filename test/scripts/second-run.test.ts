@@ -3,12 +3,12 @@ import type { FileResults } from '../../scripts/results.ts';
 import { sum } from '../../scripts/results.ts';
 import { mayRunTwice, withSecondRuns } from '../../scripts/second-run.ts';
 
-const file = (name: string, messages: string[] = [], folder = ''): FileResults => ({
+const file = (name: string, messages: string[] = [], folder = '', title = 'answers'): FileResults => ({
   folder,
   file: name,
   passed: 3,
   pending: 0,
-  failures: messages.map((message) => ({ title: 'answers', message })),
+  failures: messages.map((message) => ({ title, message })),
 });
 
 describe('the second run of failed tests', () => {
@@ -26,6 +26,8 @@ describe('the second run of failed tests', () => {
     ],
     ['is in a simulation', file('packages/raft-core/test/sim/play.test.ts', ['a leader lacks an entry'], 'packages/raft-core')],
     ['reports a lost write', file('test/cluster/faults.test.ts', ['1 acknowledged write is lost'])],
+    ['tests acknowledged writes', file('test/cluster/a.test.ts', ['1 !== 2'], '', 'loses no acknowledged write')],
+    ['tests what survives a fault', file('test/cluster/a.test.ts', ['1 !== 2'], '', 'and its writes survive')],
     ['reports a history that is not linearizable', file('test/cluster/faults.test.ts', ['the history is not linearizable'])],
     ['needs what its script prepared', file('test/e2e/cluster.test.ts', ['no answer within 10 s'])],
     ['has no file', file('packages/http', ['a rejection that nobody handles'], 'packages/http')],
