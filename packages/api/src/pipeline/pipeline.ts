@@ -146,6 +146,7 @@ export class Pipeline {
     const { node } = this.#options;
     node.services?.quotas.admitToken(canonical, undefined, address);
     if ((await readSource(req.headers, 'leader', this.#options)) === 'none') return new ForwardToActive(bytes);
+    if ('isSlow' in operation) res.setTimeout(slowMsMax);
     return this.#inPlace({ res, operation, caller: callerGroup(address) }, 'leader', async () => {
       exchange?.setCaller(token);
       await exchange?.begin(body);

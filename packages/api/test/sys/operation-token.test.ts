@@ -1,5 +1,6 @@
 import { localPrefixes } from '@transitd/replication';
 import { expect } from 'chai';
+import { replicationControlRoutes } from '../../src/sys/replication/control.ts';
 import { type RealNode, realNode } from '../real-node.ts';
 
 const dr = 'sys/replication/dr/secondary';
@@ -48,6 +49,11 @@ describe('an operation token', () => {
     expect(token).to.match(/^dr\.[0-9A-Za-z]{23}$/);
     return token;
   }
+
+  it('may wait for the fence: a standby that forwards a promotion waits too, and it takes no place of short requests', () => {
+    const slow = replicationControlRoutes.filter(({ operations: { POST: operation } }) => operation && 'isSlow' in operation);
+    expect(slow.map(({ path }) => path)).to.deep.equal([`${dr}/enable`, `${dr}/promote`]);
+  });
 
   it('is made on a secondary only, and its attempts are those of no other ceremony', async () => {
     const why = 'operation tokens are made on a cluster that is a disaster-recovery secondary';

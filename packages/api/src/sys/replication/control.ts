@@ -108,6 +108,7 @@ const enableSecondary = guarded({
   ...control,
   name: 'dr-secondary-enable',
   about: 'Make this cluster a secondary: its records are replaced by those of the primary',
+  isSlow: true, // it calls the nodes of the primary, which may not answer
   takes: { token: text('Activation token of the primary', { required: true }) },
   answers: answers.noContent,
   run: async ({ node }, { values }) => {
@@ -132,6 +133,7 @@ const promote = guardedOnSecondary({
   ...changesSecondary,
   name: 'dr-secondary-promote',
   about: 'Make this cluster the primary',
+  isSlow: true, // it waits up to a minute for the fence
   takes: {
     force: bool('Promote even if the primary is alive or ahead, or if this cluster is superseded'),
     primary_cluster_addr: ignoredField('string'),
