@@ -162,9 +162,12 @@ export class ClusterReplication {
         'refused',
         `fence_after must be from ${fenceMsMin / 1000} to ${fenceMsMax / 1000} seconds, or 0 for no fence`,
       );
+    if ((this.#parts.storage.machine.replication?.role ?? 'disabled') !== 'disabled') throw alreadyTakesPart();
+    // Secondaries of a set that was ended cannot follow this one, and the fence would wait for them.
+    await this.#forgetSecondaries();
     const [set, id] = [newId(), newId()];
     const { outcome } = await commitStep(this.#parts, { kind: 'establish', set, id, local: localPrefixes, fenceMs });
-    if (outcome === 'conflict') throw new ReplicationRefused('wrong_mode', 'this cluster already takes part in replication');
+    if (outcome === 'conflict') throw alreadyTakesPart();
   }
 
   /** Issues a token with which a cluster becomes a secondary. @throws ReplicationRefused, StoreError */
@@ -351,11 +354,15 @@ export class ClusterReplication {
     const { present } = this.#credential;
     if (present === undefined || present.isCounted === true) return;
     try {
+      await this.#forgetSecondaries(); // first: once the credential says so, this is not done again
       await this.#credential.write({ ...present, isCounted: true });
-      await this.#registry.change((registry) => (registry.registrations.length === 0 ? registry : emptyRegistry));
     } catch (error) {
       this.#parts.log.warn({ reason: reasonOf(error) }, 'could not store that the primary counts this secondary');
     }
+  }
+
+  async #forgetSecondaries(): Promise<void> {
+    await this.#registry.change((registry) => (registry.registrations.length === 0 ? registry : emptyRegistry));
   }
 
   /** @throws ReplicationRefused, StoreError */
@@ -386,3 +393,6 @@ export class ClusterReplication {
     return state;
   }
 }
+
+const alreadyTakesPart = (): ReplicationRefused =>
+  new ReplicationRefused('wrong_mode', 'this cluster already takes part in replication');

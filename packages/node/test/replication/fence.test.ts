@@ -48,6 +48,17 @@ describe('two clusters with a fence', function () {
     await east.write('transit/third', 'three');
   });
 
+  it('begin a new set without the secondaries of the former one', async () => {
+    const [east, west] = await pair();
+    await west.unseal(east.shares);
+    await until(() => east.replication.fence.status.secondary === 'west');
+    await east.replication.disable();
+    await east.replication.enablePrimary({ fenceMs: 5_000 });
+    expect(east.replication.secondaries).to.deep.equal([]);
+    await until(() => east.replication.fence.status.state === 'open');
+    await east.write('transit/first', 'one');
+  });
+
   it('promote only when the primary has stopped, also if they are forced', async () => {
     const [east, west] = await pair();
     await west.unseal(east.shares);
