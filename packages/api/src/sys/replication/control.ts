@@ -177,6 +177,7 @@ const updatePrimary = guardedOnSecondary({
   ...changesSecondary,
   name: 'dr-secondary-update-primary',
   about: 'Connect this secondary to the primary of its set by another activation token; its records stay',
+  isSlow: true, // as enable
   takes: {
     token: text('Activation token of the primary', { required: true }),
     primary_api_addr: ignoredField('string'),
