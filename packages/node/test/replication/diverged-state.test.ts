@@ -20,6 +20,7 @@ describe('a former primary that returns', function () {
     await east.replication.enablePrimary();
     await east.write('transit/m/ver/k/1', 'first');
     await east.write('access/token/revoked', 'token');
+    for (let at = 0; at < 60; at++) await east.write('transit/m/often', String(at)); // its indexes are ahead of the log of west
     await west.follow(east, 'west');
     await until(() => west.node.status.state === 'sealed');
     await west.unseal(east.shares);
@@ -35,6 +36,9 @@ describe('a former primary that returns', function () {
     expect(promotion.primaryPosition).to.equal(promotion.from.index);
     expect(promotion.silentMs).to.be.greaterThan(0);
     await west.write('transit/m/ver/other/1', 'of the successor');
+
+    const backup = await west.node.snapshots?.take();
+    expect(Buffer.concat((await backup?.toArray()) ?? []).length, 'a backup of a promoted cluster').to.be.greaterThan(1_000);
 
     const { position } = east;
     await east.replication.demote();

@@ -4,6 +4,7 @@ import type { StateSnapshot } from '../state/state-store.ts';
 import { DigestSum } from '../store/digest.ts';
 import { comparePaths } from '../store/path.ts';
 import type { Row } from '../store/range.ts';
+import { replicationName } from '../store/replication-state.ts';
 import {
   chunkBytes,
   FrameReader,
@@ -75,6 +76,7 @@ export async function* readSnapshot(source: AsyncIterable<Uint8Array>): AsyncGen
   let meta: SnapshotMeta | undefined;
   let last: string | undefined;
   let ended = false;
+  let isReplicated = false;
   let records = 0;
   for await (const frame of readFrames(source)) {
     if (ended || (frame.type === 'meta') !== (meta === undefined)) throw new CodecError('a frame is out of order');
@@ -84,7 +86,10 @@ export async function* readSnapshot(source: AsyncIterable<Uint8Array>): AsyncGen
     } else if (frame.type === 'records') {
       for (const row of frame.rows) {
         if (last !== undefined && comparePaths(last, row.path) >= 0) throw new CodecError('records do not ascend by name');
-        if (meta !== undefined && row.revision > meta.index) throw new CodecError('a record is newer than its snapshot');
+        // The revisions of a replicated state are service indexes, which are ahead of this cluster's log. Its record precedes all paths.
+        isReplicated ||= row.path === replicationName;
+        if (!isReplicated && meta !== undefined && row.revision > meta.index)
+          throw new CodecError('a record is newer than its snapshot');
         last = row.path;
       }
       records += frame.rows.length;

@@ -172,6 +172,13 @@ describe('a snapshot as a stream', () => {
         .that.matches(because);
     });
 
+  it('may have later service indexes than the log if the state is replicated', async () => {
+    const replicated = [row('\u0001replication'), row('a', '', 10)];
+    const end = { records: 2, valuesWritten: 17, digest: sum(replicated) };
+    const bytes = forged((w) => [w.begin(meta), w.records(Buffer.concat(replicated.map(encodedRow))), w.end(end)]);
+    expect((await parts(inPieces(bytes))).at(-1)).to.deep.include({ type: 'end', records: 2 });
+  });
+
   it('is refused for a frame above the maximum length, before any of its body is read', async () => {
     const frame = forged((w) => [w.begin(meta), w.records(body)]);
     frame.writeUInt32BE(frameBytesMax + 1, frame.length - body.length - 8);
