@@ -97,8 +97,12 @@ describe('a primary cluster and its secondary', function () {
     await load.stop();
     const promoted = await control(west, target, 'secondary/promote', { force: true }, east.rootToken);
     expect(promoted.status, promoted.text).to.equal(200);
-    const position = Number(promoted.at('data.position'));
+    const [position, known, missing] = ['position', 'primary_position', 'missing'].map((name) =>
+      Number(promoted.at(`data.${name}`)),
+    ) as [number, number, number];
+    expect(missing, 'as far as this secondary has heard').to.equal(Math.max(0, known - position));
     await reach(west, 200);
+    expect(await codesOf(east), 'the lost site').to.deep.equal([undefined, undefined]);
 
     const keys: unknown = (await target.ask('LIST', 'transit/keys', { token: east.rootToken })).at('data.keys');
     const present = new Set(Array.isArray(keys) ? keys : []);
@@ -108,6 +112,7 @@ describe('a primary cluster and its secondary', function () {
       lost.filter(({ index }) => index <= position),
       'nothing up to the position is lost',
     ).to.deep.equal([]);
+    expect(lost.filter(({ index }) => index <= known).length, 'of those that were known to be missing').to.be.at.most(missing);
     const written = await target.ask('POST', 'transit/encrypt/k0', { token: east.rootToken, body: { plaintext: 'eA==' } });
     expect(written.status, written.text).to.equal(200);
     const created = await follower.ask('POST', 'transit/keys/new', { token: east.rootToken, body: {} });

@@ -25,6 +25,8 @@ export interface ClusterOptions {
   readonly elections?: 'rare' | 'shipped';
   /** `direct`: nodes connect without a proxy, so that the port of a dead process refuses connections. Then no link can be cut. */
   readonly links?: 'proxied' | 'direct';
+  /** Addresses outside of the cluster that may call its proxies. */
+  readonly guests?: readonly string[];
   /** Added to each node's configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** The file that starts `transitd`, by default that of this release. */
@@ -225,6 +227,11 @@ export class LiveCluster {
     to.proxy.setMode(from.host, mode);
   }
 
+  /** Sets the mode of the links from a guest to all nodes. */
+  guestLink(guest: string, mode: LinkMode): void {
+    for (const node of this.#nodes) node.proxy.setMode(guest, mode);
+  }
+
   /** Loses the bytes that `from` sends to `to`, on connections of either; bytes from `to` arrive. */
   loseOneWay(from: LiveNode, to: LiveNode): void {
     this.link(from, to, 'swallow-requests');
@@ -265,14 +272,15 @@ export class LiveCluster {
   async #add(
     index: number,
     size: number,
-    { retryJoin, strangersSeal, elections = 'rare', links = 'proxied', config: more, dataDir: dataDirOf, env }: ClusterOptions,
+    { retryJoin, strangersSeal, elections = 'rare', links = 'proxied', guests = [], config: more, ...own }: ClusterOptions,
   ): Promise<void> {
+    const { dataDir: dataDirOf, env } = own;
     const name = `n${index}`;
     const host = hostOf(index);
     const api = `${host}:${await freePort(host)}`;
     const cluster = { host, port: await freePort(host) };
     // Includes the node's own address: while the log still names the node that it replaces, it calls that node at this address.
-    const sources = Array.from({ length: size }, (_, other) => hostOf(other + 1));
+    const sources = [...Array.from({ length: size }, (_, other) => hostOf(other + 1)), ...guests];
     const proxy = await LinkProxy.listen(cluster, sources);
     const dataDir = dataDirOf?.(name) ?? join(this.#folder, name);
     const configFile = join(this.#folder, `${name}.json`);
