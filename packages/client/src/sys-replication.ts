@@ -110,6 +110,21 @@ export class ReplicationCalls {
     return this.#change('secondary/disable', changeOf(authorized), authorized);
   }
 
+  /** Makes a key for which the primary can encrypt the next activation token. */
+  generatePublicKey(authorized: Authorized = {}): Promise<Envelope<{ readonly secondary_public_key: string }>> {
+    return this.#change('secondary/generate-public-key', changeOf(authorized), authorized);
+  }
+
+  /** Connects a secondary by another activation token; its records stay. */
+  updatePrimary({ token, ...authorized }: { readonly token: string } & Authorized): Promise<Written> {
+    return this.#change('secondary/update-primary', { token, ...changeOf(authorized) }, authorized);
+  }
+
+  /** Connects a secondary again, also after it has stopped. */
+  recover({ resynchronize, ...authorized }: { readonly resynchronize: boolean } & Authorized): Promise<Written> {
+    return this.#change('secondary/recover', { resynchronize, ...changeOf(authorized) }, authorized);
+  }
+
   operationTokenGeneration(): Promise<RootGeneration> {
     return this.#send('GET', `${ceremony}/attempt`, undefined, { open: true });
   }

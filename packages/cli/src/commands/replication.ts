@@ -91,6 +91,39 @@ export function replicationCommands(program: Command, runner: Runner): void {
       }),
     );
 
+  withOperationToken(replication.command('generate-public-key'))
+    .description('make a key for which the primary can encrypt the next activation token')
+    .action(
+      serverAction(async ({ client, output, sources }, options: ChangeOptions) => {
+        const operationToken = await operationTokenOf(options, sources);
+        output.answer(await client.sys.replication.generatePublicKey({ operationToken }));
+      }),
+    );
+
+  withOperationToken(replication.command('update-primary'))
+    .description('connect this secondary to the primary of its set by another activation token; its records stay')
+    .argument('<token>', 'activation token: - for standard input or @file')
+    .action(
+      serverAction(async ({ client, output, sources }, argument: string, options: ChangeOptions) => {
+        const token = (await secretFrom(argument, 'an activation token', sources)).trim();
+        const operationToken = await operationTokenOf(options, sources);
+        output.done(await client.sys.replication.updatePrimary({ token, operationToken }), 'The secondary uses the new token.');
+      }),
+    );
+
+  withOperationToken(replication.command('recover'))
+    .description('connect this secondary to its primary again, also after it has stopped')
+    .option('--resynchronize', 'receive the whole state again')
+    .action(
+      serverAction(
+        async ({ client, output, sources }, { resynchronize, ...options }: ChangeOptions & { readonly resynchronize?: true }) => {
+          const operationToken = await operationTokenOf(options, sources);
+          const request = { resynchronize: resynchronize === true, operationToken };
+          output.done(await client.sys.replication.recover(request), 'The secondary connects to its primary again.');
+        },
+      ),
+    );
+
   withOperationToken(replication.command('disable-secondary'))
     .description('end replication on a secondary that has received nothing')
     .action(
