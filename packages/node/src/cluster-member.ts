@@ -4,13 +4,14 @@ import { Cluster, ConfigurationChanges, FeatureLevelControl, readAuthority, type
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
-import { type Replica, StoreError } from '@transitd/storage-fsm';
+import { type Replica, StoreError, type Transaction } from '@transitd/storage-fsm';
 import type { NodeClock } from './clock/node-clock.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
 import type { GatewayHost } from './gateway-host.ts';
 import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
+import { refusalWithoutPort } from './replication/write-fence.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import type { DataDirectory } from './storage/data-directory.ts';
@@ -208,10 +209,15 @@ export class ClusterMember {
         this.updateFitness();
       },
       onClockJump: (ms) => this.#clockJumped(ms),
-      fenced: (transaction) => this.#store?.replication?.fence.refusal(transaction),
+      fenced: (transaction) => this.#fenceRefusal(transaction),
       ...(gateways && { onLease: (endMs: number | undefined) => gateways.lease(endMs) }),
       ...(cluster && { membership: cluster.ports }),
     });
+  }
+
+  #fenceRefusal(transaction: Transaction): string | undefined {
+    if (this.#parts.config.cluster_addr === undefined) return refusalWithoutPort(this.#storage?.machine.replication, transaction);
+    return this.#store?.replication?.fence.refusal(transaction);
   }
 
   async #startConsensus(storage: Storage, cluster: Cluster | undefined, joining: Joining | undefined): Promise<void> {

@@ -1,9 +1,16 @@
 import { Contacts, fenceOf, following, mayAccept, type StoredRegistry } from '@transitd/replication';
-import { type EpochName, isLocal, sameEpoch, type Transaction } from '@transitd/storage-fsm';
+import { type EpochName, isLocal, type ReplicationState, sameEpoch, type Transaction } from '@transitd/storage-fsm';
 import type { ReplicationParts } from './replication-parts.ts';
 
 export interface WriteFenceParts extends Pick<ReplicationParts, 'storage' | 'nowMs'> {
-  readonly registry: Pick<StoredRegistry, 'current' | 'refresh'>;
+  readonly registry: Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
+}
+
+/** Returns why a node without a cluster port may not accept the transaction: no secondary can reach it. Undefined if it may. */
+export function refusalWithoutPort(replication: ReplicationState | undefined, { writes }: Transaction): string | undefined {
+  if (replication?.fenceMs === undefined || replication.role !== 'primary') return undefined;
+  if (writes.every(({ path }) => isLocal(replication, path))) return undefined;
+  return 'the set has a fence, and without cluster_addr no secondary can reach this node: set cluster_addr and restart';
 }
 
 /** `off`: the set has no fence, or this cluster is not its primary. */
@@ -33,7 +40,7 @@ export class WriteFence {
 
   /** Reads the secondaries once in each term. Call it on an unsealed node that has become active. @throws StoreError, CodecError */
   async activated(term: number): Promise<void> {
-    if (this.#readInTerm === term) return;
+    if (this.#readInTerm === term && this.#parts.registry.isRead) return;
     await this.#parts.registry.refresh();
     this.#readInTerm = term;
   }
@@ -66,7 +73,8 @@ export class WriteFence {
     if (fence === undefined || replication?.role !== 'primary') return { state: 'off' };
     const { afterMs } = fence;
     const contacts = this.#presentContacts();
-    if (contacts === undefined || this.#readInTerm !== storage.driver.status().term) return { state: 'closed', afterMs };
+    const isRead = registry.isRead && this.#readInTerm === storage.driver.status().term;
+    if (contacts === undefined || !isRead) return { state: 'closed', afterMs };
     const secondaries = following(registry.current);
     const silent = contacts.mostSilent(secondaries);
     if (silent === undefined) return { state: 'open', afterMs };

@@ -48,6 +48,16 @@ describe('two clusters with a fence', function () {
     await east.write('transit/third', 'three');
   });
 
+  it('refuse writes of a primary that starts again without a cluster port', async () => {
+    const [east] = await pair();
+    await east.node.stop();
+    const again = await Site.reopenWithoutPort(folder, 'east', east.shares);
+    sites.push(again);
+    const refused = await errorOf(again.write('transit/first', 'one'));
+    expect(refused).to.include({ code: 'fenced' });
+    expect(String(refused)).to.include('without cluster_addr no secondary can reach this node');
+  });
+
   it('begin a new set without the secondaries of the former one', async () => {
     const [east, west] = await pair();
     await west.unseal(east.shares);

@@ -27,21 +27,31 @@ export class Site {
   }
 
   static async open(folder: string, name: string): Promise<Site> {
-    const config = parseConfig({
-      node_id: name,
-      api_addr: 'http://127.0.0.1:8200',
-      data_dir: join(folder, name),
-      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
-      cluster_addr: `127.0.0.1:${await freePort()}`,
-    });
-    const onFatal = (error: Error): never => {
-      throw error;
-    };
-    const site = new Site(await Node.open({ config, log: pino({ level: process.env['DR_LOG'] ?? 'silent' }), onFatal }));
+    const site = await Site.#start(folder, { node_id: name, cluster_addr: `127.0.0.1:${await freePort()}` });
     const { shares } = await site.node.initialize({ secretShares: 1, secretThreshold: 1 });
     site.shares = shares;
     await site.unseal(shares);
     return site;
+  }
+
+  /** Starts the node of a site again that has stopped, without a cluster port. */
+  static async reopenWithoutPort(folder: string, name: string, shares: readonly Uint8Array[]): Promise<Site> {
+    const site = await Site.#start(folder, { node_id: name });
+    await site.unseal(shares);
+    return site;
+  }
+
+  static async #start(folder: string, names: { readonly node_id: string; readonly cluster_addr?: string }): Promise<Site> {
+    const config = parseConfig({
+      ...names,
+      api_addr: 'http://127.0.0.1:8200',
+      data_dir: join(folder, names.node_id),
+      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+    });
+    const onFatal = (error: Error): never => {
+      throw error;
+    };
+    return new Site(await Node.open({ config, log: pino({ level: process.env['DR_LOG'] ?? 'silent' }), onFatal }));
   }
 
   get store() {

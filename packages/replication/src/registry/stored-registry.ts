@@ -14,8 +14,9 @@ export class StoredRegistry {
   readonly #listeners = new Set<() => void>();
   readonly #unwatch: () => void;
   #current: Registry = emptyRegistry;
-  /** Counts the reads that have begun. The result of an older read that ends later is not used. */
-  #readings = 0;
+  #isRead = false;
+  /** The newest read that has begun. The result of an older read that ends later is not used. */
+  #newest: Promise<void> | undefined;
 
   constructor(store: Pick<Store, 'get' | 'commit' | 'watch'>) {
     this.#store = store;
@@ -25,6 +26,11 @@ export class StoredRegistry {
   /** The registry as this node last read it; empty before the first read. */
   get current(): Registry {
     return this.#current;
+  }
+
+  /** Whether the newest read succeeded: otherwise `current` is empty, whatever the record says. */
+  get isRead(): boolean {
+    return this.#isRead;
   }
 
   /** Calls the listener after every change that this node has read. @returns a function that ends the calls */
@@ -38,15 +44,10 @@ export class StoredRegistry {
    * secondary is admitted until the next call.
    * @throws StoreError; CodecError for a damaged record
    */
-  async refresh(): Promise<void> {
-    const reading = ++this.#readings;
-    try {
-      const { registry } = await this.#read();
-      if (reading === this.#readings) this.#use(registry);
-    } catch (error) {
-      if (reading === this.#readings) this.#use(emptyRegistry);
-      throw error;
-    }
+  refresh(): Promise<void> {
+    const newest: Promise<void> = this.#refresh(() => this.#newest === newest);
+    this.#newest = newest;
+    return newest;
   }
 
   /**
@@ -74,6 +75,15 @@ export class StoredRegistry {
   close(): void {
     this.#unwatch();
     this.#listeners.clear();
+  }
+
+  async #refresh(isNewest: () => boolean): Promise<void> {
+    const read = await this.#read().catch((error: unknown) => ({ error }));
+    // A newer read has begun: `current` shows what this one has found, or something newer, when that one has ended.
+    if (!isNewest()) return this.#newest;
+    this.#isRead = 'registry' in read;
+    this.#use('registry' in read ? read.registry : emptyRegistry);
+    if ('error' in read) throw read.error;
   }
 
   async #read(): Promise<{ readonly registry: Registry; readonly revision: number }> {

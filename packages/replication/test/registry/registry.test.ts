@@ -223,6 +223,34 @@ describe('the stored registry', () => {
     expect(store.status().lastIndex).to.equal(0);
   });
 
+  it('shows a change when it returns, also while a newer read is running', async () => {
+    const store = memoryStore();
+    const held: (() => void)[] = [];
+    let isHeld = false;
+    const slow: Pick<Store, 'get' | 'commit' | 'watch'> = {
+      get: async (path) => {
+        const record = await store.get(path);
+        if (isHeld) await new Promise<void>((resolve) => held.push(resolve));
+        return record;
+      },
+      commit: async (transaction) => {
+        const committed = await store.commit(transaction);
+        isHeld = true;
+        return committed;
+      },
+      watch: () => () => undefined,
+    };
+    const stored = new StoredRegistry(slow);
+    const changed = stored.change((registry) => issue(registry)).then(() => stored.current.activations.length);
+    await until(() => held.length === 1);
+    const newer = stored.refresh();
+    await until(() => held.length === 2);
+    held[0]?.();
+    held[1]?.();
+    expect(await changed).to.equal(1);
+    await newer;
+  });
+
   it('admits nobody when the record cannot be read', async () => {
     const store = memoryStore();
     let isSealed = false;
@@ -239,8 +267,10 @@ describe('the stored registry', () => {
     isSealed = true;
     await stored.refresh().catch(() => undefined);
     expect(credentialOf(stored.current, token, 0)).to.equal(undefined);
+    expect(stored.isRead, 'empty because it was not read').to.equal(false);
     isSealed = false;
     await stored.refresh();
+    expect(stored.isRead).to.equal(true);
     expect(credentialOf(stored.current, token, 0)?.kind).to.equal('activate');
   });
 });
