@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { CodecError } from '@transitd/raft-core';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
@@ -246,6 +247,7 @@ describe('the stored registry', () => {
     const newer = stored.refresh();
     await until(() => held.length === 2);
     held[0]?.();
+    await setImmediate();
     held[1]?.();
     expect(await changed).to.equal(1);
     await newer;
