@@ -92,8 +92,9 @@ describe('a node behind a proxy, with TLS and an audit', function () {
       'internal/counters/tokens',
     ])
       expect((await call('GET', `sys/${path}`)).status, path).to.equal(200);
-    for (const path of ['loggers', 'locked-users', 'version-history', 'in-flight-req', 'pprof', 'monitor'])
+    for (const path of ['loggers', 'locked-users', 'version-history', 'in-flight-req', 'pprof'])
       expect((await call('GET', `sys/${path}`)).status, path).to.equal(404);
+    expect((await call('GET', 'sys/monitor?log_level=all')).status, 'sys/monitor, whose answer has no end').to.equal(400);
   });
 
   it('keeps running after SIGUSR2', async () => {
