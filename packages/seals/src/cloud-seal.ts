@@ -2,11 +2,11 @@ import type { Config } from '@transitd/configuration';
 import { AwsKmsSeal } from './awskms/awskms-seal.ts';
 import { CredentialSource } from './awskms/credentials.ts';
 import { AzureKeyVaultSeal } from './azurekeyvault/azure-key-vault-seal.ts';
-import { AzureToken } from './azurekeyvault/azure-token.ts';
+import { azureToken } from './azurekeyvault/azure-token.ts';
 import { azureClouds } from './azurekeyvault/clouds.ts';
 import type { SealBackend } from './backend/seal-backend.ts';
 import { GcpKmsSeal } from './gcpckms/gcp-kms-seal.ts';
-import { GoogleToken } from './gcpckms/google-token.ts';
+import { googleToken } from './gcpckms/google-token.ts';
 import type { Connect } from './http/exchange.ts';
 import { secretFrom } from './secret-source.ts';
 
@@ -31,7 +31,7 @@ export function cloudSeal(config: CloudConfig, parts: CloudSealParts): SealBacke
       return azureKeyVaultSeal(config, parts);
     case 'gcpckms': {
       const { project, region, key_ring: keyRing, crypto_key: cryptoKey, credentials_file: credentialsFile } = config;
-      const token = new GoogleToken({ ...parts, credentialsFile });
+      const token = googleToken({ ...parts, credentialsFile });
       return new GcpKmsSeal({ project, region, keyRing, cryptoKey, token, exchange: parts.connect(googleKms) });
     }
   }
@@ -56,7 +56,7 @@ function azureKeyVaultSeal(
   const clientSecret =
     file === undefined && variable === undefined ? undefined : secretFrom({ file, env: variable }, 'client_secret', env);
   const federatedTokenFile = env['AZURE_FEDERATED_TOKEN_FILE'];
-  const token = new AzureToken({ cloud, tenantId, clientId, clientSecret, federatedTokenFile, connect, nowMs });
+  const token = azureToken({ cloud, tenantId, clientId, clientSecret, federatedTokenFile, connect, nowMs });
   const exchange = connect(`https://${vaultName.toLowerCase()}.${cloud.vaults}`);
   return new AzureKeyVaultSeal({ vaultName, keyName, token, exchange });
 }

@@ -2,14 +2,14 @@ import { ciphertextCharactersMax, ProviderError, type WrappedKey } from '@transi
 import { z } from 'zod';
 import type { SealBackend } from '../backend/seal-backend.ts';
 import type { Exchange } from '../http/exchange.ts';
+import type { Expiring } from '../http/expiring.ts';
 import { bodyOf, failureOfStatus, sendTo, serviceError } from '../http/service-answer.ts';
-import type { AzureToken } from './azure-token.ts';
 
 export interface AzureKeyVaultSealParts {
   readonly vaultName: string;
   /** Name of an RSA key. */
   readonly keyName: string;
-  readonly token: Pick<AzureToken, 'get' | 'forget'>;
+  readonly token: Pick<Expiring<string>, 'get' | 'forget'>;
   readonly exchange: Exchange;
 }
 

@@ -22,62 +22,48 @@ export interface AzureTokenParts {
 const instanceAddress = 'http://169.254.169.254';
 
 /**
- * Gets access tokens for the vaults: for an application with a secret or a federated token, otherwise for the managed identity of the
- * instance.
+ * Keeps an access token for the vaults: for an application with a secret or a federated token, otherwise for the managed identity of the
+ * instance. `get` throws ProviderError.
  */
-export class AzureToken {
-  readonly #parts: AzureTokenParts;
-  readonly #kept: Expiring<string>;
+export function azureToken(parts: AzureTokenParts): Expiring<string> {
+  return new Expiring(() => fetchToken(parts), parts.nowMs);
+}
 
-  constructor(parts: AzureTokenParts) {
-    this.#parts = parts;
-    this.#kept = new Expiring(() => this.#fetch(), parts.nowMs);
-  }
+async function fetchToken(parts: AzureTokenParts): Promise<Credential<string>> {
+  const { clientSecret, federatedTokenFile } = parts;
+  if (clientSecret !== undefined) return fromAuthority(parts, { client_secret: await clientSecret() });
+  if (federatedTokenFile === undefined) return fromInstance(parts);
+  return fromAuthority(parts, {
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: await readFederatedToken(federatedTokenFile),
+  });
+}
 
-  /** @throws ProviderError */
-  get(): Promise<string> {
-    return this.#kept.get();
-  }
+async function fromAuthority(
+  { cloud, tenantId, clientId, connect, nowMs }: AzureTokenParts,
+  proof: Readonly<Record<string, string>>,
+): Promise<Credential<string>> {
+  if (tenantId === undefined || clientId === undefined)
+    throw new ProviderError(
+      'permission',
+      'the azurekeyvault seal needs tenant_id and client_id with a secret or a federated token',
+    );
+  const name = `the authority ${cloud.authority}`;
+  const form = { grant_type: 'client_credentials', client_id: clientId, scope: `https://${cloud.vaults}/.default`, ...proof };
+  const request = grantRequest(`/${encodeURIComponent(tenantId)}/oauth2/v2.0/token`, form);
+  return fetchAccessToken({ connect, address: cloud.authority, name, nowMs }, request);
+}
 
-  forget(): void {
-    this.#kept.forget();
-  }
-
-  async #fetch(): Promise<Credential<string>> {
-    const { clientSecret, federatedTokenFile } = this.#parts;
-    if (clientSecret !== undefined) return this.#fromAuthority({ client_secret: await clientSecret() });
-    if (federatedTokenFile === undefined) return this.#fromInstance();
-    return this.#fromAuthority({
-      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-      client_assertion: await readFederatedToken(federatedTokenFile),
-    });
-  }
-
-  async #fromAuthority(proof: Readonly<Record<string, string>>): Promise<Credential<string>> {
-    const { cloud, tenantId, clientId, connect, nowMs } = this.#parts;
-    if (tenantId === undefined || clientId === undefined)
-      throw new ProviderError(
-        'permission',
-        'the azurekeyvault seal needs tenant_id and client_id with a secret or a federated token',
-      );
-    const name = `the authority ${cloud.authority}`;
-    const form = { grant_type: 'client_credentials', client_id: clientId, scope: `https://${cloud.vaults}/.default`, ...proof };
-    const request = grantRequest(`/${encodeURIComponent(tenantId)}/oauth2/v2.0/token`, form);
-    return fetchAccessToken({ connect, address: cloud.authority, name, nowMs }, request);
-  }
-
-  async #fromInstance(): Promise<Credential<string>> {
-    const { cloud, clientId, connect, nowMs } = this.#parts;
-    const name = 'the managed identity of this instance';
-    const query = new URLSearchParams({
-      'api-version': '2018-02-01',
-      resource: `https://${cloud.vaults}`,
-      ...(clientId !== undefined && { client_id: clientId }),
-    });
-    const path = `/metadata/identity/oauth2/token?${query}`;
-    const request = { method: 'GET', path, headers: { metadata: 'true' } } as const;
-    return fetchAccessToken({ connect, address: instanceAddress, name, nowMs }, request);
-  }
+async function fromInstance({ cloud, clientId, connect, nowMs }: AzureTokenParts): Promise<Credential<string>> {
+  const name = 'the managed identity of this instance';
+  const query = new URLSearchParams({
+    'api-version': '2018-02-01',
+    resource: `https://${cloud.vaults}`,
+    ...(clientId !== undefined && { client_id: clientId }),
+  });
+  const path = `/metadata/identity/oauth2/token?${query}`;
+  const request = { method: 'GET', path, headers: { metadata: 'true' } } as const;
+  return fetchAccessToken({ connect, address: instanceAddress, name, nowMs }, request);
 }
 
 /** Reads the token of Kubernetes. @throws ProviderError `permission` */

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { purpose } from '../backend/purpose.ts';
 import type { SealBackend } from '../backend/seal-backend.ts';
 import type { Exchange } from '../http/exchange.ts';
+import type { Expiring } from '../http/expiring.ts';
 import { bodyOf, failureOfStatus, refusalIn, sendTo, serviceError } from '../http/service-answer.ts';
-import type { GoogleToken } from './google-token.ts';
 
 export interface GcpKmsSealParts {
   readonly project: string;
@@ -13,7 +13,7 @@ export interface GcpKmsSealParts {
   readonly keyRing: string;
   /** Name of a symmetric key. */
   readonly cryptoKey: string;
-  readonly token: Pick<GoogleToken, 'get' | 'forget'>;
+  readonly token: Pick<Expiring<string>, 'get' | 'forget'>;
   readonly exchange: Exchange;
 }
 

@@ -28,42 +28,29 @@ const serviceAccount = z.object({
   token_uri: z.url({ protocol: /^https$/ }).default('https://oauth2.googleapis.com/token'),
 });
 
-/** Gets access tokens of a service account: with an assertion signed by its key (RFC 7523), otherwise from the metadata server. */
-export class GoogleToken {
-  readonly #parts: GoogleTokenParts;
-  readonly #kept: Expiring<string>;
+/**
+ * Keeps an access token of a service account: with an assertion signed by its key (RFC 7523), otherwise from the metadata server. `get`
+ * throws ProviderError.
+ */
+export function googleToken(parts: GoogleTokenParts): Expiring<string> {
+  return new Expiring(() => fetchToken(parts), parts.nowMs);
+}
 
-  constructor(parts: GoogleTokenParts) {
-    this.#parts = parts;
-    this.#kept = new Expiring(() => this.#fetch(), parts.nowMs);
-  }
+async function fetchToken(parts: GoogleTokenParts): Promise<Credential<string>> {
+  const { credentialsFile, connect, nowMs } = parts;
+  if (credentialsFile !== undefined) return fromKey(parts, credentialsFile);
+  const name = 'the metadata server of this instance';
+  const path = '/computeMetadata/v1/instance/service-accounts/default/token';
+  const request = { method: 'GET', path, headers: { 'metadata-flavor': 'Google' } } as const;
+  return fetchAccessToken({ connect, address: metadataAddress, name, nowMs }, request);
+}
 
-  /** @throws ProviderError */
-  get(): Promise<string> {
-    return this.#kept.get();
-  }
-
-  forget(): void {
-    this.#kept.forget();
-  }
-
-  async #fetch(): Promise<Credential<string>> {
-    const { credentialsFile, connect, nowMs } = this.#parts;
-    if (credentialsFile !== undefined) return this.#fromKey(credentialsFile);
-    const name = 'the metadata server of this instance';
-    const path = '/computeMetadata/v1/instance/service-accounts/default/token';
-    const request = { method: 'GET', path, headers: { 'metadata-flavor': 'Google' } } as const;
-    return fetchAccessToken({ connect, address: metadataAddress, name, nowMs }, request);
-  }
-
-  async #fromKey(file: string): Promise<Credential<string>> {
-    const { connect, nowMs } = this.#parts;
-    const account = await readServiceAccount(file);
-    const url = new URL(account.token_uri);
-    const name = `the authority ${url.origin}`;
-    const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: assertionOf(account, nowMs()) };
-    return fetchAccessToken({ connect, address: url.origin, name, nowMs }, grantRequest(url.pathname, form));
-  }
+async function fromKey({ connect, nowMs }: GoogleTokenParts, file: string): Promise<Credential<string>> {
+  const account = await readServiceAccount(file);
+  const url = new URL(account.token_uri);
+  const name = `the authority ${url.origin}`;
+  const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: assertionOf(account, nowMs()) };
+  return fetchAccessToken({ connect, address: url.origin, name, nowMs }, grantRequest(url.pathname, form));
 }
 
 /** Reads the key of a service account. @throws ProviderError `permission` */
