@@ -19,6 +19,7 @@ import { overtakenFile, recordExclusion, removalFile } from './membership/exclus
 import { type NodeIdentity, readIdentity } from './membership/identity.ts';
 import type { Member } from './membership/membership.ts';
 import { MembershipList } from './membership/membership-list.ts';
+import type { Peers } from './peers.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import type { MembershipPorts, Storage } from './ports/storage-port.ts';
 import { RaftPeers, staleDataDirectory } from './raft-peers.ts';
@@ -38,7 +39,7 @@ const exclusionMsMax = 2_000;
  * Everything that connects this node to the other members: cluster port, client, Raft connections, membership list and, once its log is
  * open, the services.
  */
-export class Cluster {
+export class Cluster implements Peers {
   readonly membershipList: MembershipList;
   readonly heartbeats: Heartbeats;
   readonly standbys: Standbys;

@@ -1,7 +1,8 @@
 // The cluster code of one node, and the interfaces of the node and its storage.
 
 export { Cluster } from './cluster.ts';
-export type { MembershipPorts, Storage } from './ports/storage-port.ts';
+export type { Peers } from './peers.ts';
+export type { Engine, MembershipPorts, Storage } from './ports/storage-port.ts';
 
 // Membership: identities, the authority that signs them, and the configuration that lists them.
 

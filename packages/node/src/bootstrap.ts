@@ -2,11 +2,9 @@ import { initialAccess } from '@transitd/access';
 import { initialAuditKey } from '@transitd/audit';
 import { countsFor, type InitializeRequest, type InitialShares, type SealConfig } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
-import { supportedLevels } from '@transitd/storage-fsm';
-import type { ClusterMember } from './cluster-member.ts';
+import type { NodeMember } from './member.ts';
 import { initialMounts } from './mounts/mounts.ts';
 import type { ServiceLoader } from './service-loader.ts';
-import type { DataDirectory } from './storage/data-directory.ts';
 
 export interface Initialized extends InitialShares {
   readonly rootToken: string;
@@ -15,8 +13,7 @@ export interface Initialized extends InitialShares {
 export interface BootstrapParts {
   readonly config: Config;
   readonly seal: SealConfig;
-  readonly directory: DataDirectory;
-  readonly clusterMember: ClusterMember;
+  readonly clusterMember: NodeMember;
   readonly serviceLoader: ServiceLoader;
 }
 
@@ -26,24 +23,18 @@ export interface BootstrapParts {
  * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
  */
 export async function bootstrapCluster(
-  { config, seal, directory, clusterMember, serviceLoader }: BootstrapParts,
+  { config, seal, clusterMember, serviceLoader }: BootstrapParts,
   request: InitializeRequest,
   rootTokenId: string | undefined,
 ): Promise<Initialized> {
-  if (clusterMember.store === undefined) {
-    countsFor(seal.type, request); // before anything is created: a refused request leaves no cluster
-    if (!(await directory.holdsNode())) await directory.bootstrapCluster();
-    await clusterMember.start();
-  }
-  const { barrier, replica } = clusterMember.requireStore();
-  // No other node exists that might not support the newest level.
-  const { featureLevel } = clusterMember.requireStorage().machine;
-  if (supportedLevels.newest > featureLevel) await replica.commit({ conditions: [], writes: [], raise: supportedLevels.newest });
-  const { rootToken, writes } = initialAccess({
-    now: Date.now(),
-    ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
+  if (clusterMember.store === undefined) countsFor(seal.type, request); // before anything is created: a refused request leaves no cluster
+  return clusterMember.found(async ({ barrier }) => {
+    const { rootToken, writes } = initialAccess({
+      now: Date.now(),
+      ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
+    });
+    const shares = await barrier.initialize(request, [initialMounts(config.ciphertext_prefix), initialAuditKey(), ...writes]);
+    await serviceLoader.loaded;
+    return { ...shares, rootToken };
   });
-  const shares = await barrier.initialize(request, [initialMounts(config.ciphertext_prefix), initialAuditKey(), ...writes]);
-  await serviceLoader.loaded;
-  return { ...shares, rootToken };
 }

@@ -4,25 +4,18 @@ import { Cluster, ConfigurationChanges, FeatureLevelControl, readAuthority, type
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
-import { type Replica, StoreError, type Transaction } from '@transitd/storage-fsm';
+import { featureLevels, type Replica, StoreError, supportedLevels, type Transaction } from '@transitd/storage-fsm';
 import type { NodeClock } from './clock/node-clock.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
 import type { GatewayHost } from './gateway-host.ts';
 import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
+import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { refusalWithoutPort } from './replication/write-fence.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import type { DataDirectory } from './storage/data-directory.ts';
-
-/** The records of this node's cluster, and the barrier that encrypts them, sealed or not. */
-export interface EncryptedStore {
-  readonly replica: Replica;
-  readonly barrier: Barrier;
-  /** Replication with another cluster; undefined on a node without a cluster port. */
-  readonly replication: ClusterReplication | undefined;
-}
 
 export interface ClusterMemberParts {
   readonly config: Config;
@@ -42,10 +35,8 @@ export interface ClusterMemberParts {
   readonly gateways?: GatewayHost | undefined;
 }
 
-export const removedText = 'this node was removed from its cluster: to let it join again, stop it, empty data_dir and start it';
-
 /** This node as a member of a cluster: its storage, its barrier, and its ties to the other members. */
-export class ClusterMember {
+export class ClusterMember implements NodeMember {
   readonly #parts: ClusterMemberParts;
   readonly #logLimit: LogLimit;
   readonly #leadershipLog: LeadershipLog;
@@ -75,17 +66,12 @@ export class ClusterMember {
     return this.#storage;
   }
 
-  /** @throws BarrierError `not_initialized` */
-  requireStorage(): Storage {
-    if (this.#storage === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
+  get engine(): Storage | undefined {
     return this.#storage;
   }
 
-  /** Shows and raises the feature level. @throws BarrierError `not_initialized` */
-  get featureLevel(): FeatureLevelControl {
-    const control = this.#cluster?.featureLevel ?? this.#featureLevel;
-    if (control === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
-    return control;
+  get featureLevel(): FeatureLevelControl | undefined {
+    return this.#cluster?.featureLevel ?? this.#featureLevel;
   }
 
   /** Undefined until this node belongs to a cluster. */
@@ -101,6 +87,10 @@ export class ClusterMember {
 
   /** This node's ties to the other members; undefined on a node that no other node can join. */
   get cluster(): Cluster | undefined {
+    return this.#cluster;
+  }
+
+  get peers(): Cluster | undefined {
     return this.#cluster;
   }
 
@@ -145,7 +135,19 @@ export class ClusterMember {
     }
   }
 
-  /** Seals, and finishes the writes that were accepted; a start in progress fails with `stopped`. */
+  async found<T>(initialize: (store: EncryptedStore) => Promise<T>): Promise<T> {
+    if (this.#store === undefined) {
+      const { directory } = this.#parts;
+      if (!(await directory.holdsNode())) await directory.bootstrapCluster();
+      await this.start();
+    }
+    const store = this.requireStore();
+    // No other node exists that might not support the newest level.
+    if (supportedLevels.newest > (this.#storage?.featureLevel ?? supportedLevels.newest))
+      await store.replica.commit({ conditions: [], writes: [], raise: supportedLevels.newest });
+    return initialize(store);
+  }
+
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#store?.replication?.close();
@@ -284,7 +286,7 @@ export class ClusterMember {
       store: replica,
       seal,
       valuesWritten: () => replica.status().valuesWritten,
-      featureLevel: () => this.requireStorage().machine.featureLevel,
+      featureLevel: () => this.#storage?.featureLevel ?? featureLevels.initial,
       now: this.#parts.clock.dueNow,
       rotation: {
         enabled: true,

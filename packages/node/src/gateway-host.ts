@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Barrier } from '@transitd/barrier';
-import type { Cluster, Storage } from '@transitd/cluster';
+import type { Engine, Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { ChangeFeed, Deadline, type NodeMemory, newNodeMemory, ReplicaHost, SealFlag, SharedClock } from '@transitd/gateway';
 import { freshForIntervals } from '@transitd/health';
@@ -223,23 +223,19 @@ export class GatewayHost {
 interface ServingNode {
   readonly config: Config;
   readonly services: Services | undefined;
-  readonly cluster: Cluster | undefined;
+  readonly peers: Peers | undefined;
   readonly eligibility: ReadEligibility;
 }
 
 /** Returns the ends of a node's gateways; undefined if the configuration has none. */
-export const newGatewayHost = (
-  node: ServingNode,
-  clock: NodeClock,
-  storage: () => Storage | undefined,
-): GatewayHost | undefined =>
+export const newGatewayHost = (node: ServingNode, clock: NodeClock, engine: () => Engine | undefined): GatewayHost | undefined =>
   gatewayCount(node.config) === 0
     ? undefined
     : new GatewayHost({
         config: node.config,
         clock,
-        mayServe: () => node.services !== undefined && !node.eligibility.isSecondary && node.cluster?.stateDigestDiffers !== true,
+        mayServe: () => node.services !== undefined && !node.eligibility.isSecondary && node.peers?.stateDigestDiffers !== true,
         isReplicating: () => (node.eligibility.replication?.role ?? 'disabled') !== 'disabled',
-        clockJumpedMs: () => storage()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
+        clockJumpedMs: () => engine()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
         appliedSentMs: () => node.eligibility.appliedSentMs,
       });

@@ -2,9 +2,10 @@ import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
 import { acceptsWrites } from '@transitd/storage-fsm';
 import { runActiveTasks } from './active-tasks.ts';
 import type { NodeClock } from './clock/node-clock.ts';
-import type { ClusterMember } from './cluster-member.ts';
+
 import { HealthLog } from './health-log.ts';
 import type { JoinAttempts } from './join/join-attempts.ts';
+import type { NodeMember } from './member.ts';
 import type { NodeSeal } from './node-seal.ts';
 import type { ServiceLoader } from './service-loader.ts';
 
@@ -13,7 +14,7 @@ const activeTasksIntervalMs = 10_000;
 
 export interface NodeMaintenanceParts {
   readonly joinAttempts: JoinAttempts;
-  readonly clusterMember: ClusterMember;
+  readonly clusterMember: NodeMember;
   readonly nodeSeal: NodeSeal;
   readonly serviceLoader: ServiceLoader;
   readonly log: Logger;
@@ -77,13 +78,13 @@ export class NodeMaintenance {
       );
     await this.#raiseFeatureLevel();
     // Everything that these tasks change comes from the primary.
-    if (!acceptsWrites(clusterMember.storage?.machine.replication)) return;
+    if (!acceptsWrites(clusterMember.engine?.replication)) return;
     await runActiveTasks({ services: serviceLoader.services, barrier: clusterMember.store.barrier, log, isActive });
   }
   async #raiseFeatureLevel(): Promise<void> {
     const { clusterMember, log } = this.#parts;
     try {
-      await clusterMember.featureLevel.maintain();
+      await clusterMember.featureLevel?.maintain();
     } catch (error) {
       log.warn({ reason: reasonOf(error) }, 'could not raise the feature level; the next round tries again');
     }

@@ -2,9 +2,9 @@ import { BarrierError, idOf, type ProviderHealth, type SealConfig, type SealStat
 import { type Logger, LogLimit } from '@transitd/process';
 import type { MonitoredSeal } from '@transitd/seals';
 import { StoreError } from '@transitd/storage-fsm';
-import { type ClusterMember, removedText } from './cluster-member.ts';
 import type { JoinAttempts } from './join/join-attempts.ts';
 import { ShareRetention, sharesRetained } from './join/share-retention.ts';
+import { type NodeMember, removedText } from './member.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { UnsealRetry } from './unseal-retry.ts';
 
@@ -13,7 +13,7 @@ export interface NodeSealParts {
   /** The providers of the configured seals. */
   readonly providers: readonly MonitoredSeal[];
   readonly log: Logger;
-  readonly clusterMember: ClusterMember;
+  readonly clusterMember: NodeMember;
   readonly joinAttempts: JoinAttempts;
   readonly serviceLoader: ServiceLoader;
 }
@@ -78,7 +78,7 @@ export class NodeSeal {
         'seal_mismatch',
         'this node has not joined yet, so it has no seal to migrate: give the share without migrate',
       );
-    if ((clusterMember.requireStorage().machine.replication?.role ?? 'disabled') !== 'disabled')
+    if ((clusterMember.engine?.replication?.role ?? 'disabled') !== 'disabled')
       throw new BarrierError(
         'seal_mismatch',
         'clusters of a replication set share their seal: disable replication before a migration',

@@ -1,22 +1,23 @@
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { BarrierError, type InitializeRequest, type ProviderHealth, type SealConfig, type SealStatus } from '@transitd/barrier';
-import { type Cluster, type FeatureLevelControl, type JoinDesk, JoinError } from '@transitd/cluster';
+import { type Cluster, type FeatureLevelControl, type JoinDesk, JoinError, type Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { defaultCodes, type HealthQuery, healthAnswer, type NodeStatus } from '@transitd/health';
+import { healthAnswer, type NodeStatus } from '@transitd/health';
 import { type Logger, type NodeObserver, noObserver, StartError } from '@transitd/process';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type OpenedSeal, openSeal } from '@transitd/seals';
 import { type FeatureLevel, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { bootstrapCluster, type Initialized } from './bootstrap.ts';
 import { NodeClock } from './clock/node-clock.ts';
-import { ClusterMember, type EncryptedStore, removedText } from './cluster-member.ts';
+import { ClusterMember } from './cluster-member.ts';
 import { type GatewayHost, newGatewayHost } from './gateway-host.ts';
 import { AddressRate } from './join/address-rate.ts';
 import { JoinAttempts } from './join/join-attempts.ts';
 import type { JoinTarget } from './join/joining.ts';
 import { LeadershipObserver } from './leadership-observer.ts';
 import { NodeMaintenance } from './maintenance.ts';
+import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
 import { NodeSeal } from './node-seal.ts';
 import { ReadEligibility } from './read-eligibility.ts';
 import { ClusterReports } from './reports/cluster-reports.ts';
@@ -25,11 +26,8 @@ import { nodeReport, type WorkFigures } from './reports/node-report.ts';
 import { ServiceLoader } from './service-loader.ts';
 import type { Services } from './services.ts';
 import { type Snapshots, transfersFolder } from './snapshots/snapshots.ts';
-import { clusterNamed, nodeStatus } from './status.ts';
+import { clusterNamed, nodeStatus, plainHealth } from './status.ts';
 import { DataDirectory } from './storage/data-directory.ts';
-
-/** A health query without parameters. */
-const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };
 
 export interface NodeOptions {
   readonly config: Config;
@@ -63,7 +61,7 @@ export class Node {
   readonly #leadershipHistory = new LeadershipHistory(Date.now);
   readonly #directory: DataDirectory;
   readonly #serviceLoader: ServiceLoader;
-  readonly #clusterMember: ClusterMember;
+  readonly #clusterMember: NodeMember;
   readonly #joinAttempts: JoinAttempts;
   readonly #nodeSeal: NodeSeal;
   readonly #joinRate = new AddressRate(
@@ -88,7 +86,8 @@ export class Node {
     const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom };
     const serviceLoader = new ServiceLoader(loaderParts, () => this.#servicesChanged());
     const isActive = (): boolean => this.active;
-    const gateways = newGatewayHost(this, clock, () => clusterMember.storage);
+    const ties = { engine: () => clusterMember.engine, peers: () => clusterMember.peers };
+    const gateways = newGatewayHost(this, clock, ties.engine);
     const apiAddress = (): string => this.apiAddress;
     const healthNow = () => healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() });
     const report = () =>
@@ -97,8 +96,8 @@ export class Node {
         health: healthNow,
         serves: () => this.eligibility.readRole,
         activeSince: () => this.activeSince,
+        ...ties,
         storage: () => clusterMember.storage,
-        cluster: () => clusterMember.cluster,
         leaders: () => this.#leadershipHistory.changes,
         disk: this.reports.disk,
         work,
@@ -132,8 +131,7 @@ export class Node {
     this.eligibility = new ReadEligibility({
       config,
       isUnsealed: () => serviceLoader.services !== undefined,
-      storage: () => clusterMember.storage,
-      cluster: () => clusterMember.cluster,
+      ...ties,
       observer,
     });
     this.maintenance = new NodeMaintenance({
@@ -152,8 +150,8 @@ export class Node {
       config,
       apiAddress,
       own: report,
-      cluster: () => clusterMember.cluster,
-      storage: () => clusterMember.storage,
+      ...ties,
+      voters: () => this.consensus?.voters,
     });
     this.gateways = gateways;
     this.#serviceLoader = serviceLoader;
@@ -190,9 +188,14 @@ export class Node {
     return this.#clusterMember.store;
   }
 
-  /** This node's ties to the other members; undefined on a node that no other node can join. */
+  /** This node's ties to the other Raft members; undefined on a node that no other node can join. */
   get cluster(): Cluster | undefined {
     return this.#clusterMember.cluster;
+  }
+
+  /** This node's ties to the other nodes, whatever engine keeps the records; undefined on a node that no other node can reach. */
+  get peers(): Peers | undefined {
+    return this.#clusterMember.peers;
   }
 
   /** Whether this node belongs to an initialized cluster, or is about to join one. */
@@ -242,7 +245,7 @@ export class Node {
 
   /** Time for which a write to this node's disk has hung, in ms; 0 if none hangs. */
   get diskStalledMs(): number {
-    return this.#clusterMember.storage?.driver.diskStalledMs ?? 0;
+    return this.#clusterMember.engine?.diskStalledMs ?? 0;
   }
 
   get replicaStatus(): ReplicaStatus | undefined {
@@ -266,11 +269,11 @@ export class Node {
 
   /** Feature level of the state of this node; undefined until its log is open. */
   get appliedLevel(): FeatureLevel | undefined {
-    return this.#clusterMember.storage?.machine.featureLevel;
+    return this.#clusterMember.engine?.featureLevel;
   }
 
-  /** Shows and raises the feature level of the cluster. @throws BarrierError `not_initialized` */
-  get featureLevel(): FeatureLevelControl {
+  /** Shows and raises the feature level of the cluster; undefined until this node belongs to a cluster. */
+  get featureLevel(): FeatureLevelControl | undefined {
     return this.#clusterMember.featureLevel;
   }
 
@@ -288,7 +291,7 @@ export class Node {
       initialized: this.initialized,
       services: this.services,
       commitIndex: this.replicaStatus?.commitIndex ?? 0,
-      cluster: this.#clusterMember.cluster,
+      peers: this.#clusterMember.peers,
       eligibility: this.eligibility,
       sealFailure: this.sealHealth?.failure,
     });
@@ -302,7 +305,6 @@ export class Node {
     const parts = {
       config: this.config,
       seal: this.#seal,
-      directory: this.#directory,
       clusterMember: this.#clusterMember,
       serviceLoader: this.#serviceLoader,
     };
@@ -356,11 +358,9 @@ export class Node {
     return desk;
   }
 
-  /** Transfers the leadership to another voter, if there is one; resolves when that succeeded or failed, within an election timeout. */
+  /** Transfers the leadership to another node, if one can take it; resolves when that succeeded or failed. */
   async transferLeadership(): Promise<void> {
-    const driver = this.#clusterMember.storage?.driver;
-    if (driver === undefined || driver.status().role !== 'leader' || driver.consensus().conf.voters.length < 2) return;
-    await new Promise((resolve) => driver.transfer(undefined, resolve));
+    await this.#clusterMember.engine?.transferLeadership();
   }
 
   /** Transfers the leadership at the request of an operator. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppliedIndex, type Cluster, type Forwarder, replicationModes, type Storage } from '@transitd/cluster';
+import { AppliedIndex, type Engine, type Forwarder, type Peers, replicationModes } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { isFresh, type ReplicationMode } from '@transitd/health';
 import { indexValue } from '@transitd/http';
@@ -36,8 +36,9 @@ export interface ReadEligibilityParts {
   readonly config: Config;
   /** The barrier is unsealed and the services are loaded. */
   readonly isUnsealed: () => boolean;
-  readonly storage: () => Storage | undefined;
-  readonly cluster: () => Cluster | undefined;
+  readonly engine: () => Engine | undefined;
+  /** Undefined on a node without peers. */
+  readonly peers: () => Peers | undefined;
   readonly observer: NodeObserver;
 }
 
@@ -51,23 +52,22 @@ export class ReadEligibility {
 
   /** Whether the services are loaded, and no state digest showed that this node's records differ from the active node's. */
   get #mayServe(): boolean {
-    return this.#parts.isUnsealed() && this.#parts.cluster()?.stateDigestDiffers !== true;
+    return this.#parts.isUnsealed() && this.#parts.peers()?.stateDigestDiffers !== true;
   }
 
   /** The state of replication between clusters that this node has applied; undefined if its cluster never took part in it. */
   get replication(): ReplicationState | undefined {
-    return this.#parts.storage()?.machine.replication;
+    return this.#parts.engine()?.replication;
   }
 
   /** The replication between clusters by the state of this node; undefined if its cluster takes no part in it. */
   get replicationStatus(): ReplicationStatus | undefined {
-    const [state, storage] = [this.replication, this.#parts.storage()];
-    if (state === undefined || storage === undefined || state.role === 'disabled') return undefined;
-    const { machine } = storage;
-    const position = positionOf(state, machine.applied.appliedIndex);
+    const [state, engine] = [this.replication, this.#parts.engine()];
+    if (state === undefined || engine === undefined || state.role === 'disabled') return undefined;
+    const position = positionOf(state, engine.status().appliedIndex);
     return {
       ...{ mode: replicationModes(state).disasterRecovery, role: state.role, set: state.set },
-      ...{ epoch: state.epochs.at(-1)?.number, position, digest: machine.scopeDigestAt(position) },
+      ...{ epoch: state.epochs.at(-1)?.number, position, digest: engine.scopeDigestAt(position) },
     };
   }
 
@@ -78,7 +78,7 @@ export class ReadEligibility {
 
   /** Whether this node leads, has applied an entry of its term, and may serve. */
   get active(): boolean {
-    return this.#mayServe && (this.#parts.storage()?.driver.status().ready ?? false);
+    return this.#mayServe && (this.#parts.engine()?.status().ready ?? false);
   }
 
   /**
@@ -86,7 +86,7 @@ export class ReadEligibility {
    * then.
    */
   get activeForCertain(): boolean {
-    return this.active && (this.#parts.storage()?.isAwake() ?? false);
+    return this.active && (this.#parts.engine()?.isAwake() ?? false);
   }
 
   /**
@@ -95,7 +95,7 @@ export class ReadEligibility {
    */
   get readRole(): ReadRole | undefined {
     if (!this.#mayServe) return undefined;
-    if (this.active && this.#parts.storage()?.holdsLease() === true) return 'active';
+    if (this.active && this.#parts.engine()?.holdsLease() === true) return 'active';
     const { appliedSentMs } = this;
     const { cluster_heartbeat_interval: intervalMs } = this.#parts.config;
     return appliedSentMs !== undefined && isFresh(appliedSentMs, intervalMs, performance.now()) ? 'reader' : undefined;
@@ -103,15 +103,14 @@ export class ReadEligibility {
 
   /** Send time of the newest heartbeat whose answer shows that the state of this node is fresh; undefined if no read may use the state. */
   get appliedSentMs(): number | undefined {
-    const [cluster, storage] = [this.#parts.cluster(), this.#parts.storage()];
-    if (!this.#parts.config.performance_standby || storage === undefined || cluster?.stateDigestMatches !== true)
-      return undefined;
-    const sentMs = cluster.heartbeats.appliedSentMs(storage.driver.status().appliedIndex);
-    return sentMs !== undefined && sentMs > storage.clockJumpedMs() ? sentMs : undefined;
+    const [peers, engine] = [this.#parts.peers(), this.#parts.engine()];
+    if (!this.#parts.config.performance_standby || engine === undefined || peers?.stateDigestMatches !== true) return undefined;
+    const sentMs = peers.heartbeats.appliedSentMs(engine.status().appliedIndex);
+    return sentMs !== undefined && sentMs > engine.clockJumpedMs() ? sentMs : undefined;
   }
 
   get clusterId(): string | undefined {
-    return this.#parts.storage()?.driver.status().clusterId;
+    return this.#parts.engine()?.status().clusterId;
   }
 
   /**
@@ -120,7 +119,7 @@ export class ReadEligibility {
    */
   async confirmLeadership(): Promise<boolean> {
     try {
-      await this.#parts.storage()?.replica.fresh();
+      await this.#parts.engine()?.replica.fresh();
       return this.active;
     } catch (error) {
       if (error instanceof StoreError && error.code !== 'busy') return false;
@@ -133,7 +132,7 @@ export class ReadEligibility {
    * or the former leader has transferred leadership to it. In all these cases there is no other node to forward requests to.
    */
   get mayLead(): boolean {
-    const role = this.#parts.storage()?.driver.status().role;
+    const role = this.#parts.engine()?.status().role;
     return this.#mayServe && (role === 'leader' || role === 'candidate');
   }
 
@@ -147,24 +146,24 @@ export class ReadEligibility {
     return false;
   }
 
-  /** Returns whether a term after `before` has an active node, or gets one within two election timeouts and a second. */
+  /** Returns whether a term after `before` has an active node, or gets one within the time of an election and a second. */
   async hasActiveNodeAfter(before: Term): Promise<boolean> {
     for (const endMs = performance.now() + this.#failoverMs; performance.now() < endMs; await pause(pollMs)) {
-      if (this.#parts.storage() === undefined) return false;
+      if (this.#parts.engine() === undefined) return false;
       if (this.#hasActiveNodeAfter(before)) return true;
     }
     return false;
   }
 
   /**
-   * Returns whether an active node answers again before a failover should have ended: two election timeouts and a second after this node's
-   * last contact to an active node could have ended. A cluster that stays without an active node for longer lets no request wait.
+   * Returns whether an active node answers again before a failover should have ended: the time of an election and a second after this
+   * node's last contact to an active node could have ended. A cluster that stays without an active node for longer lets no request wait.
    * @param before - the term of the leader that did not answer; 0 if no leader was known
    */
   async hasActiveNodeAgain(before: Term): Promise<boolean> {
     const startMs = performance.now();
     for (; ; await pause(pollMs)) {
-      const echoes = this.#parts.cluster()?.heartbeats.echoes;
+      const echoes = this.#parts.peers()?.heartbeats.echoes;
       if (echoes === undefined || !this.#mayServe) return false;
       const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = echoes;
       if (answeredSentMs > startMs || this.#hasActiveNodeAfter(before)) return true;
@@ -173,7 +172,7 @@ export class ReadEligibility {
   }
 
   #hasActiveNodeAfter(before: Term): boolean {
-    const status = this.#parts.storage()?.driver.status();
+    const status = this.#parts.engine()?.status();
     if (status === undefined || status.term <= before) return false;
     const isElsewhere = status.leader !== 0 && status.leader !== status.nodeId;
     return isElsewhere || this.active;
@@ -181,23 +180,23 @@ export class ReadEligibility {
 
   /** The time after which a cluster with a quorum has an active node again. */
   get #failoverMs(): number {
-    return 2 * this.#parts.config.raft.election_timeout + reachedWithinMs;
+    return (this.#parts.engine()?.electedWithinMs ?? 0) + reachedWithinMs;
   }
 
   /** Returns whether this node has applied everything up to `index`, or does so within a second. */
   async reached(index: LogIndex): Promise<boolean> {
-    const storage = this.#parts.storage();
-    return storage !== undefined && new AppliedIndex(storage.replica).reached(index, reachedWithinMs);
+    const engine = this.#parts.engine();
+    return engine !== undefined && new AppliedIndex(engine.replica).reached(index, reachedWithinMs);
   }
 
   /** Whether this node can forward requests to another node. */
   get canForward(): boolean {
-    return this.#parts.cluster() !== undefined;
+    return this.#parts.peers() !== undefined;
   }
 
   /** Forwards a request to the active node. @see Forwarder */
   async forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
-    const forwarder = this.#parts.cluster()?.forwarder;
+    const forwarder = this.#parts.peers()?.forwarder;
     if (forwarder === undefined) throw new StoreError('not_leader', 'this node is not the active one');
     const { observer } = this.#parts;
     const startMs = performance.now();
@@ -216,10 +215,10 @@ export class ReadEligibility {
    * @returns the value of the response header that identifies the state with the change
    */
   async waitUntilInForce({ adds }: { readonly adds: boolean }): Promise<string | undefined> {
-    const storage = this.#parts.storage();
-    if (storage === undefined) return undefined;
-    const { appliedIndex, clusterId } = storage.driver.status();
-    if (!adds) await this.#parts.cluster()?.standbys.confirmed(appliedIndex);
+    const engine = this.#parts.engine();
+    if (engine === undefined) return undefined;
+    const { appliedIndex, clusterId } = engine.status();
+    if (!adds) await this.#parts.peers()?.standbys.confirmed(appliedIndex);
     return indexValue(clusterId, appliedIndex);
   }
 }

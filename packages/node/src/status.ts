@@ -1,10 +1,13 @@
-import { type Cluster, replicationModes } from '@transitd/cluster';
+import { type Peers, replicationModes } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import type { NodeStatus, ReplicationModes } from '@transitd/health';
+import { defaultCodes, type HealthQuery, type NodeStatus, type ReplicationModes } from '@transitd/health';
 import { version } from '@transitd/process';
 import type { ReplicationState } from '@transitd/storage-fsm';
 import type { ReadEligibility } from './read-eligibility.ts';
 import type { Services } from './services.ts';
+
+/** A health query without parameters. */
+export const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };
 
 export interface StatusParts {
   readonly config: Config;
@@ -13,7 +16,7 @@ export interface StatusParts {
   readonly initialized: boolean;
   readonly services: Services | undefined;
   readonly commitIndex: number;
-  readonly cluster: Pick<Cluster, 'canaryUtcMs' | 'heartbeats'> | undefined;
+  readonly peers: Pick<Peers, 'canaryUtcMs' | 'heartbeats'> | undefined;
   readonly eligibility: Pick<ReadEligibility, 'activeForCertain' | 'appliedSentMs' | 'replication'>;
   /** Why the provider of the seal fails, such as `unreachable`; undefined while it serves. */
   readonly sealFailure: string | undefined;
@@ -21,11 +24,11 @@ export interface StatusParts {
 
 /** Returns the status that health reports, from the node's present state. */
 export function nodeStatus(parts: StatusParts): NodeStatus {
-  const { config, clusterName, services, cluster, eligibility, sealFailure } = parts;
+  const { config, clusterName, services, peers, eligibility, sealFailure } = parts;
   const common = { version, ...(clusterName && { cluster: clusterName }) };
   if (parts.removed) return { state: 'removed', ...common };
   if (!parts.initialized) return { state: 'uninitialized', ...common };
-  const canaryUtcMs = cluster?.canaryUtcMs;
+  const canaryUtcMs = peers?.canaryUtcMs;
   const canary = canaryUtcMs === undefined ? {} : { canaryUtcMs };
   const replication = replicationModes(eligibility.replication);
   if (services !== undefined && eligibility.activeForCertain) {
@@ -34,7 +37,7 @@ export function nodeStatus(parts: StatusParts): NodeStatus {
   }
   const intervalMs = config.cluster_heartbeat_interval;
   // A node without peers sends no heartbeats. If it does not lead, it soon reports that it is cut off; sealed, it counts from its start.
-  const echoes = cluster?.heartbeats.echoes ?? { intervalMs, sinceMs: services?.sinceMs ?? 0, durationMs: 0, clockSkewMs: 0 };
+  const echoes = peers?.heartbeats.echoes ?? { intervalMs, sinceMs: services?.sinceMs ?? 0, durationMs: 0, clockSkewMs: 0 };
   if (services === undefined) return { state: 'sealed', ...common, echoes, ...(sealFailure !== undefined && { sealFailure }) };
   const standby = { ...common, echoes, ...canary };
   if (follows(replication) || follows(echoes.replication)) return { state: 'dr_standby', ...standby };

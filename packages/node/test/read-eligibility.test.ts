@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Cluster, Storage } from '@transitd/cluster';
+import type { Engine, Peers } from '@transitd/cluster';
 import { parseConfig } from '@transitd/configuration';
 import { noObserver } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
@@ -24,21 +24,21 @@ function leading({
   clockJumpedMs = Number.NEGATIVE_INFINITY,
   fresh = async (): Promise<void> => undefined,
 }): ReadEligibility {
-  const driver = { status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }) };
   const sentMs = performance.now();
   const heartbeats = { appliedSentMs: () => sentMs };
   return new ReadEligibility({
     config,
     isUnsealed: () => isUnsealed,
-    storage: () =>
+    engine: () =>
       ({
-        driver,
+        status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }),
+        electedWithinMs: 2000,
         isAwake: () => isAwake,
         holdsLease: () => lease,
         clockJumpedMs: () => clockJumpedMs,
         replica: { fresh },
-      }) as unknown as Storage,
-    cluster: () => ({ stateDigestMatches, stateDigestDiffers, heartbeats }) as unknown as Cluster,
+      }) as unknown as Engine,
+    peers: () => ({ stateDigestMatches, stateDigestDiffers, heartbeats }) as unknown as Peers,
     observer: noObserver,
   });
 }
@@ -50,8 +50,8 @@ function leaderless(sinceAnswerMs: number) {
   const node = new ReadEligibility({
     config,
     isUnsealed: () => true,
-    storage: () => ({ driver: { status: () => status } }) as unknown as Storage,
-    cluster: () => ({ stateDigestDiffers: false, heartbeats: { echoes } }) as unknown as Cluster,
+    engine: () => ({ status: () => status, electedWithinMs: 2000 }) as unknown as Engine,
+    peers: () => ({ stateDigestDiffers: false, heartbeats: { echoes } }) as unknown as Peers,
     observer: noObserver,
   });
   return { node, status, echoes };

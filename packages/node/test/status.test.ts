@@ -24,12 +24,12 @@ const statusOf = (parts: Facts) =>
     initialized: true,
     services: parts.unsealed ? ({ sinceMs: 1 } as StatusParts['services']) : undefined,
     commitIndex: 7,
-    cluster:
+    peers:
       parts.standby &&
       ({
         canaryUtcMs: 5,
         heartbeats: { echoes: { intervalMs: 1, sinceMs: 1, durationMs: 0, clockSkewMs: 0, ...parts.standby } },
-      } as StatusParts['cluster']),
+      } as StatusParts['peers']),
     eligibility: {
       activeForCertain: parts.standby === undefined,
       appliedSentMs: 1,

@@ -1,6 +1,12 @@
 import { dataReply, int, integer, list, object, string } from '@transitd/http';
+import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
+
+function requireControl({ featureLevel }: Node): NonNullable<Node['featureLevel']> {
+  if (featureLevel === undefined) throw new Error('a node that serves has a feature level');
+  return featureLevel;
+}
 
 const range = { oldest: integer, newest: integer };
 
@@ -21,7 +27,7 @@ const status = guarded({
   where: 'leader',
   adds: true,
   run: async ({ node }) => {
-    const { level, highest, supported, members, waitsFor } = node.featureLevel.status;
+    const { level, highest, supported, members, waitsFor } = requireControl(node).status;
     const rows = members.map(({ name, levels }) => ({ node_id: name, oldest: levels.oldest, newest: levels.newest }));
     return dataReply(JSON.stringify({ level, highest, supported, members: rows, waits_for: waitsFor }));
   },
@@ -37,7 +43,7 @@ const raise = guarded({
   capability: 'update',
   sudo: true,
   adds: true,
-  run: async ({ node }, { values }) => dataReply(JSON.stringify({ level: await node.featureLevel.raise(values.level) })),
+  run: async ({ node }, { values }) => dataReply(JSON.stringify({ level: await requireControl(node).raise(values.level) })),
 });
 
 /** Routes of the feature level. */

@@ -59,10 +59,10 @@ const own = ({ config, apiAddress }: Node) => ({
  * Returns the other nodes. Includes nodes that have not sent a heartbeat since this node became leader: this node does not know the
  * heartbeats that earlier leaders received.
  */
-function others({ cluster, replicaStatus }: Node, now: number) {
-  const members = cluster?.membershipList.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
+function others({ peers, replicaStatus }: Node, now: number) {
+  const members = peers?.membershipList.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
   return members.map(({ id, apiAddress, clusterAddress }) => {
-    const report = cluster?.standbys.report(id);
+    const report = peers?.standbys.report(id);
     return {
       hostname: report?.hostname ?? '',
       api_address: report?.apiAddress ?? apiAddress,

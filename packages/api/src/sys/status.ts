@@ -33,7 +33,7 @@ const leader = open({
     const isSelf = node.active;
     const leading = isSelf
       ? { apiAddress: node.apiAddress, clusterAddress: node.config.cluster_addr ?? '' }
-      : node.cluster?.activeMember;
+      : node.peers?.activeMember;
     const body = {
       ha_enabled: true,
       ...(isSelf && { is_self: true, active_time: node.activeSince?.toISOString() }),

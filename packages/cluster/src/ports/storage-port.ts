@@ -1,12 +1,27 @@
-import type { Driver, DriverOptions, NodeId, PeerPorts, Random, SnapshotTransfer } from '@transitd/raft-core';
-import type { CommitResult, KeyValueMachine, NodeSnapshots, Replica, SnapshotLink } from '@transitd/storage-fsm';
+import type {
+  Driver,
+  DriverOptions,
+  DriverStatus,
+  LogIndex,
+  NodeId,
+  PeerPorts,
+  Random,
+  SnapshotTransfer,
+} from '@transitd/raft-core';
+import type {
+  CommitResult,
+  FeatureLevel,
+  KeyValueMachine,
+  NodeSnapshots,
+  Replica,
+  ReplicationState,
+  SnapshotLink,
+} from '@transitd/storage-fsm';
 
-/** Consensus and records of one node. */
-export interface Storage {
+/** Consensus and records of one node, whatever engine provides them. */
+export interface Engine {
   readonly replica: Replica;
-  readonly driver: Driver<CommitResult>;
-  readonly machine: KeyValueMachine;
-  readonly snapshots: NodeSnapshots;
+  status(): DriverStatus;
   /** Whether consensus ran recently. After a pause of the process it must also have confirmed since then that this node leads. */
   isAwake(): boolean;
   /**
@@ -17,13 +32,31 @@ export interface Storage {
   clockJumpedMs(): number;
   /** Whether less than the reserve is free on the data disk. */
   readonly diskLow: () => boolean;
+  /** Time for which a write to this node's disk has hung, in ms; 0 if none hangs. */
+  readonly diskStalledMs: number;
+  /** The longest time from the end of an active node until another one is elected, in ms. */
+  readonly electedWithinMs: number;
+  /** The state of replication between clusters; undefined if this cluster never took part in it. */
+  readonly replication: ReplicationState | undefined;
+  /** The digest of the replicated records at this position; undefined while it is not known. */
+  scopeDigestAt(position: LogIndex): bigint | undefined;
+  readonly featureLevel: FeatureLevel;
+  /** Transfers the role of the active node, if this node has it and another can take it; resolves when that succeeded or failed. */
+  transferLeadership(): Promise<void>;
+  /** Finishes accepted writes, flushes and closes. @throws StorageFailed */
+  stop(): Promise<void>;
+}
+
+/** The engine in this process: consensus by Raft, records in the data directory. */
+export interface Storage extends Engine {
+  readonly driver: Driver<CommitResult>;
+  readonly machine: KeyValueMachine;
+  readonly snapshots: NodeSnapshots;
   /**
    * Resolves when this node first leads and has applied every acknowledged entry; rejects when the node stops. Await this only in a cluster
    * of one: in a larger cluster this node may never lead.
    */
   readonly leads: Promise<void>;
-  /** Finishes accepted writes, flushes and closes. @throws StorageFailed */
-  stop(): Promise<void>;
 }
 
 /** The ports of a node with peers: transport, snapshots, and callbacks for consensus decisions about its membership. */

@@ -1,6 +1,6 @@
-import type { Cluster, Storage } from '@transitd/cluster';
+import type { Engine, Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { type NodeId, votersOf } from '@transitd/raft-core';
+import type { NodeId } from '@transitd/raft-core';
 import { DataDisk } from './data-disk.ts';
 import type { NodeReport } from './node-report.ts';
 
@@ -27,8 +27,10 @@ export interface ClusterReportsParts {
   readonly config: Config;
   readonly apiAddress: () => string;
   readonly own: () => Promise<NodeReport>;
-  readonly cluster: () => Pick<Cluster, 'membershipList' | 'reportOf'> | undefined;
-  readonly storage: () => Pick<Storage, 'driver'> | undefined;
+  readonly peers: () => Pick<Peers, 'membershipList' | 'reportOf'> | undefined;
+  readonly engine: () => Pick<Engine, 'status'> | undefined;
+  /** The voters, as this node knows them; undefined if the engine has none. */
+  readonly voters: () => readonly NodeId[] | undefined;
 }
 
 /** How long a member may take to report. A member that is down must not hold up the view of the others. */
@@ -58,12 +60,10 @@ export class ClusterReports {
   }
 
   async #ask(): Promise<ClusterView> {
-    const { config, cluster, storage } = this.#parts;
-    const status = storage()?.driver.status();
-    const conf = storage()?.driver.consensus().conf;
-    const voters = conf === undefined ? [] : votersOf(conf);
-    const ownId = status?.nodeId ?? 0;
-    const listed = cluster()?.membershipList.members ?? [];
+    const { config, peers, engine } = this.#parts;
+    const voters = this.#parts.voters() ?? [];
+    const ownId = engine()?.status().nodeId ?? 0;
+    const listed = peers()?.membershipList.members ?? [];
     const nodes = await Promise.all(
       listed.some(({ id }) => id === ownId)
         ? listed.map(async ({ id, name, apiAddress, clusterAddress }): Promise<MemberView> => {
@@ -80,10 +80,10 @@ export class ClusterReports {
     ownId: NodeId,
   ): Promise<Pick<MemberView, 'error' | 'report'>> {
     const { own } = this.#parts;
-    const cluster = this.#parts.cluster();
-    if (id === ownId || cluster === undefined) return { report: await own() };
+    const peers = this.#parts.peers();
+    if (id === ownId || peers === undefined) return { report: await own() };
     try {
-      return { report: await cluster.reportOf(id, reportMsMax) };
+      return { report: await peers.reportOf(id, reportMsMax) };
     } catch (error) {
       return { error: reasonOf(error).replaceAll(`node ${id}`, name) };
     }

@@ -1,4 +1,4 @@
-import type { Cluster, Storage } from '@transitd/cluster';
+import type { Engine, Peers, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { HealthAnswer } from '@transitd/health';
 import { version } from '@transitd/process';
@@ -72,8 +72,10 @@ export interface NodeReportParts {
   readonly health: () => HealthAnswer;
   readonly serves: () => 'active' | 'reader' | undefined;
   readonly activeSince: () => Date | undefined;
+  readonly engine: () => Engine | undefined;
+  /** Undefined unless consensus is Raft. */
   readonly storage: () => Storage | undefined;
-  readonly cluster: () => Cluster | undefined;
+  readonly peers: () => Peers | undefined;
   readonly leaders: () => readonly LeadershipChange[];
   readonly disk: Pick<DataDisk, 'space'>;
   /** Absent if nobody counts the work of this node. */
@@ -84,7 +86,7 @@ export interface NodeReportParts {
 export async function nodeReport(parts: NodeReportParts): Promise<NodeReport> {
   const [work, space] = await Promise.all([parts.work?.(), parts.disk.space()]);
   const { code, body } = parts.health();
-  const storage = parts.storage();
+  const [engine, storage] = [parts.engine(), parts.storage()];
   const heartbeatMs = body.last_request_forwarding_heartbeat_ms;
   const writeMs = storage?.driver.writeMs;
   const nameOf = (id: NodeId): string => leaderName(id, parts);
@@ -102,8 +104,8 @@ export async function nodeReport(parts: NodeReportParts): Promise<NodeReport> {
     serves: parts.serves() ?? '',
     ...(storage && { raft: raftOf(storage, parts, nameOf) }),
     disk: {
-      low: storage?.diskLow() ?? false,
-      stalled_ms: storage?.driver.diskStalledMs ?? 0,
+      low: engine?.diskLow() ?? false,
+      stalled_ms: engine?.diskStalledMs ?? 0,
       ...(writeMs !== undefined && { write_ms: writeMs }),
       ...(space && { free_bytes: space.availableBytes, total_bytes: space.totalBytes }),
     },
@@ -115,11 +117,11 @@ export async function nodeReport(parts: NodeReportParts): Promise<NodeReport> {
 
 function raftOf(
   { driver }: Pick<Storage, 'driver'>,
-  { cluster, serves, activeSince }: NodeReportParts,
+  { peers, serves, activeSince }: NodeReportParts,
   nameOf: (id: NodeId) => string,
 ): NonNullable<NodeReport['raft']> {
   const { role, term, leader, commitIndex, appliedIndex, flushedIndex, lastIndex } = driver.status();
-  const comparison = cluster();
+  const comparison = peers();
   const since = activeSince();
   return {
     role,
@@ -135,14 +137,14 @@ function raftOf(
   };
 }
 
-function digestWord(cluster: Cluster | undefined, isActive: boolean): NonNullable<NodeReport['raft']>['state_digest'] {
-  if (cluster?.stateDigestDiffers) return 'different';
+function digestWord(peers: Peers | undefined, isActive: boolean): NonNullable<NodeReport['raft']>['state_digest'] {
+  if (peers?.stateDigestDiffers) return 'different';
   if (isActive) return 'reference';
-  return cluster?.stateDigestMatches ? 'same' : 'unknown';
+  return peers?.stateDigestMatches ? 'same' : 'unknown';
 }
 
-function leaderName(id: NodeId, { cluster, storage, config }: NodeReportParts): string {
+function leaderName(id: NodeId, { peers, engine, config }: NodeReportParts): string {
   if (id === 0) return '';
-  if (id === storage()?.driver.status().nodeId) return config.node_id;
-  return cluster()?.membershipList.member(id)?.name ?? String(id);
+  if (id === engine()?.status().nodeId) return config.node_id;
+  return peers()?.membershipList.member(id)?.name ?? String(id);
 }

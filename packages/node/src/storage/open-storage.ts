@@ -134,7 +134,23 @@ export async function openStorage({
     driver,
     machine,
     snapshots,
+    status: () => driver.status(),
     diskLow: () => reserve.diskLow(),
+    get diskStalledMs() {
+      return driver.diskStalledMs;
+    },
+    electedWithinMs: 2 * raft.election_timeout,
+    get replication() {
+      return machine.replication;
+    },
+    scopeDigestAt: (position) => machine.scopeDigestAt(position),
+    get featureLevel() {
+      return machine.featureLevel;
+    },
+    transferLeadership: async () => {
+      if (driver.status().role !== 'leader' || driver.consensus().conf.voters.length < 2) return;
+      await new Promise((resolve) => driver.transfer(undefined, resolve));
+    },
     isAwake: () => leaseClock.isAwake(driver),
     holdsLease: () => leaseClock.holdsLease(driver),
     clockJumpedMs: () => leaseClock.jumpedMs(),

@@ -14,16 +14,15 @@ function reportsOf(answers: Readonly<Record<number, () => Promise<object>>>) {
     config: { node_id: 'n1', cluster_addr: 'n1:1' },
     apiAddress: () => 'http://n1',
     own: async () => ({ own: true }),
-    cluster: () => ({
+    peers: () => ({
       membershipList: { members },
       reportOf: (id: number, timeoutMs: number) => {
         calls.push({ id, timeoutMs });
         return answers[id]?.() ?? Promise.reject(new Error('unknown'));
       },
     }),
-    storage: () => ({
-      driver: { status: () => ({ nodeId: 1 }), consensus: () => ({ conf: { voters: [1, 2], votersOutgoing: [] } }) },
-    }),
+    engine: () => ({ status: () => ({ nodeId: 1 }) }),
+    voters: () => [1, 2],
   } as unknown as ClusterReportsParts;
   return { reports: new ClusterReports(parts), calls };
 }

@@ -1,0 +1,29 @@
+import type { NodeId } from '@transitd/raft-core';
+import type { Member } from './membership/membership.ts';
+import type { Heartbeats } from './standbys/heartbeats.ts';
+import type { StandbyReport, Standbys } from './standbys/standbys.ts';
+import type { Forwarder } from './transport/forwarder.ts';
+
+/** The other nodes of a cluster as one node sees them, whatever engine keeps the records. */
+export interface Peers {
+  readonly membershipList: {
+    readonly members: readonly Member[];
+    member(id: NodeId): Member | undefined;
+  };
+  /** Returns the other node that this node believes to be active; undefined if none is known or this node itself is active. */
+  readonly activeMember: Member | undefined;
+  readonly heartbeats: Pick<Heartbeats, 'appliedSentMs' | 'echoes'>;
+  readonly standbys: Pick<Standbys, 'confirmed'> & {
+    report(id: NodeId): (StandbyReport & { readonly agoMs: number }) | undefined;
+  };
+  /** Undefined until this node's records are open. */
+  readonly forwarder: Forwarder | undefined;
+  /** Whether the records of this node are known to be equal to the active node's. */
+  readonly stateDigestMatches: boolean;
+  /** Whether the records of this node are known to differ from the active node's: then it serves nothing. */
+  readonly stateDigestDiffers: boolean;
+  /** The time in the newest canary that this node has read. */
+  readonly canaryUtcMs: number | undefined;
+  /** Asks another node for its report on itself. @throws ClusterCallError; Error */
+  reportOf(id: NodeId, timeoutMs: number): Promise<object>;
+}
