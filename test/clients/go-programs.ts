@@ -58,5 +58,8 @@ export async function build(context: Context, program: Program): Promise<void> {
   if (built.code !== 0) throw new Error(`${program} does not compile:\n${built.stderr}`);
 }
 
+/** Returns the file of a program that was built. */
+export const programPath = (program: Program): string => join(programs, program);
+
 export const runProgram = (program: Program, args: readonly string[], options: RunOptions): Promise<Ended> =>
-  run(join(programs, program), args, options);
+  run(programPath(program), args, options);

@@ -25,6 +25,7 @@ import { AppliedIndex } from './standbys/applied-index.ts';
 import { Canary } from './standbys/canary.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
 import { lowDisksThatBlock } from './standbys/low-disks.ts';
+import { reachedState } from './standbys/reached-state.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import { StateComparison } from './standbys/state-comparison.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
@@ -147,9 +148,8 @@ export class ClusterServices {
     this.joinDesk = this.#makeJoinDesk();
     this.forwarder = new Forwarder({
       client,
-      clusterId,
       leader: () => this.#leader(),
-      reached: (index, withinMs) => this.#applied.reached(index, withinMs),
+      reached: async (index, withinMs) => (await reachedState(index, withinMs, storage)) === 'reached',
       self: config.node_id,
     });
     this.stateComparison = new StateComparison({

@@ -50,8 +50,9 @@ export { SecondaryDesk } from './replication/secondary-desk.ts';
 // Requests: forwarding to the active node, waiting for an index, and refusals.
 
 export { clusterRefusalAnswers, isClusterRefusal, refusalText } from './refusals/refusal-reply.ts';
-export { AppliedIndex } from './standbys/applied-index.ts';
+export { historyOf, type Reached, reachedState } from './standbys/reached-state.ts';
 export { replicationModes } from './standbys/replication-modes.ts';
+export { placeOf, serviceIndexOf } from './standbys/service-history.ts';
 export { callerHeader, Forwarder, forwardedByHeader } from './transport/forwarder.ts';
 export { LeadershipTransferred, leadershipTransferredHeader } from './transport/leadership-transferred.ts';
 export { NoActiveNode } from './transport/no-active-node.ts';

@@ -52,6 +52,7 @@ export {
   longDataReply,
   noContentReply,
   replyWithRequestId,
+  replyWithWarning,
   topLevelDataReply,
   wrapReply,
   writtenReply,
@@ -71,7 +72,16 @@ export {
   unsupportedPath,
 } from './reply/request-error.ts';
 export { notInitialized, unavailable } from './reply/unavailable.ts';
-export { indexHeader, indexHeaders, indexIn, indexValue, indexWanted, wantsIndex } from './service-index.ts';
+export {
+  indexHeader,
+  indexHeaders,
+  indexIn,
+  indexOfOtherCluster,
+  indexValue,
+  indexWanted,
+  type ServiceIndex,
+  wantsIndex,
+} from './service-index.ts';
 export { TextCache } from './text-cache.ts';
 export { namesNamespace, tokenOf, wrapTtlOf } from './token-header.ts';
 export type { Verb } from './verb.ts';

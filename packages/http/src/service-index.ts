@@ -6,6 +6,13 @@ import { RequestError } from './reply/request-error.ts';
  */
 export const indexHeader = 'X-Service-Index';
 
+/** An index in one history of states. */
+export interface ServiceIndex {
+  /** Names the log of a cluster, or an epoch of a replication set. Indexes of different histories cannot be compared. */
+  readonly history: string;
+  readonly index: number;
+}
+
 /** Returns the header under our name and under the peers' name, which existing clients read. */
 export const indexHeaders = (value: string): Readonly<Record<string, string>> => ({
   [indexHeader]: value,
@@ -13,18 +20,20 @@ export const indexHeaders = (value: string): Readonly<Record<string, string>> =>
 });
 
 /**
- * Returns the header value in the peers' form: base64 of `v1:<cluster>:<index>:<index of another cluster>:<HMAC>`. Existing clients compare
- * such values and keep the newest. There is no other cluster here, and the value needs no protection by an HMAC.
+ * Returns the header value in the peers' form: base64 of `v1:<history>:<index>:<index of another cluster>:<HMAC>`. Existing clients compare
+ * the indexes of one history and keep the newest; they replace an index of another history. There is no other cluster here, and the value
+ * needs no protection by an HMAC.
  */
-export const indexValue = (clusterId: string, index: number): string =>
-  Buffer.from(`v1:${clusterId}:${index}:0:`).toString('base64');
+export const indexValue = ({ history, index }: ServiceIndex): string =>
+  Buffer.from(`v1:${history}:${index}:0:`).toString('base64');
 
-/** Returns the index in a header value of this cluster; undefined for any other value. */
-export function indexIn(header: string | string[] | undefined, clusterId: string): number | undefined {
-  const [, digits] = /:(\d{1,15}):0:$/.exec(Buffer.from(String(header ?? ''), 'base64').toString('latin1')) ?? [];
-  if (digits === undefined) return undefined;
-  const index = Number(digits);
-  return indexValue(clusterId, index) === header ? index : undefined; // base64 decoding accepts more than encoding produces
+/** Returns the index in a header value; undefined for a value that no cluster sends. */
+export function indexIn(header: string | string[] | undefined): ServiceIndex | undefined {
+  const [, history, digits] =
+    /^v1:([^:]{1,256}):(\d{1,15}):0:$/.exec(Buffer.from(String(header ?? ''), 'base64').toString('latin1')) ?? [];
+  if (history === undefined) return undefined;
+  const found = { history, index: Number(digits) };
+  return indexValue(found) === header ? found : undefined; // base64 decoding accepts more than encoding produces
 }
 
 /** Returns the header in which a request names the index that it requires; undefined or empty if it names none. */
@@ -34,11 +43,14 @@ const wantedHeader = (headers: NodeJS.Dict<string | string[]>): string | string[
 /** Returns whether the request requires an index. */
 export const wantsIndex = (headers: NodeJS.Dict<string | string[]>): boolean => Boolean(wantedHeader(headers));
 
-/** Returns the index that the request requires. @throws RequestError if the header is not from this cluster */
-export function indexWanted(headers: NodeJS.Dict<string | string[]>, clusterId: string): number | undefined {
+/** Returns the index that the request requires. @throws RequestError for a value that no cluster sends */
+export function indexWanted(headers: NodeJS.Dict<string | string[]>): ServiceIndex | undefined {
   const header = wantedHeader(headers);
   if (header === undefined || header === '') return undefined;
-  const index = indexIn(header, clusterId);
-  if (index === undefined) throw new RequestError('invalid_request', `${indexHeader} belongs to another cluster`);
+  const index = indexIn(header);
+  if (index === undefined) throw indexOfOtherCluster();
   return index;
 }
+
+export const indexOfOtherCluster = (): RequestError =>
+  new RequestError('invalid_request', `${indexHeader} belongs to another cluster`);

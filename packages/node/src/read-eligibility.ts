@@ -1,8 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppliedIndex, type Engine, type Forwarder, type Peers, replicationModes } from '@transitd/cluster';
+import {
+  type Engine,
+  type Forwarder,
+  historyOf,
+  type Peers,
+  placeOf,
+  type Reached,
+  reachedState,
+  replicationModes,
+  serviceIndexOf,
+} from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { isFresh, type ReplicationMode } from '@transitd/health';
-import { indexValue } from '@transitd/http';
+import { indexValue, type ServiceIndex } from '@transitd/http';
 import type { NodeObserver } from '@transitd/process';
 import type { LogIndex, Term } from '@transitd/raft-core';
 import { acceptsWrites, positionOf, type ReplicationRole, type ReplicationState, StoreError } from '@transitd/storage-fsm';
@@ -109,10 +119,6 @@ export class ReadEligibility {
     return sentMs !== undefined && sentMs > engine.clockJumpedMs() ? sentMs : undefined;
   }
 
-  get clusterId(): string | undefined {
-    return this.#parts.engine()?.status().clusterId;
-  }
-
   /**
    * Asks a quorum whether this node still leads. If so, its state includes everything that was acknowledged before the call.
    * @throws StoreError `busy` while the state store hangs: committed entries are not applied then, and they may revoke rights
@@ -183,10 +189,22 @@ export class ReadEligibility {
     return (this.#parts.engine()?.electedWithinMs ?? 0) + reachedWithinMs;
   }
 
-  /** Returns whether this node has applied everything up to `index`, or does so within a second. */
-  async reached(index: LogIndex): Promise<boolean> {
+  /** Returns whether this node has applied a state that contains the index; waits for it up to a second if `waits`. */
+  async reached(wanted: ServiceIndex, { waits }: { readonly waits: boolean }): Promise<Reached> {
     const engine = this.#parts.engine();
-    return engine !== undefined && new AppliedIndex(engine.replica).reached(index, reachedWithinMs);
+    return engine === undefined ? 'behind' : reachedState(wanted, waits ? reachedWithinMs : 0, engine);
+  }
+
+  /** Returns whether the history of this cluster does not contain the index of a former primary, as far as this node has applied it. */
+  hasLost(wanted: ServiceIndex): boolean {
+    const engine = this.#parts.engine();
+    return engine !== undefined && placeOf(wanted, historyOf(engine)).kind === 'lost';
+  }
+
+  /** The value of the response header that identifies the state of this node. */
+  get serviceIndex(): string | undefined {
+    const engine = this.#parts.engine();
+    return engine && indexValue(serviceIndexOf(engine.status().appliedIndex, historyOf(engine)));
   }
 
   /** Whether this node can forward requests to another node. */
@@ -217,8 +235,9 @@ export class ReadEligibility {
   async waitUntilInForce({ adds }: { readonly adds: boolean }): Promise<string | undefined> {
     const engine = this.#parts.engine();
     if (engine === undefined) return undefined;
-    const { appliedIndex, clusterId } = engine.status();
+    const { appliedIndex } = engine.status();
+    const index = serviceIndexOf(appliedIndex, historyOf(engine));
     if (!adds) await this.#parts.peers()?.standbys.confirmed(appliedIndex);
-    return indexValue(clusterId, appliedIndex);
+    return indexValue(index);
   }
 }

@@ -295,7 +295,7 @@ export class LiveCluster {
       node_id: name,
       data_dir: dataDir,
       api_addr: `http://${api}`,
-      ...(size > 1 && peers),
+      ...((size > 1 || guests.length > 0) && peers),
       listeners: [{ address: api, tls_disable: true }],
       seal: this.#seal === 'static' ? { type: 'static', key_id: 'test', key_file: keyFile } : { type: 'shamir' },
       ...more,

@@ -119,12 +119,11 @@ export class SiteLoad {
     { clients, prefix, token }: { readonly clients: number; readonly prefix: string; readonly token: string },
   ) {
     const run = async (client: number): Promise<void> => {
-      const clusterId = String((await node.health())?.body['cluster_id']);
       for (let at = 0; !this.#isStopped; at++) {
         const name = `${prefix}-${client}-${at}`;
         try {
           const { status, headers } = await node.ask('POST', `transit/keys/${name}`, { token, body: {} });
-          const index = indexIn(headers.get('x-service-index') ?? undefined, clusterId);
+          const index = indexIn(headers.get('x-service-index') ?? undefined)?.index;
           if (status < 300 && index !== undefined) this.acknowledged.push({ name, index });
         } catch {
           return; // the node was killed

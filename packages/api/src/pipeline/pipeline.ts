@@ -14,6 +14,7 @@ import { callOf } from './call.ts';
 import { addressOf } from './caller-address.ts';
 import { failureReply, withAllowance } from './failure.ts';
 import { Forwarding, leadershipTransferred, retriesMax } from './forwarding.ts';
+import { warnedOfLostIndex } from './lost-index.ts';
 import { operationTokenOf, runByOperationToken } from './operation-token.ts';
 import { ForwardToActive, isOutcome, type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
 import { isStill, notActive, readSource, stillLeads } from './read-source.ts';
@@ -123,6 +124,7 @@ export class Pipeline {
       const changes = isOpen(route) && whereOf(route.operation, route.verb) === 'leader';
       outcome = outcomeOf(storageRefusal(error, { changes }));
     }
+    outcome = warnedOfLostIndex(outcome, { ...route, req }, this.#options.node);
     if (exchange !== undefined) outcome = await recorded(outcome, exchange, services, (error) => this.#failure(error));
     if (allowance === undefined || !showsAllowance) return outcome;
     if (outcome instanceof Replied) return new Replied(withAllowance(outcome.reply, allowance));

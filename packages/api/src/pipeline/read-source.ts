@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { indexWanted, RequestError, wantsIndex } from '@transitd/http';
+import { indexOfOtherCluster, indexWanted, RequestError, wantsIndex } from '@transitd/http';
 import type { ReadEligibility, ReadRole } from '@transitd/node';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Where } from '../operation/operation.ts';
@@ -33,16 +33,17 @@ async function awaitedSource(
   { node: { eligibility }, forwarded }: Pick<PipelineOptions, 'node' | 'forwarded'>,
   waits: boolean,
 ): Promise<ReadSource> {
-  const { clusterId } = eligibility;
-  const index = clusterId === undefined ? undefined : indexWanted(headers, clusterId);
-  const isThere = index === undefined || (waits && (await eligibility.reached(index)));
+  const wanted = indexWanted(headers);
+  const found = wanted === undefined ? 'reached' : await eligibility.reached(wanted, { waits });
   let source: ReadSource = eligibility.readRole ?? 'none';
   // A leader without a lease (just elected, or paused) asks the other nodes whether it still leads, because it knows no other node to
   // forward the request to. A node that was a standby until a moment ago may still be a reader.
   if (source !== 'active' && eligibility.mayLead && (await eligibility.becomesActive())) source = 'active';
-  if (source === 'active' && !isThere && waits)
+  if (source === 'active' && found === 'foreign') throw indexOfOtherCluster();
+  if (source === 'active' && found === 'behind' && waits)
     throw new RequestError('index_not_reached', 'the active node itself has not reached the requested index');
-  if (source === 'reader' && (!isThere || where === 'leader' || asksForActive(headers))) source = 'none';
+  // Only the active node says that an index is foreign or lost: this node may not have applied a promotion yet.
+  if (source === 'reader' && (found !== 'reached' || where === 'leader' || asksForActive(headers))) source = 'none';
   if (source === 'none' && (forwarded === true || !eligibility.canForward)) throw notActive();
   return source;
 }

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { announcesBody, indexHeader, indexIn, strictTransportSecurity, uncountedBytes } from '@transitd/http';
+import { announcesBody, indexHeader, indexIn, type ServiceIndex, strictTransportSecurity, uncountedBytes } from '@transitd/http';
 import type { Span } from '@transitd/process';
-import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
+import type { NodeId, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
 import { LeadershipTransferred, leadershipTransferredHeader } from './leadership-transferred.ts';
@@ -18,10 +18,10 @@ export interface Leader {
 
 export interface ForwarderOptions {
   readonly client: Pick<ClusterClient, 'request'>;
-  readonly clusterId: string;
   /** Returns the leader if another node leads; undefined while no leader is known. */
   readonly leader: () => Leader | undefined;
-  readonly reached: (index: LogIndex, withinMs: number) => Promise<boolean>;
+  /** Waits until this node has applied a state that contains the index. Returns whether it has. */
+  readonly reached: (index: ServiceIndex, withinMs: number) => Promise<boolean>;
   /** The name of this node. */
   readonly self: string;
 }
@@ -131,7 +131,7 @@ export class Forwarder {
         answer.body.destroy();
         throw new LeadershipTransferred(leader.term);
       }
-      const index = indexIn(answer.headers[indexHeader.toLowerCase()], this.#options.clusterId);
+      const index = indexIn(answer.headers[indexHeader.toLowerCase()]);
       if (index !== undefined) await this.#applied(index, span);
       this.#inFlight.delete(abort); // the outcome is known: a new leader must not abort the answer
       const unread = body === undefined && !req.readableEnded && announcesBody(req);
@@ -157,9 +157,9 @@ export class Forwarder {
   }
 
   /** Waits until this node has applied the change that the active node made, at most for a second. */
-  async #applied(index: LogIndex, forward: Span | undefined): Promise<void> {
+  async #applied(index: ServiceIndex, forward: Span | undefined): Promise<void> {
     const span = forward?.child('apply');
-    span?.set('transitd.raft.index', index);
+    span?.set('transitd.raft.index', index.index);
     const isThere = await this.#options.reached(index, ownApplyMs);
     span?.end(!isThere);
   }

@@ -70,6 +70,15 @@ export function withRequestId(body: string, id: string): string {
   return begin < 0 || !body.startsWith(idMember, begin - idMember.length) ? body : body.slice(0, begin) + id + body.slice(end);
 }
 
+/** Adds a warning to an envelope. Without one, and in a long body that is sent in pieces, there is no place for it. */
+export function replyWithWarning(reply: Reply, warning: string): Reply {
+  const { body, headers, stream } = reply;
+  if (typeof body !== 'string' || stream !== undefined || headers?.['Content-Type'] !== undefined) return reply;
+  const fields = JSON.parse(body) as { readonly warnings?: readonly string[] | null };
+  if (fields.warnings === undefined) return reply;
+  return { ...reply, body: `${JSON.stringify({ ...fields, warnings: [...(fields.warnings ?? []), warning] })}\n` };
+}
+
 /** Returns the reply that is sent instead of a wrapped response. */
 export function wrapReply(status: number, { token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {
   const info = {

@@ -117,7 +117,7 @@ describe('a node that joins a cluster', () => {
     expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
     await new Promise((resolve) => other.close(resolve));
     expect(await joining(second, leader)).to.deep.equal({ joined: true });
-    expect(second.eligibility.clusterId).to.equal(node.eligibility.clusterId);
+    expect(second.replicaStatus?.clusterId).to.equal(node.replicaStatus?.clusterId);
     expect(node.cluster?.membershipList.members.map(({ name }) => name)).to.deep.equal(['n1', 'n2']);
   });
 
@@ -207,7 +207,7 @@ describe('a node that joins a cluster', () => {
     expect(await joining(second, other.leader)).to.deep.equal({ joined: false });
     expect(second.sealStatus.n).to.equal(1);
     await second.unseal(configured.shares[0] ?? new Uint8Array());
-    expect(second.eligibility.clusterId).to.equal(configured.node.eligibility.clusterId);
+    expect(second.replicaStatus?.clusterId).to.equal(configured.node.replicaStatus?.clusterId);
   });
 
   it('calls no address once it is a member, and reports all failed calls alike', async () => {

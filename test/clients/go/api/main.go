@@ -19,6 +19,7 @@ type Outcome map[string]any
 
 var exercises = map[string]func(*Client) Outcome{
 	"auth":     auth,
+	"failover": failover,
 	"init":     initialize,
 	"limits":   limits,
 	"logical":  logical,

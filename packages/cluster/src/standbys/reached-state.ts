@@ -1,0 +1,35 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ServiceIndex } from '@transitd/http';
+import type { Replica, ReplicationState } from '@transitd/storage-fsm';
+import { AppliedIndex } from './applied-index.ts';
+import { type HistoryOf, type IndexPlace, placeOf } from './service-history.ts';
+
+const pollMs = 20;
+
+/** `behind`: this node did not reach the index in time. `lost`, `foreign`: {@link IndexPlace}. */
+export type Reached = 'reached' | 'behind' | 'lost' | 'foreign';
+
+interface ReachingEngine {
+  readonly replica: Pick<Replica, 'status' | 'watch'>;
+  readonly replication: ReplicationState | undefined;
+  status(): { readonly clusterId: string };
+}
+
+/** Returns the cluster and its replication, as this node has applied it. */
+export const historyOf = (engine: Pick<ReachingEngine, 'status' | 'replication'>): HistoryOf => ({
+  clusterId: engine.status().clusterId,
+  replication: engine.replication,
+});
+
+/** Waits until this node has applied a state that contains the index, at most `withinMs`. */
+export async function reachedState(wanted: ServiceIndex, withinMs: number, engine: ReachingEngine): Promise<Reached> {
+  const endMs = performance.now() + withinMs;
+  let place: IndexPlace = placeOf(wanted, historyOf(engine));
+  // A promotion that this node has not applied yet begins the epoch.
+  for (; place.kind === 'ahead' && performance.now() < endMs; place = placeOf(wanted, historyOf(engine))) await pause(pollMs);
+  if (place.kind === 'contained') return 'reached';
+  if (place.kind === 'ahead') return 'behind';
+  if (place.kind !== 'log') return place.kind;
+  const leftMs = Math.max(0, endMs - performance.now());
+  return (await new AppliedIndex(engine.replica).reached(place.index, leftMs)) ? 'reached' : 'behind';
+}

@@ -1,0 +1,29 @@
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { dataReply, errorsBody, longDataReply, noContentReply, replyWithWarning } from '../../src/reply/envelope.ts';
+
+const warningsOf = ({ body }: { readonly body?: unknown }): unknown => JSON.parse(String(body)).warnings;
+
+describe('a warning that is added to a reply', () => {
+  it('follows the warnings that the reply has', () => {
+    expect(warningsOf(replyWithWarning(dataReply('{"warnings":null}'), 'late'))).to.deep.equal(['late']);
+    expect(warningsOf(replyWithWarning(dataReply('{}', ['early']), 'late'))).to.deep.equal(['early', 'late']);
+  });
+
+  it('changes nothing else', () => {
+    const reply = dataReply('{"a":"\\u2028 \\"warnings\\":null","b":[1,2.5]}');
+    const { warnings, ...rest } = JSON.parse(String(replyWithWarning(reply, 'late').body));
+    expect({ ...rest, warnings: null }).to.deep.equal(JSON.parse(String(reply.body)));
+  });
+
+  for (const reply of [
+    noContentReply,
+    { status: 400, body: errorsBody(['no']) },
+    { status: 200, body: 'svc_up 1\n', headers: { 'Content-Type': 'text/plain' } },
+    { status: 200, body: [Buffer.from('{}')] },
+    longDataReply('{', Readable.from(['}'])),
+  ])
+    it(`leaves a reply as it is that has no place for it: ${reply.status} ${'body' in reply ? reply.body : ''}`, () => {
+      expect(replyWithWarning(reply, 'late')).to.equal(reply);
+    });
+});
