@@ -19,13 +19,18 @@ export interface PageSetting {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Returns the `sh` blocks of a page, or of one of its sections. @param heading - of the section */
-export function shellBlocks(page: string, heading?: string): readonly string[] {
+/** Returns the code blocks of a language of a page, or of one of its sections, without indentation. @param heading - of the section */
+export function codeBlocks(page: string, language: string, heading?: string): readonly string[] {
   const text = readFileSync(join(root, page), 'utf8');
   const section = heading === undefined ? text : text.split(/^(?=## )/m).find((one) => one.startsWith(`## ${heading}\n`));
   if (section === undefined) throw new Error(`${page} has no section ${heading}`);
-  return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  return [...section.matchAll(new RegExp(`^( *)\`\`\`${language}\\n(.*?)^\\1\`\`\`$`, 'gms'))].map(
+    ([, indent = '', block = '']) => block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  );
 }
+
+/** Returns the `sh` blocks of a page, or of one of its sections. */
+export const shellBlocks = (page: string, heading?: string): readonly string[] => codeBlocks(page, 'sh', heading);
 
 /** Runs blocks in one shell, which ends at the first command that fails. `transitd` is the command of this checkout. */
 export async function runBlocks(blocks: readonly string[], { replace, files = {}, env = {} }: PageSetting): Promise<PageRun> {

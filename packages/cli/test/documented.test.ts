@@ -11,7 +11,7 @@ const program = await createProgram(() => undefined, noLocalWork);
 const flags = flagsOf(program);
 
 /** Words of the commands in the examples, without pipes, redirections and comments. */
-const examples = [...page.matchAll(/^```\n(.*?)^```$/gms)]
+const examples = [...page.matchAll(/^```sh\n(.*?)^```$/gms)]
   .flatMap(([, block = '']) => block.split('\n'))
   .flatMap((line) => [...line.matchAll(/(?:^|\||<\()\s*transitd ([^#|<>)]*)/g)].map(([, words = '']) => wordsOf(words)));
 

@@ -1,0 +1,59 @@
+// Where each command block of the documents is run. A page whose blocks are of several kinds has a row for each of its sections.
+
+/** The blocks of a page, or of one of its sections. */
+export interface BlockRow {
+  readonly page: string;
+  /** Heading of a section; without it, all blocks of the page that have no row of their own. */
+  readonly section?: string;
+  readonly blocks: number;
+  /** The test that runs them as they are written. */
+  readonly ranBy?: string;
+  /** Why no test runs them. */
+  readonly notRun?: string;
+}
+
+const container =
+  'needs a container engine and fixed ports: demo.test.ts and release-image.test.ts in test/e2e do the same on free ports';
+const kubernetes =
+  'needs a cluster of Kubernetes: test/clients/helm and test/deploy/kubernetes.test.ts check the chart and its manifests';
+const syntax =
+  'examples of the syntax, with names of many sites: packages/cli/test/documented.test.ts parses each with the program';
+const long = 'takes minutes or does not end by itself';
+
+export const blockRows: readonly BlockRow[] = [
+  { page: 'CONTRIBUTING.md', blocks: 1, notRun: `${long}: commands of \`npm test\`, which runs the same suites` },
+  { page: 'README.md', section: 'Try it', blocks: 3, ranBy: 'test/docs/readme.test.ts' },
+  {
+    page: 'docs/benchmarks.md',
+    blocks: 1,
+    notRun: `${long}: test/bench/http/command.test.ts runs the command with few requests`,
+  },
+  { page: 'docs/clients.md', blocks: 5, ranBy: 'test/clients/clients-page.test.ts' },
+  { page: 'docs/cluster-operations.md', blocks: 5, ranBy: 'test/docs/operations.test.ts' },
+  { page: 'docs/command-line.md', blocks: 16, notRun: syntax },
+  { page: 'docs/consensus.md', blocks: 1, notRun: `${long}: commands of the simulator, which \`npm test\` plays` },
+  { page: 'docs/containers.md', blocks: 4, notRun: container },
+  { page: 'docs/install.md', blocks: 3, ranBy: 'test/release/install-page.test.ts' },
+  { page: 'docs/install.md', section: 'Debian package', blocks: 1, ranBy: 'test/release/debian-package.test.ts' },
+  { page: 'docs/key-rotation.md', blocks: 5, ranBy: 'test/docs/key-rotation.test.ts' },
+  { page: 'docs/kubernetes.md', blocks: 3, notRun: kubernetes },
+  { page: 'docs/moving.md', blocks: 2, ranBy: 'test/migrate/migrate.test.ts' },
+  { page: 'docs/operations.md', blocks: 6, ranBy: 'test/docs/operations.test.ts' },
+  { page: 'docs/production.md', blocks: 17, ranBy: 'test/docs/production.test.ts' },
+  {
+    page: 'docs/releasing.md',
+    blocks: 1,
+    notRun: 'needs the key of the releases: `npm run release -- --dry-run` is a suite of its own',
+  },
+  { page: 'docs/replication.md', blocks: 5, ranBy: 'test/cluster/replication-page.test.ts' },
+  { page: 'docs/runbook.md', blocks: 1, ranBy: 'test/docs/operations.test.ts' },
+  { page: 'docs/seals.md', section: 'Migration', blocks: 1, ranBy: 'test/cluster/seal-migration.test.ts' },
+  { page: 'docs/seals.md', section: 'transit', blocks: 1, ranBy: 'test/cluster/seal-migration.test.ts' },
+  { page: 'docs/seals.md', section: 'pkcs11', blocks: 1, ranBy: 'test/cluster/pkcs11-seal.test.ts' },
+  { page: 'docs/troubleshooting.md', blocks: 8, ranBy: 'test/docs/troubleshooting.test.ts' },
+  { page: 'docs/upgrades.md', blocks: 1, ranBy: 'test/docs/operations.test.ts' },
+  { page: 'packages/client/README.md', blocks: 3, ranBy: 'test/docs/readme.test.ts' },
+  { page: 'packages/replication/README.md', blocks: 1, notRun: `${long}: commands of the simulator, which \`npm test\` plays` },
+  { page: 'scripts/release/archive-readme.md', blocks: 1, ranBy: 'test/release/archive.test.ts' },
+  { page: 'scripts/release/npm-readme.md', blocks: 1, ranBy: 'test/release/npm-packages.test.ts' },
+];
