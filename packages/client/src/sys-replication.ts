@@ -30,6 +30,22 @@ export interface ReplicationStatus {
   readonly fence?: { readonly state: string; readonly fence_after_ms: number };
   /** Name of the newest state that this node has kept of a former primary. */
   readonly diverged_state?: string;
+  /** The last promotion of this cluster. */
+  readonly promotion?: Omit<ReplicationPromotion, 'last_contact'> & { readonly time: string; readonly force: boolean };
+  /** The changes that this former primary lost when it followed its successor. */
+  readonly divergence?: {
+    /** The node that has the snapshot and the list of changes in `diverged/`. */
+    readonly node_id: string;
+    readonly snapshot: string;
+    readonly time: string;
+    readonly point: number;
+    readonly position: number;
+    readonly written: number;
+    readonly deleted: number;
+    readonly key_versions: number;
+    readonly tokens: number;
+    readonly revoked_tokens: number;
+  };
 }
 
 /** The answer to a promotion. The last five fields are absent if the node has not heard the primary since it became active. */

@@ -257,9 +257,17 @@ export class ClusterMember implements NodeMember {
   #newReplication(
     parts: Pick<ConstructorParameters<typeof ClusterReplication>[0], 'storage' | 'barrier' | 'cluster'>,
   ): ClusterReplication {
-    const { isActive, log, clock, directory } = this.#parts;
+    const { isActive, log, clock, directory, config } = this.#parts;
     return new ClusterReplication({
-      ...{ ...parts, isActive, log, directory: directory.path, nowMs: () => performance.now(), utcMs: clock.dueNow },
+      ...{
+        ...parts,
+        isActive,
+        log,
+        node: config.node_id,
+        directory: directory.path,
+        nowMs: () => performance.now(),
+        utcMs: clock.dueNow,
+      },
       takeSnapshot: () => {
         if (this.#snapshots === undefined) throw new StoreError('stopped', 'this node is not open');
         return this.#snapshots.take();

@@ -7,6 +7,7 @@ export { type Mount, recordsOf } from './mounts/mounts.ts';
 export { Node } from './node.ts';
 export type { ReadEligibility, ReadRole } from './read-eligibility.ts';
 export type { ClusterReplication } from './replication/cluster-replication.ts';
+export type { KeptDivergence, KeptPromotion, KeptReports } from './replication/kept-reports.ts';
 export { isOperationToken } from './replication/operation-tokens.ts';
 export type { Promotion } from './replication/promotion-control.ts';
 export { ReplicationRefused } from './replication/replication-refused.ts';

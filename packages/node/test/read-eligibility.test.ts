@@ -46,7 +46,7 @@ function leading({
 /** A standby without an active node, whose last heartbeat was answered `sinceAnswerMs` ago. */
 function leaderless(sinceAnswerMs: number) {
   const status = { term: 7, leader: 0, nodeId: 1, ready: false, role: 'follower', appliedIndex: 7 };
-  const echoes = { intervalMs: 1000, sinceMs: 0, answeredSentMs: performance.now() - sinceAnswerMs };
+  const echoes = { intervalMs: 1000, sinceMs: Number.NEGATIVE_INFINITY, answeredSentMs: performance.now() - sinceAnswerMs };
   const node = new ReadEligibility({
     config,
     isUnsealed: () => true,

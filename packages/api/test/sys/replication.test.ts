@@ -54,10 +54,29 @@ describe('a cluster of a replication set', () => {
       },
       fence: { status: { state: 'off' } },
       diverged: { newest: undefined },
+      reports: {
+        promotion: () => ({
+          ...{ id, utcMs: 1_000, isForced: true, position: 16, lossless: false, missing: 2, primaryPosition: 18 },
+          ...{ lag: { entries: 2, ms: 7.6 }, silentMs: 3.2 },
+        }),
+        divergence: {
+          ...{ node: 'n1', archive: 'epoch.snap', utcMs: 2_000, point: 9, position: 12, written: 3, deleted: 2 },
+          ...{ keyVersions: 1, tokens: 2, revokedTokens: 1 },
+        },
+      },
     };
     Object.assign(api.node, { active: true, store: { replication } });
-    withFacts({ replicationStatus: known });
+    const replicationState = { epochs: [] } as unknown as NonNullable<Node['eligibility']['replication']>;
+    withFacts({ replicationStatus: known, replication: replicationState });
     const primary = await statusOf('sys/replication/dr/status');
+    expect(primary.promotion).to.deep.equal({
+      ...{ time: '1970-01-01T00:00:01.000Z', force: true, position: 16, lossless: false, missing: 2, primary_position: 18 },
+      ...{ lag_entries: 2, lag_ms: 8, last_contact_ms: 3 },
+    });
+    expect(primary.divergence).to.deep.equal({
+      ...{ node_id: 'n1', snapshot: 'epoch.snap', time: '1970-01-01T00:00:02.000Z', point: 9, position: 12 },
+      ...{ written: 3, deleted: 2, key_versions: 1, tokens: 2, revoked_tokens: 1 },
+    });
     const [{ last_heartbeat: heard, ...west }, ...others] = primary.secondaries;
     expect(Date.parse(heard)).to.be.at.most(Date.now());
     expect(primary.known_secondaries).to.deep.equal(['west', 'north']);

@@ -190,7 +190,12 @@ async function showStatus({ client, output }: Session): Promise<void> {
     ...row('Lag (entries)', data.lag_entries),
     ...row('Lag (ms)', data.lag_ms),
     ...row('Fence', data.fence?.state),
+    ...row('Promoted', data.promotion?.time),
+    ...row('Promoted At Position', data.promotion?.position),
+    ...row('Missing At Promotion', data.promotion?.missing),
     ...row('Diverged State', data.diverged_state),
+    ...row('Lost Key Versions', data.divergence?.key_versions),
+    ...row('Revocations Lost', data.divergence?.revoked_tokens),
     ...row('Digest', data.merkle_root),
   ]);
   if (data.secondaries === undefined || data.secondaries.length === 0) return;

@@ -18,6 +18,7 @@ import {
 } from '@transitd/replication';
 import { featureLevels, hasFeature, positionOf, type ReplicationState, StoreError } from '@transitd/storage-fsm';
 import { DivergedState } from './diverged-state.ts';
+import { KeptReports } from './kept-reports.ts';
 import { newId } from './new-id.ts';
 import { OperationTokens } from './operation-tokens.ts';
 import { StoredPrimaryCredential } from './primary-credential.ts';
@@ -25,7 +26,7 @@ import { PrimarySide } from './primary-side.ts';
 import { type Promotion, PromotionControl } from './promotion-control.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import { ReplicationRefused, refusing } from './replication-refused.ts';
-import type { PrimaryView, SecondaryView } from './replication-views.ts';
+import { type PrimaryView, type SecondaryView, secondaryViews } from './replication-views.ts';
 import { type Heard, SecondarySide } from './secondary-side.ts';
 import { WriteFence } from './write-fence.ts';
 
@@ -42,6 +43,8 @@ export class ClusterReplication {
   readonly #promotion: PromotionControl;
   /** The states that this node has kept when a successor replaced them. */
   readonly diverged: DivergedState;
+  /** Reports of promotions and losses, the same on each node of the cluster. */
+  readonly reports: KeptReports;
   readonly #primary: PrimarySide;
   readonly #secondary: SecondarySide;
   readonly #registry: StoredRegistry;
@@ -63,7 +66,8 @@ export class ClusterReplication {
     this.#credential = new StoredPrimaryCredential(parts);
     this.fence = new WriteFence({ ...parts, registry: this.#registry });
     this.#primary = new PrimarySide(parts, { outcomes: this.#outcomes, fence: this.fence });
-    this.diverged = new DivergedState(parts);
+    this.reports = new KeptReports(barrier.store);
+    this.diverged = new DivergedState({ ...parts, keep: (divergence) => this.reports.keepDivergence(divergence) });
     this.#secondary = new SecondarySide(parts, {
       diverged: this.diverged,
       keepNodes: (nodes) => void this.#credential.keepNodes(nodes),
@@ -72,6 +76,7 @@ export class ClusterReplication {
     const isCounted = async () => (await this.#credential.read())?.isCounted === true;
     this.#promotion = new PromotionControl({
       ...{ parts, secondary: this.#secondary, isCounted },
+      keep: (promotion) => this.reports.keepPromotion(promotion),
       link: () => this.#link?.status(),
     });
     this.#desk = new SecondaryDesk({
@@ -127,13 +132,7 @@ export class ClusterReplication {
   /** The secondaries of a primary's active node, by the name that an operator gave them; empty on any other node. */
   get secondaries(): readonly SecondaryView[] {
     if (this.#port === undefined || !this.#parts.isActive()) return [];
-    const connected = new Map(this.#port.connected.map((one) => [one.secondary, one]));
-    return this.#registry.current.registrations.map(({ secondary }) => {
-      const connection = connected.get(secondary);
-      if (connection === undefined) return { secondary, isConnected: false };
-      const { acknowledged, lag, silentMs } = connection;
-      return { secondary, isConnected: true, acknowledged: acknowledged?.index, lag, silentMs };
-    });
+    return secondaryViews(this.#registry.current, this.#port.connected);
   }
 
   /** Whole states sent to secondaries since the start of this node. */
@@ -146,6 +145,7 @@ export class ClusterReplication {
     this.#link?.close();
     this.#closePort();
     this.#registry.close();
+    this.reports.close();
     this.#secondary.forgetKey();
   }
 
@@ -281,6 +281,7 @@ export class ClusterReplication {
     if (state === undefined) return;
     const isUnsealed = !barrier.state.sealed;
     this.#promotion.noteTerm();
+    if (isUnsealed) await this.reports.refresh();
     if (isUnsealed && isActive() && state.fenceMs !== undefined) await this.fence.activated(storage.driver.status().term);
     this.#measure(state);
     if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#openPort();

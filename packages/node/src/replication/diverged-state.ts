@@ -5,9 +5,13 @@ import { reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
 import { divergenceOf, localPrefixes } from '@transitd/replication';
 import { cursorOf, type Epoch, type ReplicatedRecord, type ReplicationStep, writeSnapshotFile } from '@transitd/storage-fsm';
+import type { KeptDivergence } from './kept-reports.ts';
 import type { ReplicationParts } from './replication-parts.ts';
 
-type DivergedStateParts = Pick<ReplicationParts, 'storage' | 'log' | 'directory' | 'takeSnapshot'>;
+interface DivergedStateParts extends Pick<ReplicationParts, 'storage' | 'log' | 'directory' | 'takeSnapshot' | 'node' | 'utcMs'> {
+  /** Keeps the counts of a report for all nodes. @throws StoreError */
+  readonly keep: (divergence: KeptDivergence) => Promise<void>;
+}
 
 /** A state of this cluster that contains what its present primary never had. */
 interface Divergence {
@@ -91,16 +95,18 @@ export class DivergedState {
     await writeFile(path, JSON.stringify(report, undefined, 1), { mode: 0o600, flush: true });
     const count = (kind: RegExp, changes: readonly LostChange[]): number =>
       changes.filter((change) => kind.test(change.path)).length;
-    this.#parts.log.warn(
-      {
-        report: path,
-        ...{ point, position, written: written.length, deleted: this.#deleted.length },
-        keyVersions: count(keyVersion, written),
-        tokens: count(token, written),
-        revokedTokens: count(token, this.#deleted),
-      },
+    const { keep, log, node, utcMs } = this.#parts;
+    const counts = {
+      ...{ point, position, written: written.length, deleted: this.#deleted.length },
+      keyVersions: count(keyVersion, written),
+      tokens: count(token, written),
+      revokedTokens: count(token, this.#deleted),
+    };
+    log.warn(
+      { report: path, ...counts },
       'the state of this former primary is being replaced: the report lists the changes after the promotion that are lost',
     );
+    await keep({ node, archive: `${name}.snap`, utcMs: utcMs(), ...counts });
   }
 
   #keep(divergence: Divergence): Promise<void> {

@@ -2,6 +2,7 @@ import type { PrimaryLinkStatus } from '@transitd/cluster';
 import type { LogIndex } from '@transitd/raft-core';
 import { fenceOf, type PromotionDecision, type PromotionRefusal, promotionOf } from '@transitd/replication';
 import { StoreError } from '@transitd/storage-fsm';
+import type { KeptPromotion } from './kept-reports.ts';
 import { newId } from './new-id.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import { ReplicationRefused } from './replication-refused.ts';
@@ -19,6 +20,8 @@ export interface PromotionControlParts {
   readonly secondary: SecondarySide;
   /** Whether the fence of the primary counts this secondary. */
   readonly isCounted: () => Promise<boolean>;
+  /** Keeps the report of a promotion that is about to be made. @throws StoreError */
+  readonly keep: (promotion: KeptPromotion) => Promise<void>;
   /** Returns the connection to the primary. */
   readonly link: () => PrimaryLinkStatus | undefined;
 }
@@ -71,8 +74,8 @@ export class PromotionControl {
   }
 
   async #promote({ force }: { readonly force: boolean }): Promise<Promotion> {
-    const { parts, secondary } = this.#options;
-    const { barrier } = parts;
+    const { parts, secondary, keep } = this.#options;
+    const { barrier, utcMs } = parts;
     secondary.isPromoting = true;
     try {
       for (let attempt = 0; attempt < attemptsMax; ) {
@@ -84,10 +87,12 @@ export class PromotionControl {
           continue;
         }
         attempt += 1;
+        const [id, promotion] = [newId(), this.#described(decision)];
+        const { from, ...report } = promotion;
+        await keep({ ...report, id, utcMs: utcMs(), isForced: force, position: from.index });
         const writes = [await barrier.transfer.keyringForPromotion()];
-        const { outcome } = await commitStep(parts, { kind: 'promote', from: decision.from, id: newId(), writes });
+        const { outcome } = await commitStep(parts, { kind: 'promote', from, id, writes });
         if (outcome !== 'committed') continue;
-        const promotion = this.#described(decision);
         parts.log.warn({ force, ...flat(promotion) }, 'promoted this cluster: it is the primary now');
         return promotion;
       }

@@ -10,6 +10,8 @@ export interface ReplicationParts {
   readonly barrier: Barrier;
   readonly cluster: Cluster;
   readonly isActive: () => boolean;
+  /** Name of this node. */
+  readonly node: string;
   /** The data directory of this node. */
   readonly directory: string;
   /** Returns an archive of the present state. @throws StoreError */

@@ -1,5 +1,5 @@
-import type { PrimaryLinkStatus } from '@transitd/cluster';
-import type { StopReason } from '@transitd/replication';
+import type { PrimaryLinkStatus, ReplicationPort } from '@transitd/cluster';
+import type { Registry, StopReason } from '@transitd/replication';
 
 /** The state of the primary as its secondary knows it. */
 export interface PrimaryView extends PrimaryLinkStatus {
@@ -19,4 +19,18 @@ export interface SecondaryView {
   readonly lag?: { readonly entries: number; readonly ms: number };
   /** Time since it was heard. */
   readonly silentMs?: number;
+}
+
+/** Returns each registered secondary, with its connection if there is one. */
+export function secondaryViews(
+  { registrations }: Pick<Registry, 'registrations'>,
+  connections: ReplicationPort['connected'],
+): readonly SecondaryView[] {
+  const connected = new Map(connections.map((one) => [one.secondary, one]));
+  return registrations.map(({ secondary }) => {
+    const connection = connected.get(secondary);
+    if (connection === undefined) return { secondary, isConnected: false };
+    const { acknowledged, lag, silentMs } = connection;
+    return { secondary, isConnected: true, acknowledged: acknowledged?.index, lag, silentMs };
+  });
 }

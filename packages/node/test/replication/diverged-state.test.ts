@@ -55,6 +55,26 @@ describe('a former primary that returns', function () {
       .to.have.property('position')
       .that.is.greaterThan(position ?? 0);
 
+    // Both clusters keep what they reported, also over a restart.
+    for (const [at, { shares }] of [
+      [0, east],
+      [1, east],
+    ] as const)
+      sites[at] = await (sites[at] ?? east).restarted(shares);
+    const [eastAgain, westAgain] = sites as [Site, Site];
+    const promotionOf = ({ replication, node }: Site) =>
+      node.eligibility.replication && replication.reports.promotion(node.eligibility.replication);
+    await until(() => promotionOf(westAgain) !== undefined);
+    const { from, ...known } = promotion;
+    expect(promotionOf(westAgain)).to.deep.include({ ...known, position: from.index, isForced: true });
+    expect(promotionOf(eastAgain)).to.equal(undefined);
+    await until(() => eastAgain.replication.reports.divergence !== undefined);
+    expect(eastAgain.replication.reports.divergence).to.include({
+      ...{ node: 'east', archive: eastAgain.replication.diverged.newest, point: promotion.from.index },
+      ...{ keyVersions: 1, tokens: 0, revokedTokens: 1, deleted: 1 },
+    });
+    expect(westAgain.replication.reports.divergence).to.equal(undefined);
+
     const lab = await Site.open(folder, 'lab');
     sites.push(lab);
     await lab.node.snapshots?.restore(createReadStream(kept), { proved: false });

@@ -17,13 +17,23 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
+interface SiteNames {
+  readonly node_id: string;
+  readonly cluster_addr?: string;
+}
+
 /** A cluster of one node. */
 export class Site {
   readonly node: Node;
   shares: readonly Uint8Array[] = [];
 
-  private constructor(node: Node) {
+  readonly #folder: string;
+  readonly #names: SiteNames;
+
+  private constructor(node: Node, folder: string, names: SiteNames) {
     this.node = node;
+    this.#folder = folder;
+    this.#names = names;
   }
 
   static async open(folder: string, name: string): Promise<Site> {
@@ -41,7 +51,15 @@ export class Site {
     return site;
   }
 
-  static async #start(folder: string, names: { readonly node_id: string; readonly cluster_addr?: string }): Promise<Site> {
+  /** Stops the node, and returns the same site with a new process of it. */
+  async restarted(shares: readonly Uint8Array[]): Promise<Site> {
+    await this.node.stop();
+    const site = await Site.#start(this.#folder, this.#names);
+    await site.unseal(shares);
+    return site;
+  }
+
+  static async #start(folder: string, names: SiteNames): Promise<Site> {
     const config = parseConfig({
       ...names,
       api_addr: 'http://127.0.0.1:8200',
@@ -51,7 +69,8 @@ export class Site {
     const onFatal = (error: Error): never => {
       throw error;
     };
-    return new Site(await Node.open({ config, log: pino({ level: process.env['DR_LOG'] ?? 'silent' }), onFatal }));
+    const node = await Node.open({ config, log: pino({ level: process.env['DR_LOG'] ?? 'silent' }), onFatal });
+    return new Site(node, folder, names);
   }
 
   get store() {

@@ -1,10 +1,12 @@
 import { dataReply, integer, list, object, string, time, unavailable } from '@transitd/http';
-import type { Node } from '@transitd/node';
+import type { KeptDivergence, KeptPromotion, KeptReports, Node } from '@transitd/node';
 import * as answers from '../../operation/answers.ts';
 import { type OpenOperation, open, type Route } from '../../operation/operation.ts';
 
 /** When the other cluster was heard last. */
 const heartbeatSchema = { last_heartbeat: time, last_heartbeat_duration_ms: integer };
+
+const promotionFields = { position: integer, lossless: { type: 'boolean' }, missing: integer } as const;
 
 const drStatusSchema = object(
   { mode: string },
@@ -32,6 +34,14 @@ const drStatusSchema = object(
     lag_ms: integer,
     fence: object({ state: string, fence_after_ms: integer }, { secondary: string, last_heartbeat_duration_ms: integer }),
     diverged_state: string,
+    promotion: object(
+      { time: time, force: { type: 'boolean' }, ...promotionFields },
+      { primary_position: integer, lag_entries: integer, lag_ms: integer, last_contact_ms: integer },
+    ),
+    divergence: object({
+      ...{ node_id: string, snapshot: string, time: time, point: integer, position: integer },
+      ...{ written: integer, deleted: integer, key_versions: integer, tokens: integer, revoked_tokens: integer },
+    }),
   },
 );
 
@@ -73,8 +83,41 @@ function drStatusOf(node: Node) {
     ...(role === 'primary' || role === 'demoted' ? secondariesOf(node) : role === 'secondary' ? primaryOf(node) : {}),
     ...fenceOf(node),
     ...(replication?.diverged.newest !== undefined && { diverged_state: replication.diverged.newest }),
+    ...(replication !== undefined && reportsOf(node, replication.reports)),
   };
 }
+
+/** Returns the last promotion of this cluster, and what was lost when it returned as a former primary. Each node knows both. */
+function reportsOf({ eligibility }: Node, reports: KeptReports) {
+  const promotion = eligibility.replication && reports.promotion(eligibility.replication);
+  const { divergence } = reports;
+  return {
+    ...(promotion !== undefined && { promotion: keptPromotionJson(promotion) }),
+    ...(divergence !== undefined && { divergence: divergenceJson(divergence) }),
+  };
+}
+
+const keptPromotionJson = ({
+  utcMs,
+  isForced,
+  position,
+  lossless,
+  missing,
+  primaryPosition,
+  lag,
+  silentMs,
+}: KeptPromotion): object => ({
+  ...{ time: new Date(utcMs).toISOString(), force: isForced, position, lossless, missing },
+  ...(primaryPosition !== undefined && { primary_position: primaryPosition }),
+  ...(lag !== undefined && { lag_entries: lag.entries }),
+  ...(lag?.ms !== undefined && { lag_ms: Math.round(lag.ms) }),
+  ...(silentMs !== undefined && { last_contact_ms: Math.round(silentMs) }),
+});
+
+const divergenceJson = ({ node, archive, utcMs, keyVersions, revokedTokens, ...counts }: KeptDivergence): object => ({
+  ...{ node_id: node, snapshot: archive, time: new Date(utcMs).toISOString(), ...counts },
+  ...{ key_versions: keyVersions, revoked_tokens: revokedTokens },
+});
 
 /** Returns the fence of a primary, which only the active node knows. */
 function fenceOf({ active, store }: Node) {

@@ -1,0 +1,66 @@
+import type { Store } from '@transitd/storage-fsm';
+import { z } from 'zod';
+
+export interface LocalRecordParts<T> {
+  /** The records in plaintext. */
+  readonly store: Pick<Store, 'get' | 'commit' | 'watch'>;
+  /** Begins with a local prefix, so that the record is not replicated. */
+  readonly path: string;
+  readonly schema: z.ZodType<T>;
+}
+
+const format = 1;
+const formatted = z.object({ format: z.literal(format) });
+
+/** A small record of this cluster, as JSON, which each node keeps in memory as it has applied it. */
+export class LocalRecord<T extends object> {
+  readonly #parts: LocalRecordParts<T>;
+  readonly #unwatch: () => void;
+  #present: T | undefined;
+  #changes = 0;
+  /** The number of changes before the read of `present`; undefined before the first read. */
+  #readAfter: number | undefined;
+
+  constructor(parts: LocalRecordParts<T>) {
+    this.#parts = parts;
+    this.#unwatch = parts.store.watch(parts.path, () => {
+      this.#changes += 1;
+      void this.refresh();
+    });
+  }
+
+  /** The newest record that was read; undefined if there is none, or if a later release wrote it. */
+  get present(): T | undefined {
+    return this.#present;
+  }
+
+  /** Reads the record, unless nothing has changed since it was read. Call it again from time to time: a sealed node cannot read. */
+  async refresh(): Promise<void> {
+    const { store, path, schema } = this.#parts;
+    const changes = this.#changes;
+    if (this.#readAfter === changes) return;
+    try {
+      const record = await store.get(path);
+      if (changes !== this.#changes) return; // the read for that change is newer
+      this.#present = record && decoded(schema, record.value);
+      this.#readAfter = changes;
+    } catch {
+      // the next call reads it
+    }
+  }
+
+  /** @throws StoreError */
+  async write(value: T): Promise<void> {
+    const { store, path } = this.#parts;
+    await store.commit({ conditions: [], writes: [{ path, value: Buffer.from(JSON.stringify({ format, ...value })) }] });
+  }
+
+  close(): void {
+    this.#unwatch();
+  }
+}
+
+function decoded<T>(schema: z.ZodType<T>, bytes: Uint8Array): T | undefined {
+  const fields: unknown = JSON.parse(Buffer.from(bytes).toString());
+  return formatted.safeParse(fields).success ? schema.parse(fields) : undefined;
+}
