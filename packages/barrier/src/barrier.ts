@@ -286,15 +286,16 @@ export class Barrier {
 
   /**
    * Rotates the key if due, migrates the seal if enough holders have agreed, and rewraps the root key; does nothing while sealed. The
-   * leader calls it periodically.
+   * leader calls it periodically. `seal`: only rewraps, on a cluster whose keys are those of a primary.
    * @throws BarrierError `conflict`; ProviderError; StoreError
    */
-  async maintain(): Promise<{ readonly migrated: boolean; readonly rewrapped: boolean; readonly rotated: boolean }> {
+  async maintain(scope: 'keys' | 'seal' = 'keys') {
     if (!this.#keys.loaded) return { migrated: false, rewrapped: false, rotated: false };
+    const isAll = scope === 'keys';
     // First, because a provider that fails must not keep the key in use for longer than its limit.
-    const rotated = await this.rotation.isDue();
+    const rotated = isAll && (await this.rotation.isDue());
     if (rotated) await this.rotation.rotate();
-    const migrated = await this.#exclusive(() => this.#migration.migrate());
+    const migrated = isAll && (await this.#exclusive(() => this.#migration.migrate()));
     const rewrapped = await this.#exclusive(() => this.#sealKeeper.rewrap());
     return { migrated, rewrapped, rotated };
   }

@@ -16,7 +16,7 @@ export {
   type WrappedJoinSecret,
   wrappedJoinSecretBytes,
 } from './seal/join-secret.ts';
-export type { ForeignKeys, KeyTransfer } from './seal/key-transfer.ts';
+export { type ForeignKeys, type KeyTransfer, transferredPaths } from './seal/key-transfer.ts';
 export { sealRecordPaths } from './seal/require-openable.ts';
 export {
   checkCounts,

@@ -1,3 +1,4 @@
+import type { Barrier } from '@transitd/barrier';
 import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
 import { acceptsWrites } from '@transitd/storage-fsm';
 import { runActiveTasks } from './active-tasks.ts';
@@ -77,10 +78,22 @@ export class NodeMaintenance {
         log.warn({ reason: error.message }, 'could not delete the leftovers of a restore; the next round tries again'),
       );
     await this.#raiseFeatureLevel();
-    // Everything that these tasks change comes from the primary.
-    if (!acceptsWrites(clusterMember.engine?.replication)) return;
+    if (!acceptsWrites(clusterMember.engine?.replication)) return this.#maintainOwnSeal(clusterMember.store.barrier);
     await runActiveTasks({ services: serviceLoader.services, barrier: clusterMember.store.barrier, log, isActive });
   }
+
+  /** On a secondary, only the seal is its own: everything else that the tasks of an active node change comes from the primary. */
+  async #maintainOwnSeal(barrier: Barrier): Promise<void> {
+    try {
+      await barrier.maintain('seal');
+    } catch (error) {
+      this.#parts.log.warn(
+        { reason: reasonOf(error) },
+        'could not wrap the root key under the present seal key; the next round tries again',
+      );
+    }
+  }
+
   async #raiseFeatureLevel(): Promise<void> {
     const { clusterMember, log } = this.#parts;
     try {

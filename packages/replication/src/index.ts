@@ -31,7 +31,7 @@ export {
 } from './roles/fence.ts';
 export { isSupersededBy, meetingOf } from './roles/meeting.ts';
 export { type PromotionDecision, type PromotionFacts, type PromotionRefusal, promotionOf } from './roles/promotion.ts';
-export { localPrefixes } from './scope.ts';
+export { localPrefixes, localPrefixesOf, type SetSeal, setSealOf } from './scope.ts';
 export { answerHello, type HelloAnswer } from './sessions/answer-hello.ts';
 export { Follower, type FollowerAction, type FollowerParts } from './sessions/follower.ts';
 export { type Lag, LagMeter } from './sessions/lag-meter.ts';

@@ -96,7 +96,12 @@ export class LiveCluster {
     return this.#rootToken;
   }
 
-  /** As many shares as the threshold needs. */
+  /** Whether nodes need shares to unseal. */
+  get sharesUnseal(): boolean {
+    return this.#seal === 'shamir';
+  }
+
+  /** As many shares, or recovery shares, as the threshold needs. */
   get shares(): readonly string[] {
     return this.#shares.slice(0, shares.secret_threshold);
   }
@@ -139,7 +144,7 @@ export class LiveCluster {
     const answer = await node.ask('PUT', 'sys/init', { body: request, withinMs: 60_000 });
     if (answer.status !== 200) throw new Error(`init of ${node.name}: ${answer.status} ${answer.text}`);
     this.#rootToken = answer.string('root_token');
-    const given: unknown = answer.at('keys_base64');
+    const given: unknown = answer.at(this.sharesUnseal ? 'keys_base64' : 'recovery_keys_base64');
     this.#shares = Array.isArray(given) ? given.map(String) : [];
     if (this.#seal === 'shamir') await this.unseal(node);
     await node.reaches(200);

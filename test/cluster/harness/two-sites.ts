@@ -49,7 +49,10 @@ export class TwoSites {
     );
   }
 
-  /** Makes one cluster the secondary of the other. A cluster that follows for the first time is unsealed with the primary's shares. */
+  /**
+   * Makes one cluster the secondary of the other. A cluster with a Shamir seal that follows for the first time is unsealed with the
+   * primary's shares.
+   */
   async follow(primary: LiveCluster, secondary: LiveCluster, id: string): Promise<void> {
     const token = await until('the primary issues a token', async () => {
       const answer = await this.control(primary, 'primary/secondary-token', { id });
@@ -63,7 +66,7 @@ export class TwoSites {
       return answer.status !== 503 && answer; // an election, or a transfer of leadership
     });
     if (status !== 204) throw new Error(`the cluster could not be enabled as a secondary: ${text}`);
-    if (isNew) {
+    if (isNew && secondary.sharesUnseal) {
       await this.reach(secondary, [503]);
       for (const each of secondary.nodes) await secondary.unseal(each, this.#first.shares);
     }

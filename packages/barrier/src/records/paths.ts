@@ -9,10 +9,15 @@ export const rootKeyPath = 'core/root-key';
  * to, or the key that a provider has encrypted. With it the leader proves to a joining node that it knows that key.
  */
 export const unsealKeyPath = 'core/unseal-key';
+/**
+ * The counts and hashes of the recovery shares, encrypted under the newest key at the time of writing. A cluster that replicates this one
+ * and has a seal of its own reads it. A Shamir seal has no such record.
+ */
+export const recoverySharesPath = 'core/recovery-shares';
 /** An ordinary value: the configuration of automatic key rotation. */
 export const rotationPath = 'core/rotation-config';
 
 /** Returns true for the records that only the barrier itself reads and writes. */
 export const isReserved = (path: string): boolean => reserved.has(path);
 
-const reserved: ReadonlySet<string> = new Set([sealPath, keyringPath, rootKeyPath, unsealKeyPath]);
+const reserved: ReadonlySet<string> = new Set([sealPath, keyringPath, rootKeyPath, unsealKeyPath, recoverySharesPath]);

@@ -1,13 +1,18 @@
-import type { ReplicatedRecord, Store, Write } from '@transitd/storage-fsm';
-import { closeKeyring, openKeyring, wipeKeyring, withNewTerm } from '../keyring/keyring.ts';
+import type { ReplicatedRecord, ReplicatedWrite, Store, Write } from '@transitd/storage-fsm';
+import { closeKeyring, type Keyring, keyringCommitAttempts, openKeyring, wipeKeyring, withNewTerm } from '../keyring/keyring.ts';
 import type { Keys } from '../keyring/loaded-keys.ts';
 import { encryptValue } from '../keyring/value.ts';
 import { BarrierError } from '../records/errors.ts';
-import { isReserved, keyringPath, sealPath } from '../records/paths.ts';
+import { isReserved, keyringPath, recoverySharesPath, sealPath } from '../records/paths.ts';
+import { readSeal } from './core-records.ts';
+import { ownSealFor, ownSealRecords } from './own-seal.ts';
+import { closeRecoveryShares, openRecoveryShares } from './recovery-shares.ts';
 import { type SealConfig, sealOf } from './seal-config.ts';
 import { decodeSeal } from './seal-record.ts';
 
 export interface KeyTransferParts {
+  /** The store with the encrypted records. */
+  readonly store: Store;
   /** The records in plaintext. */
   readonly plaintext: Store;
   readonly seal: SealConfig;
@@ -24,14 +29,17 @@ export interface KeyTransferParts {
 /** The keys of a state that another cluster made. */
 export interface ForeignKeys {
   readonly rootKey: Uint8Array;
-  /** The values of the records `core/keyring` and `core/seal` in that state; undefined if it has none. */
-  readonly keyring: Uint8Array | undefined;
-  readonly seal: Uint8Array | undefined;
+  /** The values of {@link transferredPaths} in that state, by path. */
+  readonly records: ReadonlyMap<string, Uint8Array>;
 }
 
+/** The records of a received state that {@link KeyTransfer} needs. */
+export const transferredPaths: readonly string[] = [keyringPath, sealPath, recoverySharesPath];
+
 /**
- * The keys of clusters that replicate each other. They share the root key, the keyring and the seal, so only a Shamir seal is supported:
- * the primary's shares unseal the secondary. All methods throw StoreError `sealed` while sealed.
+ * The keys of clusters that replicate each other. They share the root key and the keyring. Clusters with a Shamir seal share that seal too:
+ * the primary's shares unseal the secondary. Clusters with any other seal each have their own, which wraps the same root key. All methods
+ * throw StoreError `sealed` while sealed.
  */
 export class KeyTransfer {
   readonly #parts: KeyTransferParts;
@@ -65,40 +73,87 @@ export class KeyTransfer {
   }
 
   /**
+   * Writes the record of the recovery shares, which clusters with a seal of their own replicate. Call it before this cluster becomes the
+   * primary of such clusters; later, a rekey keeps the record right.
+   * @throws BarrierError `conflict`; StoreError
+   */
+  async publishRecoveryShares(): Promise<void> {
+    const { keys, reload, store } = this.#parts;
+    for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
+      const seal = await readSeal(store);
+      await reload();
+      const { keyring, keyringRevision } = keys();
+      if (seal === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
+      const { shares, threshold, shareHashes } = seal.record;
+      const value = closeRecoveryShares(keyring.newest, { counts: { shares, threshold }, shareHashes });
+      const conditions = [
+        { path: sealPath, revision: seal.revision },
+        { path: keyringPath, revision: keyringRevision },
+      ];
+      const { outcome } = await store.commit({ conditions, writes: [{ path: recoverySharesPath, value }] });
+      if (outcome === 'committed') return;
+    }
+    throw new BarrierError('conflict', 'the keyring changes too often; try again');
+  }
+
+  /**
    * Returns the records below the prefixes with their revisions, encrypted for a state of another cluster, which is to replace the state
-   * of this one.
+   * of this one. If the seal is among them, it wraps the root key of that state.
    * @throws BarrierError `seal_mismatch` if this node could not be unsealed with that state; `barrier_corrupt` if the root key does not
-   * open its keyring; StoreError
+   * open its keyring, or a record is missing; ProviderError; StoreError
    */
   async localRecords(prefixes: readonly string[], foreign: ForeignKeys): Promise<ReplicatedRecord[]> {
     const { plaintext, seal } = this.#parts;
-    if (foreign.seal === undefined || foreign.keyring === undefined)
-      throw new BarrierError(
-        'barrier_corrupt',
-        `the received state has no ${foreign.seal === undefined ? sealPath : keyringPath}`,
-      );
-    const { type } = sealOf(seal, decodeSeal(foreign.seal));
-    if (type !== 'shamir')
-      throw new BarrierError(
-        'seal_mismatch',
-        `clusters with a seal of type ${type} cannot replicate each other: use a shamir seal`,
-      );
-    const keyring = openKeyring(foreign.rootKey, foreign.keyring);
+    const hasOwnSeal = prefixes.includes(sealPath);
+    if (!hasOwnSeal) requireShared(seal, foreign);
+    const keyring = openKeyring(foreign.rootKey, recordOf(foreign, keyringPath));
     if (keyring === undefined)
       throw new BarrierError('barrier_corrupt', `the root key of the primary does not open the received ${keyringPath}`);
     try {
-      const writes: ReplicatedRecord[] = [];
+      const records = hasOwnSeal ? await this.#ownSeal(foreign, keyring) : [];
       for (const prefix of prefixes)
         for await (const { path, value, revision } of recordsBelow(plaintext, prefix)) {
           if (isReserved(path)) continue;
-          writes.push({ path, value: encryptValue(keyring.newest, path, value), revision });
+          records.push({ path, value: encryptValue(keyring.newest, path, value), revision });
           value.fill(0);
         }
-      return writes;
+      return records;
     } finally {
       wipeKeyring(keyring);
     }
   }
+
+  /**
+   * Returns the records of this cluster's own seal that must be committed in one entry with these writes of the primary: none, unless they
+   * are a rekey. `unknown`: this cluster cannot find out the new root key from them, and needs the whole state.
+   * @throws BarrierError; ProviderError; StoreError
+   */
+  async ownSealFor(writes: readonly ReplicatedWrite[]): Promise<ReplicatedRecord[] | 'unknown'> {
+    await this.#parts.reload();
+    return ownSealFor(writes, this.#parts);
+  }
+
+  #ownSeal(foreign: ForeignKeys, keyring: Keyring): Promise<ReplicatedRecord[]> {
+    const shares = openRecoveryShares(keyring.terms, recordOf(foreign, recoverySharesPath));
+    return ownSealRecords(this.#parts, { rootKey: foreign.rootKey, keyring, ...shares });
+  }
+}
+
+/** @throws BarrierError `barrier_corrupt` if the received state does not have the record */
+function recordOf({ records }: ForeignKeys, path: string): Uint8Array {
+  const value = records.get(path);
+  if (value === undefined) throw new BarrierError('barrier_corrupt', `the received state has no ${path}`);
+  return value;
+}
+
+/** Checks that the shares of the received state's seal unseal this cluster. @throws BarrierError */
+function requireShared(seal: SealConfig, foreign: ForeignKeys): void {
+  const { type } = sealOf(seal, decodeSeal(recordOf(foreign, sealPath)));
+  if (type !== 'shamir')
+    throw new BarrierError(
+      'seal_mismatch',
+      `the received state has a seal of type ${type}, and this set shares a shamir seal: its clusters cannot unseal each other's state`,
+    );
 }
 
 async function* recordsBelow(store: Store, prefix: string) {

@@ -5,8 +5,9 @@ import type { Keys } from '../keyring/loaded-keys.ts';
 import { encryptValue } from '../keyring/value.ts';
 import { keyBytes } from '../records/box.ts';
 import { BarrierError } from '../records/errors.ts';
-import { keyringPath, rootKeyPath, sealPath, unsealKeyPath } from '../records/paths.ts';
+import { keyringPath, recoverySharesPath, rootKeyPath, sealPath, unsealKeyPath } from '../records/paths.ts';
 import { readCore, type StoredSeal } from './core-records.ts';
+import { closeRecoveryShares } from './recovery-shares.ts';
 import { newWrappingKey, sealWrites, staticKey, unwrapByShares } from './root-key-wrapping.ts';
 import {
   hasProvider,
@@ -78,7 +79,8 @@ export class SealKeeper {
 
   /**
    * Writes, in one transaction, a new root key wrapped by the new seal, the keyring under that root key, and the root key for the nodes
-   * that are already unsealed. `conflict`: another node has replaced the seal's record.
+   * that are already unsealed. With recovery shares, also the record of them, for clusters that replicate this one. `conflict`: another
+   * node has replaced the seal's record.
    * @throws ProviderError: nothing has changed
    */
   async replace({ to, counts, shareHashes, sharedKey, revision }: Replacement): Promise<'committed' | 'conflict'> {
@@ -93,6 +95,9 @@ export class SealKeeper {
           ...sealWrites({ counts, shareHashes, wrapping, rootKey }, keyring.newest),
           { path: keyringPath, value: closeKeyring(rootKey, keyring) },
           { path: rootKeyPath, value: encryptValue(keyring.newest, rootKeyPath, rootKey) },
+          ...(to.type === 'shamir'
+            ? []
+            : [{ path: recoverySharesPath, value: closeRecoveryShares(keyring.newest, { counts, shareHashes }) }]),
         ];
         rootKey.fill(0);
         const conditions = [

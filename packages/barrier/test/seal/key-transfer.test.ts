@@ -1,17 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { memoryStore, type Store, type Write } from '@transitd/storage-fsm';
+import { memoryStore, type Write } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import type { Barrier } from '../../src/index.ts';
 import { termOf } from '../../src/keyring/value.ts';
 import { codeOf, openBarrier, put, read, text, unsealedBarrier, unsealWith } from '../fixtures.ts';
+import { keysOf, withRecord } from './transferred-keys.ts';
 
 const local = ['core/cluster-authority', 'core/own/'];
-
-/** Returns the keys of a cluster as a secondary receives them. */
-async function keysOf({ barrier, store }: { readonly barrier: Barrier; readonly store: Store }) {
-  const [keyring, seal] = await Promise.all(['core/keyring', 'core/seal'].map((path) => store.get(path)));
-  return { rootKey: await barrier.transfer.rootKey(), keyring: keyring?.value, seal: seal?.value };
-}
 
 describe('KeyTransfer', () => {
   it("encrypts local records again, so that the primary's shares open them with its state", async () => {
@@ -49,15 +43,16 @@ describe('KeyTransfer', () => {
     const keys = await keysOf(primary);
     const refusal = (other: object) => codeOf(barrier.transfer.localRecords(local, { ...keys, ...other }));
     expect(await refusal({ rootKey: randomBytes(32) })).to.equal('barrier_corrupt');
-    expect(await refusal({ keyring: undefined })).to.equal('barrier_corrupt');
-    expect(await refusal({ seal: undefined })).to.equal('barrier_corrupt');
-    const seal = JSON.parse(Buffer.from(keys.seal ?? []).toString());
-    expect(await refusal({ seal: text(JSON.stringify({ ...seal, type: 'static', keyId: 'k' })) })).to.equal('seal_mismatch');
+    for (const path of ['core/keyring', 'core/seal'])
+      expect(await refusal(withRecord(keys, path, undefined)), path).to.equal('barrier_corrupt');
+    const seal = JSON.parse(Buffer.from(keys.records.get('core/seal') ?? []).toString());
+    const other = withRecord(keys, 'core/seal', text(JSON.stringify({ ...seal, type: 'static', keyId: 'k' })));
+    expect(await refusal(other)).to.equal('seal_mismatch');
     const isStatic = { seal: { type: 'static', current: { id: 'k', key: randomBytes(32) } } } as const;
     const own = await openBarrier(memoryStore(), isStatic);
     await own.initialize({ recoveryShares: 1, recoveryThreshold: 1 }, []);
-    const same = { ...keys, seal: text(JSON.stringify({ ...seal, type: 'static', keyId: 'k' })) };
-    expect(await codeOf(own.transfer.localRecords(local, same)), 'not yet').to.equal('seal_mismatch');
+    const unshared = own.transfer.localRecords(local, { ...keys, ...other });
+    expect(await codeOf(unshared), 'the primary has another seal').to.equal('seal_mismatch');
     barrier.seal();
     expect(await refusal({})).to.equal('sealed');
   });

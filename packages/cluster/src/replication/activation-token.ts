@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { fenceMsMax, fenceMsMin } from '@transitd/replication';
+import { fenceMsMax, fenceMsMin, type SetSeal } from '@transitd/replication';
 import { isEpochId } from '@transitd/storage-fsm';
 import { CompactEncrypt, compactDecrypt } from 'jose';
 import { z } from 'zod';
@@ -14,6 +14,8 @@ export interface ActivationToken extends PrimaryCredential {
   readonly expiresMs: number;
   /** The fence of the set, in milliseconds; undefined if it is off. */
   readonly fenceMs?: number | undefined;
+  /** Whether the clusters of the set share one Shamir seal, or each have their own. */
+  readonly seal: SetSeal;
 }
 
 export type ActivationTokenFault = 'malformed' | 'key_missing' | 'wrong_key' | 'malformed_key';
@@ -35,7 +37,13 @@ const curve = 'prime256v1';
 
 const fenceSchema = z.number().int().min(fenceMsMin).max(fenceMsMax).optional();
 const schema = z
-  .strictObject({ ...credentialFields, set: z.string().refine(isEpochId), expires: z.number().positive(), fenceMs: fenceSchema })
+  .strictObject({
+    ...credentialFields,
+    set: z.string().refine(isEpochId),
+    expires: z.number().positive(),
+    fenceMs: fenceSchema,
+    seal: z.enum(['shared', 'own'] satisfies SetSeal[]),
+  })
   .refine((fields) => {
     try {
       return isPair(fields);

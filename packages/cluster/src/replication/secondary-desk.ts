@@ -16,8 +16,8 @@ export interface SecondaryDeskOptions {
   readonly registry: Pick<StoredRegistry, 'current' | 'change'>;
   /** Id of this Raft cluster. */
   readonly clusterId: string;
-  /** Returns the id of the replication set, and its fence. */
-  readonly set: () => Pick<ActivationToken, 'set' | 'fenceMs'>;
+  /** Returns the properties of the replication set. */
+  readonly set: () => Pick<ActivationToken, 'set' | 'fenceMs' | 'seal'>;
   /** Returns the authority that signs. Call this only on the active node. @throws StoreError */
   readonly authority: () => Promise<ClusterAuthority>;
   /** Returns the addresses of this cluster's nodes, and the authorities of their certificates. */

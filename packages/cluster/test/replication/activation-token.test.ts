@@ -43,7 +43,7 @@ describe('an activation token', () => {
     });
     token = {
       ...{ secondary: 'east', clusterId, addresses: ['10.0.0.1:8201'], authorities: [cluster.authority.certificate] },
-      ...{ key: made.key, certificate: made.certificate, set: '0a'.repeat(16), expiresMs: 17 },
+      ...{ key: made.key, certificate: made.certificate, set: '0a'.repeat(16), seal: 'own', expiresMs: 17 },
     };
   });
 
@@ -103,7 +103,7 @@ describe('an activation token', () => {
   });
 
   it('keeps the credential of a secondary as it was', () => {
-    const { expiresMs: _, set: __, ...credential } = token;
+    const { expiresMs: _, set: __, seal: ___, ...credential } = token;
     expect(decodeCredential(encodeCredential(credential))).to.deep.equal(credential);
     for (const bytes of ['', '{}', '[]', encodeCredential({ ...credential, certificate: 'x' }).toString()])
       expect(() => decodeCredential(Buffer.from(bytes)), bytes).to.throw(Error, 'core/replication/primary');

@@ -44,7 +44,7 @@ export class TestSite<P extends PrimaryCluster = TestPrimary> {
     primary.nodes = () => this.nodes;
     this.desk = new SecondaryDesk({
       ...{ registry: this.registry, clusterId, nodes: () => this.nodes },
-      set: () => ({ set: '0a'.repeat(16) }),
+      set: () => ({ set: '0a'.repeat(16), seal: 'shared' }),
       authority: async () => cluster.authority,
       utcMs: () => this.utcMs,
     });

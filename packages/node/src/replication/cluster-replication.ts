@@ -11,12 +11,13 @@ import {
   emptyRegistry,
   fenceMsMax,
   fenceMsMin,
-  localPrefixes,
+  localPrefixesOf,
   OutcomeLog,
   type StopReason,
   StoredRegistry,
+  setSealOf,
 } from '@transitd/replication';
-import { featureLevels, hasFeature, positionOf, type ReplicationState, StoreError } from '@transitd/storage-fsm';
+import { positionOf, type ReplicationState, StoreError } from '@transitd/storage-fsm';
 import { DivergedState } from './diverged-state.ts';
 import { KeptReports } from './kept-reports.ts';
 import { newId } from './new-id.ts';
@@ -27,7 +28,9 @@ import { type Promotion, PromotionControl } from './promotion-control.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import { ReplicationRefused, refusing } from './replication-refused.ts';
 import { type PrimaryView, type SecondaryView, secondaryViews } from './replication-views.ts';
+import { requireRole, requireUsable } from './requirements.ts';
 import { type Heard, SecondarySide } from './secondary-side.ts';
+import { requireSealOf, setSealFor } from './set-seal.ts';
 import { WriteFence } from './write-fence.ts';
 
 /** Memory for outcomes: about one minute at 2,000 writes of 500 bytes per second, and four minutes while a whole state is sent. */
@@ -83,8 +86,8 @@ export class ClusterReplication {
       registry: this.#registry,
       clusterId: storage.driver.status().clusterId,
       set: () => {
-        const { set, fenceMs } = this.#requireRole('primary');
-        return { set, ...(fenceMs !== undefined && { fenceMs }) };
+        const { set, fenceMs, local } = requireRole(parts, 'primary');
+        return { set, seal: setSealOf(local), ...(fenceMs !== undefined && { fenceMs }) };
       },
       authority: async () => {
         const authority = await cluster.signingAuthority();
@@ -155,36 +158,38 @@ export class ClusterReplication {
    * @throws ReplicationRefused, StoreError
    */
   async enablePrimary({ fenceMs }: { readonly fenceMs?: number | undefined } = {}): Promise<void> {
-    this.#requireUsable();
-    this.#requireShamir();
+    requireUsable(this.#parts);
+    const { storage, barrier } = this.#parts;
+    const seal = setSealFor(barrier.sealStatus);
     if (fenceMs !== undefined && !(fenceMs >= fenceMsMin && fenceMs <= fenceMsMax))
       throw new ReplicationRefused(
         'refused',
         `fence_after must be from ${fenceMsMin / 1000} to ${fenceMsMax / 1000} seconds, or 0 for no fence`,
       );
-    if ((this.#parts.storage.machine.replication?.role ?? 'disabled') !== 'disabled') throw alreadyTakesPart();
+    if ((storage.machine.replication?.role ?? 'disabled') !== 'disabled') throw alreadyTakesPart();
     // Secondaries of a set that was ended cannot follow this one, and the fence would wait for them.
     await this.#forgetSecondaries();
-    const [set, id] = [newId(), newId()];
-    const { outcome } = await commitStep(this.#parts, { kind: 'establish', set, id, local: localPrefixes, fenceMs });
+    if (seal === 'own') await barrier.transfer.publishRecoveryShares();
+    const [set, id, local] = [newId(), newId(), localPrefixesOf(seal)];
+    const { outcome } = await commitStep(this.#parts, { kind: 'establish', set, id, local, fenceMs });
     if (outcome === 'conflict') throw alreadyTakesPart();
   }
 
   /** Issues a token with which a cluster becomes a secondary. @throws ReplicationRefused, StoreError */
   issueToken(request: Parameters<SecondaryDesk['issueToken']>[0]): Promise<string> {
-    this.#requireRole('primary');
+    requireRole(this.#parts, 'primary');
     return refusing(() => this.#desk.issueToken(request));
   }
 
   /** Ends the rights of a secondary. @throws ReplicationRefused, StoreError */
   async revoke(secondary: string): Promise<void> {
-    this.#requireRole('primary');
+    requireRole(this.#parts, 'primary');
     await refusing(() => this.#desk.revoke(secondary));
   }
 
   /** Ends the writes of a primary. The position is that of the last one. @throws ReplicationRefused, StoreError */
   async demote(): Promise<void> {
-    const from = this.#requireRole('primary').epochs.at(-1);
+    const from = requireRole(this.#parts, 'primary').epochs.at(-1);
     if (from === undefined) throw new ReplicationRefused('wrong_mode', 'this cluster is not a primary');
     const { outcome } = await commitStep(this.#parts, { kind: 'demote', from });
     if (outcome === 'conflict') throw new ReplicationRefused('wrong_mode', 'this cluster is not a primary');
@@ -192,7 +197,7 @@ export class ClusterReplication {
 
   /** Ends replication on a primary, or on a secondary that has received nothing. @throws ReplicationRefused, StoreError */
   async disable(): Promise<void> {
-    this.#requireUsable();
+    requireUsable(this.#parts);
     const { outcome } = await commitStep(this.#parts, { kind: 'disable' });
     if (outcome === 'conflict')
       throw new ReplicationRefused(
@@ -206,15 +211,14 @@ export class ClusterReplication {
    * @throws ReplicationRefused; StoreError
    */
   async enableSecondary(token: string): Promise<void> {
-    this.#requireUsable();
-    this.#requireShamir();
+    requireUsable(this.#parts);
     const role = this.#parts.storage.machine.replication?.role;
     if (role === 'primary') throw new ReplicationRefused('wrong_mode', 'this cluster is a primary: demote it first');
     const read = await this.#activate(token);
     const { outcome } = await commitStep(this.#parts, {
       kind: 'attach',
       set: read.set,
-      local: localPrefixes,
+      local: localPrefixesOf(read.seal),
       fenceMs: read.fenceMs,
     });
     if (outcome === 'conflict')
@@ -227,13 +231,13 @@ export class ClusterReplication {
    * @throws ReplicationRefused, StoreError
    */
   makeTokenKey(): Promise<string> {
-    this.#requireUsable();
+    requireUsable(this.#parts);
     return this.#credential.makeTokenKey();
   }
 
   /** Connects a secondary to the primary of its set by a new token, without a loss of records. @throws ReplicationRefused, StoreError */
   async updatePrimary(token: string): Promise<void> {
-    this.#requireRole('secondary');
+    requireRole(this.#parts, 'secondary');
     await this.#activate(token);
     this.#reconnect();
   }
@@ -244,14 +248,14 @@ export class ClusterReplication {
    * @throws ReplicationRefused, StoreError
    */
   recover({ wholeState }: { readonly wholeState: boolean }): void {
-    this.#requireRole('secondary');
+    requireRole(this.#parts, 'secondary');
     if (wholeState || this.#stopReason === 'digest_differs') this.#secondary.wantsWholeState = true;
     this.#reconnect();
   }
 
   /** Makes this cluster the primary. @throws ReplicationRefused with the reason, StoreError */
   async promote(request: { readonly force: boolean }): Promise<Promotion> {
-    this.#requireUsable();
+    requireUsable(this.#parts);
     const promotion = await this.#promotion.promote(request);
     this.tick();
     return promotion;
@@ -263,6 +267,7 @@ export class ClusterReplication {
     const state = this.#parts.storage.machine.replication;
     if (state !== undefined && state.role !== 'disabled' && state.set !== token.set)
       throw new ReplicationRefused('refused', 'the activation token is of another replication set than this cluster');
+    requireSealOf(token.seal, this.#parts.barrier.sealStatus);
     const own = await makeSecondaryRequest(token.secondary);
     await this.#credential.write(await refusing(() => activate(token, own)));
     await this.#credential.dropTokenKey();
@@ -364,34 +369,6 @@ export class ClusterReplication {
 
   async #forgetSecondaries(): Promise<void> {
     await this.#registry.change((registry) => (registry.registrations.length === 0 ? registry : emptyRegistry));
-  }
-
-  /** @throws ReplicationRefused, StoreError */
-  #requireUsable(): void {
-    const { storage, isActive } = this.#parts;
-    if (!isActive()) throw new StoreError('not_leader', 'this node is not the active one');
-    const level = storage.machine.featureLevel;
-    if (!hasFeature(level, 'replication'))
-      throw new ReplicationRefused(
-        'level',
-        `replication needs feature level ${featureLevels.replication}, and the cluster is at level ${level}: ` +
-          'upgrade all nodes and raise the feature level',
-      );
-  }
-
-  #requireShamir(): void {
-    if (this.#parts.barrier.sealStatus.type !== 'shamir')
-      throw new ReplicationRefused(
-        'seal_type',
-        'replication needs a shamir seal on both clusters: seals of other types are not supported',
-      );
-  }
-
-  #requireRole(role: ReplicationState['role']): ReplicationState {
-    this.#requireUsable();
-    const state = this.#parts.storage.machine.replication;
-    if (state?.role !== role) throw new ReplicationRefused('wrong_mode', `this cluster is not a ${role}`);
-    return state;
   }
 }
 

@@ -3,8 +3,15 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
-import { divergenceOf, localPrefixes } from '@transitd/replication';
-import { cursorOf, type Epoch, type ReplicatedRecord, type ReplicationStep, writeSnapshotFile } from '@transitd/storage-fsm';
+import { divergenceOf } from '@transitd/replication';
+import {
+  cursorOf,
+  type Epoch,
+  isLocal,
+  type ReplicatedRecord,
+  type ReplicationStep,
+  writeSnapshotFile,
+} from '@transitd/storage-fsm';
 import type { KeptDivergence } from './kept-reports.ts';
 import type { ReplicationParts } from './replication-parts.ts';
 
@@ -136,13 +143,15 @@ export class DivergedState {
 
   async #writtenAfter(point: LogIndex): Promise<readonly LostChange[]> {
     const { machine } = this.#parts.storage;
+    const { replication } = machine;
     const written: LostChange[] = [];
     let after: string | undefined;
     for (;;) {
       const { paths, next } = await machine.paths({ prefix: '', limit: pageSize, ...(after !== undefined && { after }) });
       for (const path of paths) {
         const { revision = 0 } = machine.getSync(path) ?? {};
-        if (revision > point && !isOwn(path)) written.push({ path, index: revision });
+        if (revision > point && !(replication !== undefined && isLocal(replication, path)))
+          written.push({ path, index: revision });
       }
       if (next === undefined) return written;
       after = next;
@@ -150,7 +159,6 @@ export class DivergedState {
   }
 }
 
-const isOwn = (path: string): boolean => localPrefixes.some((prefix) => path.startsWith(prefix));
 const keyVersion = /^transit\/[^/]+\/ver\//;
 const token = /^access\/token\//;
 

@@ -1,6 +1,6 @@
-import { BarrierError } from '@transitd/barrier';
+import { BarrierError, transferredPaths } from '@transitd/barrier';
 import { reasonOf } from '@transitd/process';
-import { localPrefixes, type PrimaryNodes, type Proposed, type SecondaryCluster } from '@transitd/replication';
+import { type PrimaryNodes, type Proposed, type SecondaryCluster, setSealOf } from '@transitd/replication';
 import {
   type Cursor,
   type Epoch,
@@ -79,12 +79,18 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   async propose(step: ReplicationStep): Promise<Proposed> {
+    const { log } = this.#parts;
     try {
-      const { outcome } = await commitStep(this.#parts, await this.#completed(step));
+      const completed = await this.#completed(step);
+      if (completed === 'unknown') {
+        log.warn("the primary's root key cannot be learned from its entries: this secondary asks for the whole state");
+        this.wantsWholeState = true;
+        return 'conflict';
+      }
+      const { outcome } = await commitStep(this.#parts, completed);
       if (step.kind === 'swap' && outcome === 'committed') this.wantsWholeState = false;
       return outcome;
     } catch (error) {
-      const { log } = this.#parts;
       const isUsual = error instanceof StoreError;
       log[isUsual ? 'info' : 'error']({ step: step.kind, reason: reasonOf(error) }, 'a step of replication was not committed');
       // Any other fault of the state may be gone in the next one: a rekey of the primary may have come in between.
@@ -120,24 +126,36 @@ export class SecondarySide implements SecondaryCluster {
     await commitStep(this.#parts, { kind: 'supersede', by });
   }
 
-  /** Adds the local records to a swap, encrypted under the keyring of the state that it makes live. */
-  async #completed(step: ReplicationStep): Promise<ReplicationStep> {
+  /**
+   * Adds the local records that must change with a step: to a swap all of them, encrypted under the keyring of the state that it makes
+   * live, and to a rekey the seal of this cluster, if it has its own. `unknown`: the root key of the rekey is not known.
+   */
+  async #completed(step: ReplicationStep): Promise<ReplicationStep | 'unknown'> {
     if (step.kind === 'stage') {
       await this.#effects.diverged.staging(step);
       if (step.chunk === 0) this.#core.clear();
-      for (const { path, value } of step.records) if (keyPaths.includes(path)) this.#core.set(path, Buffer.from(value));
+      for (const { path, value } of step.records) if (transferredPaths.includes(path)) this.#core.set(path, Buffer.from(value));
     }
-    if (step.kind !== 'swap') return step;
-    if (this.#rootKey === undefined) throw new Error('the primary has sent no root key for its state');
-    await this.#effects.diverged.swapping();
-    const [keyring, seal] = keyPaths.map((path) => this.#core.get(path));
+    if (step.kind === 'swap') return this.#completedSwap(step);
+    if (step.kind !== 'follow' || setSealOf(this.#localPrefixes) === 'shared') return step;
+    const local = await this.#parts.barrier.transfer.ownSealFor(step.writes);
+    return local === 'unknown' ? local : { ...step, local };
+  }
+
+  async #completedSwap(step: ReplicationStep & { readonly kind: 'swap' }): Promise<ReplicationStep> {
+    const rootKey = this.#rootKey;
+    if (rootKey === undefined) throw new Error('the primary has sent no root key for its state');
+    this.#rootKey = undefined; // the next connection must not wipe it while it is in use
     try {
-      const foreign = { rootKey: this.#rootKey, keyring, seal };
-      return { ...step, local: await this.#parts.barrier.transfer.localRecords(localPrefixes, foreign) };
+      await this.#effects.diverged.swapping();
+      const foreign = { rootKey, records: this.#core };
+      return { ...step, local: await this.#parts.barrier.transfer.localRecords(this.#localPrefixes, foreign) };
     } finally {
-      this.forgetKey();
+      rootKey.fill(0);
     }
   }
-}
 
-const keyPaths: readonly string[] = ['core/keyring', 'core/seal'];
+  get #localPrefixes(): readonly string[] {
+    return this.#parts.storage.machine.replication?.local ?? [];
+  }
+}

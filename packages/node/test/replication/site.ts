@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { parseConfig } from '@transitd/configuration';
@@ -17,9 +19,10 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-interface SiteNames {
+interface SiteSettings {
   readonly node_id: string;
   readonly cluster_addr?: string;
+  readonly seal?: object;
 }
 
 /** A cluster of one node. */
@@ -28,12 +31,12 @@ export class Site {
   shares: readonly Uint8Array[] = [];
 
   readonly #folder: string;
-  readonly #names: SiteNames;
+  readonly #settings: SiteSettings;
 
-  private constructor(node: Node, folder: string, names: SiteNames) {
+  private constructor(node: Node, folder: string, settings: SiteSettings) {
     this.node = node;
     this.#folder = folder;
-    this.#names = names;
+    this.#settings = settings;
   }
 
   static async open(folder: string, name: string): Promise<Site> {
@@ -54,23 +57,37 @@ export class Site {
   /** Stops the node, and returns the same site with a new process of it. */
   async restarted(shares: readonly Uint8Array[]): Promise<Site> {
     await this.node.stop();
-    const site = await Site.#start(this.#folder, this.#names);
+    const site = await Site.#start(this.#folder, this.#settings);
     await site.unseal(shares);
     return site;
   }
 
-  static async #start(folder: string, names: SiteNames): Promise<Site> {
+  /** A cluster of one node with a static seal, which has a key of its own and recovery shares. */
+  static async openWithStaticSeal(folder: string, name: string): Promise<Site> {
+    const keys = join(folder, `${name}-keys`);
+    mkdirSync(keys, { recursive: true });
+    const keyFile = join(keys, 'seal.key');
+    writeFileSync(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
+    const seal = { type: 'static', key_id: name, key_file: keyFile };
+    const site = await Site.#start(folder, { node_id: name, cluster_addr: `127.0.0.1:${await freePort()}`, seal });
+    const { shares } = await site.node.initialize({ recoveryShares: 2, recoveryThreshold: 2 });
+    site.shares = shares;
+    await until(() => site.node.active);
+    return site;
+  }
+
+  static async #start(folder: string, settings: SiteSettings): Promise<Site> {
     const config = parseConfig({
-      ...names,
+      ...settings,
       api_addr: 'http://127.0.0.1:8200',
-      data_dir: join(folder, names.node_id),
+      data_dir: join(folder, settings.node_id),
       listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
     });
     const onFatal = (error: Error): never => {
       throw error;
     };
     const node = await Node.open({ config, log: pino({ level: process.env['DR_LOG'] ?? 'silent' }), onFatal });
-    return new Site(node, folder, names);
+    return new Site(node, folder, settings);
   }
 
   get store() {

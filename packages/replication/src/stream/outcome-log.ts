@@ -9,6 +9,9 @@ const writeBytes = 200;
 /** Maximum number of outcomes that are merged into one, which limits the time for it. */
 const entriesMax = 4096;
 
+/** The keys of the barrier. A frame has at most one change of them, because the keys of one may be needed to open the next. */
+const keyringPath = 'core/keyring';
+
 export interface OutcomeLogLimits {
   /** Approximate limit of the memory; the oldest outcomes are dropped above it. */
   readonly bytesMax: number;
@@ -93,8 +96,8 @@ export class OutcomeLog implements AppliedObserver {
 
   /**
    * Returns the outcomes after a position, merged into one of about `bytesMax` at most (a single entry may be larger). It has only the last
-   * write of each path, so a secondary on a slow link receives fewer writes if they concern few paths. Undefined if there are no outcomes
-   * after the position, or if they are no longer kept.
+   * write of each path, so a secondary on a slow link receives fewer writes if they concern few paths, and at most one change of the
+   * keyring. Undefined if there are no outcomes after the position, or if they are no longer kept.
    */
   after(index: LogIndex, bytesMax: number): Outcome | undefined {
     const start = this.#at(index);
@@ -104,7 +107,7 @@ export class OutcomeLog implements AppliedObserver {
     for (const outcome of this.#outcomes.slice(start, start + entriesMax)) {
       if (outcome === undefined) break;
       const grown = outcome.writes.reduce((sum, write) => sum + sizeOfWrite(write) - sizeOfWrite(writes.get(write.path)), bytes);
-      if (to > index && grown > bytesMax) break;
+      if (to > index && (grown > bytesMax || (writes.has(keyringPath) && changesKeyring(outcome)))) break;
       for (const write of outcome.writes) writes.set(write.path, write);
       to = outcome.to;
       valuesWritten += outcome.valuesWritten;
@@ -157,6 +160,8 @@ const copied = (outcome: Outcome): Outcome => ({
   ...outcome,
   writes: outcome.writes.map(({ path, value, revision }) => ({ path, value: value && Buffer.from(value), revision })),
 });
+
+const changesKeyring = ({ writes }: Outcome): boolean => writes.some(({ path }) => path === keyringPath);
 
 const sizeOf = ({ writes }: Outcome): number => writes.reduce((sum, write) => sum + sizeOfWrite(write), outcomeBytes);
 

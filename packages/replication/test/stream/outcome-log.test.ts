@@ -40,6 +40,21 @@ describe('OutcomeLog', () => {
     ]);
   });
 
+  it('never joins two changes of the keyring, because the second one may need the keys of the first', () => {
+    const log = logOf(
+      outcome(1, 2, [['a', '1']]),
+      outcome(2, 3, [['core/keyring', 'rotated']]),
+      outcome(3, 4, [['a', '2']]),
+      outcome(4, 5, [['core/keyring', 'rekeyed']]),
+      outcome(5, 6, [['a', '3']]),
+    );
+    const frames = [log.after(1, 1_000), log.after(4, 1_000)];
+    expect(frames.map((frame) => [frame?.from, frame?.to])).to.deep.equal([
+      [1, 4],
+      [4, 6],
+    ]);
+  });
+
   it('forgets everything at a gap and at a restart', () => {
     const log = logOf(outcome(4, 5), outcome(6, 7));
     expect([4, 5, 6, 7].map((index) => log.continuesFrom(index))).to.deep.equal([false, false, true, true]);

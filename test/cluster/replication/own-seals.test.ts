@@ -1,0 +1,52 @@
+// Two clusters whose seals need no shares: a secondary that restarts unseals by itself, whatever its primary has changed.
+import { expect } from 'chai';
+import { LiveCluster } from '../harness/live-cluster.ts';
+import { scenarioMs } from '../harness/scenario.ts';
+import { TwoSites } from '../harness/two-sites.ts';
+import { until } from '../harness/until.ts';
+
+describe('a secondary with a static seal of its own', function () {
+  this.timeout(scenarioMs);
+  const clusters: LiveCluster[] = [];
+  after(async () => {
+    for (const cluster of clusters) await cluster.end();
+  });
+  const site = async (): Promise<LiveCluster> => {
+    const cluster = await LiveCluster.formed({ size: 2, seal: 'static', links: 'direct' });
+    clusters.push(cluster);
+    return cluster;
+  };
+
+  it('unseals by itself after a rotation and a rekey of its primary, and serves after a promotion', async () => {
+    const [east, west] = await Promise.all([site(), site()]);
+    const sites = new TwoSites(east);
+    const active = await east.leader();
+    const enabled = await sites.control(east, 'primary/enable');
+    expect(enabled.status, enabled.text).to.equal(204);
+    await sites.follow(east, west, 'west');
+    expect((await east.ask(active, 'POST', 'transit/keys/k', {})).status).to.be.lessThan(300);
+    const text = await east.ask(active, 'POST', 'transit/encrypt/k', { plaintext: 'eA==' });
+
+    expect((await east.ask(active, 'POST', 'sys/rotate')).status).to.equal(204);
+    const started = await east.ask(active, 'POST', 'sys/rotate/recovery/init', { secret_shares: 1, secret_threshold: 1 });
+    const update = { nonce: started.string('data.nonce'), key: east.shares[0] };
+    const rekeyed = await east.ask(active, 'POST', 'sys/rotate/recovery/update', update);
+    expect(rekeyed.at('data.complete'), rekeyed.text).to.equal(true);
+    await sites.equal(east, west);
+
+    await Promise.all(west.nodes.map((node) => node.kill()));
+    await Promise.all(west.nodes.map((node) => node.start()));
+    await sites.reach(west, [472]);
+    await sites.lose(east);
+    const target = await sites.active(west);
+    const promoted = await sites.control(west, 'secondary/promote', { force: true });
+    expect(promoted.status, promoted.text).to.equal(200);
+    await sites.reach(west, [200, 473]);
+    const decrypted = await until('the promoted cluster decrypts', async () => {
+      const body = { ciphertext: text.string('data.ciphertext') };
+      const answer = await target.ask('POST', 'transit/decrypt/k', { token: east.rootToken, body });
+      return answer.status === 200 && answer;
+    });
+    expect(decrypted.at('data.plaintext')).to.equal('eA==');
+  });
+});
