@@ -385,7 +385,7 @@ describe('transitd migrate', function () {
 
   it('runs the commands of docs/moving.md as they are written', async () => {
     peer.put(new PeerKey('orders', 'aes256-gcm96', open).add());
-    const ran = await runBlocks(shellBlocks('docs/moving.md'), {
+    const ran = await runBlocks([...shellBlocks('docs/moving.md', 'Look first'), ...shellBlocks('docs/moving.md', 'Move')], {
       replace: { 'https://n1.example:8200': target.url, 'https://vault.example:8200': peer.url },
       files: { 'target-token': target.rootToken, 'source-token': peer.token },
     });

@@ -21,8 +21,9 @@ export type ExportedVersions = Readonly<Record<string, string>>;
 /** Returns why a key of transitd cannot be written in the backup format of Vault and OpenBao; undefined if it can. */
 export function peerFormatObstacle(key: SeenKey): string | undefined {
   if (!key.derived || typeNumbers[key.type] === undefined) return `keys of the type ${key.type} go by export and import`;
-  if (key.imported) return 'OpenBao derives other keys from an imported derived key than from one that it generated';
   if (kdfNumbers[key.kdf] === undefined) return 'its key derivation is unknown to the target';
+  // Vault sets another derivation when it loads such a key.
+  if (key.imported && key.kdf === 'hmac-sha256-counter') return 'Vault changes the older key derivation of an imported key';
   if (key.convergent && key.convergentVersion !== perVersion) return 'its convergent encryption has an older form';
   return undefined;
 }
@@ -85,8 +86,8 @@ export function peerBackup(
     backup_info: null,
     restore_info: null,
     auto_rotate_period: key.autoRotatePeriodS * 1e9,
-    Imported: false,
-    AllowImportedKeyRotation: false,
+    Imported: key.imported,
+    AllowImportedKeyRotation: key.imported && key.allowRotation,
   };
   return Buffer.from(JSON.stringify({ policy, archived_keys: { keys: archived } })).toString('base64');
 }

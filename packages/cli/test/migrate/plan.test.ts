@@ -67,7 +67,12 @@ describe('the method to move a key of transitd back to a peer', () => {
     },
     { members: { ...derived, exportable: false }, kind: 'rewrap', because: 'it is not exportable' },
     { members: { ...derived, exportable: false }, granted: ['exportable'], kind: 'backup', because: 'the operator allows it' },
-    { members: { ...derived, imported_key: true }, kind: 'impossible', because: 'OpenBao derives otherwise' },
+    { members: { ...derived, imported_key: true }, kind: 'backup', because: 'its derivation is in the backup' },
+    {
+      members: { ...derived, kdf: 'hmac-sha256-counter', imported_key: true },
+      kind: 'impossible',
+      because: 'Vault would derive otherwise',
+    },
     { members: { ...derived, kdf: 'unknown' }, kind: 'impossible', because: 'its derivation is unknown' },
     {
       members: { ...derived, convergent_encryption: true, convergent_encryption_version: 2 },
