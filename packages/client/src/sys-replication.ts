@@ -27,6 +27,8 @@ export interface ReplicationStatus {
   readonly known_primary_cluster_addrs?: readonly string[];
   readonly lag_entries?: number;
   readonly lag_ms?: number;
+  /** Age of the newest canary of the primary, on a secondary. */
+  readonly replication_primary_canary_age_ms?: number;
   readonly fence?: { readonly state: string; readonly fence_after_ms: number };
   /** Name of the newest state that this node has kept of a former primary. */
   readonly diverged_state?: string;

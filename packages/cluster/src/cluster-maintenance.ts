@@ -57,10 +57,11 @@ export class ClusterMaintenance {
 
   async round(): Promise<void> {
     if (this.#isRunning) return;
-    const { host, local, membershipList, standbys, port, changes, autopilot, operator, canary, rotation } = this.#parts;
+    const { host, standbys, port, changes, autopilot, operator, canary, rotation } = this.#parts;
     void port.retryOpen();
     void this.#sendList();
     operator.observe();
+    void canary.refresh(); // it may have arrived while this node was sealed
     if (!host.isActive()) return this.#renew();
     this.#isRunning = true;
     try {
@@ -68,15 +69,20 @@ export class ClusterMaintenance {
       await updateMemberEntries(changes, (id) => standbys.report(id));
       await this.signList();
       await autopilot.maintenance();
-      // A secondary has its primary's canary.
-      const hasOwnCanary = acceptsWrites(local.storage.machine.replication);
-      if (membershipList.members.length > 1 && hasOwnCanary) await canary.write(Date.now());
+      if (this.#writesCanary) await canary.write(Date.now());
       await rotation.advance();
     } catch (error) {
       host.log.warn({ reason: reasonOf(error) }, 'maintenance of the members failed; retrying in the next round');
     } finally {
       this.#isRunning = false;
     }
+  }
+
+  /** Whether another node or cluster reads the canary of this one. A secondary has its primary's. */
+  get #writesCanary(): boolean {
+    const { local, membershipList } = this.#parts;
+    const { replication } = local.storage.machine;
+    return replication?.role === 'primary' || (acceptsWrites(replication) && membershipList.members.length > 1);
   }
 
   /** Updates this node's membership entry and certificate. Only one update runs at a time: two would each make a certificate. */

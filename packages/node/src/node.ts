@@ -9,7 +9,7 @@ import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type OpenedSeal, openSeal } from '@transitd/seals';
 import { type FeatureLevel, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { bootstrapCluster, type Initialized } from './bootstrap.ts';
-import { NodeClock } from './clock/node-clock.ts';
+import { NodeClock, type NodeClockParts } from './clock/node-clock.ts';
 import { ClusterMember } from './cluster-member.ts';
 import { type GatewayHost, newGatewayHost } from './gateway-host.ts';
 import { AddressRate } from './join/address-rate.ts';
@@ -38,6 +38,8 @@ export interface NodeOptions {
   readonly canonicalPath?: (path: string) => string;
   /** Returns the work of this node, for its report on itself. */
   readonly work?: () => Promise<WorkFigures>;
+  /** The clocks of the machine, unless replaced. */
+  readonly clocks?: NodeClockParts['read'];
 }
 
 /**
@@ -73,7 +75,7 @@ export class Node {
   #listenerAddress: string | undefined;
 
   private constructor(
-    { config, log, onFatal, observer = noObserver, canonicalPath = (path) => path, work }: NodeOptions,
+    { config, log, onFatal, observer = noObserver, canonicalPath = (path) => path, work, clocks }: NodeOptions,
     { seal, providers, random: sealRandom }: OpenedSeal,
     directory: DataDirectory,
   ) {
@@ -82,7 +84,7 @@ export class Node {
     this.#directory = directory;
     this.#observer = observer;
     this.#leadershipObserver = new LeadershipObserver(observer, () => performance.now());
-    const clock = new NodeClock({ log });
+    const clock = new NodeClock({ log, ...(clocks && { read: clocks }) });
     const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom };
     const serviceLoader = new ServiceLoader(loaderParts, () => this.#servicesChanged());
     const isActive = (): boolean => this.active;
@@ -103,14 +105,7 @@ export class Node {
         work,
       });
     const clusterMember = new ClusterMember({
-      config,
-      seal,
-      log,
-      clock,
-      directory,
-      serviceLoader,
-      observer,
-      onFatal,
+      ...{ config, seal, log, clock, directory, serviceLoader, observer, onFatal },
       onStatus: (status) => this.#statusChanged(status),
       apiAddress,
       isActive,

@@ -46,6 +46,7 @@ function replicationFigures(node: Node | undefined): ReplicationFigures | undefi
   const isReplicating = (node?.eligibility.replicationStatus?.role ?? 'disabled') !== 'disabled';
   if (node === undefined || replication === undefined || !node.active || !isReplicating) return undefined;
   const { secondaries, statesSent, primary, fence } = replication;
+  const canaryUtcMs = node.peers?.canaryUtcMs;
   const { state, silentMs, afterMs } = fence.status;
   const remainingMs = afterMs !== undefined && silentMs !== undefined ? Math.max(0, afterMs - silentMs) : undefined;
   return {
@@ -56,6 +57,7 @@ function replicationFigures(node: Node | undefined): ReplicationFigures | undefi
         isConnected: primary.connection === 'connected',
         digestDiffers: primary.stopped === 'digest_differs',
         lag: primary.lag,
+        canaryAgeMs: canaryUtcMs === undefined ? undefined : Date.now() - canaryUtcMs,
       },
     }),
   };

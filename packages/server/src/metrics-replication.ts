@@ -18,6 +18,8 @@ export interface ReplicationFigures {
         readonly isConnected: boolean;
         readonly digestDiffers: boolean;
         readonly lag: { readonly entries: number; readonly ms: number | undefined };
+        /** Age of the newest canary that has arrived; undefined before the first. */
+        readonly canaryAgeMs?: number | undefined;
       }
     | undefined;
 }
@@ -98,6 +100,11 @@ export function registerReplicationMetrics({
   );
   gauge('lag_ms', 'Age of the state of this secondary, in milliseconds, also while it is disconnected', ({ primary }) =>
     one(primary?.lag.ms),
+  );
+  gauge(
+    'primary_canary_age_ms',
+    "Age of the newest record of the primary's clock on this secondary, in milliseconds, with the difference of the clocks",
+    ({ primary }) => one(primary?.canaryAgeMs),
   );
   gauge(
     'digest_differs',

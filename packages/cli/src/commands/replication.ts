@@ -189,6 +189,7 @@ async function showStatus({ client, output }: Session): Promise<void> {
     ...row('Connection', data.connection_status),
     ...row('Lag (entries)', data.lag_entries),
     ...row('Lag (ms)', data.lag_ms),
+    ...row('Canary Age (ms)', data.replication_primary_canary_age_ms),
     ...row('Fence', data.fence?.state),
     ...row('Promoted', data.promotion?.time),
     ...row('Promoted At Position', data.promotion?.position),

@@ -10,11 +10,15 @@ export class Canary {
   readonly #store: Store;
   readonly #unwatch: () => void;
   #utcMs: number | undefined;
+  #isRead = false;
 
   constructor(store: Store) {
     this.#store = store;
-    this.#unwatch = store.watch(path, () => void this.#read());
-    void this.#read();
+    this.#unwatch = store.watch(path, () => {
+      this.#isRead = false;
+      void this.refresh();
+    });
+    void this.refresh();
   }
 
   /** The time in the newest record that this node has applied; undefined before the first. */
@@ -31,15 +35,17 @@ export class Canary {
     this.#unwatch();
   }
 
-  /** Ignores a record that cannot be read, for example while the node is sealed. */
-  async #read(): Promise<void> {
+  /** Reads the record if it has changed. Ignores one that cannot be read, for example while the node is sealed; call it again. */
+  async refresh(): Promise<void> {
+    if (this.#isRead) return;
+    this.#isRead = true;
     try {
       const record = await this.#store.get(path);
       if (record === undefined) return;
       const { utcMs } = JSON.parse(Buffer.from(record.value).toString('utf8')) as { utcMs?: unknown };
       if (typeof utcMs === 'number') this.#utcMs = utcMs;
     } catch {
-      // the next record replaces the unreadable one
+      this.#isRead = false;
     }
   }
 }

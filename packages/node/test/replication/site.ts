@@ -23,12 +23,15 @@ interface SiteSettings {
   readonly node_id: string;
   readonly cluster_addr?: string;
   readonly seal?: object;
+  readonly barrier_rotation?: object;
+  readonly clocks?: NonNullable<Parameters<typeof Node.open>[0]['clocks']>;
 }
 
 /** A cluster of one node. */
 export class Site {
   readonly node: Node;
   shares: readonly Uint8Array[] = [];
+  readonly rootToken: string = '';
 
   readonly #folder: string;
   readonly #settings: SiteSettings;
@@ -39,10 +42,10 @@ export class Site {
     this.#settings = settings;
   }
 
-  static async open(folder: string, name: string): Promise<Site> {
-    const site = await Site.#start(folder, { node_id: name, cluster_addr: `127.0.0.1:${await freePort()}` });
-    const { shares } = await site.node.initialize({ secretShares: 1, secretThreshold: 1 });
-    site.shares = shares;
+  static async open(folder: string, name: string, more: Omit<SiteSettings, 'node_id'> = {}): Promise<Site> {
+    const site = await Site.#start(folder, { node_id: name, cluster_addr: `127.0.0.1:${await freePort()}`, ...more });
+    const { shares, rootToken } = await site.node.initialize({ secretShares: 1, secretThreshold: 1 });
+    Object.assign(site, { shares, rootToken });
     await site.unseal(shares);
     return site;
   }
@@ -77,8 +80,9 @@ export class Site {
   }
 
   static async #start(folder: string, settings: SiteSettings): Promise<Site> {
+    const { clocks, ...configured } = settings;
     const config = parseConfig({
-      ...settings,
+      ...configured,
       api_addr: 'http://127.0.0.1:8200',
       data_dir: join(folder, settings.node_id),
       listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
@@ -86,7 +90,8 @@ export class Site {
     const onFatal = (error: Error): never => {
       throw error;
     };
-    const node = await Node.open({ config, log: pino({ level: process.env['DR_LOG'] ?? 'silent' }), onFatal });
+    const log = pino({ level: process.env['DR_LOG'] ?? 'silent' });
+    const node = await Node.open({ config, log, onFatal, ...(clocks && { clocks }) });
     return new Site(node, folder, settings);
   }
 
@@ -100,6 +105,19 @@ export class Site {
     const { replication } = this.store;
     if (replication === undefined) throw new TypeError('the node has no cluster port');
     return replication;
+  }
+
+  /** The engine of the mount `transit/`. */
+  get engine() {
+    const engine = this.services.mounts.engines.get('transit');
+    if (engine === undefined) throw new TypeError('there is no mount transit/');
+    return engine;
+  }
+
+  get services() {
+    const { services } = this.node;
+    if (services === undefined) throw new TypeError('the node is sealed');
+    return services;
   }
 
   get health(): number {

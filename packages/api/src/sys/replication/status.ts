@@ -33,6 +33,7 @@ const drStatusSchema = object(
     lag_entries: integer,
     lag_ms: integer,
     fence: object({ state: string, fence_after_ms: integer }, { secondary: string, last_heartbeat_duration_ms: integer }),
+    replication_primary_canary_age_ms: integer,
     diverged_state: string,
     promotion: object(
       { time: time, force: { type: 'boolean' }, ...promotionFields },
@@ -81,10 +82,17 @@ function drStatusOf(node: Node) {
     ...(role === 'secondary' ? { last_remote_wal: position } : { last_wal: position, last_dr_wal: position }),
     ...(digest !== undefined && { merkle_root: digest.toString(16).padStart(64, '0') }),
     ...(role === 'primary' || role === 'demoted' ? secondariesOf(node) : role === 'secondary' ? primaryOf(node) : {}),
+    ...(role === 'secondary' && canaryOf(node)),
     ...fenceOf(node),
     ...(replication?.diverged.newest !== undefined && { diverged_state: replication.diverged.newest }),
     ...(replication !== undefined && reportsOf(node, replication.reports)),
   };
+}
+
+/** Returns the age of the primary's canary, which each node of a secondary knows; the difference of the clocks is part of it. */
+function canaryOf({ peers }: Node) {
+  const utcMs = peers?.canaryUtcMs;
+  return utcMs !== undefined && { replication_primary_canary_age_ms: Date.now() - utcMs };
 }
 
 /** Returns the last promotion of this cluster, and what was lost when it returned as a former primary. Each node knows both. */
