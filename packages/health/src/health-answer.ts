@@ -134,12 +134,16 @@ function report(status: NodeStatus, condition: Condition, now: Moment): HealthRe
 const unknown: ReplicationModes = { performance: 'unknown', disasterRecovery: 'unknown' };
 const disabled: ReplicationModes = { performance: 'disabled', disasterRecovery: 'disabled' };
 
-/** Returns the replication modes. An unsealed standby reports what the active node sent; without contact it reports `unknown`. */
+/**
+ * Returns the replication modes. An unsealed standby reports what the active node sent; without contact it reports `unknown`. A standby
+ * that knows by its own state that the cluster is a secondary does not wait for the active node to say so.
+ */
 function replicationOf(status: NodeStatus, condition: Condition): ReplicationModes {
   if (condition === 'ha_unhealthy' || condition === 'sealed') return unknown;
   const reported =
     'echoes' in status ? status.echoes.replication : 'lastWal' in status ? (status.replication ?? disabled) : undefined;
-  return condition === 'dr_secondary' ? { ...(reported ?? unknown), disasterRecovery: 'secondary' } : (reported ?? unknown);
+  const isKnown = condition !== 'dr_secondary' || reported?.disasterRecovery === 'bootstrapping';
+  return isKnown ? (reported ?? unknown) : { ...(reported ?? unknown), disasterRecovery: 'secondary' };
 }
 
 /** Returns the canary age, which includes replication lag and clock skew, so it may be negative. */

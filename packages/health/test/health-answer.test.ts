@@ -20,6 +20,8 @@ const cluster = { id: 'c0ffee00-0000-4000-8000-000000000000', name: 'main' };
 const identity = { version: '0.1.0', cluster };
 const replication = { performance: 'disabled', disasterRecovery: 'disabled' } as const;
 const echoes = { intervalMs: 1000, sinceMs: 50_000, answeredSentMs: 99_500.4, durationMs: 3.6, clockSkewMs: -12.2, replication };
+const secondary = { performance: 'disabled', disasterRecovery: 'secondary' } as const;
+const bootstrapping = { performance: 'disabled', disasterRecovery: 'bootstrapping' } as const;
 const stale = { ...echoes, answeredSentMs: 98_000 };
 const silent = { intervalMs: 1000, sinceMs: 99_000, durationMs: 0, clockSkewMs: 0 };
 const silentTooLong = { ...silent, sinceMs: 98_000 };
@@ -66,6 +68,36 @@ const statuses: readonly {
     override: 'haunhealthycode',
   },
   { name: 'DR standby', status: { state: 'dr_standby', ...identity, echoes }, code: 472, override: 'drsecondarycode' },
+  {
+    name: 'DR standby that never found an active node',
+    status: { state: 'dr_standby', ...identity, echoes: silentTooLong },
+    code: 474,
+    override: 'haunhealthycode',
+  },
+  {
+    name: 'DR standby just unsealed',
+    status: { state: 'dr_standby', ...identity, echoes: silent },
+    code: 472,
+    override: 'drsecondarycode',
+  },
+  {
+    name: 'DR standby without a state',
+    status: { state: 'dr_standby', ...identity, echoes: { ...echoes, replication: bootstrapping } },
+    code: 472,
+    override: 'drsecondarycode',
+  },
+  {
+    name: 'DR active node without a state',
+    status: { state: 'dr_active', ...identity, lastWal: 7, replication: bootstrapping },
+    code: 472,
+    override: 'drsecondarycode',
+  },
+  {
+    name: 'sealed on a secondary',
+    status: { state: 'sealed', ...identity, echoes: { ...echoes, replication: secondary } },
+    code: 503,
+    override: 'sealedcode',
+  },
   { name: 'DR active node', status: { state: 'dr_active', ...identity, lastWal: 7 }, code: 472, override: 'drsecondarycode' },
   {
     name: 'performance standby',
@@ -183,6 +215,26 @@ describe('the health report', () => {
       `${head(true, false, true, 'unknown', 'unknown')}${known}${extended(false, 4, -12)}${contact(false, 2000)}}`,
     ],
     ['DR standby', `${head(true, false, true, 'disabled', 'secondary')}${known}${extended(false, 4, -12)}${contact(true, 500)}}`],
+    [
+      'DR standby that never found an active node',
+      `${head(true, false, true, 'unknown', 'unknown')}${known}${extended(false, 0, 0)}${contact(false, 2000)}}`,
+    ],
+    [
+      'DR standby just unsealed',
+      `${head(true, false, true, 'unknown', 'secondary')}${known}${extended(false, 0, 0)}${contact(false, 1000)}}`,
+    ],
+    [
+      'DR standby without a state',
+      `${head(true, false, true, 'disabled', 'bootstrapping')}${known}${extended(false, 4, -12)}${contact(true, 500)}}`,
+    ],
+    [
+      'DR active node without a state',
+      `${head(true, false, false, 'disabled', 'bootstrapping')}${known}${extended(false, 0, 0)},"last_wal":7}`,
+    ],
+    [
+      'sealed on a secondary',
+      `${head(true, true, true, 'unknown', 'unknown')}${known}${extended(false, 4, -12)}${contact(true, 500)}}`,
+    ],
     ['DR active node', `${head(true, false, false, 'disabled', 'secondary')}${known}${extended(false, 0, 0)},"last_wal":7}`],
     [
       'performance standby',

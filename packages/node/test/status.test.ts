@@ -13,6 +13,10 @@ interface Facts {
   readonly sealFailure?: string;
   readonly role?: ReplicationRole;
   readonly standby?: Partial<Echoes>;
+  /** Undefined if no heartbeat shows that the state of a standby is fresh. */
+  readonly appliedSentMs?: number | undefined;
+  readonly removed?: boolean;
+  readonly initialized?: boolean;
 }
 
 /** The status of an initialized node, active if it has services, unless it is a standby with these heartbeats. */
@@ -20,8 +24,8 @@ const statusOf = (parts: Facts) =>
   nodeStatus({
     config: parts.config,
     clusterName: undefined,
-    removed: false,
-    initialized: true,
+    removed: parts.removed ?? false,
+    initialized: parts.initialized ?? true,
     services: parts.unsealed ? ({ sinceMs: 1 } as StatusParts['services']) : undefined,
     commitIndex: 7,
     peers:
@@ -32,7 +36,7 @@ const statusOf = (parts: Facts) =>
       } as StatusParts['peers']),
     eligibility: {
       activeForCertain: parts.standby === undefined,
-      appliedSentMs: 1,
+      appliedSentMs: 'appliedSentMs' in parts ? parts.appliedSentMs : 1,
       replication: parts.role && {
         ...{ role: parts.role, set: id, local: [], index: 1, offset: 0, seen: 1 },
         epochs: [{ number: 1, id, start: 1 }],
@@ -56,6 +60,22 @@ describe('the status of a node', () => {
       expect(statusOf({ ...unsealed, role }), role).to.deep.include({ state: 'active', replication: modes(role) });
       expect(statusOf({ ...unsealed, role, standby: {} }), role).to.include({ state: 'performance_standby' });
     }
+  });
+
+  it('is that of a removed or an uninitialized node also on a secondary', () => {
+    for (const role of ['secondary', 'primary'] as const)
+      for (const unsealed of [true, false]) {
+        expect(statusOf({ config: config(), unsealed, role, removed: true })).to.include({ state: 'removed' });
+        expect(statusOf({ config: config(), unsealed, role, initialized: false })).to.include({ state: 'uninitialized' });
+      }
+  });
+
+  it('of a standby that knows its mode neither from its own state nor from the active node is that of a plain standby', () => {
+    const unheard = { config: config(), unsealed: true, standby: {}, appliedSentMs: undefined };
+    expect(statusOf(unheard)).to.include({ state: 'standby' });
+    expect(statusOf({ ...unheard, role: 'primary' })).to.include({ state: 'standby' });
+    expect(statusOf({ ...unheard, role: 'secondary' })).to.include({ state: 'dr_standby' });
+    expect(statusOf({ ...unheard, standby: { replication: modes('secondary') } })).to.include({ state: 'dr_standby' });
   });
 
   it('of a standby that lags is that of a secondary as soon as the active node says so', () => {

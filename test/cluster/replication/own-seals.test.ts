@@ -34,7 +34,20 @@ describe('a secondary with a static seal of its own', function () {
     expect(rekeyed.at('data.complete'), rekeyed.text).to.equal(true);
     await sites.equal(east, west);
 
-    await Promise.all(west.nodes.map((node) => node.kill()));
+    // The codes of a secondary: 472 on every node, whatever a probe allows for standbys, and 474 without contact to the active node.
+    for (const node of west.nodes) {
+      const seen = await node.health('?standbyok=true&perfstandbyok=true');
+      expect([seen?.code, seen?.body['replication_dr_mode']]).to.deep.equal([472, 'secondary']);
+      expect((await node.health('?drsecondarycode=299&standbyok=true'))?.code).to.equal(299);
+    }
+    const first = await sites.active(west);
+    await first.kill();
+    for (const node of west.others(first)) {
+      await sites.reach(west, [474]);
+      const seen = await node.health('?standbyok=true&perfstandbyok=true');
+      expect([seen?.code, seen?.body['replication_dr_mode']]).to.deep.equal([474, 'unknown']);
+    }
+    await Promise.all(west.others(first).map((node) => node.kill()));
     await Promise.all(west.nodes.map((node) => node.start()));
     await sites.reach(west, [472]);
     await sites.lose(east);
