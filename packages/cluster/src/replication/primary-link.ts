@@ -108,6 +108,7 @@ export class PrimaryLink {
     this.#isClosed = true;
     clearInterval(this.#timer);
     clearTimeout(this.#retry);
+    this.#session?.closed(); // frames that have arrived already have no effect
     this.#end?.();
   }
 

@@ -57,6 +57,8 @@ export class ClusterReplication {
   readonly #credential: StoredPrimaryCredential;
   /** Why the link has stopped until an operator has looked. */
   #stopReason: StopReason | undefined;
+  /** The certificate with which the link connects; what the primary says there holds for this certificate only. */
+  #linkCertificate = '';
   #isMeasuring = false;
   #isUpdating = false;
   #isClosed = false;
@@ -73,7 +75,7 @@ export class ClusterReplication {
     this.diverged = new DivergedState({ ...parts, keep: (divergence) => this.reports.keepDivergence(divergence) });
     this.#secondary = new SecondarySide(parts, {
       diverged: this.diverged,
-      keepNodes: (nodes) => void this.#credential.keepNodes(nodes),
+      keepNodes: (nodes) => void this.#credential.keepNodes(this.#linkCertificate, nodes),
       counted: () => void this.#keepCounted(),
     });
     const isCounted = async () => (await this.#credential.read())?.isCounted === true;
@@ -324,9 +326,13 @@ export class ClusterReplication {
     if (this.#link !== undefined) return;
     const credential = await this.#credential.read();
     if (credential === undefined) return;
+    this.#linkCertificate = credential.certificate;
     this.#stopReason = undefined;
     this.#link = new PrimaryLink({
-      credential: () => this.#credential.present ?? credential,
+      credential: () => {
+        const { present = credential } = this.#credential;
+        return present.certificate === credential.certificate ? present : credential;
+      },
       ...{ cluster: this.#secondary, nowMs, log, random: Math.random },
       onStop: (reason) => {
         this.#stopReason = reason;
@@ -357,18 +363,23 @@ export class ClusterReplication {
    * longer count.
    */
   async #keepCounted(): Promise<void> {
+    const certificate = this.#linkCertificate;
     const { present } = this.#credential;
-    if (present === undefined || present.isCounted === true) return;
+    if (present?.certificate === certificate && present.isCounted === true) return;
     try {
       await this.#forgetSecondaries(); // first: once the credential says so, this is not done again
-      await this.#credential.write({ ...present, isCounted: true });
+      await this.#credential.keepCounted(certificate);
     } catch (error) {
       this.#parts.log.warn({ reason: reasonOf(error) }, 'could not store that the primary counts this secondary');
     }
   }
 
+  /** Forgets the secondaries of a former time as a primary. A cluster that has become the primary meanwhile keeps its new ones. */
   async #forgetSecondaries(): Promise<void> {
-    await this.#registry.change((registry) => (registry.registrations.length === 0 ? registry : emptyRegistry));
+    const { machine } = this.#parts.storage;
+    await this.#registry.change((registry) =>
+      registry.registrations.length === 0 || machine.replication?.role === 'primary' ? registry : emptyRegistry,
+    );
   }
 }
 

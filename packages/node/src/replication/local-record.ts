@@ -1,5 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
+import { writeLocal } from './write-local.ts';
 
 export interface LocalRecordParts<T> {
   /** The records in plaintext. */
@@ -52,7 +53,7 @@ export class LocalRecord<T extends object> {
   /** @throws StoreError */
   async write(value: T): Promise<void> {
     const { store, path } = this.#parts;
-    await store.commit({ conditions: [], writes: [{ path, value: Buffer.from(JSON.stringify({ format, ...value })) }] });
+    await writeLocal(store, { path, value: Buffer.from(JSON.stringify({ format, ...value })) });
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import { type Store, StoreError } from '@transitd/storage-fsm';
 import { ReplicationRefused } from './replication-refused.ts';
+import { writeLocal } from './write-local.ts';
 
 /** How long an operation token is valid, in milliseconds. */
 export const operationTokenMs = 30 * 60_000;
@@ -31,8 +32,10 @@ export interface OperationTokensParts {
  */
 export class OperationTokens {
   readonly #parts: OperationTokensParts;
-  /** Hash of a token with which a change is being made, or was made. */
-  #spent: string | undefined;
+  /** Hash of a token with which a change is being made, such as a promotion that waits. */
+  #changing: string | undefined;
+  /** Hash of a token with which a change was made. */
+  #used: string | undefined;
 
   constructor(parts: OperationTokensParts) {
     this.#parts = parts;
@@ -44,54 +47,63 @@ export class OperationTokens {
     const random = Array.from({ length: randomCharacters }, () => alphabet[randomInt(alphabet.length)]);
     const token = prefix + random.join('');
     const record = { format, hash: hashOf(token), expiresMs: utcMs() + operationTokenMs };
-    await store.commit({ conditions: [], writes: [{ path, value: Buffer.from(JSON.stringify(record)) }] });
+    await writeLocal(store, { path, value: Buffer.from(JSON.stringify(record)) });
     return token;
   }
 
   /**
-   * Runs a task that a token authorizes. A task that changes something uses up the token. A task that is refused changes nothing and does
-   * not use it up.
+   * Runs a task that a token authorizes. A task that changes something uses up the token when it ends; until then, the token authorizes
+   * reading, so that an operator can watch a promotion that waits. A task that is refused changes nothing and does not use it up.
    * @throws ReplicationRefused `operation_token` if the token is not valid, or a change is being made with it; errors of `task`
    */
   async use<T>(token: string, use: 'reads' | 'changes', task: () => Promise<T>): Promise<T> {
     await this.#require(token);
     const hash = hashOf(token);
-    if (this.#spent === hash) throw invalid(); // by another request, while the record was read
+    if (this.#used === hash) throw invalid(); // by another request, while the record was read
     if (use === 'reads') return task();
-    this.#spent = hash;
+    if (this.#changing === hash)
+      throw new ReplicationRefused('operation_token', 'a change is being made with this operation token: wait until it ends');
+    this.#changing = hash;
     try {
       const result = await task();
       await this.#forget(hash);
       return result;
     } catch (error) {
       if (error instanceof StoreError && error.code === 'outcome_unknown') await this.#forget(hash);
-      else this.#spent = undefined;
       throw error;
+    } finally {
+      if (this.#changing === hash) this.#changing = undefined;
     }
   }
 
   /** Ends a token. @throws ReplicationRefused `operation_token`; StoreError */
   async delete(token: string): Promise<void> {
-    await this.#require(token);
-    await this.#parts.store.commit({ conditions: [], writes: [{ path, value: null }] });
+    let deleted: number | undefined;
+    while (deleted === undefined)
+      deleted = await writeLocal(this.#parts.store, { path, value: null }, await this.#require(token));
   }
 
-  async #require(token: string): Promise<void> {
+  /** Returns the revision of the record of a valid token. */
+  async #require(token: string): Promise<number> {
     const { store, utcMs } = this.#parts;
     const stored = await store.get(path);
     const record = stored && decode(stored.value);
     const hash = hashOf(token);
     const isValid = record !== undefined && isOperationToken(token) && isSame(record.hash, hash);
-    if (!isValid || utcMs() >= record.expiresMs || this.#spent === hash) throw invalid();
+    if (stored === undefined || !isValid || utcMs() >= record.expiresMs || this.#used === hash) throw invalid();
+    return stored.revision;
   }
 
   /** Deletes the record of a token that was used. If that fails, this node refuses it until it restarts, and others until it expires. */
   async #forget(hash: string): Promise<void> {
     const { store } = this.#parts;
+    this.#used = hash;
     try {
-      const stored = await store.get(path);
-      if (stored === undefined || decode(stored.value)?.hash !== hash) return;
-      await store.commit({ conditions: [{ path, revision: stored.revision }], writes: [{ path, value: null }] });
+      for (let deleted: number | undefined; deleted === undefined; ) {
+        const stored = await store.get(path);
+        if (stored === undefined || decode(stored.value)?.hash !== hash) return;
+        deleted = await writeLocal(store, { path, value: null }, stored.revision);
+      }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
     }

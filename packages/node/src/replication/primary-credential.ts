@@ -12,9 +12,14 @@ import {
 } from '@transitd/cluster';
 import { type Logger, reasonOf } from '@transitd/process';
 import type { PrimaryNodes } from '@transitd/replication';
+import { StoreError } from '@transitd/storage-fsm';
+import { writeLocal } from './write-local.ts';
 
 /** Path of the private key (PEM) for the next activation token. It begins with a local prefix, so it is not replicated. */
 const tokenKeyPath = 'core/replication/token-key';
+
+/** How often a change is attempted while concurrent changes overtake it. */
+const attemptsMax = 8;
 
 export interface PrimaryCredentialParts {
   readonly barrier: Pick<Barrier, 'store'>;
@@ -25,42 +30,73 @@ export interface PrimaryCredentialParts {
 export class StoredPrimaryCredential {
   readonly #parts: PrimaryCredentialParts;
   #present: PrimaryCredential | undefined;
+  /** Revision of the record that `present` is from. */
+  #revision = 0;
 
   constructor(parts: PrimaryCredentialParts) {
     this.#parts = parts;
   }
 
-  /** The credential that was read or written last. */
+  /** The newest credential that was read or written. */
   get present(): PrimaryCredential | undefined {
     return this.#present;
   }
 
   async read(): Promise<PrimaryCredential | undefined> {
     const record = await this.#parts.barrier.store.get(credentialPath);
-    this.#present = record && decodeCredential(record.value);
+    if (record !== undefined) this.#note(decodeCredential(record.value), record.revision);
     return this.#present;
   }
 
+  /** Replaces the credential. @throws StoreError */
   async write(credential: PrimaryCredential): Promise<void> {
-    const writes = [{ path: credentialPath, value: encodeCredential(credential) }];
-    await this.#parts.barrier.store.commit({ conditions: [], writes });
-    this.#present = credential;
+    const { store } = this.#parts.barrier;
+    this.#note(credential, await writeLocal(store, { path: credentialPath, value: encodeCredential(credential) }));
   }
 
-  /** Stores where the primary's nodes are. */
-  async keepNodes(nodes: PrimaryNodes): Promise<void> {
-    const present = this.#present;
-    const next = present && withNodes(present, nodes);
-    if (next === undefined || next === present) return;
-    await this.write(next).catch((error: unknown) =>
+  /** Stores where the nodes are of the primary that has issued a certificate. */
+  async keepNodes(certificate: string, nodes: PrimaryNodes): Promise<void> {
+    await this.#change(certificate, (stored) => withNodes(stored, nodes)).catch((error: unknown) =>
       this.#parts.log.warn({ reason: reasonOf(error) }, "the addresses of the primary's nodes could not be stored"),
     );
+  }
+
+  /** Stores that the primary that has issued a certificate counts this secondary. @throws StoreError */
+  keepCounted(certificate: string): Promise<void> {
+    return this.#change(certificate, (stored) => (stored.isCounted === true ? stored : { ...stored, isCounted: true }));
+  }
+
+  /**
+   * Changes the credential with this certificate. Does nothing if another one has replaced it: what one primary has said does not hold for
+   * the next one.
+   */
+  async #change(certificate: string, make: (stored: PrimaryCredential) => PrimaryCredential): Promise<void> {
+    const { store } = this.#parts.barrier;
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const record = await store.get(credentialPath);
+      const stored = record && decodeCredential(record.value);
+      if (record === undefined || stored?.certificate !== certificate) return;
+      const next = make(stored);
+      if (next === stored) return;
+      const revision = await writeLocal(store, { path: credentialPath, value: encodeCredential(next) }, record.revision);
+      if (revision === undefined) continue;
+      this.#note(next, revision);
+      return;
+    }
+    throw new StoreError('busy', 'the credential of this secondary changes too often: try again');
+  }
+
+  /** A read that has begun before a write may end after it. */
+  #note(credential: PrimaryCredential, revision: number): void {
+    if (revision < this.#revision) return;
+    this.#present = credential;
+    this.#revision = revision;
   }
 
   /** Makes a new key, and returns its public part: the primary encrypts an activation token for it. @throws StoreError */
   async makeTokenKey(): Promise<string> {
     const { key, publicKey } = makeTokenKey();
-    await this.#parts.barrier.store.commit({ conditions: [], writes: [{ path: tokenKeyPath, value: Buffer.from(key) }] });
+    await writeLocal(this.#parts.barrier.store, { path: tokenKeyPath, value: Buffer.from(key) });
     return publicKey;
   }
 
@@ -79,10 +115,10 @@ export class StoredPrimaryCredential {
     }
   }
 
-  /** Deletes the key: the token that was encrypted for it has been used. */
+  /** Deletes the key: the token that was encrypted for it has been used. A key that was made in the meantime stays. @throws StoreError */
   async dropTokenKey(): Promise<void> {
     const { store } = this.#parts.barrier;
-    if ((await store.get(tokenKeyPath)) !== undefined)
-      await store.commit({ conditions: [], writes: [{ path: tokenKeyPath, value: null }] });
+    const stored = await store.get(tokenKeyPath);
+    if (stored !== undefined) await writeLocal(store, { path: tokenKeyPath, value: null }, stored.revision);
   }
 }

@@ -62,6 +62,7 @@ export class PrimarySide implements PrimaryCluster {
 
   async superseded(by: EpochName): Promise<void> {
     this.#parts.log.error({ epoch: by.number }, 'another cluster of the set was promoted: this cluster accepts no more writes');
+    // A conflict: this cluster is no longer the primary of an older epoch, so there is nothing to end.
     await commitStep(this.#parts, { kind: 'supersede', by });
   }
 

@@ -123,6 +123,7 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   async superseded(by: EpochName): Promise<void> {
+    // A conflict: this cluster is no longer the primary of an older epoch, so there is nothing to end.
     await commitStep(this.#parts, { kind: 'supersede', by });
   }
 

@@ -48,6 +48,21 @@ describe('the operation token of a secondary', () => {
     expect(await store.get(path)).to.equal(undefined);
   });
 
+  it('authorizes reading while a change waits, and nothing after it', async () => {
+    const token = await tokens.issue();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const change = tokens.use(token, 'changes', () => promise);
+    expect(await codeOf(tokens.use(token, 'reads', nothing))).to.equal('done');
+    resolve();
+    await change;
+    expect(await codeOf(tokens.use(token, 'reads', nothing))).to.equal('operation_token');
+  });
+
+  it('is not handed out if it could not be stored', async () => {
+    store.commit = async () => ({ outcome: 'conflict', index: 1, revision: 1 });
+    expect(await codeOf(tokens.issue())).to.equal('busy');
+  });
+
   for (const [what, code, left] of [
     ['a change that may have been made', 'outcome_unknown', false],
     ['no change', 'not_leader', true],

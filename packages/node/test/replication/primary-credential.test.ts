@@ -1,0 +1,80 @@
+import { credentialPath, decodeCredential, type PrimaryCredential } from '@transitd/cluster';
+import { memoryStore, type Store } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { clusterId, type TestCluster, testCluster } from '../../../cluster/test/credentials.ts';
+import { StoredPrimaryCredential } from '../../src/replication/primary-credential.ts';
+
+describe('the stored credential of a secondary', () => {
+  let cluster: TestCluster;
+  let store: Store;
+  let warnings = 0;
+  let credential: StoredPrimaryCredential;
+  before(async () => {
+    cluster = await testCluster();
+  });
+  beforeEach(() => {
+    store = memoryStore();
+    warnings = 0;
+    const log = { warn: () => (warnings += 1) };
+    credential = new StoredPrimaryCredential({ barrier: { store }, log });
+  });
+  const issued = async (address: string): Promise<PrimaryCredential> => {
+    const { key, certificate, authority } = (await cluster.node(1)).identity;
+    return { secondary: 'west', clusterId, addresses: [address], authorities: [authority], key, certificate };
+  };
+  const stored = async (): Promise<PrimaryCredential> =>
+    decodeCredential((await store.get(credentialPath))?.value ?? Buffer.of());
+  const nodesAt = (address: string, { authorities }: PrimaryCredential) => ({ addresses: [address], authorities });
+
+  it('keeps both of two changes that are made at the same time', async () => {
+    const first = await issued('10.0.0.1:8201');
+    await credential.write(first);
+    await Promise.all([
+      credential.keepNodes(first.certificate, nodesAt('10.0.0.2:8201', first)),
+      credential.keepCounted(first.certificate),
+    ]);
+    expect(await stored()).to.deep.equal({ ...first, addresses: ['10.0.0.2:8201'], isCounted: true });
+    expect(credential.present).to.deep.equal(await stored());
+  });
+
+  it('does not change the next credential by what the former primary has said', async () => {
+    const [first, second] = [await issued('10.0.0.1:8201'), await issued('10.0.0.9:8201')];
+    await credential.write(first);
+    const { get } = store;
+    store.get = async (path) => {
+      const record = await get(path);
+      store.get = get;
+      await credential.write(second); // another token is used between the read and the write of the change
+      return record;
+    };
+    await credential.keepCounted(first.certificate);
+    expect(await stored()).to.deep.equal(second);
+    await credential.keepNodes(first.certificate, nodesAt('10.0.0.2:8201', first));
+    expect(await stored()).to.deep.equal(second);
+    expect(credential.present).to.deep.equal(second);
+    expect(warnings).to.equal(0);
+  });
+
+  it('reports a credential or a key that was not stored', async () => {
+    const first = await issued('10.0.0.1:8201');
+    store.commit = async () => ({ outcome: 'conflict', index: 1, revision: 1 });
+    const attempts = [credential.write(first), credential.makeTokenKey()];
+    for (const attempt of attempts) expect(await attempt.catch((error: Error) => error)).to.include({ code: 'busy' });
+    expect(credential.present).to.equal(undefined);
+  });
+
+  it('keeps a key for tokens that was made while the one before was used', async () => {
+    await credential.makeTokenKey();
+    const { get } = store;
+    store.get = async (path) => {
+      const record = await get(path);
+      store.get = get;
+      await credential.makeTokenKey();
+      return record;
+    };
+    await credential.dropTokenKey();
+    expect(await store.get('core/replication/token-key')).to.not.equal(undefined);
+    await credential.dropTokenKey();
+    expect(await store.get('core/replication/token-key')).to.equal(undefined);
+  });
+});
