@@ -36,6 +36,7 @@ export const withoutValue: readonly string[] = [
   'svc_replication_secondary_lag_entries',
   'svc_replication_secondary_lag_ms',
   'svc_replication_states_sent',
+  'svc_replication_stopped',
 ];
 
 /** Returns the names of the recording rules. */

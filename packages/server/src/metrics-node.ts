@@ -56,6 +56,7 @@ function replicationFigures(node: Node | undefined): ReplicationFigures | undefi
       primary: {
         isConnected: primary.connection === 'connected',
         digestDiffers: primary.stopped === 'digest_differs',
+        isStopped: primary.stopped !== undefined,
         lag: primary.lag,
         canaryAgeMs: canaryUtcMs === undefined ? undefined : Date.now() - canaryUtcMs,
       },

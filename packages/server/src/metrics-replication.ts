@@ -17,6 +17,8 @@ export interface ReplicationFigures {
     | {
         readonly isConnected: boolean;
         readonly digestDiffers: boolean;
+        /** For whatever reason, until an operator has decided. */
+        readonly isStopped: boolean;
         readonly lag: { readonly entries: number; readonly ms: number | undefined };
         /** Age of the newest canary that has arrived; undefined before the first. */
         readonly canaryAgeMs?: number | undefined;
@@ -110,5 +112,10 @@ export function registerReplicationMetrics({
     'digest_differs',
     '1 if this secondary has stopped because its records differ from those of its primary, otherwise 0',
     ({ primary }) => one(primary && flag(primary.digestDiffers)),
+  );
+  gauge(
+    'stopped',
+    '1 if this secondary has stopped following its primary until an operator has decided, otherwise 0',
+    ({ primary }) => one(primary && flag(primary.isStopped)),
   );
 }

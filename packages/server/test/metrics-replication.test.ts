@@ -31,13 +31,20 @@ describe('the metrics of replication', () => {
   });
 
   it('show the connection, the lag and a different digest on a secondary', async () => {
-    const primary = { isConnected: false, digestDiffers: true, lag: { entries: 5, ms: undefined }, canaryAgeMs: 700 };
+    const primary = {
+      isConnected: false,
+      digestDiffers: true,
+      isStopped: true,
+      lag: { entries: 5, ms: undefined },
+      canaryAgeMs: 700,
+    };
     expect(await linesOf({ secondaries: [], statesSent: 0, primary })).to.deep.equal([
       'svc_replication_states_sent 0',
       'svc_replication_connected 0',
       'svc_replication_lag_entries 5',
       'svc_replication_primary_canary_age_ms 700',
       'svc_replication_digest_differs 1',
+      'svc_replication_stopped 1',
     ]);
   });
 });

@@ -6,7 +6,6 @@ import {
   type ReplicationStep,
   sameEpoch,
 } from '@transitd/storage-fsm';
-import { meetingOf } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
 import type { Proposed, StopReason } from './session-ports.ts';
 
@@ -44,6 +43,8 @@ export class Follower {
   readonly #queue: Frame[] = [];
   #committing = false;
   #state: (Frame & { kind: 'state' }) | undefined;
+  /** The position of this cluster at the hello. A step of an earlier connection may commit after it. */
+  #greetedAt: Cursor | undefined;
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
@@ -51,10 +52,11 @@ export class Follower {
 
   hello(): Frame {
     const state = this.#parts.state();
+    this.#greetedAt = cursorOf(state);
     return {
       kind: 'hello',
       set: state.set,
-      cursor: this.#parts.wantsWholeState() ? undefined : cursorOf(state),
+      cursor: this.#parts.wantsWholeState() ? undefined : this.#greetedAt,
       level: this.#parts.level(),
     };
   }
@@ -87,8 +89,7 @@ export class Follower {
       case 'welcome':
         return this.#welcomed(frame);
       case 'state':
-        this.#state = frame;
-        return wait;
+        return this.#offered(frame);
       case 'records':
         if (this.#state?.attempt !== frame.attempt) return { kind: 'reconnect', why: 'gap' };
         return propose({ ...frame, kind: 'stage' });
@@ -109,11 +110,23 @@ export class Follower {
     const from = cursorOf(this.#parts.state());
     const newest = epochs.at(-1);
     if (from === undefined || newest === undefined) return { kind: 'reconnect', why: 'gap' };
-    const meeting = meetingOf(from, newest);
-    if (meeting === 'same') return wait;
-    return meeting === 'superseded' && newest.number > from.number
-      ? propose({ kind: 'adopt', from, epochs })
-      : { kind: 'stop', why: 'primary_is_older' };
+    if (sameEpoch(from, newest)) return wait;
+    return newest.number > from.number ? propose({ kind: 'adopt', from, epochs }) : this.#older(from);
+  }
+
+  /** Receives a whole state only of a primary in this cluster's epoch or a later one: the swap to any other one would have no effect. */
+  #offered(frame: Frame & { kind: 'state' }): FollowerAction {
+    const [own, newest] = [cursorOf(this.#parts.state()), frame.epochs.at(-1)];
+    const isOlder = own !== undefined && newest !== undefined && newest.number <= own.number && !sameEpoch(own, newest);
+    if (isOlder) return this.#older(own);
+    this.#state = frame;
+    return wait;
+  }
+
+  /** The primary is in an older epoch, or in another one of the same number. If it may only not know of ours yet, tell it first. */
+  #older(own: Cursor): FollowerAction {
+    const isKnown = this.#greetedAt !== undefined && sameEpoch(this.#greetedAt, own);
+    return isKnown ? { kind: 'stop', why: 'primary_is_older' } : { kind: 'reconnect', why: 'other_epoch' };
   }
 
   #ended({ attempt, records, digest }: Frame & { kind: 'end' }): FollowerAction {
