@@ -33,7 +33,7 @@ describe('a process with a low limit of open files', function () {
 
   for (const { port, workers, most } of [
     { port: 'the API', workers: 0, most: 672 },
-    { port: 'the API', workers: 1, most: 336 }, // a connection to a gateway may use three files
+    { port: 'the API', workers: 1, most: 224 }, // a connection to a gateway may use three files
     { port: 'the telemetry', workers: 0, most: 672 },
   ] as const) {
     for (const { attack, sent } of attacks) {

@@ -60,11 +60,10 @@ function combinationFaults(config: Config): readonly Fault[] {
     const text = `must be at least listeners.${large}.max_request_size, or a body of that size never fits`;
     faults.push({ path: ['limits', 'body_memory'], text });
   }
-  for (const name of ['reads', 'connections'] as const)
-    if (workers !== 'auto' && workers >= limits[name]) {
-      const text = `must be below limits.${name} (${limits[name]}): the main thread and each gateway thread get a share of it`;
-      faults.push({ path: ['workers'], text });
-    }
+  if (workers !== 'auto' && workers >= limits.reads) {
+    const text = `must be below limits.reads (${limits.reads}): the main thread and each gateway thread get a share of it`;
+    faults.push({ path: ['workers'], text });
+  }
   return [...faults, ...sealFaults(config)];
 }
 

@@ -215,7 +215,7 @@ export const configSchema = z.strictObject({
     .default({}),
   workers: z
     .union([z.literal('auto'), z.int().min(0).max(64)], { error: 'must be auto or a whole number from 0 to 64' })
-    .default(0)
+    .default('auto')
     .meta({ kind: 'integer or choice', range: '`auto`, 0 to 64' }),
   limits: limits.prefault({}),
   tokens: z

@@ -121,11 +121,6 @@ describe('configuration', () => {
       { workers: 'many', says: /workers: must be auto or a whole number from 0 to 64/ },
     ].map(({ workers, says }) => ({ what: `${workers} gateway threads`, input: { ...minimal, workers }, says })),
     {
-      what: 'fewer connections than threads',
-      input: { ...minimal, workers: 16, limits: { connections: 16 } },
-      says: /workers: must be below limits\.connections \(16\)/,
-    },
-    {
       what: 'a leader lease longer than the promises of the voters',
       input: { ...minimal, raft: { lease: '801ms' } },
       says: /raft\.lease: must be at most 800ms/,

@@ -19,7 +19,7 @@ export interface ConnectionSharing {
   readonly clustered: boolean;
   /**
    * Number of threads that accept connections; 1 by default. A gateway may use three descriptors for one: it passes requests to the main
-   * thread over a socket that has both of its ends in this process.
+   * thread over a socket that has both of its ends in this process. The kernel may give gateways all connections.
    */
   readonly threads?: number;
 }
@@ -30,9 +30,9 @@ export interface ConnectionSharing {
  * @throws StartError if too few connections would remain
  */
 export function clientConnectionsMax(sharing: ConnectionSharing): number {
-  const { openFilesMax, connectionsMax, clustered, threads = 1 } = sharing;
+  const { openFilesMax, connectionsMax, clustered } = sharing;
   const connections = fittingConnections(sharing);
-  if (connections < Math.min(Math.max(connectionsMin, threads), connectionsMax))
+  if (connections < Math.min(connectionsMin, connectionsMax))
     throw new StartError(
       `this process may open ${openFilesMax} files, and ${reserveOf(sharing)} are reserved for storage${clustered ? ' and peers' : ''}: raise the limit (ulimit -n, LimitNOFILE)`,
     );
@@ -43,7 +43,7 @@ export function clientConnectionsMax(sharing: ConnectionSharing): number {
 export function fittingConnections(sharing: ConnectionSharing): number {
   const { openFilesMax, connectionsMax, threads = 1 } = sharing;
   if (openFilesMax === undefined) return connectionsMax;
-  return Math.min(connectionsMax, Math.floor(((openFilesMax - reserveOf(sharing)) * threads) / (3 * threads - 2)));
+  return Math.min(connectionsMax, Math.floor((openFilesMax - reserveOf(sharing)) / (threads > 1 ? 3 : 1)));
 }
 
 const reserveOf = ({ openFilesMax = 0, clustered }: ConnectionSharing): number =>

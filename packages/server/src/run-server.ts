@@ -14,6 +14,7 @@ import { type ConnectionSharing, clientConnectionsMax, fittingConnections, openF
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
 import { totalLoad } from './gateway-load.ts';
+import { connectionCount, newConnectionCounts } from './gateways/connection-counts.ts';
 import { Gateways } from './gateways/gateways.ts';
 import type { GatewayListener } from './gateways/messages.ts';
 import { PassedRequests } from './gateways/passed-requests.ts';
@@ -60,9 +61,10 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
 
   arm(process.env['TRANSITD_FAILPOINTS']);
   const workers = gatewayCount(config);
-  const shares = sharesOf(config, { workers, connections: connectionsMax(config, log, 1 + workers) });
+  const shares = sharesOf(config, workers);
   const limits = limitsOf(config, shares.main);
-  const connections = new Connections(shares.main.connections);
+  const counts = newConnectionCounts(connectionsMax(config, log, 1 + workers), workers);
+  const connections = new Connections(counts.max, connectionCount(counts));
   reading.divide(1 + workers);
   const metrics = new Metrics(config.telemetry.prefix, {
     ...metricSourcesOf(() => running.node),
@@ -123,7 +125,16 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
     if (node.gateways !== undefined && !stop.isRequested) {
       running.passed = new PassedRequests(config.data_dir, fronts);
       await running.passed.listen();
-      const parts = { config, share: shares.gateway, main: running.passed.address, listeners: bound, metrics, audit, log };
+      const parts = {
+        config,
+        share: shares.gateway,
+        connections: counts,
+        main: running.passed.address,
+        listeners: bound,
+        metrics,
+        audit,
+        log,
+      };
       running.gateways = new Gateways({ ...parts, host: node.gateways, count: workers });
       running.gateways.start();
     }

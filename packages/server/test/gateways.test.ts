@@ -1,12 +1,13 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, request } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { attachFront, readBody, sendReply } from '@transitd/http';
+import { attachFront, Connections, readBody, sendReply } from '@transitd/http';
 import { expect } from 'chai';
 import { clientConnectionsMax, fittingConnections } from '../src/descriptors.ts';
+import { clearConnections, connectionCount, newConnectionCounts } from '../src/gateways/connection-counts.ts';
 import { PassedRequests } from '../src/gateways/passed-requests.ts';
 import { Passing } from '../src/gateways/passing.ts';
 import { senderIn, senderText } from '../src/gateways/sender.ts';
@@ -18,19 +19,18 @@ const limitsWith = (more: object) => ({
   limits: { reads: 10, changes: 5, logins: 5, waiting: 7, body_memory: 100, connections: 64, ...more },
   listeners: [{ max_request_size: 60 }],
 });
-const shares = (more: object, workers: number, connections = 64) =>
-  sharesOf(limitsWith(more) as unknown as Parameters<typeof sharesOf>[0], { workers, connections });
+const shares = (more: object, workers: number) =>
+  sharesOf(limitsWith(more) as unknown as Parameters<typeof sharesOf>[0], workers);
 
 describe('the shares of the node’s limits', () => {
   it('add up to the limits, whatever they are', () => {
     for (const workers of [0, 1, 2, 3, 7]) {
       for (const more of [{}, { reads: 1, waiting: 0 }, { reads: 1024, body_memory: 60 }]) {
-        const { main, gateway } = shares(more, workers, 17);
+        const { main, gateway } = shares(more, workers);
         const { reads, waiting, body_memory } = limitsWith(more).limits;
         expect(main.reads + workers * gateway.reads).to.equal(reads);
         expect(main.waitingBodies + workers * gateway.waitingBodies).to.equal(waiting);
         expect(main.bodyMemory + workers * gateway.bodyMemory).to.equal(body_memory);
-        expect(main.connections + workers * gateway.connections).to.equal(17);
       }
     }
   });
@@ -42,33 +42,41 @@ describe('the shares of the node’s limits', () => {
     expect(main.bodyMemory).to.be.at.least(60);
   });
 
-  it('give each thread a connection, however few the process may have', () => {
-    for (const threads of [2, 65]) {
-      const sharing = { connectionsMax: 1e6, clustered: false, threads };
-      let openFilesMax = 160;
-      const most = (): number | undefined => {
-        try {
-          return clientConnectionsMax({ openFilesMax, ...sharing });
-        } catch {
-          return undefined; // too few for a node
-        }
-      };
-      while (most() === undefined) openFilesMax += 1;
-      const { main, gateway } = shares({}, threads - 1, most());
-      expect(Math.min(main.connections, gateway.connections), `${threads} threads`).to.be.above(0);
-    }
-  });
-
   it('count three descriptors for a connection of a gateway', () => {
     const left = 10_000 - (128 + 2000);
     const most = (threads: number) =>
       clientConnectionsMax({ openFilesMax: 10_000, connectionsMax: 1e6, clustered: false, threads });
     expect(most(1)).to.equal(left);
-    for (const threads of [2, 3, 5]) {
-      const connections = most(threads);
-      const ofGateways = (connections * (threads - 1)) / threads;
-      expect(connections - ofGateways + 3 * ofGateways).to.be.within(left - 3, left);
-    }
+    for (const threads of [2, 3, 5]) expect(most(threads)).to.equal(Math.floor(left / 3)); // gateways may get all of them
+  });
+});
+
+describe('the limit on connections of several threads', () => {
+  const counts = newConnectionCounts(3, 1);
+  const [main, gateway] = [connectionCount(counts), connectionCount(counts, 0)].map(
+    (count) => new Connections(counts.max, count),
+  );
+  const accept = (connections: Connections | undefined, address: string): Socket => {
+    const socket = new EventEmitter() as Socket;
+    const destroy = (): Socket => Object.assign(socket, { destroyed: true });
+    connections?.add(Object.assign(socket, { remoteAddress: address, destroyed: false, destroy }), () => new Set());
+    return socket;
+  };
+
+  it('is that of the node, however the kernel spreads the connections', () => {
+    const sockets = [accept(main, '192.0.2.1'), accept(main, '192.0.2.1'), accept(main, '192.0.2.1')];
+    expect(sockets.map(({ destroyed }) => destroyed)).to.deep.equal([false, false, false]);
+    expect(accept(gateway, '192.0.2.2').destroyed).to.equal(true);
+    const newest = accept(main, '192.0.2.3');
+    expect([...sockets, newest].map(({ destroyed }) => destroyed)).to.deep.equal([true, false, false, false]);
+    sockets[1]?.emit('close');
+    expect(accept(gateway, '192.0.2.2').destroyed).to.equal(false);
+  });
+
+  it('leaves the place of a gateway’s connections free when the gateway has ended', () => {
+    expect(connectionCount(counts).sum).to.equal(3);
+    clearConnections(counts, 0);
+    expect(connectionCount(counts).sum).to.equal(2);
   });
 });
 
@@ -93,15 +101,16 @@ describe('the number of gateways', () => {
     expect([512, 1024, 2048].map((mib) => countOf({ memoryBytes: mib * 2 ** 20 }))).to.deep.equal([0, 1, 3]);
   });
 
-  it('leaves a read and a connection to each thread if it is automatic', () => {
+  it('leaves a read to each thread if it is automatic', () => {
     expect([1, 2, 3].map((reads) => countOf({}, 'auto', { reads }))).to.deep.equal([0, 1, 2]);
-    expect(countOf({}, 'auto', { connections: 2 })).to.equal(1);
   });
 
   it('does not lower the limit of connections if it is automatic', () => {
     const among = (openFilesMax: number) => (threads: number) =>
       fittingConnections({ openFilesMax, connectionsMax: 4096, clustered: false, threads });
-    expect([1000, 10_500, 14_500].map((files) => countOf({ connectionsFor: among(files) }))).to.deep.equal([0, 1, 3]);
+    const left = 128 + 3 * 4096;
+    const files = Math.ceil(left / 0.8);
+    expect([files - 5, files].map((openFiles) => countOf({ connectionsFor: among(openFiles) }))).to.deep.equal([0, 3]);
   });
 
   it('is 0 where the kernel does not spread connections', () => {

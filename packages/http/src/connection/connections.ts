@@ -5,13 +5,23 @@ import { callerGroup } from '@transitd/access';
 export const endpointOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
   `${remoteAddress} ${remotePort}`;
 
+/** A number that several threads change; each has its own part of it. */
+export interface Count {
+  /** Adds this to the part of this thread. */
+  add(change: number): void;
+  /** The parts of all threads. */
+  readonly sum: number;
+}
+
 /**
- * Limits client connections over all listeners. Above the limit it finds the address with the most connections and closes the oldest
- * connection of that address without a complete request. So a client that opens many connections and sends nothing, or sends slowly, only
- * displaces its own connections, and a probe or an operator can still connect.
+ * Limits client connections over all listeners, and over all threads that share a count. Above the limit it finds the address with the most
+ * connections and closes the oldest connection of that address without a complete request. So a client that opens many connections and
+ * sends nothing, or sends slowly, only displaces its own connections, and a probe or an operator can still connect. A thread closes
+ * connections of its own only.
  */
 export class Connections {
   readonly #max: number;
+  readonly #count: Count | undefined;
   /** Connections by IPv4 address or IPv6 network, oldest first. */
   readonly #of = new Map<string, Set<Socket>>();
   /** For each listener, the function that was passed to `add`. */
@@ -19,10 +29,13 @@ export class Connections {
   #open = 0;
   #cut = 0;
 
-  constructor(max: number) {
+  /** @param count - counts the connections of all threads; without it, this thread serves alone */
+  constructor(max: number, count?: Count) {
     this.#max = max;
+    this.#count = count;
   }
 
+  /** Of this thread. */
   get open(): number {
     return this.#open;
   }
@@ -41,8 +54,9 @@ export class Connections {
     this.#atWork.add(atWork);
     this.#of.set(address, (this.#of.get(address) ?? new Set()).add(socket));
     this.#open += 1;
+    this.#count?.add(1); // before the sum is read: of two threads that exceed the limit together, at least one notices
     socket.once('close', () => this.#forget(address, socket));
-    if (this.#open > this.#max) this.#makeRoom(address, socket);
+    if ((this.#count?.sum ?? this.#open) > this.#max) this.#makeRoom(address, socket);
   }
 
   #makeRoom(address: string, newest: Socket): void {
@@ -64,6 +78,7 @@ export class Connections {
     const own = this.#of.get(address);
     if (own?.delete(socket) !== true) return;
     this.#open -= 1;
+    this.#count?.add(-1);
     if (own.size === 0) this.#of.delete(address);
   }
 }

@@ -3,6 +3,7 @@ import type { RequestMetrics } from '@transitd/api';
 import type { AuditDevices } from '@transitd/audit';
 import type { GatewayHost } from '@transitd/node';
 import { type Logger, reasonOf } from '@transitd/process';
+import { clearConnections } from './connection-counts.ts';
 import { GatewayWorker } from './gateway-worker.ts';
 import type { FromGateway, GatewayData, GatewayListener, GatewayLoad } from './messages.ts';
 
@@ -125,8 +126,8 @@ export class Gateways {
   }
 
   #spawn(row: number): void {
-    const { config, share, main, host } = this.#parts;
-    const data: GatewayData = { config, share, main, memory: host.memory, row, listeners: this.#listeners };
+    const { config, share, connections, main, host } = this.#parts;
+    const data: GatewayData = { config, share, connections, main, memory: host.memory, row, listeners: this.#listeners };
     const worker = new GatewayWorker({
       data,
       onMessage: (message) => this.#receive(row, message),
@@ -136,9 +137,10 @@ export class Gateways {
   }
 
   #ended(row: number, error: Error | undefined): void {
-    const { host, log } = this.#parts;
+    const { host, connections, log } = this.#parts;
     const gateway = this.#rows.get(row);
     host.detach(row);
+    clearConnections(connections, row);
     this.#rows.delete(row);
     this.#loads.delete(row);
     for (const told of [...this.#waiting]) told(row, 'ended');

@@ -7,18 +7,16 @@ export interface ThreadShare {
   readonly waitingBodies: number;
   /** In bytes. */
   readonly bodyMemory: number;
-  readonly connections: number;
 }
 
 /**
  * Divides the limits of the node between the main thread and its gateways. The main thread gets the remainder of each division, because it
  * serves everything that gateways pass on. It also gets enough memory for one body of the maximum size.
  * @param workers - number of gateways
- * @param connections - limit of the client connections of all threads; more than `workers`
  */
 export function sharesOf(
   { limits, listeners }: Pick<Config, 'limits' | 'listeners'>,
-  { workers, connections }: { readonly workers: number; readonly connections: number },
+  workers: number,
 ): { readonly main: ThreadShare; readonly gateway: ThreadShare } {
   const threads = workers + 1;
   const bodyBytesMax = Math.max(...listeners.map(({ max_request_size }) => max_request_size));
@@ -26,13 +24,11 @@ export function sharesOf(
     reads: Math.floor(limits.reads / threads),
     waitingBodies: Math.floor(limits.waiting / threads),
     bodyMemory: Math.floor(Math.min(limits.body_memory / threads, (limits.body_memory - bodyBytesMax) / Math.max(1, workers))),
-    connections: Math.floor(connections / threads),
   };
   const main = {
     reads: limits.reads - workers * gateway.reads,
     waitingBodies: limits.waiting - workers * gateway.waitingBodies,
     bodyMemory: limits.body_memory - workers * gateway.bodyMemory,
-    connections: connections - workers * gateway.connections,
   };
   return { main, gateway };
 }

@@ -27,7 +27,7 @@ export function gatewayThreads({ workers, limits }: Pick<Config, 'workers' | 'li
   if (!spreadsConnections) return 0;
   if (workers !== 'auto') return workers;
   const inMemory = Math.floor((memoryBytes * memoryShare) / gatewayBytes);
-  let count = Math.max(0, Math.min(cores - 1, automaticMax, inMemory, limits.reads - 1, limits.connections - 1));
+  let count = Math.max(0, Math.min(cores - 1, automaticMax, inMemory, limits.reads - 1));
   while (count > 0 && connectionsFor(1 + count) < connectionsFor(1)) count -= 1;
   return count;
 }
