@@ -10,7 +10,8 @@ describe('conformance', () => {
   for (const suite of ['transit', 'system'] satisfies Suite[]) {
     it(`passes every ${suite} case except the listed ones, and each listed case really fails`, async function () {
       this.timeout(2 * processMs);
-      const { server, rootToken, auditFile } = await startAudited(bench);
+      const { server, rootToken, auditFile } = await startAudited(bench, { settings: { workers: 1 } });
+      await server.log(/a gateway thread listens/);
       server.secrets.add('the root token', rootToken);
       for (const plaintext of plaintextsOf(suite)) server.secrets.add('a plaintext of a case', plaintext);
       const outcomes = await runSuite(suite, { url: server.url, token: rootToken, auditFile });

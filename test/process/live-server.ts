@@ -56,6 +56,8 @@ export interface StartOptions {
 
 /** A page that needs no token and is served while the node is sealed. */
 const telemetry = { TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' };
+/** A gateway costs about a second of CPU time; nodes with a configuration, such as those of clusters, have the default number. */
+const devNode = { TRANSITD_WORKERS: '0' };
 /** The welcome of a dev node: the only place that shows a token on purpose. */
 const welcome = /\ntransitd is running in dev mode, [\s\S]*?paste the ciphertext here…"}'\n/;
 const metricsMs = 2_000;
@@ -81,7 +83,14 @@ export class LiveServer {
     this.#env = env;
     const line = [...wrapper, nodeBinary, program, ...this.#command];
     this.child = spawn(line[0] ?? '', line.slice(1), {
-      env: { ...process.env, TRANSITD_LOG_FORMAT: 'json', TRANSITD_LOG_LEVEL: 'info', ...telemetry, ...env },
+      env: {
+        ...(this.#command.includes('--dev') && devNode),
+        ...process.env,
+        TRANSITD_LOG_FORMAT: 'json',
+        TRANSITD_LOG_LEVEL: 'info',
+        ...telemetry,
+        ...env,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
