@@ -5,6 +5,7 @@ import { parsePath, type Reply, sendReply } from '@transitd/http';
 import type { GuardedOperation, Operation, Route } from '../operation/operation.ts';
 import { GatewayPipeline, type GatewayPipelineOptions, type GatewayRequest, isCurrent } from './gateway-pipeline.ts';
 import { asksHealth, healthReply, isProbe } from './health-reply.ts';
+import { PassedInARow } from './passed-in-a-row.ts';
 import { errorReply, isRefusal } from './refusals.ts';
 import { checkHead, verbOf } from './request-head.ts';
 import { RouteFinder } from './route-finder.ts';
@@ -28,8 +29,9 @@ export function createGatewayRouter(options: GatewayRouterOptions): RequestListe
   const { look, activeStatus, pass, bodyBytesHere } = options;
   const pipeline = new GatewayPipeline(options);
   const routes = new RouteFinder(options.routes);
+  const passedInARow = new PassedInARow();
 
-  const requestOf = (req: IncomingMessage): GatewayRequest | undefined => {
+  const requestOf = (req: IncomingMessage, res: ServerResponse): GatewayRequest | undefined => {
     if (!isPlain(req.headers) || Number(req.headers['content-length'] ?? 0) > bodyBytesHere) return undefined;
     const services = look();
     if (services === undefined) return undefined;
@@ -37,7 +39,11 @@ export function createGatewayRouter(options: GatewayRouterOptions): RequestListe
     const path = parsePath(url);
     const match = routes.find({ path, url, verb: verbOf(req, path) }, services.mounts);
     const { operation } = match;
-    if (!isOfGateway(operation)) return undefined;
+    if (!isOfGateway(operation)) {
+      passedInARow.passed(req, res);
+      return undefined;
+    }
+    passedInARow.served(req);
     const request = { ...match, operation, services };
     return isCurrent(services, request) ? request : undefined;
   };
@@ -65,7 +71,7 @@ export function createGatewayRouter(options: GatewayRouterOptions): RequestListe
         sendReply(res, health, { head: req.method === 'HEAD' });
         return;
       }
-      request = requestOf(req);
+      request = requestOf(req, res);
     } catch {
       // The main thread finds the same fault, and answers it.
     }

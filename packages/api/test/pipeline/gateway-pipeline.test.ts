@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { Agent, createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NodeStatus } from '@transitd/health';
 import { expect } from 'chai';
@@ -90,6 +90,26 @@ describe('a request in a gateway', () => {
     for (const path of ['sys/health/', 'sys/healthy', 'sys/leader']) expect((await ask(path))[0], path).to.equal(passedStatus);
     expect((await ask('sys/health', { headers: { 'X-Service-Namespace': 'a' } }))[0]).to.equal(passedStatus);
     expect(passed).to.have.length(4);
+  });
+
+  it('ends its connection as the sixteenth in a row that only the main thread serves', async () => {
+    await start();
+    const { port } = gateway.address() as AddressInfo;
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = (path: string, sent: string): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const headers = { 'X-Service-Token': node.rootToken, 'Content-Length': sent.length };
+        const asked = request({ port, agent, method: 'POST', path: `/v1/transit/${path}`, headers }, (answer) => {
+          answer.resume().on('end', () => resolve(`${answer.statusCode} ${answer.headers.connection}`));
+        });
+        asked.on('error', reject).end(sent);
+      });
+    const create = (count: number) => Array.from({ length: count }, (_, n) => ask(`keys/${n}`, '{}'));
+    const kept = `${passedStatus} keep-alive`;
+    expect(await Promise.all(create(15))).to.deep.equal(Array(15).fill(kept));
+    expect(await ask('encrypt/k', body)).to.equal('200 keep-alive'); // so the next one is the first again
+    expect(await Promise.all(create(17))).to.deep.equal([...Array(15).fill(kept), `${passedStatus} close`, kept]);
+    agent.destroy();
   });
 
   it('is always passed on by a thread without a place', async () => {
