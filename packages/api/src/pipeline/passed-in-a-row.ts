@@ -5,8 +5,8 @@ import type { Socket } from 'node:net';
 const inARowMax = 16;
 
 /**
- * Closes connections to a gateway whose requests all run in the main thread, because each of them is parsed twice. The client connects again,
- * sooner or later to the main thread. `Connection: close` in an answer loses nothing: the client knows that it may not send more.
+ * Closes connections to a gateway whose requests all run in the main thread, because each of them is parsed twice. The client connects
+ * again, sooner or later to the main thread. `Connection: close` in an answer loses nothing: the client knows that it may not send more.
  */
 export class PassedInARow {
   readonly #passed = new WeakMap<Socket, number>();
