@@ -237,6 +237,11 @@ describe('every request below sys and auth gets a response, and none an internal
 
   const fittingOf = (fields: readonly string[]): object =>
     Object.fromEntries(fields.flatMap((field) => (fitting[field] === undefined ? [] : [[field, fitting[field]?.[0]]])));
+  /** Ends replication: a demoted cluster serves no clients, and only a primary can be disabled. */
+  const leaveReplication = async (): Promise<void> => {
+    await send('POST', 'sys/replication/dr/secondary/promote', '{"force":true}', {});
+    await send('POST', 'sys/replication/dr/primary/disable', '{}', {});
+  };
   const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
   for (const { verb, path, fields } of targets) {
@@ -260,6 +265,7 @@ describe('every request below sys and auth gets a response, and none an internal
           const body = whole ?? JSON.stringify(members);
           const answer = await (reads ? send('GET', target, undefined, headers) : send(verb, target, body, headers));
           if (path.startsWith('sys/quotas')) await clearQuotas();
+          if (path.startsWith('sys/replication/dr') && answer.status < 300) await leaveReplication();
           const shown = `${verb} ${target} ${body} ${JSON.stringify(headers)}: ${answer.status} ${answer.text.slice(0, 300)}`;
           expect(answer.status, shown).to.be.below(500);
         }),
