@@ -32,6 +32,7 @@ import { raftJoinRoutes } from './sys/raft-join.ts';
 import { raftSnapshotRoutes } from './sys/raft-snapshot.ts';
 import { replicationControlRoutes } from './sys/replication/control.ts';
 import { operationTokenRoutes } from './sys/replication/operation-token.ts';
+import { salvageRoutes } from './sys/replication/salvage.ts';
 import { replicationRoutes } from './sys/replication/status.ts';
 import { rotateRoutes } from './sys/rotate.ts';
 import { sealRoutes } from './sys/seal.ts';
@@ -63,6 +64,7 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices, log: L
     ...nodesRoutes,
     ...replicationRoutes,
     ...replicationControlRoutes,
+    ...salvageRoutes,
     ...operationTokenRoutes,
     ...mountRoutes,
     ...pluginRoutes,

@@ -8,6 +8,7 @@ export { openReadingView } from './keyring/reading-view.ts';
 export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './keyring/rotation.ts';
 export { SharedKeyring } from './keyring/shared-keyring.ts';
 export { BarrierError, type BarrierErrorCode } from './records/errors.ts';
+export { keyringPath } from './records/paths.ts';
 export {
   type JoinBinding,
   openJoinSecret,

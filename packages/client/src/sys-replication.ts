@@ -69,6 +69,17 @@ export interface SecondaryTokenRequest {
   readonly secondary_public_key?: string;
 }
 
+export interface SalvageRequest {
+  /** Name of the archive. */
+  readonly snapshot: string;
+  /** `transit` when absent. */
+  readonly mount?: string;
+  /** Name of the key in the archive. */
+  readonly key: string;
+  /** Name of the restored key. */
+  readonly name: string;
+}
+
 /** Authorizes a change of a secondary instead of a token. */
 interface Authorized {
   readonly operationToken?: string | undefined;
@@ -113,6 +124,11 @@ export class ReplicationCalls {
 
   revokeSecondary(id: string): Promise<Written> {
     return this.#send('POST', `${dr}/primary/revoke-secondary`, { id });
+  }
+
+  /** Restores a key from the kept state of a former primary, whose archive is on the active node. */
+  salvage(request: SalvageRequest): Promise<Written> {
+    return this.#send('POST', `${dr}/primary/salvage`, request, { slow: true });
   }
 
   enableSecondary(token: string): Promise<Written> {

@@ -54,5 +54,6 @@ export type { WrappedKey, WrapRequest } from './transfers/byok-export.ts';
 export type { ExportRequest, KeyExport } from './transfers/key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './transfers/key-import.ts';
 export type { KeyTransfers, RestoreRequest } from './transfers/key-transfers.ts';
+export type { ReadRecords } from './transfers/salvage.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './values/errors.ts';
 export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './x509/key-certificates.ts';

@@ -1,7 +1,7 @@
 import type { ReplicatedRecord, ReplicatedWrite, Store, Write } from '@transitd/storage-fsm';
 import { closeKeyring, type Keyring, keyringCommitAttempts, openKeyring, wipeKeyring, withNewTerm } from '../keyring/keyring.ts';
 import type { Keys } from '../keyring/loaded-keys.ts';
-import { encryptValue } from '../keyring/value.ts';
+import { corruptValue, decryptValue, encryptValue, termOf } from '../keyring/value.ts';
 import { BarrierError } from '../records/errors.ts';
 import { isReserved, keyringPath, recoverySharesPath, sealPath } from '../records/paths.ts';
 import { readSeal } from './core-records.ts';
@@ -35,6 +35,14 @@ export interface ForeignKeys {
 
 /** The records of a received state that {@link KeyTransfer} needs. */
 export const transferredPaths: readonly string[] = [keyringPath, sealPath, recoverySharesPath];
+
+/** Decrypts values of another state. */
+export interface ValueReader {
+  /** @throws BarrierError `barrier_corrupt` */
+  read(path: string, value: Uint8Array): Buffer;
+  /** Wipes the keys. */
+  close(): void;
+}
 
 /**
  * The keys of clusters that replicate each other. They share the root key and the keyring. Clusters with a Shamir seal share that seal too:
@@ -94,6 +102,24 @@ export class KeyTransfer {
       if (outcome === 'committed') return;
     }
     throw new BarrierError('conflict', 'the keyring changes too often; try again');
+  }
+
+  /**
+   * Returns a reader of the values of another state whose keyring the present root key opens.
+   * @param closed - the value of the record `core/keyring` in that state
+   * @throws BarrierError `barrier_corrupt`
+   */
+  readerOf(closed: Uint8Array): ValueReader {
+    const keyring = openKeyring(this.#parts.keys().rootKey, closed);
+    if (keyring === undefined) throw new BarrierError('barrier_corrupt', `the root key does not open this ${keyringPath}`);
+    return {
+      read(path, value) {
+        const term = keyring.terms.get(termOf(path, value));
+        if (term === undefined) throw corruptValue(path);
+        return decryptValue(term, path, value);
+      },
+      close: () => wipeKeyring(keyring),
+    };
   }
 
   /**

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { memoryStore, type Write } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { termOf } from '../../src/keyring/value.ts';
+import { BarrierError } from '../../src/records/errors.ts';
 import { codeOf, openBarrier, put, read, text, unsealedBarrier, unsealWith } from '../fixtures.ts';
 import { keysOf, withRecord } from './transferred-keys.ts';
 
@@ -55,6 +56,27 @@ describe('KeyTransfer', () => {
     expect(await codeOf(unshared), 'the primary has another seal').to.equal('seal_mismatch');
     barrier.seal();
     expect(await refusal({})).to.equal('sealed');
+  });
+
+  it('reads the values of an earlier state, and no others', async () => {
+    const { barrier, store } = await unsealedBarrier();
+    const storedAt = async (path: string) => (await store.get(path))?.value ?? Buffer.alloc(0);
+    await put(barrier, 'transit/key', 'before');
+    const [keyring, value] = [await storedAt('core/keyring'), await storedAt('transit/key')];
+    await barrier.rotation.rotate();
+    await put(barrier, 'transit/key', 'after');
+    const reader = barrier.transfer.readerOf(keyring);
+    expect(reader.read('transit/key', value).toString()).to.equal('before');
+    for (const [path, stored] of [
+      ['transit/other', value],
+      ['transit/key', await storedAt('transit/key')],
+    ] as const)
+      expect(() => reader.read(path, stored))
+        .to.throw(BarrierError)
+        .with.property('code', 'barrier_corrupt');
+    reader.close();
+    const { barrier: other } = await unsealedBarrier();
+    expect(() => other.transfer.readerOf(keyring)).to.throw(BarrierError, 'the root key does not open');
   });
 
   it('makes a keyring whose new key, and never the old one, encrypts every later value', async () => {

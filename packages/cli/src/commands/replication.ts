@@ -81,6 +81,20 @@ export function replicationCommands(program: Command, runner: Runner): void {
       }),
     );
 
+  serverOptions(replication.command('salvage'))
+    .description('restore a lost key from the kept state of a former primary, under another name')
+    .argument('<snapshot>', 'name of the archive in diverged/ of the active node')
+    .argument('<key>', 'name of the key in the archive')
+    .argument('<name>', 'name of the restored key')
+    .option('--mount <path>', 'path of the mount', 'transit')
+    .action(
+      serverAction(
+        async ({ client, output }, snapshot: string, key: string, name: string, { mount }: { readonly mount: string }) => {
+          output.done(await client.sys.replication.salvage({ snapshot, mount, key, name }), `Restored the key ${name}.`);
+        },
+      ),
+    );
+
   withOperationToken(replication.command('promote'))
     .description('make this secondary the primary; with a fence, waits until the former primary has stopped')
     .option('--force', 'promote although the primary is alive, ahead or superseded, and lose the missing entries')

@@ -1,6 +1,8 @@
 import { readdirSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { RequestError } from '@transitd/http';
 import { reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
 import { divergenceOf } from '@transitd/replication';
@@ -67,6 +69,21 @@ export class DivergedState {
   /** Name of the newest archive in the folder. */
   get newest(): string | undefined {
     return this.#newest;
+  }
+
+  /**
+   * Opens an archive in the folder of this node.
+   * @throws RequestError `invalid_request` if there is none with this name
+   */
+  async open(name: string): Promise<Readable> {
+    const { directory, node } = this.#parts;
+    const file = isArchiveName.test(name) ? await open(join(divergedFolder(directory), name)).catch(unlessMissing) : undefined;
+    if (file === undefined)
+      throw new RequestError(
+        'invalid_request',
+        `the active node ${node} has no snapshot of this name in diverged/: copy it there from the node that kept it`,
+      );
+    return file.createReadStream();
   }
 
   /** The primary begins to send a whole state with these epochs. */
@@ -161,6 +178,11 @@ export class DivergedState {
 
 const keyVersion = /^transit\/[^/]+\/ver\//;
 const token = /^access\/token\//;
+const isArchiveName = /^epoch-\d+-[0-9a-f]{8}-index-\d+\.snap$/;
+
+function unlessMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}
 
 function newestIn(folder: string): string | undefined {
   try {

@@ -4,7 +4,7 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Barrier, BarrierError, sealRecordPaths } from '@transitd/barrier';
+import { type Barrier, BarrierError, keyringPath, sealRecordPaths } from '@transitd/barrier';
 import { authorityPath, type ClusterAuthority, type Storage } from '@transitd/cluster';
 import { RequestError } from '@transitd/http';
 import { type Logger, version } from '@transitd/process';
@@ -21,6 +21,7 @@ import {
   StoreError,
   writeSnapshotFile,
 } from '@transitd/storage-fsm';
+import type { ReadRecords } from '@transitd/transit-engine';
 
 export interface SnapshotsParts {
   readonly storage: Storage;
@@ -131,6 +132,37 @@ export class Snapshots {
   }
 
   /**
+   * Runs a task that reads single records, in plaintext, of an archive that was made under the present root key.
+   * @throws RequestError `invalid_request`, StoreError; what `source` and `task` throw
+   */
+  async reading<T>(source: AsyncIterable<Uint8Array>, task: (read: ReadRecords) => Promise<T>): Promise<T> {
+    const { barrier } = this.#parts;
+    const statePath = await this.#newFile();
+    try {
+      const parts = await readArchive(source, { statePath, bytesMax: stateBytesMax, watch: () => this.#refuseWhenLow() });
+      if (!barrier.isSnapshotProof(parts.sums, parts.proof))
+        throw new RequestError(
+          'invalid_request',
+          'this snapshot was made under another root key, before a rekey: restore it on a separate cluster with the shares of that time',
+        );
+      await this.#checkState(parts, statePath);
+      const stored = (paths: readonly string[]) => recordsOfSnapshot(readSnapshotFile(statePath), paths);
+      const keyring = (await stored([keyringPath])).get(keyringPath);
+      if (keyring === undefined) throw unusableSnapshot('it has no keyring');
+      const reader = barrier.transfer.readerOf(keyring);
+      try {
+        return await task(
+          async (paths) => new Map(Array.from(await stored(paths), ([path, value]) => [path, reader.read(path, value)])),
+        );
+      } finally {
+        reader.close();
+      }
+    } finally {
+      await rm(statePath, { force: true });
+    }
+  }
+
+  /**
    * Completes a restore whose snapshot sealed this node: once this node is unsealed, writes the authority through the node that is active
    * then.
    * @throws StoreError, ClusterCallError
@@ -150,9 +182,10 @@ export class Snapshots {
   }
 
   async #check(
-    { meta, sums, proof }: SealedParts,
+    parts: SealedParts,
     { statePath, proved }: { readonly statePath: string; readonly proved: boolean },
   ): Promise<void> {
+    const { sums, proof } = parts;
     if (proved && proof.equals(noProof))
       throw new RequestError(
         'invalid_request',
@@ -165,11 +198,16 @@ export class Snapshots {
         'this snapshot was made under another root key, or not by this program: only snapshot-force restores it, ' +
           'and seals all nodes if its keys are not the present ones',
       );
+    await this.#checkState(parts, statePath);
+    await this.#requireOpenable(statePath);
+  }
+
+  /** Checks that the state is whole, and of a level that the members of this cluster support. */
+  async #checkState({ meta }: SealedParts, statePath: string): Promise<void> {
     const summary = await this.#summary(statePath);
     if (summary.meta.index !== meta.index || summary.meta.term !== meta.term)
       throw unusableSnapshot('its meta.json does not match its state');
     this.#requireLevel(summary.level);
-    await this.#requireOpenable(statePath);
   }
 
   /** Refuses the state of a later release: nodes that do not support its level could not read its records. */

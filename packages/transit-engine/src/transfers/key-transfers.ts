@@ -26,6 +26,7 @@ import {
 } from './key-import.ts';
 import { PairChecks } from './pair-checks.ts';
 import { restoreKey } from './restore.ts';
+import { archivedKey, type ReadRecords } from './salvage.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
 /** The parts of the engine that transfers use. */
@@ -203,6 +204,26 @@ export class KeyTransfers {
         const existing = await keys.key(name);
         if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
         return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, now())) || undefined;
+      });
+    } finally {
+      wipeSecrets(whole.versions);
+    }
+  }
+
+  /**
+   * Restores a key of another state of this mount under a name that no key has. Unlike a backup, this needs no permission of the key: the
+   * other state has been one of this cluster.
+   * @param source - the key's name in that state
+   * @throws TransitError `key_not_found`, `invalid_request`; nothing is written then
+   */
+  async salvageKey(source: string, name: string, read: ReadRecords): Promise<void> {
+    if (!isKeyName(source) || !isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
+    const { store, paths, changes, keys, now } = this.#parts;
+    const whole = await archivedKey(paths, source, read);
+    try {
+      await changes.run(name, async () => {
+        if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', 'a key of this name already exists');
+        return (await restoreKey(store, paths, { name, revision: 0 }, whole, now())) || undefined;
       });
     } finally {
       wipeSecrets(whole.versions);
