@@ -9,7 +9,7 @@ import { ApiServer, valueAt } from './api-server.ts';
 import { makeCertificate, newSealKey, writeConfiguration } from './node-configuration.ts';
 import type { Options } from './options.ts';
 
-const entry = join(import.meta.dirname, '../../packages/server/transitd.mjs');
+const checkout = join(import.meta.dirname, '../..');
 const listening = /"address":"(https?:[^"]+)","msg":"listening"/;
 
 export class OwnProcesses {
@@ -58,15 +58,16 @@ export class OwnProcesses {
     return folder;
   }
 
-  /** Starts a `--dev` node on the data in a folder, and waits until it listens. */
-  async startDevNode(folder: string): Promise<ApiServer> {
-    const { url, pid } = await this.#startNode(['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0']);
+  /** Starts a `--dev` node on the data in a folder, and waits until it listens. @param from - the checkout to run; default: this one */
+  async startDevNode(folder: string, { name = 'ours', from = checkout } = {}): Promise<ApiServer> {
+    const { url, pid } = await this.#startNode(['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0'], {}, from);
     const token = readFileSync(join(folder, 'dev/root-token'), 'utf8').trim();
-    return new ApiServer({ name: 'ours', url, token, pids: [pid] });
+    return new ApiServer({ name, url, token, pids: [pid] });
   }
 
   /** Starts one node with the same Node options as `npm start`, and waits until it listens. */
-  async #startNode(command: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<StartedNode> {
+  async #startNode(command: readonly string[], environment: NodeJS.ProcessEnv = {}, from = checkout): Promise<StartedNode> {
+    const entry = join(from, 'packages/server/transitd.mjs');
     const options = ['--disable-sigusr1', '--max-semi-space-size=8'];
     const child = spawn(process.execPath, [...options, entry, 'server', ...command], {
       env: { ...withoutSettings(process.env), TRANSITD_LOG_FORMAT: 'json', TRANSITD_LOG_LEVEL: 'info', ...environment },
