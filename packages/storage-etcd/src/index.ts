@@ -1,3 +1,4 @@
+export { anyEndpoint } from './client/any-endpoint.ts';
 export { connectEtcd, type EtcdConnection } from './client/connect-etcd.ts';
 export { CopyFault } from './copy/copy.ts';
 export * from './etcd.ts';

@@ -39,7 +39,7 @@ export class CopyFault extends Error {
   override readonly name = 'CopyFault';
 }
 
-type Named = Exclude<KeyKind['kind'], 'record' | 'chunk'>;
+type Named = Exclude<KeyKind['kind'], 'record' | 'chunk' | 'node'>;
 interface KnownEvent {
   readonly event: EtcdEvent;
   readonly kind: KeyKind;
@@ -51,6 +51,7 @@ export class Copy {
   readonly #records = new Map<string, CopiedRecord>();
   readonly #paths: SortedPaths;
   readonly #chunks = new Chunks();
+  readonly #nodes = new Map<number, Uint8Array>();
   #revision: number;
   #marker: SeenMarker = { revision: 0, version: 0, attempt: '' };
   #active: ActiveKey | undefined;
@@ -69,10 +70,11 @@ export class Copy {
     for (const { event, kind } of events) {
       if (kind.kind === 'record') this.#records.set(kind.path, recordOf(event.row));
       else if (kind.kind === 'chunk') this.#chunks.take(event);
+      else if (kind.kind === 'node') this.#nodes.set(kind.id, event.row.value);
     }
     for (const { event, kind } of events)
       if (kind.kind === 'staged') this.#overlay(this.#stagedBy(event));
-      else if (kind.kind !== 'record' && kind.kind !== 'chunk') this.#name(kind.kind, event);
+      else if (kind.kind !== 'record' && kind.kind !== 'chunk' && kind.kind !== 'node') this.#name(kind.kind, event);
     this.#paths = new SortedPaths(this.#records.keys());
   }
 
@@ -95,6 +97,10 @@ export class Copy {
   /** Number of values that nodes have reserved so far. */
   get reserved(): number {
     return this.#reserved;
+  }
+  /** The records with which nodes have made themselves known, by the ids of the nodes. */
+  get nodes(): ReadonlyMap<number, Uint8Array> {
+    return this.#nodes;
   }
   /** Id of the cluster; empty before it was written. */
   get cluster(): string {
@@ -129,6 +135,7 @@ export class Copy {
     if (stagedEvent?.deleted) this.#staged = undefined;
     for (const { event, kind } of known) {
       if (kind.kind === 'chunk') this.#chunks.take(event);
+      else if (kind.kind === 'node') this.#take(kind.id, event);
       else if (kind.kind !== 'record' && kind.kind !== 'marker' && kind.kind !== 'staged') this.#name(kind.kind, event);
     }
     if (staged !== undefined) return this.#takeEffect(staged);
@@ -176,6 +183,11 @@ export class Copy {
     this.#records.set(path, record);
     if (old === undefined) this.#paths.add(path);
     return old?.revision === record.revision ? [] : [{ path, revision: record.revision, deleted: false }];
+  }
+
+  #take(id: number, { deleted, row }: EtcdEvent): void {
+    if (deleted) this.#nodes.delete(id);
+    else this.#nodes.set(id, row.value);
   }
 
   #stagedBy({ row }: EtcdEvent): StagedTransaction {

@@ -21,6 +21,8 @@ export interface Keys {
   readonly chunks: string;
   readonly chunksEnd: string;
   readonly chunk: (attempt: string, number: number) => string;
+  /** Key of the record with which a node makes itself known; its lease deletes it. */
+  readonly node: (id: number) => string;
   /** Returns what `key` is; undefined for a key that this version does not know. */
   readonly kindOf: (key: string) => KeyKind | undefined;
 }
@@ -28,6 +30,7 @@ export interface Keys {
 export type KeyKind =
   | { readonly kind: 'record'; readonly path: string }
   | { readonly kind: 'chunk' }
+  | { readonly kind: 'node'; readonly id: number }
   | { readonly kind: 'cluster' | 'marker' | 'active' | 'heartbeat' | 'reserved' | 'staged' };
 
 /** Returns the keys below `prefix`. @throws TypeError for a prefix that is empty or has an empty segment */
@@ -38,6 +41,7 @@ export function keysBelow(prefix: string): Keys {
   const start = `${name}/`;
   const records = `${start}r/`;
   const chunks = `${start}s/`;
+  const nodes = `${start}n/`;
   const named = {
     cluster: `${start}m/cluster`,
     marker: `${start}m/commit`,
@@ -55,11 +59,17 @@ export function keysBelow(prefix: string): Keys {
     chunks,
     chunksEnd: afterSlash(chunks),
     chunk: (attempt, number) => `${chunks}${attempt}/${String(number).padStart(4, '0')}`,
+    node: (id) => `${nodes}${id}`,
     kindOf: (key) => {
       if (key.startsWith(records)) return { kind: 'record', path: key.slice(records.length) };
+      if (key.startsWith(nodes)) return nodeKind(key.slice(nodes.length));
       return key.startsWith(chunks) ? { kind: 'chunk' } : kinds.get(key);
     },
   };
+}
+
+function nodeKind(id: string): KeyKind | undefined {
+  return /^[1-9]\d{0,14}$/.test(id) ? { kind: 'node', id: Number(id) } : undefined;
 }
 
 /** "0" is the character after "/". */

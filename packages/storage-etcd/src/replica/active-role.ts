@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Keys } from '../copy/keys.ts';
-import { type Etcd, EtcdError, type EtcdTxnAnswer } from '../etcd.ts';
+import { type Etcd, EtcdError, type EtcdRow, type EtcdTxnAnswer } from '../etcd.ts';
 import { LeaseClock } from '../lease/lease-clock.ts';
 import type { StateFeed } from './state-feed.ts';
 
@@ -20,6 +20,8 @@ export interface ActiveRoleOptions {
   /** Brings the state in order before this node serves as the active one. A rejection gives the role up. */
   readonly prepare: () => Promise<void>;
   readonly onFault: (error: Error) => void;
+  /** The role was gained, is ready, or was lost. */
+  readonly onChange: () => void;
 }
 
 interface Held {
@@ -43,13 +45,19 @@ export class ActiveRole {
   readonly #owner: string;
   #held: Held | undefined;
   #isSuspect = false;
+  #mayLead: boolean;
+  /** Until then this node leaves the role to others. */
+  #yieldsUntilMs = Number.NEGATIVE_INFINITY;
+  readonly #wakes = new Set<() => void>();
   #renewal: Promise<void> | undefined;
   readonly #leads = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
   readonly #unobserve: () => void;
 
-  constructor(options: ActiveRoleOptions) {
+  /** @param mayLead - @see ActiveRole.mayLead */
+  constructor(options: ActiveRoleOptions, mayLead = true) {
     this.#options = options;
+    this.#mayLead = mayLead;
     this.#owner = `${options.nodeId} ${randomBytes(8).toString('hex')}`;
     this.#unobserve = options.feed.observe(() => this.#compareWithCopy());
     this.#leads.promise.catch(() => undefined); // nobody has to ask for it
@@ -69,6 +77,23 @@ export class ActiveRole {
   /** Whether this node is active, and its copy contains everything that earlier active nodes wrote. */
   get isReady(): boolean {
     return this.#held?.isPrepared === true;
+  }
+
+  /** Whether this node takes the role while no node has it. False gives the role up. */
+  set mayLead(mayLead: boolean) {
+    this.#mayLead = mayLead;
+    if (!mayLead) this.resign();
+    else for (const wake of [...this.#wakes]) wake();
+  }
+
+  get mayLead(): boolean {
+    return this.#mayLead;
+  }
+
+  /** Gives the role up, and leaves it to other nodes for this time. */
+  yieldFor(ms: number): void {
+    this.#yieldsUntilMs = this.#options.now() + ms;
+    this.resign();
   }
 
   /** Whether no other node can have become active before now, by this node's clock. */
@@ -111,6 +136,13 @@ export class ActiveRole {
     return true;
   }
 
+  /** Gives the role up unless this row, read linearizably, names this node. @param row - of the active key; undefined if there is none */
+  confirm(row: EtcdRow | undefined): void {
+    const held = this.#held;
+    if (held === undefined || (row !== undefined && Buffer.from(row.value).toString() === this.#owner)) return;
+    this.#lose(held);
+  }
+
   /** Gives the role up, for example because the state could not be brought in order. */
   resign(): void {
     if (this.#held !== undefined) this.#lose(this.#held);
@@ -130,7 +162,8 @@ export class ActiveRole {
     while (!signal.aborted) {
       try {
         await this.#vacant();
-        if (!signal.aborted) await this.#campaign();
+        await delay(Math.max(0, this.#yieldsUntilMs - this.#options.now()), undefined, { signal });
+        if (this.#mayLead && this.#options.feed.copy.active === undefined) await this.#campaign();
       } catch (error) {
         if (!signal.aborted) onFault(error instanceof Error ? error : new Error(String(error)));
       }
@@ -138,18 +171,20 @@ export class ActiveRole {
     }
   }
 
-  /** Resolves when the copy shows no active node. */
+  /** Resolves when the copy shows no active node, and this node may lead. */
   async #vacant(): Promise<void> {
     const { feed } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
     const look = (): void => {
-      if (feed.copy.active === undefined || this.#closing.signal.aborted) resolve();
+      if ((this.#mayLead && feed.copy.active === undefined) || this.#closing.signal.aborted) resolve();
     };
     const end = feed.observe(look);
+    this.#wakes.add(look);
     this.#closing.signal.addEventListener('abort', look, { once: true });
     look();
     await promise;
     end();
+    this.#wakes.delete(look);
     this.#closing.signal.removeEventListener('abort', look);
   }
 
@@ -166,7 +201,7 @@ export class ActiveRole {
         success: [{ kind: 'put', key: keys.active, value, lease }],
         failure: [],
       });
-      if (!answer.succeeded || this.#closing.signal.aborted) return;
+      if (!answer.succeeded || !this.#mayLead || this.#closing.signal.aborted) return;
       this.#clock.renewed({ sentMs, ttlSeconds });
       this.#isSuspect = false;
       held = { lease, lost: new AbortController(), fence: answer.revision, isPrepared: false };
@@ -177,6 +212,7 @@ export class ActiveRole {
         await prepare();
         held.isPrepared = this.#held === held;
         if (held.isPrepared) this.#leads.resolve();
+        this.#options.onChange();
         await kept;
       } finally {
         this.#lose(held);
@@ -257,6 +293,7 @@ export class ActiveRole {
     this.#held = undefined;
     this.#clock.ended();
     held.lost.abort();
+    this.#options.onChange();
   }
 }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import {
   type Changes,
   type CommitResult,
@@ -21,9 +21,11 @@ import {
 } from '@transitd/storage-fsm';
 import { CommitOrder } from '../commit/commit-order.ts';
 import { fenced, mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
+import { CopyFault } from '../copy/copy.ts';
 import { type Keys, keysBelow } from '../copy/keys.ts';
-import { type Etcd, EtcdError, type EtcdOperation, type EtcdTxn, type EtcdTxnAnswer } from '../etcd.ts';
+import { type Etcd, EtcdError, type EtcdOperation, type EtcdRow, type EtcdTxn, type EtcdTxnAnswer } from '../etcd.ts';
 import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
+import { Registration } from './registration.ts';
 import { StateFeed } from './state-feed.ts';
 
 /** Values that a node reserves at once. A node that stops wastes the rest of its range, so the count of values is an upper bound. */
@@ -43,6 +45,8 @@ export interface EtcdReplicaOptions {
   readonly timeoutMs?: number;
   /** Milliseconds of a monotonic clock. */
   readonly now?: () => number;
+  /** Whether this node takes the active role while no node has it; can be changed later. */
+  readonly mayLead?: boolean;
   /** Reports what went wrong with etcd and is tried again. */
   readonly onFault?: (error: Error) => void;
 }
@@ -53,6 +57,8 @@ export class EtcdReplica implements Replica {
   readonly #keys: Keys;
   readonly #feed: StateFeed;
   readonly #role: ActiveRole;
+  readonly #registration: Registration;
+  readonly #observers = new Set<() => void>();
   readonly #order = new CommitOrder();
   readonly #nodeId: number;
   readonly #timeoutMs: number;
@@ -66,17 +72,30 @@ export class EtcdReplica implements Replica {
     this.#feed = feed;
     this.#nodeId = options.nodeId;
     this.#timeoutMs = options.timeoutMs;
-    this.#role = new ActiveRole({ ...options, keys, feed, prepare: () => this.#prepare() });
+    const onChange = (): void => {
+      for (const observer of [...this.#observers]) observer();
+    };
+    this.#registration = new Registration({ ...options, key: keys.node(options.nodeId) });
+    this.#role = new ActiveRole({ ...options, keys, feed, prepare: () => this.#prepare(), onChange }, options.mayLead);
   }
 
   /** Reads the whole state below the prefix; creates the cluster there if there is none. @throws EtcdError, CopyFault, TypeError */
   static async open(options: EtcdReplicaOptions): Promise<EtcdReplica> {
     const { heartbeatMs = 1000, retryMs = 250, onFault = () => undefined } = options;
-    const all = { leaseSeconds: 10, timeoutMs: 10_000, now: () => performance.now(), ...options, heartbeatMs, retryMs, onFault };
+    const all = {
+      mayLead: true,
+      leaseSeconds: 10,
+      timeoutMs: 10_000,
+      now: () => performance.now(),
+      ...options,
+      heartbeatMs,
+      retryMs,
+      onFault,
+    };
     const keys = keysBelow(options.prefix);
     await options.etcd.txn({
       compares: [{ key: keys.cluster, modRevision: 0 }],
-      success: [{ kind: 'put', key: keys.cluster, value: Buffer.from(randomBytes(16).toString('hex')) }],
+      success: [{ kind: 'put', key: keys.cluster, value: Buffer.from(randomUUID()) }],
       failure: [],
     });
     const feed = await StateFeed.open({ etcd: options.etcd, keys, retryMs, onFault, idleMs: 3 * heartbeatMs });
@@ -108,8 +127,8 @@ export class EtcdReplica implements Replica {
   /** Every acknowledged commit has written the marker, so the copy is fresh once it contains the newest marker. */
   async fresh(): Promise<void> {
     try {
-      const { rows } = await this.#etcd.range({ key: this.#keys.marker });
-      await this.#feed.reached(rows[0]?.modRevision ?? 0, this.#timeoutMs);
+      const { active, marker } = await this.#newest();
+      await this.#feed.reached(Math.max(marker?.modRevision ?? 0, active?.modRevision ?? 0), this.#timeoutMs);
     } catch (error) {
       if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
       throw new StoreError('not_leader', 'etcd does not answer, or this node is behind it', { cause: error });
@@ -139,10 +158,11 @@ export class EtcdReplica implements Replica {
     const { copy } = this.#feed;
     const { revision } = copy.marker;
     const isActive = this.#role.fence !== undefined;
+    const isCandidate = this.#role.mayLead && copy.active === undefined;
     return {
       clusterId: copy.cluster,
       nodeId: this.#nodeId,
-      role: isActive ? 'leader' : 'follower',
+      role: isActive ? 'leader' : isCandidate ? 'candidate' : 'follower',
       ready: this.#role.isReady,
       term: copy.active?.createRevision ?? 0,
       leader: copy.active === undefined ? 0 : nodeIdOf(copy.active.owner),
@@ -160,6 +180,57 @@ export class EtcdReplica implements Replica {
     return this.#role.holdsLease();
   }
 
+  /**
+   * Reads the index of the newest commit of any node. A node whose applied index is as high has everything that was acknowledged before
+   * the call.
+   * @throws EtcdError, CopyFault
+   */
+  async newestIndex(): Promise<number> {
+    const known = this.#feed.copy.marker.revision;
+    const { marker } = await this.#newest();
+    const { modRevision = 0 } = marker ?? {};
+    if (modRevision < known && this.#feed.copy.marker.revision >= known) {
+      this.#feed.suspect();
+      throw new CopyFault('etcd has lost commits that this node has seen: it was restored');
+    }
+    return modRevision;
+  }
+
+  /** Whether this node takes the active role while no node has it. False gives the role up. */
+  set mayLead(mayLead: boolean) {
+    this.#role.mayLead = mayLead;
+  }
+
+  /** Gives the active role up, and leaves it to other nodes for this time. */
+  yieldFor(ms: number): void {
+    this.#role.yieldFor(ms);
+  }
+
+  /** The records of all nodes that are known, this one included, by their ids. */
+  get nodes(): ReadonlyMap<number, Uint8Array> {
+    return this.#feed.copy.nodes;
+  }
+
+  /** Makes this node known to the others by this record; undefined ends that. */
+  register(record: Uint8Array | undefined): void {
+    this.#registration.set(record);
+  }
+
+  /** Whether every node that has seen the newest commit knows this node. */
+  get isRegistered(): boolean {
+    return this.#registration.isHeld() && this.nodes.has(this.#nodeId);
+  }
+
+  /** Calls `observer` when the active role, the known nodes or the state may have changed; returns a function that ends that. */
+  observe(observer: () => void): () => void {
+    this.#observers.add(observer);
+    const end = this.#feed.observe(observer);
+    return () => {
+      this.#observers.delete(observer);
+      end();
+    };
+  }
+
   /** Resolves when this node first serves as the active one; rejects when it stops before. */
   get leads(): Promise<void> {
     return this.#role.leads;
@@ -168,7 +239,20 @@ export class EtcdReplica implements Replica {
   /** Ends the role of the active node, so that another one takes it at once. The caller closes its {@link Etcd}. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([this.#role.close(), this.#feed.close()]); // the role may wait for the feed
+    await Promise.all([this.#role.close(), this.#registration.close(), this.#feed.close()]); // the role may wait for the feed
+  }
+
+  /**
+   * Reads the active key and the marker at one revision: they are neighbors, but for the id of the cluster. The role ends if another node
+   * has it, or none.
+   */
+  async #newest(): Promise<{ readonly active: EtcdRow | undefined; readonly marker: EtcdRow | undefined }> {
+    const { active, marker } = this.#keys;
+    const wasActive = this.#role.fence !== undefined;
+    const { rows } = await this.#etcd.range({ key: active, end: `${marker}\0` });
+    const activeRow = rows.find(({ key }) => key === active);
+    if (wasActive) this.#role.confirm(activeRow);
+    return { active: activeRow, marker: rows.find(({ key }) => key === marker) };
   }
 
   *#rows(query: RangeQuery): Generator<Row> {

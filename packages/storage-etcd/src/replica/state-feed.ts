@@ -33,6 +33,7 @@ export class StateFeed {
   readonly #waiters = new Set<Waiter>();
   readonly #observers = new Set<() => void>();
   readonly #closing = new AbortController();
+  #watching = new AbortController();
   #copy: Copy;
   #isSuspect = false;
   #running: Promise<void> = Promise.resolve();
@@ -80,6 +81,12 @@ export class StateFeed {
       clearTimeout(timer);
       this.#waiters.delete(waiter);
     }
+  }
+
+  /** Reads the state again: the copy has been found to be wrong. */
+  suspect(): void {
+    this.#isSuspect = true;
+    this.#watching.abort();
   }
 
   async close(): Promise<void> {
@@ -135,7 +142,8 @@ export class StateFeed {
     const revisions = new WatchRevisions(startRevision);
     const idle = new AbortController();
     const timer = setTimeout(() => idle.abort(), idleMs);
-    const signal = AbortSignal.any([idle.signal, this.#closing.signal]);
+    this.#watching = new AbortController();
+    const signal = AbortSignal.any([idle.signal, this.#watching.signal, this.#closing.signal]);
     try {
       for await (const message of etcd.watch({ key: keys.start, end: keys.end, startRevision }, signal)) {
         if (signal.aborted) return;

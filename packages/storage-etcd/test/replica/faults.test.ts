@@ -211,7 +211,7 @@ describe('a replica over etcd', () => {
     const node = await open(1);
     await node.replica.leads;
     await node.replica.commit(put('a', '1'));
-    expect(node.replica.status().clusterId).to.match(/^[0-9a-f]{32}$/);
+    expect(node.replica.status().clusterId).to.match(/^[0-9a-f-]{36}$/);
     expect(server.rows('test/', 'test0').length).to.equal(server.rows('', '\uffff').length);
   });
 

@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Etcd } from '../etcd.ts';
+import { LeaseClock } from '../lease/lease-clock.ts';
+
+export interface RegistrationOptions {
+  readonly etcd: Etcd;
+  readonly key: string;
+  readonly leaseSeconds: number;
+  readonly retryMs: number;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+  readonly onFault: (error: Error) => void;
+}
+
+/**
+ * Keeps the record with which a node makes itself known, below a lease. A node that relies on {@link isHeld} is known to everyone who reads
+ * the records: its lease ends for etcd only after it has ended for the node.
+ */
+export class Registration {
+  readonly #options: RegistrationOptions;
+  readonly #clock = new LeaseClock();
+  readonly #closing = new AbortController();
+  #record: Uint8Array | undefined;
+  #changed = new AbortController();
+  readonly #running: Promise<void>;
+
+  constructor(options: RegistrationOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  /** Writes this record from now on; undefined deletes it. */
+  set(record: Uint8Array | undefined): void {
+    this.#record = record;
+    this.#clock.ended();
+    this.#changed.abort();
+  }
+
+  isHeld(): boolean {
+    return this.#clock.isHeld(this.#options.now());
+  }
+
+  async close(): Promise<void> {
+    this.#clock.ended();
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { retryMs, onFault } = this.#options;
+    while (!this.#closing.signal.aborted) {
+      this.#changed = new AbortController();
+      const signal = AbortSignal.any([this.#changed.signal, this.#closing.signal]);
+      const record = this.#record;
+      if (record === undefined) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        continue;
+      }
+      try {
+        await this.#keep(record, signal);
+      } catch (error) {
+        if (!this.#closing.signal.aborted) onFault(error instanceof Error ? error : new Error(String(error)));
+      }
+      this.#clock.ended();
+      if (!signal.aborted) await delay(retryMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Resolves when the record has changed, or the lease has ended. */
+  async #keep(record: Uint8Array, signal: AbortSignal): Promise<void> {
+    const { etcd, key, leaseSeconds, now } = this.#options;
+    let sentMs = now();
+    const { id, ttlSeconds } = await etcd.grantLease(leaseSeconds);
+    try {
+      // Only a record that is not there: an earlier request of unknown outcome must not move the key to a lease that ends before this one.
+      const success = [{ kind: 'put' as const, key, value: record, lease: id }];
+      const answer = await etcd.txn({ compares: [{ key, modRevision: 0 }], success, failure: [] });
+      if (!answer.succeeded) throw new Error('an earlier record of this node has not ended yet');
+      for (let ttl = ttlSeconds; ttl > 0 && !signal.aborted; ) {
+        this.#clock.renewed({ sentMs, ttlSeconds: ttl });
+        await delay((leaseSeconds * 1000) / 3, undefined, { signal }).catch(() => undefined);
+        if (signal.aborted) return;
+        sentMs = now();
+        ttl = await etcd.keepAlive(id);
+      }
+    } finally {
+      this.#clock.ended();
+      await etcd.revokeLease(id).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { anyEndpoint } from '../../src/client/any-endpoint.ts';
+import { EtcdError, type EtcdErrorKind } from '../../src/etcd.ts';
+import { FakeEtcd } from '../fake/fake-etcd.ts';
+import { FakeServer } from '../fake/fake-server.ts';
+
+const kindOf = (call: Promise<unknown>): Promise<EtcdErrorKind | 'answered'> =>
+  call.then(
+    () => 'answered' as const,
+    (error: unknown) => {
+      if (error instanceof EtcdError) return error.kind;
+      throw error;
+    },
+  );
+
+describe('several endpoints', () => {
+  const put = (key: string) => ({
+    compares: [],
+    success: [{ kind: 'put' as const, key, value: Buffer.from('x') }],
+    failure: [],
+  });
+
+  it('are used one after the other: a call without an answer is not repeated, the next one goes elsewhere', async () => {
+    const server = new FakeServer();
+    const members = [new FakeEtcd(server), new FakeEtcd(server)] as const;
+    const etcd = anyEndpoint(members);
+    members[0].isCutOff = true;
+    expect(await kindOf(etcd.txn(put('a')))).to.equal('unknown');
+    expect(server.rows('a', undefined)).to.deep.equal([]);
+    expect(await kindOf(etcd.txn(put('b')))).to.equal('answered');
+    [members[0].isCutOff, members[1].isCutOff] = [false, true];
+    expect(await kindOf(etcd.range({ key: 'b' }))).to.equal('unknown');
+    expect(await kindOf(etcd.range({ key: 'b' }))).to.equal('answered');
+  });
+
+  it('are not left after a refusal', async () => {
+    const server = new FakeServer();
+    const first = new FakeEtcd(server);
+    let calls = 0;
+    const refusing = Object.assign(first, {
+      range: () => {
+        calls += 1;
+        return Promise.reject(new EtcdError('refused', 'no'));
+      },
+    });
+    const etcd = anyEndpoint([refusing, new FakeEtcd(server)]);
+    for (const _ of [1, 2]) expect(await kindOf(etcd.range({ key: 'a' }))).to.equal('refused');
+    expect(calls).to.equal(2);
+  });
+
+  it('are changed when a watch breaks', async () => {
+    const server = new FakeServer();
+    const members = [new FakeEtcd(server), new FakeEtcd(server)] as const;
+    const etcd = anyEndpoint(members);
+    members[0].isCutOff = true;
+    const first = async (): Promise<string | undefined> => {
+      for await (const { kind } of etcd.watch({ key: 'a', end: 'b', startRevision: 1 }, AbortSignal.timeout(60_000))) return kind;
+      return undefined;
+    };
+    expect(await kindOf(first())).to.equal('unknown');
+    expect(await first()).to.equal('created');
+  });
+});

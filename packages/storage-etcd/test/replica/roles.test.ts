@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import { FakeServer } from '../fake/fake-server.ts';
+import { type FakeNode, fakeNode, outcomeOf, put, until } from './fake-nodes.ts';
+
+describe('a node with its records in etcd', () => {
+  const nodes: FakeNode[] = [];
+  const open = async (server: FakeServer, nodeId: number): Promise<FakeNode> => {
+    const node = await fakeNode(server, nodeId);
+    nodes.push(node);
+    return node;
+  };
+  afterEach(async () => {
+    for (const node of nodes.splice(0)) await node.close();
+  });
+
+  it('gives the active role up when it may not lead, and takes it again when it may', async () => {
+    const server = new FakeServer();
+    const first = await open(server, 1);
+    await first.replica.leads;
+    first.replica.mayLead = false;
+    expect(first.replica.status()).to.include({ role: 'follower', ready: false });
+    expect(await outcomeOf(first.replica.commit(put('a', '1')))).to.equal('not_leader');
+    const second = await open(server, 2);
+    await second.replica.leads;
+    first.replica.mayLead = true;
+    second.replica.mayLead = false;
+    await until(() => first.replica.status().ready);
+    expect(await outcomeOf(first.replica.commit(put('a', '2')))).to.equal('committed');
+  });
+
+  it('leaves the role to another node when it yields', async () => {
+    const server = new FakeServer();
+    const first = await open(server, 1);
+    await first.replica.leads;
+    const second = await open(server, 2);
+    first.replica.yieldFor(3_600_000);
+    await second.replica.leads;
+    await until(() => first.replica.status().leader === 2);
+  });
+
+  it('reports changes of its role to observers', async () => {
+    const first = await open(new FakeServer(), 1);
+    await first.replica.leads;
+    const seen: string[] = [];
+    const end = first.replica.observe(() => seen.push(first.replica.status().role));
+    first.replica.mayLead = false;
+    expect(seen).to.deep.equal(['follower']);
+    end();
+  });
+
+  it('is registered while the copy shows its record and its lease holds', async () => {
+    const server = new FakeServer();
+    const [first, second] = [await open(server, 1), await open(server, 2)];
+    expect(second.replica.isRegistered).to.equal(false);
+    second.replica.register(Buffer.from('at home'));
+    await until(() => second.replica.isRegistered && first.replica.nodes.has(2));
+    expect(Buffer.from(first.replica.nodes.get(2) ?? []).toString()).to.equal('at home');
+    second.replica.register(Buffer.from('elsewhere'));
+    expect(second.replica.isRegistered).to.equal(false);
+    await until(() => second.replica.isRegistered);
+    await until(() => Buffer.from(first.replica.nodes.get(2) ?? []).toString() === 'elsewhere');
+    second.replica.register(undefined);
+    expect(second.replica.isRegistered).to.equal(false);
+    await until(() => !first.replica.nodes.has(2));
+  });
+
+  it('is not registered any more when its lease has ended, whatever its clock says', async () => {
+    const server = new FakeServer();
+    const node = await open(server, 2);
+    node.replica.register(Buffer.from('at home'));
+    await until(() => node.replica.isRegistered);
+    for (const lease of [...server.leases.keys()]) server.endLease(lease);
+    await until(() => !node.replica.isRegistered);
+  });
+
+  it('reads the index of the newest commit of any node', async () => {
+    const server = new FakeServer();
+    const [first, second] = [await open(server, 1), await open(server, 2)];
+    await first.replica.leads;
+    const { index } = await first.replica.commit(put('a', '1'));
+    expect(await second.replica.newestIndex()).to.equal(index);
+    await until(() => second.replica.status().appliedIndex === index);
+  });
+
+  it('gives the role up as soon as a read shows that another node has it, or none', async () => {
+    const server = new FakeServer();
+    const node = await open(server, 1);
+    await node.replica.leads;
+    node.etcd.faults = { cuts: () => true }; // no watch shows it
+    for (const lease of [...server.leases.keys()]) server.endLease(lease);
+    await node.replica.newestIndex();
+    expect(node.replica.status().ready).to.equal(false);
+  });
+});
