@@ -55,7 +55,8 @@ export const folderArrows: FolderArrows = {
     maintenance: ['membership', 'ports', 'standbys', 'transport'],
     join: ['maintenance', 'membership', 'refusals'],
     replication: ['membership', 'transport'],
-    '.': ['join', 'maintenance', 'membership', 'ports', 'replication', 'standbys', 'transport'],
+    registered: ['membership', 'standbys'],
+    '.': ['join', 'maintenance', 'membership', 'ports', 'registered', 'replication', 'standbys', 'transport'],
   },
   configuration: {
     '.': [],
@@ -98,7 +99,8 @@ export const folderArrows: FolderArrows = {
     join: ['storage'],
     replication: [],
     reports: [],
-    '.': ['clock', 'join', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
+    etcd: ['clock'],
+    '.': ['clock', 'etcd', 'join', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
   },
   pkcs11: {
     '.': [],

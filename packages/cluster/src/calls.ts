@@ -133,7 +133,7 @@ export function clusterCalls({
 }
 
 /** Returns the JSON object in a body; an empty object if the body is anything else. */
-function jsonIn(body: Buffer): object {
+export function jsonIn(body: Buffer): object {
   try {
     const json: unknown = JSON.parse(body.toString('utf8'));
     return typeof json === 'object' && json !== null ? json : {};

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import type { Config } from '@transitd/configuration';
 import { LogLimit, reasonOf } from '@transitd/process';
 import { listPath } from './calls.ts';
 import type { NodeIdentity } from './membership/identity.ts';
@@ -12,6 +13,16 @@ export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>,
   readonly membershipList: MembershipList;
   /** Whether this node hears no leader, so that unlisted nodes may send it a signed membership list. */
   readonly isLeaderless: () => boolean;
+}
+
+/** Returns where the cluster port listens. */
+export function clusterListenAddress({
+  cluster_listen,
+  cluster_addr = '',
+  listeners,
+}: Pick<Config, 'cluster_listen' | 'cluster_addr' | 'listeners'>): { readonly host: string; readonly port: number } {
+  const port = Number(cluster_addr.slice(cluster_addr.lastIndexOf(':') + 1));
+  return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
 }
 
 /** The cluster port of this node. It opens as soon as the node has an identity and the calls have handlers. */
@@ -80,9 +91,7 @@ export class ClusterPort {
   }
 
   get #address(): { readonly host: string; readonly port: number } {
-    const { cluster_listen, cluster_addr = '', listeners } = this.#options.config;
-    const port = Number(cluster_addr.slice(cluster_addr.lastIndexOf(':') + 1));
-    return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
+    return clusterListenAddress(this.#options.config);
   }
 
   /**

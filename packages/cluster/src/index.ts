@@ -47,6 +47,10 @@ export { ReplicationPort } from './replication/replication-port.ts';
 export { makeSecondaryRequest } from './replication/secondary-certificate.ts';
 export { SecondaryDesk } from './replication/secondary-desk.ts';
 
+// A cluster whose consensus is elsewhere.
+
+export { type NodeRegistry, RegisteredPeers } from './registered-peers.ts';
+
 // Requests: forwarding to the active node, waiting for an index, and refusals.
 
 export { clusterRefusalAnswers, isClusterRefusal, refusalText } from './refusals/refusal-reply.ts';

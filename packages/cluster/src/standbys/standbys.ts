@@ -43,7 +43,7 @@ interface Standby extends StandbyReport {
  * Clock rates are assumed to be off by less than a tenth, as for the leader lease. A standby whose clock runs at 0.9 serves 1/0.9 times as
  * long. The clock of this node at 1.1 counts 1.1 times that, so the factor is 1.23 in all.
  */
-const clockRateMargin = 1.25;
+export const clockRateMargin = 1.25;
 const confirmRetryMs = 50;
 
 /**

@@ -1,0 +1,239 @@
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Barrier } from '@transitd/barrier';
+import { LogLimit, reasonOf } from '@transitd/process';
+import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import { confirmWithinMs, jsonIn, reportPath } from './calls.ts';
+import { clusterListenAddress } from './cluster-port.ts';
+import { authorityOf } from './maintenance/member-entries.ts';
+import { makeRequest, readAuthority, signRequest } from './membership/authority.ts';
+import type { NodeIdentity } from './membership/identity.ts';
+import type { Peers } from './peers.ts';
+import type { ClusterHost } from './ports/cluster-host.ts';
+import type { Engine } from './ports/storage-port.ts';
+import { Confirmations } from './registered/confirmations.ts';
+import { Freshness } from './registered/freshness.ts';
+import { encodeNodeRecord } from './registered/node-record.ts';
+import { RegisteredNodes } from './registered/registered-nodes.ts';
+import { AppliedIndex } from './standbys/applied-index.ts';
+import { reachedState } from './standbys/reached-state.ts';
+import { ClusterClient } from './transport/cluster-client.ts';
+import { ClusterListener, type ClusterListenerOptions } from './transport/cluster-listener.ts';
+import { Forwarder } from './transport/forwarder.ts';
+import { localAddressFor } from './transport/peer-connection.ts';
+
+/** Where the nodes of a cluster make themselves known. Others may be able to write there. */
+export interface NodeRegistry {
+  /** For metrics. */
+  readonly name: string;
+  /** The records of all known nodes, this one included, by their ids. A changed record is another object. */
+  readonly nodes: ReadonlyMap<NodeId, Uint8Array>;
+  /** Makes this node known by this record; undefined ends that. */
+  register(record: Uint8Array | undefined): void;
+  /** Whether every node that has applied the newest commit knows this node. */
+  readonly isRegistered: boolean;
+  /** Reads the index of the newest commit of any node, linearizably. Any failure rejects. */
+  newestIndex(): Promise<LogIndex>;
+}
+
+export interface RegisteredPeersParts
+  extends Pick<ClusterHost, 'apiAddress' | 'config' | 'isActive' | 'isUnsealed' | 'log' | 'observer' | 'report'> {
+  readonly registry: NodeRegistry;
+  readonly engine: Engine;
+  readonly barrier: Barrier;
+}
+
+/**
+ * The other nodes of a cluster whose consensus is elsewhere. A node that is unsealed certifies itself with the cluster's authority, whose
+ * key is behind the barrier, opens its cluster port and makes itself known. So a certificate shows that a node is unsealed, and no node
+ * stores one.
+ */
+export class RegisteredPeers implements Peers {
+  readonly membershipList: RegisteredNodes;
+  readonly forwarder: Forwarder;
+  readonly standbys: Peers['standbys'];
+  readonly stateDigestMatches = true; // an engine outside compares the records of the nodes itself
+  readonly stateDigestDiffers = false;
+  readonly canaryUtcMs = undefined;
+  readonly #parts: RegisteredPeersParts;
+  readonly #logLimit: LogLimit;
+  readonly #nodeId: NodeId;
+  readonly #clusterId: string;
+  readonly #freshness: Freshness;
+  readonly #client: ClusterClient;
+  readonly #applied: AppliedIndex;
+  readonly #incarnation = { number: 1, nonce: randomBytes(16).toString('hex') };
+  readonly #closing = new AbortController();
+  #identity: NodeIdentity | undefined;
+  #listener: ClusterListener | undefined;
+  #forwarded: ClusterListenerOptions['forwarded'] | undefined;
+  /** Changes of the port one after the other. */
+  #moving: Promise<void> = Promise.resolve();
+
+  constructor(parts: RegisteredPeersParts) {
+    const { config, registry, engine, observer, log } = parts;
+    const { nodeId, clusterId } = engine.status();
+    this.#parts = parts;
+    this.#nodeId = nodeId;
+    this.#clusterId = clusterId;
+    this.#logLimit = new LogLimit({ log, nowMs: () => performance.now() });
+    this.#applied = new AppliedIndex(engine.replica);
+    this.membershipList = new RegisteredNodes({ clusterId, records: () => registry.nodes });
+    this.#freshness = new Freshness({
+      intervalMs: config.cluster_heartbeat_interval,
+      newestIndex: () => registry.newestIndex(),
+      onAnswer: (ms) => (ms === undefined ? observer.echoFailed(registry.name) : observer.echoed(registry.name, ms)),
+    });
+    this.#client = new ClusterClient({
+      identity: () => this.#requireIdentity(),
+      incarnation: () => this.#incarnation,
+      member: (id) => this.membershipList.member(id),
+      localAddress: localAddressFor(clusterListenAddress(config).host),
+    });
+    const confirmations = new Confirmations({
+      servesForMs: 2 * config.cluster_heartbeat_interval,
+      nowMs: () => performance.now(),
+      others: () => this.membershipList.ids.filter((id) => id !== nodeId),
+      confirm: (id, index) => this.#confirm(id, index),
+      pause: async (ms) => {
+        await pause(Math.max(0, ms), undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      },
+    });
+    this.standbys = { confirmed: (index) => confirmations.confirmed(index), report: () => undefined }; // nodes send no echoes to each other
+    this.forwarder = new Forwarder({
+      client: this.#client,
+      leader: () => {
+        const { leader, term } = engine.status();
+        return leader === 0 || leader === nodeId ? undefined : { id: leader, term, isSilent: false };
+      },
+      reached: async (index, withinMs) => (await reachedState(index, withinMs, engine)) === 'reached',
+      self: config.node_id,
+    });
+    this.#freshness.start();
+  }
+
+  get activeMember() {
+    const { leader } = this.#parts.engine.status();
+    return leader === this.#nodeId ? undefined : this.membershipList.member(leader);
+  }
+
+  /** A node that is not registered serves nothing as a standby: nobody would wait for it when rights are taken away. */
+  get heartbeats(): Peers['heartbeats'] {
+    const { heartbeats } = this.#freshness;
+    return this.#parts.registry.isRegistered ? heartbeats : { echoes: heartbeats.echoes, appliedSentMs: () => undefined };
+  }
+
+  /** Sets the handler of requests that other nodes forward. */
+  serveForwarded(forwarded: ClusterListenerOptions['forwarded']): void {
+    this.#forwarded = forwarded;
+  }
+
+  /** The role, term or leader of this node has changed. */
+  statusChanged(_status: DriverStatus): void {
+    this.forwarder.leaderChanged();
+    void this.#freshness.ask();
+  }
+
+  /** The nodes that are known may have changed. */
+  nodesChanged(): void {
+    this.#client.recheck();
+    this.#listener?.recheck();
+  }
+
+  /**
+   * Opens or closes the cluster port, as this node is unsealed or sealed; called after each change and every second, because the port may
+   * be in use, and the authority may be missing until the active node has made it.
+   */
+  update(): Promise<void> {
+    this.#moving = this.#moving
+      .then(() => this.#move())
+      .catch((error: unknown) => {
+        this.#logLimit.write('warn', 'cluster port', { reason: reasonOf(error) }, 'could not open the cluster port; retrying');
+      });
+    return this.#moving;
+  }
+
+  async reportOf(id: NodeId, timeoutMs: number): Promise<object> {
+    const { status, json } = await this.#client.post(id, reportPath, { json: {}, timeoutMs });
+    if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
+    return json;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#freshness.stop();
+    this.#client.close();
+    await this.#moving;
+    await this.#leave();
+  }
+
+  async #move(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    const { barrier, isUnsealed, isActive, registry, config, apiAddress } = this.#parts;
+    if (!isUnsealed()) return this.#leave();
+    const authority = isActive() ? await authorityOf(barrier.store, this.#clusterId) : await readAuthority(barrier.store);
+    if (authority === undefined || this.#identity?.authority === authority.certificate) return;
+    await this.#leave();
+    const { key, request } = await makeRequest(this.#nodeId);
+    const name = { clusterId: this.#clusterId, nodeId: this.#nodeId };
+    const certificate = await signRequest(authority, { request, now: new Date(), ...name });
+    const identity = { key, certificate, authority: authority.certificate, membersAtJoin: [] };
+    await this.#listen(identity);
+    this.#identity = identity;
+    this.membershipList.authority = authority;
+    const { node_id, cluster_addr = '' } = config;
+    registry.register(encodeNodeRecord(identity, { name: node_id, apiAddress: apiAddress(), clusterAddress: cluster_addr }));
+  }
+
+  async #leave(): Promise<void> {
+    this.#parts.registry.register(undefined);
+    this.membershipList.authority = undefined;
+    this.#identity = undefined;
+    const listener = this.#listener;
+    this.#listener = undefined;
+    await listener?.close();
+  }
+
+  async #listen(identity: NodeIdentity): Promise<void> {
+    const { config, log, report } = this.#parts;
+    const listener = new ClusterListener({
+      identity: () => this.#identity ?? identity,
+      authorities: () => [new X509Certificate(identity.authority)],
+      memberState: (fingerprint) => this.membershipList.listed(fingerprint),
+      calls: {
+        'POST /cluster/confirm': async ({ body }) => {
+          const { index } = jsonIn(body) as { index?: unknown };
+          if (typeof index !== 'number') return { status: 400, json: {} };
+          await this.#applied.reached(index, confirmWithinMs);
+          return { status: 200, json: { appliedIndex: this.#applied.index } };
+        },
+        [`POST ${reportPath}`]: async () => ({ status: 200, json: await report() }),
+      },
+      forwarded: (req, res, from) => {
+        if (this.#forwarded === undefined) res.destroy();
+        else this.#forwarded(req, res, from);
+      },
+      raft: (socket) => socket.terminate(), // no messages of Raft here
+      judge: () => 'in order', // a node has another id after each start
+      onRefused: ({ address, reason }) =>
+        this.#logLimit.write('warn', `refused ${reason}`, { address, reason }, 'a connection to the cluster port was refused'),
+      onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
+    });
+    const address = clusterListenAddress(config);
+    await listener.listen(address);
+    this.#listener = listener;
+    log.info({ address: `${address.host}:${address.port}`, advertised: config.cluster_addr }, 'the cluster port is open');
+  }
+
+  #requireIdentity(): NodeIdentity {
+    if (this.#identity === undefined) throw new Error('this node is sealed, so it has no certificate');
+    return this.#identity;
+  }
+
+  /** Asks another node to confirm that it has applied `index`; returns its applied index. @throws ClusterCallError */
+  async #confirm(id: NodeId, index: LogIndex): Promise<LogIndex> {
+    const { status, json } = await this.#client.post(id, '/cluster/confirm', { json: { index }, timeoutMs: 2 * confirmWithinMs });
+    if (status !== 200) throw new Error(`node ${id} did not confirm: status ${status}`);
+    return (json as { appliedIndex: LogIndex }).appliedIndex;
+  }
+}

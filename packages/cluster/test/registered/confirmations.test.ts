@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { Confirmations } from '../../src/registered/confirmations.ts';
+
+/** A clock that moves only while everything waits: then to the end of the shortest pause. */
+function clock() {
+  let nowMs = 0;
+  const pauses: { readonly untilMs: number; readonly end: () => void }[] = [];
+  return {
+    nowMs: () => nowMs,
+    pause: (ms: number) =>
+      new Promise<void>((end) => {
+        pauses.push({ untilMs: nowMs + Math.max(0, ms), end });
+      }),
+    /** Lets time pass until `ended`; returns the time then. */
+    until: async (ended: Promise<void>): Promise<number> => {
+      let isOver = false;
+      void ended.then(() => {
+        isOver = true;
+      });
+      for (;;) {
+        await new Promise((resolve) => setImmediate(resolve));
+        if (isOver) return nowMs;
+        const next = pauses.sort((a, b) => a.untilMs - b.untilMs).shift();
+        if (next === undefined) throw new Error('nobody waits');
+        nowMs = Math.max(nowMs, next.untilMs);
+        next.end();
+      }
+    },
+  };
+}
+
+const servesForMs = 2000;
+const never = () => new Promise<number>(() => undefined);
+
+describe('confirmations', () => {
+  it('take no time without other nodes', async () => {
+    const time = clock();
+    const confirmations = new Confirmations({ ...time, servesForMs, others: () => [], confirm: never });
+    expect(await time.until(confirmations.confirmed(7))).to.equal(0);
+  });
+
+  it('come from every other node, which is asked again until it has applied the index', async () => {
+    const time = clock();
+    const asked: number[] = [];
+    const confirm = async (id: number): Promise<number> => {
+      asked.push(id);
+      return id === 2 || asked.filter((one) => one === 3).length > 2 ? 7 : 6;
+    };
+    const confirmations = new Confirmations({ ...time, servesForMs, others: () => [2, 3], confirm });
+    expect(await time.until(confirmations.confirmed(7))).to.be.within(1, 200);
+    expect(asked.toSorted()).to.deep.equal([2, 3, 3, 3]);
+  });
+
+  for (const { what, confirm } of [
+    { what: 'is silent', confirm: never },
+    { what: 'refuses', confirm: () => Promise.reject(new Error('refused')) },
+    { what: 'stays behind', confirm: async () => 6 },
+  ])
+    it(`are not needed from a node that ${what} once it can serve no older state, also by a slow clock`, async () => {
+      const time = clock();
+      const confirmations = new Confirmations({ ...time, servesForMs, others: () => [2], confirm });
+      expect(await time.until(confirmations.confirmed(7))).to.be.within(1.25 * servesForMs, 1.3 * servesForMs);
+    });
+
+  it('are not needed from a node that is no longer registered', async () => {
+    const time = clock();
+    const others = () => (time.nowMs() < 500 ? [2] : []);
+    const confirmations = new Confirmations({ ...time, servesForMs, others, confirm: async () => 6 });
+    expect(await time.until(confirmations.confirmed(7))).to.be.within(500, 600);
+  });
+});
