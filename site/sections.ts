@@ -16,6 +16,7 @@ export const sections: readonly Section[] = [
       'operations',
       'cluster-operations',
       'replication',
+      'etcd',
       'seals',
       'kubernetes',
       'upgrades',

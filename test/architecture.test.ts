@@ -29,7 +29,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   audit: ['http', 'process', 'configuration', 'storage-fsm', 'access'],
   'snapshot-archive': ['http', 'storage-fsm'],
   node: [
-    ...['cluster', 'audit', 'snapshot-archive', 'http', 'process', 'configuration'],
+    ...['cluster', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-etcd'],
     ...['raft-core', 'health', 'storage-fsm', 'barrier', 'gateway', 'transit-engine', 'access', 'pkcs11', 'seals', 'replication'],
   ],
   api: [

@@ -10,7 +10,7 @@ const line = '-'.repeat(80);
 /** Returns the text of THIRD-PARTY-NOTICES.txt. @throws if a package has no license text */
 export function notices(): string {
   const packages = productionPackages().map(({ name, version, license, path }) =>
-    section(`${name} ${version} (${license})`, licenseTexts(join(root, path))),
+    section(`${name} ${version} (${license})`, ownTexts(name) ?? licenseTexts(join(root, path))),
   );
   const node = section(`Node.js ${nodeVersion}, with the libraries that it includes`, [
     readFileSync(join(nodeFor('linux-x64'), 'LICENSE'), 'utf8'),
@@ -19,6 +19,21 @@ export function notices(): string {
     readFileSync(join(import.meta.dirname, 'licenses/libsodium.txt'), 'utf8'), // its package has no copy
   ]);
   return ['transitd includes the following software.\n', ...packages, libsodium, node].join('\n');
+}
+
+/** Packages under the Apache License without a copy of it: the file with their copyright notice. */
+const withoutText: Readonly<Record<string, string>> = {
+  '@bufbuild/protobuf': 'bufbuild-protobuf.txt',
+  '@connectrpc/connect': 'connect.txt',
+  '@connectrpc/connect-node': 'connect.txt',
+};
+
+/** Returns the texts of a package that has none of its own; undefined for any other package. */
+function ownTexts(name: string): string[] | undefined {
+  const file = withoutText[name];
+  if (file === undefined) return undefined;
+  const apacheLicense = readFileSync(join(root, 'LICENSE'), 'utf8'); // ours is the same
+  return [readFileSync(join(import.meta.dirname, 'licenses', file), 'utf8'), apacheLicense];
 }
 
 const section = (title: string, texts: readonly string[]): string =>

@@ -75,7 +75,7 @@ function component(one: ProductionPackage): unknown {
     version: one.version,
     purl: refOf(one),
     scope: one.optional === true ? 'optional' : 'required',
-    licenses: [{ license: { id: one.license } }],
+    licenses: [one.license?.includes(' ') ? { expression: one.license } : { license: { id: one.license } }],
     hashes: [{ alg: 'SHA-512', content: Buffer.from(hash, 'base64').toString('hex') }],
     components: embedded[one.name]?.map(({ license, ...library }) => ({
       type: 'library',

@@ -1,30 +1,49 @@
 import { expect } from 'chai';
-import { startAudited } from '../process/audited-server.ts';
+import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
+import { type AuditedServer, startAudited } from '../process/audited-server.ts';
 import { processMs, Workbench } from '../process/live-server.ts';
 import { plaintextsOf, runSuite, type Suite, waiting } from './conformance.ts';
 
 describe('conformance', () => {
   const bench = new Workbench();
-  afterEach(() => bench.clean());
+  let etcd: LiveEtcd | undefined;
+  afterEach(async () => {
+    await bench.clean();
+    await etcd?.stop();
+    etcd = undefined;
+  });
 
   for (const suite of ['transit', 'system'] satisfies Suite[]) {
     it(`passes every ${suite} case except the listed ones, and each listed case really fails`, async function () {
       this.timeout(2 * processMs);
-      const { server, rootToken, auditFile } = await startAudited(bench, { settings: { workers: 1 } });
-      await server.log(/a gateway thread listens/);
-      server.secrets.add('the root token', rootToken);
-      for (const plaintext of plaintextsOf(suite)) server.secrets.add('a plaintext of a case', plaintext);
-      const outcomes = await runSuite(suite, { url: server.url, token: rootToken, auditFile });
-      const list = waiting(suite);
-      const failed = outcomes.filter(({ passed }) => !passed);
-      const unexpected = failed.filter(({ id }) => !list.has(id)).map(({ id, detail }) => `${id}: ${detail}`);
-      expect(unexpected, 'cases that fail and are not listed').to.deep.equal([]);
-      const failedIds = new Set(failed.map(({ id }) => id));
-      expect(
-        [...list.keys()].filter((id) => !failedIds.has(id)),
-        'listed cases that do not fail: take them off the list',
-      ).to.deep.equal([]);
-      console.log(`      ${suite}: ${outcomes.length - failed.length} of ${outcomes.length} cases pass, ${failed.length} wait`);
+      const audited = await startAudited(bench, { settings: { workers: 1 } });
+      await audited.server.log(/a gateway thread listens/);
+      await passes(suite, audited);
     });
+
+    it(`passes the same ${suite} cases with its records in etcd`, async function () {
+      this.timeout(2 * processMs);
+      etcd = await liveEtcd();
+      const storage = { type: 'etcd', endpoints: [etcd.endpoint], prefix: 'conformance' };
+      const cluster_addr = `127.0.0.1:${await freePort('127.0.0.1')}`;
+      await passes(suite, await startAudited(bench, { settings: { storage, cluster_addr } }));
+    });
+  }
+
+  async function passes(suite: Suite, { server, rootToken, auditFile }: AuditedServer): Promise<void> {
+    server.secrets.add('the root token', rootToken);
+    for (const plaintext of plaintextsOf(suite)) server.secrets.add('a plaintext of a case', plaintext);
+    const outcomes = await runSuite(suite, { url: server.url, token: rootToken, auditFile });
+    const list = waiting(suite);
+    const failed = outcomes.filter(({ passed }) => !passed);
+    const unexpected = failed.filter(({ id }) => !list.has(id)).map(({ id, detail }) => `${id}: ${detail}`);
+    expect(unexpected, 'cases that fail and are not listed').to.deep.equal([]);
+    const failedIds = new Set(failed.map(({ id }) => id));
+    expect(
+      [...list.keys()].filter((id) => !failedIds.has(id)),
+      'listed cases that do not fail: take them off the list',
+    ).to.deep.equal([]);
+    console.log(`      ${suite}: ${outcomes.length - failed.length} of ${outcomes.length} cases pass, ${failed.length} wait`);
   }
 });

@@ -7,6 +7,7 @@ import { issueWords } from './issue-words.ts';
 import { configSchema } from './schema.ts';
 import { sealFaults } from './seal-faults.ts';
 import { type ConfigSource, parseSource } from './source.ts';
+import { storageFaults } from './storage-schema.ts';
 
 export type Config = z.output<typeof configSchema>;
 export type ConfigInput = z.input<typeof configSchema>;
@@ -64,7 +65,7 @@ function combinationFaults(config: Config): readonly Fault[] {
     const text = `must be below limits.reads (${limits.reads}): the main thread and each gateway thread get a share of it`;
     faults.push({ path: ['workers'], text });
   }
-  return [...faults, ...sealFaults(config)];
+  return [...faults, ...sealFaults(config), ...storageFaults(config)];
 }
 
 /** Reads a configuration file in YAML, which includes JSON. @throws StartError */

@@ -2,6 +2,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { isCidr } from '@transitd/access';
 import { z } from 'zod';
 import { httpUrl, seal } from './seal-schema.ts';
+import { storage } from './storage-schema.ts';
 import { parseByteSize, parseDurationMs } from './units.ts';
 
 /** The prefix of a mount's ciphertext strings, before `:v1:`. */
@@ -164,6 +165,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   seal: seal.default({ type: 'shamir' }),
   migrate_seal_from: seal.optional(),
+  storage: storage.default({ type: 'raft' }),
   raft: z
     .strictObject({
       heartbeat: durationMs('50ms', { min: '20ms' }),

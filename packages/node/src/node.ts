@@ -10,7 +10,6 @@ import { type OpenedSeal, openSeal } from '@transitd/seals';
 import { type FeatureLevel, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { bootstrapCluster, type Initialized } from './bootstrap.ts';
 import { NodeClock, type NodeClockParts } from './clock/node-clock.ts';
-import { ClusterMember } from './cluster-member.ts';
 import { type GatewayHost, newGatewayHost } from './gateway-host.ts';
 import { AddressRate } from './join/address-rate.ts';
 import { JoinAttempts } from './join/join-attempts.ts';
@@ -18,6 +17,7 @@ import type { JoinTarget } from './join/joining.ts';
 import { LeadershipObserver } from './leadership-observer.ts';
 import { NodeMaintenance } from './maintenance.ts';
 import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
+import { newMember } from './new-member.ts';
 import { NodeSeal } from './node-seal.ts';
 import { ReadEligibility } from './read-eligibility.ts';
 import { ClusterReports } from './reports/cluster-reports.ts';
@@ -104,7 +104,7 @@ export class Node {
         disk: this.reports.disk,
         work,
       });
-    const clusterMember = new ClusterMember({
+    const clusterMember = newMember({
       ...{ config, seal, log, clock, directory, serviceLoader, observer, onFatal },
       onStatus: (status) => this.#statusChanged(status),
       apiAddress,
@@ -166,7 +166,7 @@ export class Node {
     await rm(transfersFolder(directory.path), { recursive: true, force: true });
     const node = new Node(options, opened, directory);
     try {
-      if (await directory.holdsNode()) {
+      if (config.storage.type === 'etcd' || (await directory.holdsNode())) {
         await node.#clusterMember.start();
         if (!node.removed) await node.#nodeSeal.unsealAtStart();
       }

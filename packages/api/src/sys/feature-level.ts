@@ -2,8 +2,11 @@ import { dataReply, int, integer, list, object, string } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
+import { requireRaft } from './engine.ts';
 
-function requireControl({ featureLevel }: Node): NonNullable<Node['featureLevel']> {
+function requireControl(node: Node): NonNullable<Node['featureLevel']> {
+  requireRaft(node);
+  const { featureLevel } = node;
   if (featureLevel === undefined) throw new Error('a node that serves has a feature level');
   return featureLevel;
 }

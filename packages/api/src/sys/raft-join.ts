@@ -11,8 +11,15 @@ import {
   RequestError,
   text,
 } from '@transitd/http';
+import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type OpenOperation, open, type Route } from '../operation/operation.ts';
+import { requireRaft } from './engine.ts';
+
+function requireDesk(node: Node): Node['joinDesk'] {
+  requireRaft(node);
+  return node.joinDesk;
+}
 
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
@@ -53,6 +60,7 @@ const join = open({
       ...(nonVoter !== undefined && { nonVoter }),
       ...(retry !== undefined && { retry }),
     };
+    requireRaft(node);
     const { joined } = await node.join(target, address);
     return plainReply({ joined });
   },
@@ -68,7 +76,7 @@ const challenge: OpenOperation = {
   unaudited: true,
   onSecondary: true,
   where: 'leader',
-  run: async (node, { body, address }) => plainReply(await node.joinDesk.challenge(body, address)),
+  run: async (node, { body, address }) => plainReply(await requireDesk(node).challenge(body, address)),
 };
 
 /** Checks the answer of a joining node to its challenge. */
@@ -81,7 +89,7 @@ const answer: OpenOperation = {
   unaudited: true,
   onSecondary: true,
   where: 'leader',
-  run: async (node, { body }) => plainReply(await node.joinDesk.answer(body)),
+  run: async (node, { body }) => plainReply(await requireDesk(node).answer(body)),
 };
 
 export const raftJoinRoutes: readonly Route[] = [

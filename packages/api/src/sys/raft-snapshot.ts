@@ -2,8 +2,11 @@ import { dataReply, RequestError } from '@transitd/http';
 import type { Node, Snapshots } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guardedOnSecondary, type Route } from '../operation/operation.ts';
+import { requireRaft } from './engine.ts';
 
-function requireSnapshots({ snapshots }: Node): Snapshots {
+function requireSnapshots(node: Node): Snapshots {
+  requireRaft(node);
+  const { snapshots } = node;
   if (snapshots === undefined) throw new Error('a node that serves has a state');
   return snapshots;
 }

@@ -4,6 +4,7 @@ import { boolean, dataReply, integer, list, object, RequestError, string, text, 
 import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../operation/operation.ts';
+import { requireRaft } from './engine.ts';
 
 /** Lists the members of the cluster as this node knows them. Works on every node, also without a leader. */
 const configuration = guardedOnSecondary({
@@ -31,6 +32,7 @@ const configuration = guardedOnSecondary({
   capability: 'read',
   where: 'here',
   run: (node) => {
+    requireRaft(node);
     const { cluster } = node;
     const seen = node.consensus;
     const members = cluster?.membershipList.members ?? [];
@@ -79,14 +81,16 @@ const memberChange = (
 
 /**
  * Returns the operations that change the members of the cluster.
- * @throws RequestError `invalid_request` on a node without `cluster_addr`
+ * @throws RequestError `invalid_request` on a node without `cluster_addr`, and if the records are in etcd
  */
-export function requireCluster({ cluster }: Node): {
+export function requireCluster(node: Node): {
   readonly operator: MemberOperations;
   readonly autopilot: Autopilot;
   readonly rotation: AuthorityRotation;
   readonly cluster: Cluster;
 } {
+  requireRaft(node);
+  const { cluster } = node;
   const { operator, autopilot, rotation } = cluster ?? {};
   if (cluster === undefined || operator === undefined || autopilot === undefined || rotation === undefined)
     throw new RequestError(

@@ -14,6 +14,7 @@ import {
 import { type ClusterReplication, type Node, type Promotion, ReplicationRefused } from '@transitd/node';
 import * as answers from '../../operation/answers.ts';
 import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../../operation/operation.ts';
+import { requireRaft } from '../engine.ts';
 
 const control = {
   ...{ capability: 'update', sudo: true, where: 'leader', onSecondary: true, adds: true },
@@ -24,6 +25,7 @@ const changesSecondary = { capability: 'update', sudo: true, where: 'leader', ad
 
 /** Runs a task of replication. Answers its refusals with 400 and the reason. */
 export async function controlled<T>(node: Node, task: (replication: ClusterReplication) => Promise<T>): Promise<T> {
+  requireRaft(node);
   const replication = node.store?.replication;
   if (replication === undefined) throw new RequestError('invalid_request', 'replication needs cluster_addr on every node');
   try {

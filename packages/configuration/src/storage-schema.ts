@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import { isLoopback } from './addresses.ts';
+import type { Config } from './config.ts';
+import type { Fault } from './faults.ts';
+import { httpUrl } from './seal-schema.ts';
+
+const etcd = z.strictObject({
+  type: z.literal('etcd'),
+  endpoints: z.array(httpUrl).min(1).max(16),
+  prefix: z
+    .string()
+    .max(128)
+    .regex(/^[\w.-]+(\/[\w.-]+)*$/, 'must be a path such as transitd/production: letters, digits, _, . and - between slashes')
+    .default('transitd'),
+  tls: z
+    .strictObject({ ca_file: z.string().optional(), cert_file: z.string().optional(), key_file: z.string().optional() })
+    .refine(
+      (tls) => (tls.cert_file === undefined) === (tls.key_file === undefined),
+      'needs both cert_file and key_file, or neither',
+    )
+    .optional(),
+  username: z.string().min(1).optional(),
+  password_file: z.string().optional(),
+});
+
+/** Where the records of the cluster are: in the data directories of its nodes, or in an etcd cluster. */
+export const storage = z.discriminatedUnion('type', [z.strictObject({ type: z.literal('raft') }), etcd]);
+
+/** Returns the faults of the storage in combination with other keys. Each key must already be valid by itself. */
+export function storageFaults(config: Config): readonly Fault[] {
+  const { storage: engine, cluster_addr, retry_join, non_voter, workers } = config;
+  if (engine.type !== 'etcd') return [];
+  const { endpoints, tls, username, password_file } = engine;
+  const faults: Fault[] = [];
+  const fault = (path: Fault['path'], text: string): void => void faults.push({ path, text });
+  for (const [position, endpoint] of endpoints.entries()) {
+    const { protocol, hostname } = new URL(endpoint);
+    if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
+      fault(
+        ['storage', 'endpoints', position],
+        'must be an https URL, except on loopback: others could change the records on the way',
+      );
+  }
+  if (tls !== undefined && endpoints.every((endpoint) => endpoint.startsWith('http:')))
+    fault(['storage', 'tls'], 'is set, but no endpoint is an https URL');
+  if ((username === undefined) !== (password_file === undefined))
+    fault(
+      ['storage', username === undefined ? 'username' : 'password_file'],
+      'is missing: username and password_file go together',
+    );
+  if (cluster_addr === undefined)
+    fault(['cluster_addr'], 'is required with storage.type etcd: the other nodes forward requests to this address');
+  if (retry_join.length > 0) fault(['retry_join'], 'has no meaning with storage.type etcd: nodes find each other in etcd');
+  if (non_voter) fault(['non_voter'], 'has no meaning with storage.type etcd: no node votes');
+  if (workers !== 'auto' && workers > 0)
+    fault(['workers'], 'must be 0 or auto with storage.type etcd: gateway threads are not supported there yet');
+  return faults;
+}

@@ -1,0 +1,160 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Engine, NodeRegistry } from '@transitd/cluster';
+import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
+import type { DriverStatus, ReadOutcome } from '@transitd/raft-core';
+import { type Etcd, EtcdReplica } from '@transitd/storage-etcd';
+import { type Replica, supportedLevels } from '@transitd/storage-fsm';
+import { LeaseClock } from '../clock/lease-clock.ts';
+import { observedReplica } from './observed-replica.ts';
+
+/** Time after which etcd ends the role of a silent active node, and the registration of a silent node. */
+const leaseSeconds = 5;
+const tickMs = 50;
+/** For how long a node that gave the active role up leaves it to others. */
+const yieldMs = 2000;
+/** A node without this cluster's keys waits so long for the role before it creates the cluster. */
+const foundWithinMs = 15_000;
+
+export interface EtcdEngineOptions {
+  readonly etcd: Etcd;
+  readonly prefix: string;
+  readonly nodeId: number;
+  readonly heartbeatMs: number;
+  readonly log: Logger;
+  readonly observer: NodeObserver;
+  /** The role, readiness, term or leader has changed. */
+  readonly onStatus: (status: DriverStatus) => void;
+  /** The nodes that are known may have changed. */
+  readonly onNodes: () => void;
+  /** @see StorageOptions.onClockJump */
+  readonly onClockJump: (ms: number) => void;
+}
+
+const refused: ReadOutcome = { kind: 'refused', reason: 'notLeader' };
+
+/** The engine of a node whose consensus and records are in etcd. */
+export class EtcdEngine implements Engine {
+  readonly replica: Replica;
+  readonly registry: NodeRegistry;
+  readonly diskStalledMs = 0;
+  readonly electedWithinMs = (leaseSeconds + 1) * 1000;
+  readonly replication = undefined;
+  /** Nodes of one cluster in etcd run one release, so its formats are those of this release. */
+  readonly featureLevel = supportedLevels.newest;
+  readonly #options: EtcdEngineOptions;
+  readonly #etcd: EtcdReplica;
+  readonly #clock: LeaseClock;
+  readonly #ends: (() => void)[] = [];
+  #last: DriverStatus;
+  #records: readonly Uint8Array[] = [];
+
+  private constructor(options: EtcdEngineOptions, replica: EtcdReplica) {
+    this.#options = options;
+    this.#etcd = replica;
+    this.#clock = new LeaseClock({ leaseMs: leaseSeconds * 1000, onJump: options.onClockJump });
+    this.registry = this.#newRegistry();
+    this.replica = observedReplica(replica, () => this.status(), options.observer);
+    this.#last = this.status();
+    const observe = (): void => this.#observe();
+    this.#ends.push(replica.observe(observe), this.#clock.forDriver.every(tickMs, observe));
+  }
+
+  /** Reads the whole state below the prefix. @throws EtcdError, CopyFault, TypeError */
+  static async open(options: EtcdEngineOptions): Promise<EtcdEngine> {
+    const { etcd, prefix, nodeId, heartbeatMs, log } = options;
+    const limit = new LogLimit({ log, nowMs: () => performance.now() });
+    const onFault = ({ message }: Error): void =>
+      limit.write('warn', 'etcd', { reason: message }, 'a call of etcd failed; retrying');
+    return new EtcdEngine(
+      options,
+      await EtcdReplica.open({ etcd, prefix, nodeId, heartbeatMs, leaseSeconds, mayLead: false, onFault }),
+    );
+  }
+
+  status(): DriverStatus {
+    const { valuesWritten: _values, diskLow: _low, ...status } = this.#etcd.status();
+    return { ...status, ready: status.ready && this.#etcd.holdsLease() };
+  }
+
+  isAwake(): boolean {
+    return this.#clock.isAwake(this.#leadership);
+  }
+
+  holdsLease(): boolean {
+    return this.#clock.holdsLease(this.#leadership);
+  }
+
+  clockJumpedMs(): number {
+    return this.#clock.jumpedMs();
+  }
+
+  readonly diskLow = (): boolean => false;
+
+  scopeDigestAt(): undefined {
+    return undefined;
+  }
+
+  /** Whether this node takes the active role while no node has it. */
+  set mayLead(mayLead: boolean) {
+    this.#etcd.mayLead = mayLead;
+  }
+
+  /** Resolves when this node is the active one, or `isFounded` says that another node was faster. */
+  async leadsOr(isFounded: () => boolean): Promise<void> {
+    for (const endMs = performance.now() + foundWithinMs; performance.now() < endMs; await pause(tickMs))
+      if (this.status().ready || isFounded()) return;
+  }
+
+  async transferLeadership(): Promise<void> {
+    const { term, role } = this.status();
+    const isAlone = [...this.#etcd.nodes.keys()].every((id) => id === this.#options.nodeId);
+    if (role !== 'leader' || isAlone) return;
+    this.#etcd.yieldFor(yieldMs);
+    for (const endMs = performance.now() + yieldMs; performance.now() < endMs; await pause(tickMs))
+      if (this.status().term > term) return;
+  }
+
+  async stop(): Promise<void> {
+    for (const end of this.#ends) end();
+    await this.#etcd.close();
+    this.#options.etcd.close();
+  }
+
+  readonly #leadership = {
+    leaseRead: (): boolean => this.#etcd.holdsLease(),
+    readIndex: (done: (outcome: ReadOutcome) => void): void => {
+      this.#etcd.fresh().then(
+        () => done(this.#etcd.holdsLease() ? { kind: 'readable', index: this.status().appliedIndex } : refused),
+        () => done(refused),
+      );
+    },
+  };
+
+  /** After a clock jump the node cannot know for the length of a lease whether its registration has ended. */
+  #newRegistry(): NodeRegistry {
+    const [etcd, clock] = [this.#etcd, this.#clock];
+    return {
+      name: 'etcd',
+      get nodes() {
+        return etcd.nodes;
+      },
+      get isRegistered() {
+        return etcd.isRegistered && performance.now() - clock.jumpedMs() >= leaseSeconds * 1000;
+      },
+      register: (record) => etcd.register(record),
+      newestIndex: () => etcd.newestIndex(),
+    };
+  }
+
+  #observe(): void {
+    const status = this.status();
+    const { role, ready, term, leader } = this.#last;
+    this.#last = status;
+    const records = [...this.#etcd.nodes.values()];
+    const isSame = records.length === this.#records.length && records.every((record, index) => record === this.#records[index]);
+    this.#records = records;
+    if (!isSame) this.#options.onNodes();
+    if (status.role !== role || status.ready !== ready || status.term !== term || status.leader !== leader)
+      this.#options.onStatus(status);
+  }
+}

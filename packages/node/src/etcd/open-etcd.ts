@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import type { Config } from '@transitd/configuration';
+import { StartError } from '@transitd/process';
+import { anyEndpoint, connectEtcd, type Etcd, type EtcdConnection } from '@transitd/storage-etcd';
+
+export type EtcdConfig = Extract<Config['storage'], { type: 'etcd' }>;
+
+/** How long one call may take. Several must fit into the time to live of a lease. */
+const timeoutMs = 3000;
+
+/** Reads the files that the configuration names, and returns a connection, which opens when it is first used. @throws StartError */
+export function openEtcd({ endpoints, tls, username, password_file }: EtcdConfig): Etcd {
+  const files = tls && {
+    ...(tls.ca_file !== undefined && { ca: read(tls.ca_file) }),
+    ...(tls.cert_file !== undefined && { cert: read(tls.cert_file) }),
+    ...(tls.key_file !== undefined && { key: read(tls.key_file) }),
+  };
+  const password = password_file === undefined ? undefined : read(password_file).replace(/\r?\n$/, '');
+  const options: Omit<EtcdConnection, 'endpoint'> = {
+    timeoutMs,
+    ...(files && { tls: files }),
+    ...(username !== undefined && password !== undefined && { user: { name: username, password } }),
+  };
+  const [first = '', ...others] = endpoints.map((endpoint) => endpoint.replace(/\/$/, ''));
+  const connect = (endpoint: string): Etcd => connectEtcd({ endpoint, ...options });
+  return anyEndpoint([connect(first), ...others.map(connect)]);
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new StartError(`storage: ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+  }
+}

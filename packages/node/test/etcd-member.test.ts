@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BarrierError } from '@transitd/barrier';
+import { parseConfig } from '@transitd/configuration';
+import { StartError } from '@transitd/process';
+import { connectEtcd } from '@transitd/storage-etcd';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { freePort } from '../../../test/cluster/harness/free-port.ts';
+import { until } from '../../process/test/until.ts';
+import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
+import { Node } from '../src/node.ts';
+
+describe('a node with its records in etcd', () => {
+  let etcd: LiveEtcd;
+  let folder = '';
+  let opened = 0;
+  const nodes: Node[] = [];
+  before(async () => {
+    etcd = await liveEtcd();
+    folder = mkdtempSync(join(tmpdir(), 'transitd-etcd-'));
+    writeFileSync(join(folder, 'key'), Buffer.alloc(32, 1), { mode: 0o600 });
+  });
+  afterEach(async () => {
+    await Promise.all(nodes.splice(0).map((node) => node.stop()));
+  });
+  after(async () => {
+    rmSync(folder, { recursive: true });
+    await etcd.stop();
+  });
+
+  const open = async (prefix: string, { seal = { type: 'shamir' } as object, storage = {} } = {}): Promise<Node> => {
+    opened += 1;
+    const config = parseConfig({
+      node_id: `n${opened}`,
+      data_dir: join(folder, `data-${opened}`),
+      cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`,
+      api_addr: `http://127.0.0.1:${await freePort('127.0.0.1')}`,
+      cluster_heartbeat_interval: '200ms',
+      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+      seal,
+      storage: { type: 'etcd', endpoints: [etcd.endpoint], prefix, ...storage },
+    });
+    const onFatal = (error: Error): never => {
+      throw error;
+    };
+    const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal });
+    nodes.push(node);
+    return node;
+  };
+  const staticSeal = (): object => ({ type: 'static', key_id: 'one', key_file: join(folder, 'key') });
+  const stateOf = ({ status }: Node): string => status.state;
+  const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
+    outcome.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+
+  it('is unsealed by shares; each node takes the active role only when it is unsealed', async () => {
+    const [first, second] = [await open('shamir'), await open('shamir')];
+    expect(stateOf(first)).to.equal('uninitialized');
+    const { shares } = await first.initialize({ secretShares: 1, secretThreshold: 1 });
+    await until(() => second.initialized);
+    expect([stateOf(first), stateOf(second)]).to.deep.equal(['sealed', 'sealed']);
+    const error = await errorOf(second.initialize({ secretShares: 1, secretThreshold: 1 }));
+    expect(error).to.be.instanceOf(BarrierError).with.property('code', 'already_initialized');
+    const [share = new Uint8Array()] = shares;
+    await second.unseal(Buffer.from(share));
+    await until(() => stateOf(second) === 'active');
+    await first.unseal(Buffer.from(share));
+    await until(() => stateOf(first) === 'performance_standby' && second.peers?.membershipList.members.length === 2);
+    await second.seal();
+    await until(() => stateOf(first) === 'active');
+    expect(stateOf(second)).to.equal('sealed');
+  });
+
+  it('is initialized by one of two simultaneous requests', async () => {
+    const pair = [await open('race', { seal: staticSeal() }), await open('race', { seal: staticSeal() })];
+    const outcomes = await Promise.all(pair.map((node) => errorOf(node.initialize({ recoveryShares: 1, recoveryThreshold: 1 }))));
+    const [lost, ...others] = outcomes.filter((outcome) => outcome !== undefined);
+    expect(others).to.deep.equal([]);
+    expect(lost).to.be.instanceOf(BarrierError).with.property('code', 'already_initialized');
+  });
+
+  it('leaves the active role alone while no other node can take it', async () => {
+    const node = await open('alone', { seal: staticSeal() });
+    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+    await until(() => stateOf(node) === 'active');
+    await node.stepDown();
+    expect(stateOf(node)).to.equal('active');
+  });
+
+  it('has another cluster id after an operator deleted that, and the same records', async () => {
+    const node = await open('restored', { seal: staticSeal() });
+    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+    const before = node.clusterName?.id;
+    await node.stop();
+    const client = connectEtcd({ endpoint: etcd.endpoint });
+    await client.txn({ compares: [], success: [{ kind: 'delete', key: 'restored/m/cluster' }], failure: [] });
+    client.close();
+    const again = await open('restored', { seal: staticSeal() });
+    await until(() => stateOf(again) === 'active');
+    expect(again.clusterName?.id).to.match(/^[0-9a-f-]{36}$/);
+    expect(again.clusterName?.id).to.not.equal(before);
+    await until(() => again.peers?.membershipList.members.length === 1);
+  });
+
+  it('does not start without etcd, or without a file that the configuration names', async () => {
+    const port = await freePort('127.0.0.1');
+    const away = await errorOf(open('away', { storage: { endpoints: [`http://127.0.0.1:${port}`] } }));
+    expect(away).to.be.instanceOf(StartError);
+    expect((away as Error).message).to.match(/^storage: etcd at http:\/\/127\.0\.0\.1:\d+ cannot be used: /);
+    const noPassword = await errorOf(open('away', { storage: { username: 'u', password_file: '/nowhere' } }));
+    expect((noPassword as Error).message).to.equal('storage: /nowhere cannot be read: ENOENT');
+  });
+});

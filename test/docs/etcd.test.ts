@@ -1,0 +1,28 @@
+import { randomInt } from 'node:crypto';
+import { expect } from 'chai';
+import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';
+import { processMs } from '../process/live-server.ts';
+import { runBlocks, shellBlocks } from './page.ts';
+
+const page = 'docs/etcd.md';
+
+describe(page, function () {
+  this.timeout(processMs);
+  let etcd: LiveEtcd;
+  before(async () => {
+    etcd = await liveEtcd();
+  });
+  after(() => etcd.stop());
+
+  it('has commands that start nodes on one etcd, and use them', async () => {
+    const blocks = shellBlocks(page, 'Your etcd, ten nodes');
+    expect(blocks).to.have.length(4);
+    // A loopback address that no other test uses, so that the ports of the page are free.
+    const host = `127.${randomInt(1, 255)}.${randomInt(256)}.${randomInt(1, 255)}`;
+    const replace = { 'http://127.0.0.1:2379': etcd.endpoint, '127.0.0.1:83': `${host}:83`, 'seq 0 9': 'seq 0 2' };
+    const guarded = ["trap 'xargs -r kill < pids' ERR", ...blocks];
+    const { code, stdout, stderr } = await runBlocks(guarded, { replace });
+    expect(code, `${stdout}${stderr}`).to.equal(0);
+    expect(stdout).to.include('"ciphertext":"svc:v1:');
+  });
+});
