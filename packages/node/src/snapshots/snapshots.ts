@@ -115,7 +115,8 @@ export class Snapshots {
     if (role !== 'disabled')
       throw new RequestError(
         'invalid_request',
-        'a cluster of a replication set cannot be restored yet: disable replication on the primary, restore, and enable it again',
+        'a cluster of a replication set cannot be restored: disable replication on the primary, restore, enable it again, and ' +
+          'let each secondary follow the new set',
       );
     if (this.#attempt !== undefined) throw new StoreError('busy', 'another snapshot is being restored; try again later');
     const attempt = randomUUID();
