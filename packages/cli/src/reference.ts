@@ -45,12 +45,14 @@ const optionTable = (options: readonly Option[]): string =>
   [
     '| option | meaning |',
     '|---|---|',
-    ...options.map(({ flags, description }) => `| \`${cell(flags)}\` | ${cell(description)} |`),
+    ...options.map(({ flags, description }) => `| \`${code(flags)}\` | ${cell(description)} |`),
   ].join('\n');
 
 const pathOf = (command: Command): string =>
   command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 
-/** Escapes what would end a cell, or be read as HTML. */
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+/** Escapes characters that would end a cell, or begin an element of HTML. */
+const cell = (text: string): string => code(text).replaceAll('<', '&lt;');
+/** Escapes characters that would end a cell within code. */
+const code = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+const sentence = (text: string): string => cell(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
