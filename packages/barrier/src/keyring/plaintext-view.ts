@@ -1,4 +1,4 @@
-import type { Changes, Store } from '@transitd/storage-fsm';
+import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import { BarrierError } from '../records/errors.ts';
 import { isReserved, keyringPath } from '../records/paths.ts';
 import { type Keyring, keyringCommitAttempts } from './keyring.ts';
@@ -75,9 +75,13 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
           conditions: [{ path: keyringPath, revision }, ...conditions],
           writes: writes.map(({ path, value }) => ({ path, value: value && encryptValue(newest, path, value) })),
         });
-        if (result.outcome === 'committed' || tries === keyringCommitAttempts) return result;
-        // The condition failed because a restore replaced the keyring: encrypt again, otherwise nobody could read the value.
-        if ((await store.get(keyringPath))?.revision === revision) return result;
+        if (result.outcome === 'committed') return result;
+        // The condition failed because the keyring was replaced: encrypt again, otherwise nobody could read the value.
+        if (tries === keyringCommitAttempts || (await store.get(keyringPath))?.revision === revision) {
+          // Callers without conditions of their own expect no conflict: they would report success.
+          if (conditions.length === 0) throw new StoreError('busy', 'the keyring changes too often; try again');
+          return result;
+        }
         await keys.reload();
       }
     },

@@ -96,6 +96,22 @@ describe('the plaintext view', () => {
     expect(await barrier.store.commit({ conditions: [], writes: [write('a', 'b')] })).to.have.property('outcome', 'committed');
   });
 
+  it('reports no conflict to a caller without conditions, even if the keyring changes at each attempt', async () => {
+    const store = memoryStore();
+    const faulty = faultyStore(store);
+    const { barrier } = await unsealedBarrier({ store: faulty });
+    await put(barrier, 'a', '1');
+    const revision = (await barrier.store.get('a'))?.revision ?? 0;
+    faulty.beforeCommit = async () => {
+      const keyring = await store.get('core/keyring');
+      await store.commit({ conditions: [], writes: [{ path: 'core/keyring', value: keyring?.value ?? null }] });
+    };
+    expect(await codeOf(barrier.store.commit({ conditions: [], writes: [write('a', '2')] }))).to.equal('busy');
+    const conditional = { conditions: [{ path: 'a', revision }], writes: [write('a', '2')] };
+    expect(await barrier.store.commit(conditional)).to.have.property('outcome', 'conflict');
+    expect(await read(barrier, 'a')).to.equal('1');
+  });
+
   it('refuses restore steps, which consist of ciphertext', async () => {
     const { barrier } = await unsealedBarrier();
     const restore = { kind: 'abandon', attempt: 'x' } as const;
