@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../../../test/cluster/harness/free-port.ts';
-import { connectEtcd } from '../src/client/connect-etcd.ts';
+import { connectEtcd, type EtcdConnection } from '../src/client/connect-etcd.ts';
 
 export interface LiveEtcd {
   readonly endpoint: string;
@@ -21,12 +21,22 @@ export interface LiveEtcd {
   stop(): Promise<void>;
 }
 
+/** PEM files of a server that requires certificates of its clients, and the same for a client. */
+export interface LiveTls {
+  readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
+  readonly client: NonNullable<EtcdConnection['tls']>;
+}
+
 /** Starts one etcd. It needs Debian's etcd-server, and fails without it. */
-export async function liveEtcd(): Promise<LiveEtcd> {
+export async function liveEtcd(tls?: LiveTls): Promise<LiveEtcd> {
   const folder = mkdtempSync(join(tmpdir(), 'etcd-'));
   const client = await freePort('127.0.0.1');
   const peer = await freePort('127.0.0.1');
-  const endpoint = `http://127.0.0.1:${client}`;
+  const endpoint = `${tls ? 'https' : 'http'}://127.0.0.1:${client}`;
+  const files = tls?.files;
+  const secured = files
+    ? ['--client-cert-auth', '--trusted-ca-file', files.ca, '--cert-file', files.cert, '--key-file', files.key]
+    : [];
   let running: ChildProcess | undefined;
 
   async function start(): Promise<void> {
@@ -37,6 +47,7 @@ export async function liveEtcd(): Promise<LiveEtcd> {
       'etcd',
       [
         ...['--name', 'live', '--data-dir', join(folder, 'data'), '--logger', 'zap', '--log-outputs', 'stderr'],
+        ...secured,
         '--unsafe-no-fsync', // a kill loses nothing that the process has written
         ...['--listen-client-urls', endpoint, '--advertise-client-urls', endpoint],
         ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl, '--initial-cluster', `live=${peerUrl}`],
@@ -48,7 +59,7 @@ export async function liveEtcd(): Promise<LiveEtcd> {
     await Promise.race([once(child, 'spawn'), failed]);
     failed.catch(() => undefined);
     running = child;
-    await answers(endpoint, child, log);
+    await answers({ endpoint, timeoutMs: 5000, ...(tls && { tls: tls.client }) }, child, log);
   }
 
   async function kill(): Promise<void> {
@@ -75,10 +86,10 @@ export async function liveEtcd(): Promise<LiveEtcd> {
 }
 
 /** Resolves when etcd answers a linearizable read, so it has a leader. */
-async function answers(endpoint: string, child: ChildProcess, log: string): Promise<void> {
+async function answers(connection: EtcdConnection, child: ChildProcess, log: string): Promise<void> {
   for (;;) {
     if (child.exitCode !== null) throw new Error(`etcd has ended:\n${readFileSync(log, 'utf8')}`);
-    const etcd = connectEtcd({ endpoint, timeoutMs: 5000 });
+    const etcd = connectEtcd(connection);
     try {
       await etcd.range({ key: 'ready' });
       return;
