@@ -16,8 +16,11 @@ export interface EtcdConnection {
   readonly timeoutMs?: number;
 }
 
-/** HTTP/2 pings find a connection that died without a word: a watch would failure wait forever. */
-const pings = { pingIntervalMs: 5000, pingTimeoutMs: 5000, pingIdleConnection: true };
+/**
+ * HTTP/2 pings find a connection that died without a word: a watch would otherwise wait forever. Idle connections get none
+ * (`pingIdleConnection`), because connect-node 2.2.0 would then ping a connection that has ended, and that ends the process.
+ */
+const pings = { pingIntervalMs: 5000, pingTimeoutMs: 5000 };
 
 /** Opens a connection to one endpoint when it is first needed, and again after it broke. */
 export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdConnection): Etcd {
