@@ -46,12 +46,14 @@ describe('the command blocks of the documents', () => {
     }
   });
 
-  for (const { page, section, ranBy, notRun } of blockRows)
-    it(`${page} ${section ?? ''}: ${ranBy === undefined ? `not run: ${notRun}` : `run by ${ranBy}`}`, () => {
+  for (const { page, section, ranBy, notRun, except } of blockRows) {
+    const how = ranBy === undefined ? `not run: ${notRun}` : `run by ${ranBy}`;
+    it(`${page} ${section ?? ''}: ${how}${except === undefined ? '' : `, except ${except}`}`, () => {
       if (ranBy === undefined) expect(notRun).to.match(/\w+/);
       // A harness reads the blocks of docs/seals.md for its tests.
       else expect(read(ranBy)).to.include(page === 'docs/seals.md' ? 'seal' : basename(page));
     });
+  }
 
   it('name scripts that exist', () => {
     const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
