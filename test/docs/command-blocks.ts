@@ -24,12 +24,12 @@ const long = 'takes minutes or does not end by itself';
 
 export const blockRows: readonly BlockRow[] = [
   { page: 'CONTRIBUTING.md', blocks: 1, notRun: `${long}: commands of \`npm test\`, which runs the same suites` },
-  { page: 'README.md', section: 'A cluster in containers', blocks: 1, notRun: 'test/e2e runs this demonstration' },
   {
     page: 'README.md',
-    blocks: 2,
+    section: 'Try it',
+    blocks: 3,
     ranBy: 'test/docs/readme.test.ts',
-    except: '`npm start` and the others of the first block install and run the whole repository',
+    except: 'the block that starts the whole repository, and the one that test/e2e runs in containers',
   },
   {
     page: 'docs/benchmarks.md',
