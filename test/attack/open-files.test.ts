@@ -35,6 +35,7 @@ describe('a process with a low limit of open files', function () {
     { port: 'the API', workers: 0, most: 672 },
     { port: 'the API', workers: 1, most: 224 }, // a connection to a gateway may use three files
     { port: 'the telemetry', workers: 0, most: 672 },
+    { port: 'the telemetry', workers: 1, most: 224 },
   ] as const) {
     for (const { attack, sent } of attacks) {
       it(`still writes and accepts new connections while ${attack} to ${port} with ${workers} gateways exceed the limit`, async () => {

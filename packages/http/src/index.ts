@@ -3,7 +3,7 @@ export { BodyMemory, mayNeedMemory, uncountedBytes } from './body/body-memory.ts
 export type { BodyCaller } from './body/body-room.ts';
 export { bodyStream } from './body/body-stream.ts';
 export { attachFront } from './connection/attach.ts';
-export { Connections, type Count, endpointOf } from './connection/connections.ts';
+export { type CommonPlaces, Connections, endpointOf } from './connection/connections.ts';
 export { OpenResponses } from './connection/open-responses.ts';
 export { reading } from './connection/reading.ts';
 export {

@@ -30,11 +30,11 @@ export interface ConnectionSharing {
  * @throws StartError if too few connections would remain
  */
 export function clientConnectionsMax(sharing: ConnectionSharing): number {
-  const { openFilesMax, connectionsMax, clustered } = sharing;
+  const { openFilesMax, connectionsMax, clustered, threads = 1 } = sharing;
   const connections = fittingConnections(sharing);
   if (connections < Math.min(connectionsMin, connectionsMax))
     throw new StartError(
-      `this process may open ${openFilesMax} files, and ${reserveOf(sharing)} are reserved for storage${clustered ? ' and peers' : ''}: raise the limit (ulimit -n, LimitNOFILE)`,
+      `this process may open ${openFilesMax} files, and ${reserveOf(sharing)} are reserved for storage${clustered ? ' and peers' : ''}: raise the limit (ulimit -n, LimitNOFILE)${threads > 1 ? ofGateways : ''}`,
     );
   return connections;
 }
@@ -45,6 +45,8 @@ export function fittingConnections(sharing: ConnectionSharing): number {
   if (openFilesMax === undefined) return connectionsMax;
   return Math.min(connectionsMax, Math.floor((openFilesMax - reserveOf(sharing)) / (threads > 1 ? 3 : 1)));
 }
+
+const ofGateways = ', or set workers: 0, because a connection to a gateway thread may need three files';
 
 const reserveOf = ({ openFilesMax = 0, clustered }: ConnectionSharing): number =>
   nodeReserve + Math.ceil(openFilesMax * tablesShare) + (clustered ? clusterReserve : 0);

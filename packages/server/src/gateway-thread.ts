@@ -6,7 +6,7 @@ import { GatewayServices, gatewayCount } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import { loadOf } from './gateway-load.ts';
 import { AuditRelay } from './gateways/audit-relay.ts';
-import { connectionCount } from './gateways/connection-counts.ts';
+import { commonPlaces } from './gateways/connection-places.ts';
 import { GatewayReports } from './gateways/gateway-reports.ts';
 import type { FromGateway, GatewayData, ToGateway } from './gateways/messages.ts';
 import { Passing } from './gateways/passing.ts';
@@ -20,7 +20,7 @@ const reportMs = 500;
 const port = parentPort;
 if (port === null) throw new InvariantViolation('this script runs in a worker thread');
 const post = (message: FromGateway): void => port.postMessage(message);
-const { config, memory, row, listeners: listening, share, connections: counts, main }: GatewayData = workerData;
+const { config, memory, row, listeners: listening, share, connections: places, main }: GatewayData = workerData;
 
 /** Operations that show metrics run in the main thread. */
 const noMetrics = (): never => {
@@ -42,7 +42,7 @@ const limits = new Limits({
   body_memory: share.bodyMemory,
 });
 reading.divide(1 + gatewayCount(config));
-const connections = new Connections(counts.max, connectionCount(counts, row));
+const connections = new Connections(places.own, commonPlaces(places, row));
 const reports = new GatewayReports((answers) =>
   post({ kind: 'report', answers, load: loadOf(limits, connections, reports.inFlight) }),
 );

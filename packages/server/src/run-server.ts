@@ -14,7 +14,7 @@ import { type ConnectionSharing, clientConnectionsMax, fittingConnections, openF
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
 import { totalLoad } from './gateway-load.ts';
-import { connectionCount, newConnectionCounts } from './gateways/connection-counts.ts';
+import { commonPlaces, connectionPlaces } from './gateways/connection-places.ts';
 import { Gateways } from './gateways/gateways.ts';
 import type { GatewayListener } from './gateways/messages.ts';
 import { PassedRequests } from './gateways/passed-requests.ts';
@@ -63,8 +63,8 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
   const workers = gatewayCount(config);
   const shares = sharesOf(config, workers);
   const limits = limitsOf(config, shares.main);
-  const counts = newConnectionCounts(connectionsMax(config, log, 1 + workers), workers);
-  const connections = new Connections(counts.max, connectionCount(counts));
+  const places = connectionPlaces(connectionsMax(config, log, 1 + workers), workers);
+  const connections = new Connections(places.own, commonPlaces(places));
   reading.divide(1 + workers);
   const metrics = new Metrics(config.telemetry.prefix, {
     ...metricSourcesOf(() => running.node),
@@ -128,7 +128,7 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
       const parts = {
         config,
         share: shares.gateway,
-        connections: counts,
+        connections: places,
         main: running.passed.address,
         listeners: bound,
         metrics,

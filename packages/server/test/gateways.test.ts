@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { attachFront, Connections, readBody, sendReply } from '@transitd/http';
 import { expect } from 'chai';
 import { clientConnectionsMax, fittingConnections } from '../src/descriptors.ts';
-import { clearConnections, connectionCount, newConnectionCounts } from '../src/gateways/connection-counts.ts';
+import { commonPlaces, connectionPlaces, freePlaces } from '../src/gateways/connection-places.ts';
 import { PassedRequests } from '../src/gateways/passed-requests.ts';
 import { Passing } from '../src/gateways/passing.ts';
 import { senderIn, senderText } from '../src/gateways/sender.ts';
@@ -52,31 +52,62 @@ describe('the shares of the node’s limits', () => {
 });
 
 describe('the limit on connections of several threads', () => {
-  const counts = newConnectionCounts(3, 1);
-  const [main, gateway] = [connectionCount(counts), connectionCount(counts, 0)].map(
-    (count) => new Connections(counts.max, count),
-  );
-  const accept = (connections: Connections | undefined, address: string): Socket => {
+  const open = (connections: Connections, address: string): Socket => {
     const socket = new EventEmitter() as Socket;
     const destroy = (): Socket => Object.assign(socket, { destroyed: true });
-    connections?.add(Object.assign(socket, { remoteAddress: address, destroyed: false, destroy }), () => new Set());
+    connections.add(Object.assign(socket, { remoteAddress: address, destroyed: false, destroy }), () => new Set());
     return socket;
   };
+  const threadsOf = (max: number) => {
+    const places = connectionPlaces(max, 1);
+    const thread = (row?: number): Connections => new Connections(places.own, commonPlaces(places, row));
+    return { places, main: thread(), gateway: thread(0) };
+  };
+  const alive = (sockets: readonly Socket[]): number => sockets.filter(({ destroyed }) => !destroyed).length;
 
-  it('is that of the node, however the kernel spreads the connections', () => {
-    const sockets = [accept(main, '192.0.2.1'), accept(main, '192.0.2.1'), accept(main, '192.0.2.1')];
-    expect(sockets.map(({ destroyed }) => destroyed)).to.deep.equal([false, false, false]);
-    expect(accept(gateway, '192.0.2.2').destroyed).to.equal(true);
-    const newest = accept(main, '192.0.2.3');
-    expect([...sockets, newest].map(({ destroyed }) => destroyed)).to.deep.equal([true, false, false, false]);
-    sockets[1]?.emit('close');
-    expect(accept(gateway, '192.0.2.2').destroyed).to.equal(false);
+  it('adds up to that of the node, however the kernel spreads the connections', () => {
+    for (const [max, workers] of [
+      [2, 1],
+      [5, 4],
+      [17, 2],
+      [4096, 4],
+      [9, 0],
+    ] as const) {
+      const { own, common } = connectionPlaces(max, workers);
+      expect(own * (workers + 1) + common).to.equal(max);
+    }
+    const { main, gateway } = threadsOf(16);
+    const uneven = Array.from({ length: 16 }, (_, n) => open(n < 11 ? main : gateway, `192.0.2.${n}`));
+    expect(alive(uneven)).to.equal(16);
+    open(main, '192.0.2.99');
+    open(gateway, '192.0.2.98');
+    expect(main.open + gateway.open).to.equal(16);
   });
 
-  it('leaves the place of a gateway’s connections free when the gateway has ended', () => {
-    expect(connectionCount(counts).sum).to.equal(3);
-    clearConnections(counts, 0);
-    expect(connectionCount(counts).sum).to.equal(2);
+  it('leaves places on each thread, even if one caller fills all that it can on the other', () => {
+    for (const [full, other] of [
+      ['main', 'gateway'],
+      ['gateway', 'main'],
+    ] as const) {
+      const threads = threadsOf(16);
+      const flood = Array.from({ length: 100 }, () => open(threads[full], '192.0.2.1'));
+      expect(alive(flood)).to.equal(12);
+      const probes = [1, 2, 3, 4].map(() => open(threads[other], '192.0.2.2'));
+      expect(alive(probes)).to.equal(4);
+      const late = open(threads[full], '192.0.2.3');
+      expect([late.destroyed, alive(flood)]).to.deep.equal([false, 11]);
+    }
+  });
+
+  it('frees the places of a connection when it ends, and those of a gateway when it has ended', () => {
+    const { places, main, gateway } = threadsOf(8);
+    const sockets = Array.from({ length: 6 }, () => open(gateway, '192.0.2.1'));
+    expect(commonPlaces(places).taken).to.equal(4);
+    sockets[0]?.emit('close');
+    expect(commonPlaces(places).taken).to.equal(3);
+    freePlaces(places, 0);
+    expect(commonPlaces(places).taken).to.equal(0);
+    expect(alive(Array.from({ length: 6 }, () => open(main, '192.0.2.2')))).to.equal(6);
   });
 });
 

@@ -32,7 +32,10 @@ export function createGatewayRouter(options: GatewayRouterOptions): RequestListe
   const passedInARow = new PassedInARow();
 
   const requestOf = (req: IncomingMessage, res: ServerResponse): GatewayRequest | undefined => {
-    if (!isPlain(req.headers) || Number(req.headers['content-length'] ?? 0) > bodyBytesHere) return undefined;
+    if (!isPlain(req.headers) || Number(req.headers['content-length'] ?? 0) > bodyBytesHere) {
+      passedInARow.passed(req, res);
+      return undefined;
+    }
     const services = look();
     if (services === undefined) return undefined;
     const url = req.url ?? '';

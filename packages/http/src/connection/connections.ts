@@ -5,23 +5,24 @@ import { callerGroup } from '@transitd/access';
 export const endpointOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
   `${remoteAddress} ${remotePort}`;
 
-/** A number that several threads change; each has its own part of it. */
-export interface Count {
-  /** Adds this to the part of this thread. */
-  add(change: number): void;
-  /** The parts of all threads. */
-  readonly sum: number;
+/** Places that all threads share: a thread uses them when its own are taken. */
+export interface CommonPlaces {
+  readonly max: number;
+  /** Takes this number of places for this thread; gives places back if it is negative. */
+  take(places: number): void;
+  /** Number of places that all threads have taken together. */
+  readonly taken: number;
 }
 
 /**
- * Limits client connections over all listeners, and over all threads that share a count. Above the limit it finds the address with the most
- * connections and closes the oldest connection of that address without a complete request. So a client that opens many connections and
- * sends nothing, or sends slowly, only displaces its own connections, and a probe or an operator can still connect. A thread closes
- * connections of its own only.
+ * Limits client connections over all listeners of a thread. Above the limit it finds the address with the most connections and closes the
+ * oldest connection of that address without a complete request. So a client that opens many connections and sends nothing, or sends slowly,
+ * only displaces its own connections, and a probe or an operator can still connect. That holds for each thread, because each has places
+ * that no other thread can take.
  */
 export class Connections {
-  readonly #max: number;
-  readonly #count: Count | undefined;
+  readonly #own: number;
+  readonly #common: CommonPlaces | undefined;
   /** Connections by IPv4 address or IPv6 network, oldest first. */
   readonly #of = new Map<string, Set<Socket>>();
   /** For each listener, the function that was passed to `add`. */
@@ -29,10 +30,10 @@ export class Connections {
   #open = 0;
   #cut = 0;
 
-  /** @param count - counts the connections of all threads; without it, this thread serves alone */
-  constructor(max: number, count?: Count) {
-    this.#max = max;
-    this.#count = count;
+  /** @param own - number of places that only this thread may take */
+  constructor(own: number, common?: CommonPlaces) {
+    this.#own = own;
+    this.#common = common;
   }
 
   /** Of this thread. */
@@ -54,9 +55,14 @@ export class Connections {
     this.#atWork.add(atWork);
     this.#of.set(address, (this.#of.get(address) ?? new Set()).add(socket));
     this.#open += 1;
-    this.#count?.add(1); // before the sum is read: of two threads that exceed the limit together, at least one notices
+    if (this.#open > this.#own) this.#common?.take(1); // taken before it is counted: threads that exceed the limit together notice it
     socket.once('close', () => this.#forget(address, socket));
-    if ((this.#count?.sum ?? this.#open) > this.#max) this.#makeRoom(address, socket);
+    if (this.#isOver()) this.#makeRoom(address, socket);
+  }
+
+  #isOver(): boolean {
+    if (this.#open <= this.#own) return false;
+    return this.#common === undefined || this.#common.taken > this.#common.max;
   }
 
   #makeRoom(address: string, newest: Socket): void {
@@ -77,8 +83,8 @@ export class Connections {
   #forget(address: string, socket: Socket): void {
     const own = this.#of.get(address);
     if (own?.delete(socket) !== true) return;
+    if (this.#open > this.#own) this.#common?.take(-1);
     this.#open -= 1;
-    this.#count?.add(-1);
     if (own.size === 0) this.#of.delete(address);
   }
 }

@@ -3,7 +3,7 @@ import type { RequestMetrics } from '@transitd/api';
 import type { AuditDevices } from '@transitd/audit';
 import type { GatewayHost } from '@transitd/node';
 import { type Logger, reasonOf } from '@transitd/process';
-import { clearConnections } from './connection-counts.ts';
+import { freePlaces } from './connection-places.ts';
 import { GatewayWorker } from './gateway-worker.ts';
 import type { FromGateway, GatewayData, GatewayListener, GatewayLoad } from './messages.ts';
 
@@ -140,7 +140,7 @@ export class Gateways {
     const { host, connections, log } = this.#parts;
     const gateway = this.#rows.get(row);
     host.detach(row);
-    clearConnections(connections, row);
+    freePlaces(connections, row);
     this.#rows.delete(row);
     this.#loads.delete(row);
     for (const told of [...this.#waiting]) told(row, 'ended');

@@ -3,7 +3,7 @@ import type { EntryType } from '@transitd/audit';
 import type { Config, ListenerConfig } from '@transitd/configuration';
 import type { NodeMemory } from '@transitd/gateway';
 import type { GatewaySession } from '@transitd/node';
-import type { ConnectionCounts } from './connection-counts.ts';
+import type { ConnectionPlaces } from './connection-places.ts';
 import type { ThreadShare } from './shares.ts';
 
 /** How a gateway reaches the main thread: a Unix domain socket, and a secret that proves that the caller is a gateway of this process. */
@@ -27,7 +27,7 @@ export interface GatewayData {
   readonly row: number;
   readonly listeners: readonly GatewayListener[];
   readonly share: ThreadShare;
-  readonly connections: ConnectionCounts;
+  readonly connections: ConnectionPlaces;
   readonly main: MainThreadAddress;
 }
 
