@@ -81,7 +81,7 @@ export class NodeSeal {
     if ((clusterMember.engine?.replication?.role ?? 'disabled') !== 'disabled')
       throw new BarrierError(
         'seal_mismatch',
-        'clusters of a replication set share their seal: disable replication before a migration',
+        'the seal of a cluster in a replication set cannot be changed: disable replication before a migration',
       );
     const status = await clusterMember.store.barrier.migrate(share);
     if (status.progress > 0) {

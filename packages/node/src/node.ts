@@ -166,7 +166,10 @@ export class Node {
     await rm(transfersFolder(directory.path), { recursive: true, force: true });
     const node = new Node(options, opened, directory);
     try {
-      if (config.storage.type === 'etcd' || (await directory.holdsNode())) {
+      const holdsNode = await directory.holdsNode();
+      if (holdsNode && config.storage.type === 'etcd')
+        throw new StartError('storage.type is etcd, but data_dir holds a node with records of its own: use another data_dir');
+      if (holdsNode || config.storage.type === 'etcd') {
         await node.#clusterMember.start();
         if (!node.removed) await node.#nodeSeal.unsealAtStart();
       }

@@ -189,6 +189,12 @@ export class ClusterReplication {
     await refusing(() => this.#desk.revoke(secondary));
   }
 
+  /** Opens a kept state from which the primary restores a lost key. @throws ReplicationRefused; RequestError; StoreError */
+  async openDiverged(archive: string): ReturnType<DivergedState['open']> {
+    requireRole(this.#parts, 'primary');
+    return this.diverged.open(archive);
+  }
+
   /** Ends the writes of a primary. The position is that of the last one. @throws ReplicationRefused, StoreError */
   async demote(): Promise<void> {
     const from = requireRole(this.#parts, 'primary').epochs.at(-1);

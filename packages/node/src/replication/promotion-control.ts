@@ -1,4 +1,5 @@
 import type { PrimaryLinkStatus } from '@transitd/cluster';
+import { reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
 import { fenceOf, type PromotionDecision, type PromotionRefusal, promotionOf } from '@transitd/replication';
 import { StoreError } from '@transitd/storage-fsm';
@@ -74,7 +75,7 @@ export class PromotionControl {
   }
 
   async #promote({ force }: { readonly force: boolean }): Promise<Promotion> {
-    const { parts, secondary, keep } = this.#options;
+    const { parts, secondary } = this.#options;
     const { barrier, utcMs } = parts;
     secondary.isPromoting = true;
     try {
@@ -89,7 +90,7 @@ export class PromotionControl {
         attempt += 1;
         const [id, promotion] = [newId(), this.#described(decision)];
         const { from, ...report } = promotion;
-        await keep({ ...report, id, utcMs: utcMs(), isForced: force, position: from.index });
+        await this.#keep({ ...report, id, utcMs: utcMs(), isForced: force, position: from.index });
         const writes = [await barrier.transfer.keyringForPromotion()];
         const { outcome } = await commitStep(parts, { kind: 'promote', from, id, writes });
         if (outcome !== 'committed') continue;
@@ -101,6 +102,14 @@ export class PromotionControl {
       secondary.isPromoting = false;
       this.#waitUntilMs = undefined;
     }
+  }
+
+  /** A report that cannot be kept does not stop the promotion: the answer and the log have it too. */
+  async #keep(promotion: KeptPromotion): Promise<void> {
+    const { parts, keep } = this.#options;
+    await keep(promotion).catch((error: unknown) =>
+      parts.log.warn({ reason: reasonOf(error) }, 'could not keep the report of the promotion'),
+    );
   }
 
   #described({ from, lossless, missing }: PromotionDecision & { readonly kind: 'promote' }): Promotion {

@@ -148,9 +148,11 @@ const refusals: ReadonlySet<Code> = new Set([
   Code.Unauthenticated,
 ]);
 
+/** Texts of etcd that a new token answers. With tokens of type `jwt`, each change of users or roles makes the present tokens old. */
+const tokenRefusals = /auth(entication)? token|user name is empty|revision of auth store is old|revision in header is old/;
+
 const isTokenRefusal = (error: unknown): boolean =>
-  error instanceof ConnectError &&
-  (error.code === Code.Unauthenticated || /auth(entication)? token|user name is empty/.test(error.rawMessage));
+  error instanceof ConnectError && (error.code === Code.Unauthenticated || tokenRefusals.test(error.rawMessage));
 
 function etcdError(error: unknown): EtcdError {
   if (!(error instanceof ConnectError)) return new EtcdError('unknown', String(error), { cause: error });

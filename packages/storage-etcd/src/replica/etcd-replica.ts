@@ -218,7 +218,7 @@ export class EtcdReplica implements Replica {
 
   /** Whether every node that has seen the newest commit knows this node. */
   get isRegistered(): boolean {
-    return this.#registration.isHeld() && this.nodes.has(this.#nodeId);
+    return this.#registration.isHeldAt(this.#feed.copy.revision) && this.nodes.has(this.#nodeId);
   }
 
   /** Calls `observer` when the active role, the known nodes or the state may have changed; returns a function that ends that. */

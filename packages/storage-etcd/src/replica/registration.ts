@@ -13,14 +13,16 @@ export interface RegistrationOptions {
 }
 
 /**
- * Keeps the record with which a node makes itself known, below a lease. A node that relies on {@link isHeld} is known to everyone who reads
- * the records: its lease ends for etcd only after it has ended for the node.
+ * Keeps the record with which a node makes itself known, below a lease. A node that relies on {@link isHeldAt} is known to everyone who
+ * reads the records: its lease ends for etcd only after it has ended for the node.
  */
 export class Registration {
   readonly #options: RegistrationOptions;
   readonly #clock = new LeaseClock();
   readonly #closing = new AbortController();
   #record: Uint8Array | undefined;
+  /** Revision of etcd at which the present record was written. */
+  #revision = 0;
   #changed = new AbortController();
   readonly #running: Promise<void>;
 
@@ -36,8 +38,12 @@ export class Registration {
     this.#changed.abort();
   }
 
-  isHeld(): boolean {
-    return this.#clock.isHeld(this.#options.now());
+  /**
+   * @param revision - of the node's copy. A copy from before the record was written may lack commits whose authors did not know this node:
+   * they were made while an earlier record was gone already.
+   */
+  isHeldAt(revision: number): boolean {
+    return revision >= this.#revision && this.#clock.isHeld(this.#options.now());
   }
 
   async close(): Promise<void> {
@@ -76,6 +82,7 @@ export class Registration {
       const success = [{ kind: 'put' as const, key, value: record, lease: id }];
       const answer = await etcd.txn({ compares: [{ key, modRevision: 0 }], success, failure: [] });
       if (!answer.succeeded) throw new Error('an earlier record of this node has not ended yet');
+      this.#revision = answer.revision;
       for (let ttl = ttlSeconds; ttl > 0 && !signal.aborted; ) {
         this.#clock.renewed({ sentMs, ttlSeconds: ttl });
         await delay((leaseSeconds * 1000) / 3, undefined, { signal }).catch(() => undefined);

@@ -5,7 +5,6 @@ import { raiseFormat } from '../level/raise-codec.ts';
 import { decodeTransaction } from '../store/codec.ts';
 import { addToDigest, recordDigest, removeFromDigest } from '../store/digest.ts';
 import {
-  acceptsWrites,
   encodeReplicationState,
   isLocal,
   mayWrite,
@@ -208,9 +207,12 @@ export class EntryApplier {
   }
 }
 
-/** Returns whether a step of a restore may take effect: a backup replaces replicated records, which only a primary may change. */
+/**
+ * Returns whether a step of a restore may take effect. In a replication set none may: a backup would bring back an older keyring, and older
+ * records of the set itself. Replication may have been enabled while the backup was uploaded.
+ */
 const mayRestore = ({ kind }: RestoreStep, state: ReplicationState | undefined): boolean =>
-  kind === 'abandon' || kind === 'sweep' || acceptsWrites(state);
+  kind === 'abandon' || kind === 'sweep' || (state?.role ?? 'disabled') === 'disabled';
 
 const isPut = ({ value }: Write): boolean => value !== null;
 

@@ -106,6 +106,22 @@ describe('KeyValueMachine with replication', () => {
       expect(log.machine.getSync('transit/key')?.value.toString()).to.equal('v1');
     }));
 
+  it('refuses a restore whose cluster has become a primary while the backup was uploaded', () =>
+    withLog((log) => {
+      const restoring = (restore: NonNullable<Transaction['restore']>): Transaction => ({ conditions: [], writes: [], restore });
+      const value = Buffer.from('of the backup');
+      const stage = restoring({ kind: 'stage', attempt: 'backup', chunk: 0, records: [{ path: 'transit/key', value }] });
+      const digest = recordDigest({ path: 'transit/key', value, revision: 0 });
+      const swap = restoring({ kind: 'swap', attempt: 'backup', records: 1, digest, valuesWritten: 0, keep: [] });
+      const establish = step({ kind: 'establish', set, id: first, local });
+      expect(log.applyAll(put('transit/key', 'mine'), stage, establish, swap, stage)).to.deep.equal([
+        ...['committed', 'committed', 'committed'],
+        ...['conflict', 'conflict'],
+      ]);
+      expect(log.machine.getSync('transit/key')?.value.toString()).to.equal('mine');
+      expect(log.apply(restoring({ kind: 'abandon', attempt: 'backup' })).outcome).to.equal('committed');
+    }));
+
   it('moves the position in the same entry as the records, once', () =>
     withSecondary((log) => {
       const writes = [{ path: 'transit/key', value: Buffer.from('v2'), revision: 22 }];

@@ -23,7 +23,7 @@ const salvage = guarded({
     if (engine === undefined) throw new RequestError('invalid_request', 'there is no transit mount at this path');
     const { snapshots } = node;
     if (snapshots === undefined) throw new RequestError('invalid_request', 'this node keeps no snapshots');
-    const archive = await controlled(node, ({ diverged }) => diverged.open(snapshot));
+    const archive = await controlled(node, (replication) => replication.openDiverged(snapshot));
     await snapshots.reading(archive, (read) => engine.transfers.salvageKey(key, name, read));
     return noContentReply;
   },
