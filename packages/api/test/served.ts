@@ -74,7 +74,7 @@ export async function served({
     initialized: true,
     clusterName: { id: '00000000', name: 'test' },
     eligibility: { readRole: 'active', waitUntilInForce: async () => undefined },
-    config: { data_dir: '.' },
+    config: { data_dir: '.', storage: { type: 'raft' } },
     sealStatus: { type: 'shamir', initialized: true, sealed: false, t: 1, n: 1, progress: 0, nonce: '', recoverySeal: false },
   } as unknown as Node;
   const log = logTo === undefined ? pino({ level: 'silent' }) : pino({ level: 'trace' }, { write: logTo });

@@ -38,6 +38,8 @@ describe('sys/replication/dr/primary/salvage', () => {
     expect((await ask('DELETE', 'transit/keys/k')).status).to.equal(204);
 
     const request = { snapshot: archive, key: 'k', name: 'k-lost' };
+    expect((await ask('POST', path, request)).body.errors).to.deep.equal(['this cluster is not a primary']);
+    expect((await ask('POST', 'sys/replication/dr/primary/enable', {})).status).to.equal(204);
     expect(await ask('POST', path, request)).to.deep.equal({ status: 204, body: {} });
     expect((await ask('POST', 'transit/decrypt/k-lost', { ciphertext })).body.data).to.deep.equal({ plaintext });
     expect((await ask('GET', 'transit/keys/k')).status).to.equal(404);
