@@ -4,7 +4,7 @@ import type { Engine, Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { ChangeFeed, Deadline, type NodeMemory, newNodeMemory, ReplicaHost, SealFlag, SharedClock } from '@transitd/gateway';
 import { freshForIntervals } from '@transitd/health';
-import type { Replica } from '@transitd/storage-fsm';
+import { type Replica, takesPart } from '@transitd/storage-fsm';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ReadEligibility } from './read-eligibility.ts';
 import { gatewayCount, type Services } from './services.ts';
@@ -235,7 +235,7 @@ export const newGatewayHost = (node: ServingNode, clock: NodeClock, engine: () =
         config: node.config,
         clock,
         mayServe: () => node.services !== undefined && !node.eligibility.isSecondary && node.peers?.stateDigestDiffers !== true,
-        isReplicating: () => (node.eligibility.replication?.role ?? 'disabled') !== 'disabled',
+        isReplicating: () => takesPart(node.eligibility.replication),
         clockJumpedMs: () => engine()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
         appliedSentMs: () => node.eligibility.appliedSentMs,
       });

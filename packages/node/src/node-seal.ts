@@ -1,7 +1,7 @@
 import { BarrierError, idOf, type ProviderHealth, type SealConfig, type SealStatus, sealTypesOf } from '@transitd/barrier';
 import { type Logger, LogLimit } from '@transitd/process';
 import type { MonitoredSeal } from '@transitd/seals';
-import { StoreError } from '@transitd/storage-fsm';
+import { StoreError, takesPart } from '@transitd/storage-fsm';
 import type { JoinAttempts } from './join/join-attempts.ts';
 import { ShareRetention, sharesRetained } from './join/share-retention.ts';
 import { type NodeMember, removedText } from './member.ts';
@@ -78,7 +78,7 @@ export class NodeSeal {
         'seal_mismatch',
         'this node has not joined yet, so it has no seal to migrate: give the share without migrate',
       );
-    if ((clusterMember.engine?.replication?.role ?? 'disabled') !== 'disabled')
+    if (takesPart(clusterMember.engine?.replication))
       throw new BarrierError(
         'seal_mismatch',
         'the seal of a cluster in a replication set cannot be changed: disable replication before a migration',

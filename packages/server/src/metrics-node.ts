@@ -1,4 +1,5 @@
 import type { Node } from '@transitd/node';
+import { takesPart } from '@transitd/storage-fsm';
 import type { MetricSources } from './metrics.ts';
 import type { ClusterFigures } from './metrics-cluster.ts';
 import type { ReplicationFigures } from './metrics-replication.ts';
@@ -43,7 +44,7 @@ function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
 
 function replicationFigures(node: Node | undefined): ReplicationFigures | undefined {
   const replication = node?.store?.replication;
-  const isReplicating = (node?.eligibility.replicationStatus?.role ?? 'disabled') !== 'disabled';
+  const isReplicating = takesPart(node?.eligibility.replicationStatus);
   if (node === undefined || replication === undefined || !node.active || !isReplicating) return undefined;
   const { secondaries, statesSent, primary, fence } = replication;
   const canaryUtcMs = node.peers?.canaryUtcMs;

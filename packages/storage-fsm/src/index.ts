@@ -55,6 +55,7 @@ export {
   type ReplicationRole,
   type ReplicationState,
   sameEpoch,
+  takesPart,
 } from './store/replication-state.ts';
 export type { ReplicatedRecord, ReplicatedWrite, ReplicationStep } from './store/replication-step.ts';
 export type { RestoredRecord, RestoreStep } from './store/restore-step.ts';

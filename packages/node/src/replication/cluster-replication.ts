@@ -17,7 +17,7 @@ import {
   StoredRegistry,
   setSealOf,
 } from '@transitd/replication';
-import { positionOf, type ReplicationState, StoreError } from '@transitd/storage-fsm';
+import { positionOf, type ReplicationState, StoreError, takesPart } from '@transitd/storage-fsm';
 import { DivergedState } from './diverged-state.ts';
 import { KeptReports } from './kept-reports.ts';
 import { newId } from './new-id.ts';
@@ -168,7 +168,7 @@ export class ClusterReplication {
         'refused',
         `fence_after must be from ${fenceMsMin / 1000} to ${fenceMsMax / 1000} seconds, or 0 for no fence`,
       );
-    if ((storage.machine.replication?.role ?? 'disabled') !== 'disabled') throw alreadyTakesPart();
+    if (takesPart(storage.machine.replication)) throw alreadyTakesPart();
     // Secondaries of a set that was ended cannot follow this one, and the fence would wait for them.
     await this.#forgetSecondaries();
     if (seal === 'own') await barrier.transfer.publishRecoveryShares();

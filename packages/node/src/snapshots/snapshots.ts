@@ -19,6 +19,7 @@ import {
   restoreSnapshot,
   type SnapshotSummary,
   StoreError,
+  takesPart,
   writeSnapshotFile,
 } from '@transitd/storage-fsm';
 import type { ReadRecords } from '@transitd/transit-engine';
@@ -111,8 +112,7 @@ export class Snapshots {
    * @throws RequestError `invalid_request`, StoreError; what `source` throws
    */
   async restore(source: AsyncIterable<Uint8Array>, { proved }: { readonly proved: boolean }): Promise<RestoreResult> {
-    const role = this.#parts.storage.machine.replication?.role ?? 'disabled';
-    if (role !== 'disabled')
+    if (takesPart(this.#parts.storage.machine.replication))
       throw new RequestError(
         'invalid_request',
         'a cluster of a replication set cannot be restored: disable replication on the primary, restore, enable it again, and ' +

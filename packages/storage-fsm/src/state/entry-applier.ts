@@ -11,6 +11,7 @@ import {
   positionOf,
   type ReplicationState,
   replicationName,
+  takesPart,
 } from '../store/replication-state.ts';
 import { applyReplicationStep, type ReplicationStep } from '../store/replication-step.ts';
 import { applyRestoreStep, type RestoreStep } from '../store/restore-step.ts';
@@ -212,7 +213,7 @@ export class EntryApplier {
  * records of the set itself. Replication may have been enabled while the backup was uploaded.
  */
 const mayRestore = ({ kind }: RestoreStep, state: ReplicationState | undefined): boolean =>
-  kind === 'abandon' || kind === 'sweep' || (state?.role ?? 'disabled') === 'disabled';
+  kind === 'abandon' || kind === 'sweep' || !takesPart(state);
 
 const isPut = ({ value }: Write): boolean => value !== null;
 

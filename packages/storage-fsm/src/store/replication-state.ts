@@ -65,6 +65,10 @@ export const sameEpoch = (a: EpochName, b: EpochName): boolean => a.number === b
 export const isLocal = ({ local }: Pick<ReplicationState, 'local'>, path: string): boolean =>
   local.some((prefix) => path.startsWith(prefix));
 
+/** Returns whether a cluster in this state is in a replication set, in any role. */
+export const takesPart = (state: Pick<ReplicationState, 'role'> | undefined): boolean =>
+  (state?.role ?? 'disabled') !== 'disabled';
+
 /** Returns whether a cluster in this state may change replicated records. A cluster that may not do so serves no clients either. */
 export const acceptsWrites = (state: ReplicationState | undefined): boolean =>
   state === undefined || state.role === 'primary' || state.role === 'disabled';
