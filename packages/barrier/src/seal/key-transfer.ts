@@ -155,6 +155,7 @@ export class KeyTransfer {
    * @throws BarrierError; ProviderError; StoreError
    */
   async ownSealFor(writes: readonly ReplicatedWrite[]): Promise<ReplicatedRecord[] | 'unknown'> {
+    if (!writes.some(({ path }) => path === keyringPath)) return []; // nearly all writes: nothing has to be read
     await this.#parts.reload();
     return ownSealFor(writes, this.#parts);
   }
