@@ -1,9 +1,9 @@
 // Runs the programs of docs/clients.md as they are written.
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { runBlocks, shellBlocks } from '../docs/page.ts';
-import { type LiveServer, nodeBinary, root, Workbench } from '../process/live-server.ts';
+import { codeBlocks, installClient, runBlocks, shellBlocks } from '../docs/page.ts';
+import { type LiveServer, nodeBinary, Workbench } from '../process/live-server.ts';
 import { buildMs, fast, needGoModules } from './go-programs.ts';
 import { pythonWith } from './python.ts';
 import { type Ended, run } from './run.ts';
@@ -12,7 +12,7 @@ const page = 'docs/clients.md';
 const text = 'card 4711';
 
 function blockIn(language: string): string {
-  const [, block] = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'ms').exec(readFileSync(join(root, page), 'utf8')) ?? [];
+  const [block] = codeBlocks(page, language);
   if (block === undefined) throw new Error(`${page} has no block in ${language}`);
   return block;
 }
@@ -45,10 +45,7 @@ describe(page, function () {
 
   it('encrypts and decrypts in TypeScript', async () => {
     const file = written('example.ts', 'ts');
-    const modules = join(file, '../node_modules/@transitd');
-    mkdirSync(modules, { recursive: true });
-    symlinkSync(join(root, 'packages/client'), join(modules, 'client'));
-    writeFileSync(join(file, '../package.json'), '{"type":"module"}');
+    installClient(dirname(file));
     expectText(await run(nodeBinary, [file], { env: env() }));
   });
 

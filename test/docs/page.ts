@@ -1,6 +1,6 @@
 // Runs the shell blocks of a page in docs/ as they are written, with the addresses of the page replaced by those of live servers.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { entry, nodeBinary, root } from '../process/live-server.ts';
@@ -27,6 +27,14 @@ export function codeBlocks(page: string, language: string, heading?: string): re
   return [...section.matchAll(new RegExp(`^( *)\`\`\`${language}\\n(.*?)^\\1\`\`\`$`, 'gms'))].map(
     ([, indent = '', block = '']) => block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
   );
+}
+
+/** Lets programs in this folder import the client library by its name. */
+export function installClient(folder: string): void {
+  const modules = join(folder, 'node_modules/@transitd');
+  mkdirSync(modules, { recursive: true });
+  symlinkSync(join(root, 'packages/client'), join(modules, 'client'));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
 }
 
 /** Returns the `sh` blocks of a page, or of one of its sections. */

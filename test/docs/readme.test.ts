@@ -1,11 +1,11 @@
 // The examples of README.md and of the client library's README, as they are written, with one node.
 import { execFile } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { type LiveServer, nodeBinary, processMs, root, Workbench } from '../process/live-server.ts';
-import { codeBlocks, runBlocks, shellBlocks } from './page.ts';
+import { type LiveServer, nodeBinary, processMs, Workbench } from '../process/live-server.ts';
+import { codeBlocks, installClient, runBlocks, shellBlocks } from './page.ts';
 
 describe('examples of the READMEs', function () {
   this.timeout(processMs);
@@ -46,9 +46,7 @@ describe('examples of the READMEs', function () {
     const blocks = codeBlocks('packages/client/README.md', 'ts');
     expect(blocks).to.have.length(3);
     const folder = bench.folder();
-    mkdirSync(join(folder, 'node_modules/@transitd'), { recursive: true });
-    symlinkSync(join(root, 'packages/client'), join(folder, 'node_modules/@transitd/client'));
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    installClient(folder);
     writeFileSync(
       join(folder, 'examples.ts'),
       `import { EnvelopeCipher, TransitdClient } from '@transitd/client';
