@@ -3,7 +3,6 @@ import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
 import { acceptsWrites } from '@transitd/storage-fsm';
 import { runActiveTasks } from './active-tasks.ts';
 import type { NodeClock } from './clock/node-clock.ts';
-
 import { HealthLog } from './health-log.ts';
 import type { JoinAttempts } from './join/join-attempts.ts';
 import type { NodeMember } from './member.ts';

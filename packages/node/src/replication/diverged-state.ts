@@ -73,7 +73,7 @@ export class DivergedState {
 
   /**
    * Opens an archive in the folder of this node.
-   * @throws RequestError `invalid_request` if there is none with this name
+   * @throws RequestError `invalid_request` if the folder has no archive of this name
    */
   async open(name: string): Promise<Readable> {
     const { directory, node } = this.#parts;

@@ -30,7 +30,7 @@ export class LocalRecord<T extends object> {
     });
   }
 
-  /** The newest record that was read; undefined if there is none, or if a later release wrote it. */
+  /** The newest record that was read; undefined if no record exists, or if a later release wrote it. */
   get present(): T | undefined {
     return this.#present;
   }

@@ -2,7 +2,7 @@ import type { LogIndex } from '@transitd/raft-core';
 import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
 
 /**
- * Writes one local record. With a revision, only if the record still has it; 0 means that there is none.
+ * Writes one local record. With a revision, only if the record still has it; 0 means that no record exists.
  * @returns the new revision; undefined if the record has another revision
  * @throws StoreError `busy` if an unconditional write was overtaken, so nothing was written
  */

@@ -136,7 +136,7 @@ export class ActiveRole {
     return true;
   }
 
-  /** Gives the role up unless this row, read linearizably, names this node. @param row - of the active key; undefined if there is none */
+  /** Ends the role unless this row, read linearizably, names this node. @param row - of the active key; undefined if it is absent */
   confirm(row: EtcdRow | undefined): void {
     const held = this.#held;
     if (held === undefined || (row !== undefined && Buffer.from(row.value).toString() === this.#owner)) return;

@@ -79,7 +79,7 @@ export class EtcdReplica implements Replica {
     this.#role = new ActiveRole({ ...options, keys, feed, prepare: () => this.#prepare(), onChange }, options.mayLead);
   }
 
-  /** Reads the whole state below the prefix; creates the cluster there if there is none. @throws EtcdError, CopyFault, TypeError */
+  /** Reads the whole state below the prefix; creates the cluster if the prefix is empty. @throws EtcdError, CopyFault, TypeError */
   static async open(options: EtcdReplicaOptions): Promise<EtcdReplica> {
     const { heartbeatMs = 1000, retryMs = 250, onFault = () => undefined } = options;
     const all = {
