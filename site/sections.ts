@@ -26,7 +26,10 @@ export const sections: readonly Section[] = [
       'policies',
     ],
   },
-  { title: 'Reference', pages: ['api', 'clients', 'command-line', 'command-reference', 'configuration', 'metrics'] },
+  {
+    title: 'Reference',
+    pages: ['api', 'api-reference', 'clients', 'command-line', 'command-reference', 'configuration', 'metrics'],
+  },
   { title: 'Runbooks', pages: ['runbook', 'troubleshooting', 'sizing'] },
   { title: 'Security', pages: ['threat-model', 'dependencies'] },
   { title: 'Internals', pages: ['decisions/README', 'consensus-faults', 'chaos', 'benchmarks', 'releasing'] },
