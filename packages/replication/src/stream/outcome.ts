@@ -22,7 +22,10 @@ export type Consequence =
 
 const none: Consequence = { kind: 'none' };
 
-/** Returns what an applied entry means for the stream. The result has service indexes only: log indexes never leave the cluster. */
+/**
+ * Returns what an applied entry means for the stream. The result has service indexes only: log indexes never leave the cluster. A restore
+ * of a backup has no effect in a replication set.
+ */
 export function consequenceOf({ index, transaction, committed, before, after }: AppliedEntry): Consequence {
   if (after === undefined) return none;
   const step = committed ? transaction?.replication : undefined;
@@ -44,7 +47,6 @@ export function consequenceOf({ index, transaction, committed, before, after }: 
   }
   if (after.role !== 'primary') return none;
   const at = index + after.offset;
-  if (committed && transaction?.restore?.kind === 'swap') return { kind: 'restart', at };
   const writes = committed ? replicated(transaction?.writes ?? [], after, at) : [];
   const valuesWritten = (transaction?.writes ?? []).filter(({ value }) => value !== null).length;
   return { kind: 'outcome', outcome: { from: at - 1, to: at, writes, valuesWritten } };

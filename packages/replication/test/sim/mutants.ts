@@ -31,10 +31,10 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: 'const writes = index > 0 ? replicated',
   },
   {
-    name: 'a restore is streamed as an empty entry',
-    file: 'replication/src/stream/outcome.ts',
-    find: "if (committed && transaction?.restore?.kind === 'swap')",
-    replace: "if (committed && transaction?.restore?.kind === 'swap' && index < 0)",
+    name: 'a backup is restored in a replication set',
+    file: 'storage-fsm/src/state/entry-applier.ts',
+    find: 'mayRestore(step, replication) ? applyRestoreStep',
+    replace: 'mayRestore(step, undefined) ? applyRestoreStep',
   },
   {
     name: 'a secondary that has diverged may resume',

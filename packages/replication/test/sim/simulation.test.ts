@@ -8,6 +8,7 @@ const sample = [
   'a connection outlives its epoch',
   'the writes of a conflict are streamed',
   'a promotion does not wait for the fence',
+  'a backup is restored in a replication set',
 ];
 
 describe('replication between simulated clusters', () => {

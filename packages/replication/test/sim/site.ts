@@ -185,8 +185,7 @@ export class Site {
     // Only a primary that has answered counts this cluster among its secondaries. Until then this cluster needs the contact itself.
     if (step?.kind === 'adopt' || step?.kind === 'swap') this.registered.clear();
     if (step?.kind === 'attach') this.isCounted = false;
-    const isReplaced = step?.kind === 'establish' || step?.kind === 'attach' || transaction?.restore?.kind === 'swap';
-    if (isReplaced) this.disk.push(this.machine.measureScope());
+    if (step?.kind === 'establish' || step?.kind === 'attach') this.disk.push(this.machine.measureScope());
     if (after !== undefined) this.#check({ before, after, highest, transaction: committed ? transaction : undefined });
     return [outcome, index + (after?.offset ?? 0)];
   }

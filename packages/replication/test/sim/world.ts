@@ -141,7 +141,7 @@ export class World {
     const keyring = site.keyring();
     if (!this.#isWriting || !this.#accepts(site) || epoch === undefined || keyring === undefined) return;
     if (this.#random.chance(0.01)) {
-      this.#restore(site, epoch.id);
+      this.#tryRestore(site, epoch.id);
       return;
     }
     this.#serial += 1;
@@ -191,9 +191,8 @@ export class World {
     return { path: keyringPath, value: Buffer.from(`${epoch}:${keys}`) };
   }
 
-  /** Restores a backup with two keys under a new barrier key, as an operator does. */
-  #restore(site: Site, epoch: string): void {
-    this.counts.restores += 1;
+  /** Tries to restore a backup with two keys under a new barrier key, as an upload does that began before the set. */
+  #tryRestore(site: Site, epoch: string): void {
     this.#serial += 1;
     const attempt = `restore-${this.#serial}`;
     const keyring = this.#newKey(site, epoch);
@@ -201,7 +200,10 @@ export class World {
     const records = [keyring, ...keyPaths.slice(0, 2).map((path) => ({ path, value }))];
     const digest = records.map((record) => recordDigest({ ...record, revision: 0 })).reduce(addToDigest, emptyDigest);
     const restore = (step: NonNullable<Transaction['restore']>): void =>
-      site.propose({ conditions: [], writes: [], restore: step });
+      site.propose({ conditions: [], writes: [], restore: step }, (result) => {
+        holds('a cluster of a set restores no backup', result !== 'committed', () => ({ site: site.name, step: step.kind }));
+        this.counts.restores += 1;
+      });
     restore({ kind: 'stage', attempt, chunk: 0, records });
     restore({ kind: 'swap', attempt, records: 3, digest, valuesWritten: 0, keep: localPrefixes });
   }
