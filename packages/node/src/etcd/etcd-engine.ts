@@ -2,13 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine, NodeRegistry } from '@transitd/cluster';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus, ReadOutcome } from '@transitd/raft-core';
-import { type Etcd, EtcdReplica } from '@transitd/storage-etcd';
+import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
 import { type Replica, supportedLevels } from '@transitd/storage-fsm';
 import { LeaseClock } from '../clock/lease-clock.ts';
 import { observedReplica } from './observed-replica.ts';
 
 /** Time after which etcd ends the role of a silent active node, and the registration of a silent node. */
 const leaseSeconds = 5;
+/** Longest interval of the active node's heartbeats. The default time for which they let it serve reads is twice as long. */
+const heartbeatMaxMs = 1000;
 const tickMs = 50;
 /** For how long a node that gave the active role up leaves it to others. */
 const yieldMs = 2000;
@@ -61,10 +63,15 @@ export class EtcdEngine implements Engine {
 
   /** Reads the whole state below the prefix. @throws EtcdError, CopyFault, TypeError */
   static async open(options: EtcdEngineOptions): Promise<EtcdEngine> {
-    const { etcd, prefix, nodeId, heartbeatMs, log } = options;
+    const { etcd, prefix, nodeId, log } = options;
+    const heartbeatMs = Math.min(options.heartbeatMs, heartbeatMaxMs);
     const limit = new LogLimit({ log, nowMs: () => performance.now() });
-    const onFault = ({ message }: Error): void =>
-      limit.write('warn', 'etcd', { reason: message }, 'a call of etcd failed; retrying');
+    const onFault = (error: Error): void => {
+      const reason = { reason: error.message };
+      if (error instanceof CopyFault)
+        limit.write('error', 'copy', reason, 'the copy of the records in etcd is wrong; reading all again');
+      else limit.write('warn', 'etcd', reason, 'a call of etcd failed; retrying');
+    };
     return new EtcdEngine(
       options,
       await EtcdReplica.open({ etcd, prefix, nodeId, heartbeatMs, leaseSeconds, mayLead: false, onFault }),

@@ -28,6 +28,13 @@ export interface ActiveKey {
   readonly modRevision: number;
 }
 
+/** The newest heartbeat. */
+export interface SeenHeartbeat {
+  readonly revision: number;
+  /** The active node that wrote it; empty if that node then gave the role up. */
+  readonly owner: string;
+}
+
 /** A staged transaction that is in effect, and not yet written to the keys of its records. */
 export interface StagedTransaction {
   readonly revision: number;
@@ -55,6 +62,7 @@ export class Copy {
   #revision: number;
   #marker: SeenMarker = { revision: 0, version: 0, attempt: '' };
   #active: ActiveKey | undefined;
+  #heartbeat: SeenHeartbeat | undefined;
   #staged: StagedTransaction | undefined;
   #reserved = 0;
   #cluster = '';
@@ -87,6 +95,10 @@ export class Copy {
   }
   get active(): ActiveKey | undefined {
     return this.#active;
+  }
+  /** Undefined before the first one. */
+  get heartbeat(): SeenHeartbeat | undefined {
+    return this.#heartbeat;
   }
   get staged(): StagedTransaction | undefined {
     return this.#staged;
@@ -219,6 +231,7 @@ export class Copy {
     if (kind === 'marker') this.#marker = seen(row, markerOf(row));
     else if (kind === 'reserved') this.#reserved = countOf(row);
     else if (kind === 'cluster') this.#cluster = textOf(row);
+    else if (kind === 'heartbeat') this.#heartbeat = deleted ? undefined : { revision: row.modRevision, owner: textOf(row) };
     else if (kind === 'active')
       this.#active = deleted
         ? undefined

@@ -12,7 +12,10 @@ export interface ActiveRoleOptions {
   readonly feed: StateFeed;
   readonly nodeId: number;
   readonly leaseSeconds: number;
+  /** Interval of the heartbeats of the active node. */
   readonly heartbeatMs: number;
+  /** How long the active node may serve reads after it sent a heartbeat that etcd committed; the same on all nodes of a cluster. */
+  readonly holdMs: number;
   readonly retryMs: number;
   readonly timeoutMs: number;
   /** Milliseconds of a monotonic clock. */
@@ -36,6 +39,11 @@ interface Held {
 /**
  * Makes this node the active one while no other is. The key of the active node belongs to a lease, so etcd deletes it when the node is
  * silent. Two nodes may believe for a moment that they are active; the writes of the older one fail, because they compare the key.
+ *
+ * The time to live of the lease does not say how long the active node may serve reads: an etcd leader that has lost its quorum, or whose
+ * disk hangs, still renews leases that its successor has ended (etcd issue 15247). The heartbeats say it instead. They are commits of etcd
+ * that compare the active key, so each one proves that no other node was active after it was sent. A new active node waits until the last
+ * heartbeat of its predecessor is so old that the predecessor serves no reads.
  */
 export class ActiveRole {
   readonly #options: ActiveRoleOptions;
@@ -44,6 +52,10 @@ export class ActiveRole {
   /** Unlike the node id, it tells two runs of one node apart. */
   readonly #owner: string;
   #held: Held | undefined;
+  /** Revision of the newest heartbeat that this node has seen. */
+  #beatRevision = 0;
+  /** Time at which this node saw the newest heartbeat of another active node; none if that node has given the role up. */
+  #otherBeatMs = Number.NEGATIVE_INFINITY;
   #isSuspect = false;
   #mayLead: boolean;
   /** Until then this node leaves the role to others. */
@@ -59,7 +71,11 @@ export class ActiveRole {
     this.#options = options;
     this.#mayLead = mayLead;
     this.#owner = `${options.nodeId} ${randomBytes(8).toString('hex')}`;
-    this.#unobserve = options.feed.observe(() => this.#compareWithCopy());
+    this.#noteHeartbeat();
+    this.#unobserve = options.feed.observe(() => {
+      this.#noteHeartbeat();
+      this.#compareWithCopy();
+    });
     this.#leads.promise.catch(() => undefined); // nobody has to ask for it
     this.#running = this.#run();
   }
@@ -96,7 +112,7 @@ export class ActiveRole {
     this.resign();
   }
 
-  /** Whether no other node can have become active before now, by this node's clock. */
+  /** Whether no other node can serve as the active one yet, by this node's clock. */
   holdsLease(): boolean {
     return this.isReady && this.#clock.isHeld(this.#options.now());
   }
@@ -190,9 +206,8 @@ export class ActiveRole {
 
   /** Resolves when this node is no longer active, or another was faster. */
   async #campaign(): Promise<void> {
-    const { etcd, keys, feed, leaseSeconds, timeoutMs, prepare, now } = this.#options;
-    const sentMs = now();
-    const { id: lease, ttlSeconds } = await etcd.grantLease(leaseSeconds);
+    const { etcd, keys, feed, leaseSeconds, timeoutMs, prepare } = this.#options;
+    const { id: lease } = await etcd.grantLease(leaseSeconds);
     let held: Held | undefined;
     try {
       const value = Buffer.from(this.#owner);
@@ -202,14 +217,15 @@ export class ActiveRole {
         failure: [],
       });
       if (!answer.succeeded || !this.#mayLead || this.#closing.signal.aborted) return;
-      this.#clock.renewed({ sentMs, ttlSeconds });
       this.#isSuspect = false;
       held = { lease, lost: new AbortController(), fence: answer.revision, isPrepared: false };
       this.#held = held;
       const kept = this.#keep(held);
       try {
         await feed.reached(held.fence, timeoutMs);
+        await this.#outlastPredecessor(held);
         await prepare();
+        await this.#beat(held);
         held.isPrepared = this.#held === held;
         if (held.isPrepared) this.#leads.resolve();
         this.#options.onChange();
@@ -219,12 +235,30 @@ export class ActiveRole {
         await kept;
       }
     } finally {
+      // Without `isPrepared` a predecessor may still serve reads.
+      if (held?.isPrepared === true) await this.#announceEnd(held);
       // Also after an unknown outcome: the key cannot come into being, or stay, without its lease.
       await etcd.revokeLease(lease).catch(() => undefined);
     }
   }
 
-  /** Keeps the lease, and shows all nodes that their watches go on, until the role is lost. */
+  /** Waits until no predecessor serves reads. The copy contains all heartbeats of predecessors, since their key is gone. */
+  async #outlastPredecessor({ lost }: Held): Promise<void> {
+    const waitMs = this.#otherBeatMs + this.#options.holdMs - this.#options.now();
+    if (waitMs > 0) await delay(waitMs, undefined, { signal: lost.signal }).catch(() => undefined);
+  }
+
+  /** Spares the next active node its wait: this node serves no reads any more. Without this write, the next node waits. */
+  async #announceEnd({ fence }: Held): Promise<void> {
+    const { etcd, keys } = this.#options;
+    const success = [
+      { kind: 'delete', key: keys.active } as const,
+      { kind: 'put', key: keys.heartbeat, value: new Uint8Array() } as const,
+    ];
+    await etcd.txn({ compares: [{ key: keys.active, modRevision: fence }], success, failure: [] }).catch(() => undefined);
+  }
+
+  /** Keeps the lease, confirms the role, and shows all nodes that their watches go on, until the role is lost. */
   async #keep(held: Held): Promise<void> {
     const { leaseSeconds, heartbeatMs } = this.#options;
     await Promise.all([
@@ -243,19 +277,23 @@ export class ActiveRole {
   }
 
   async #keepAlive(held: Held): Promise<void> {
-    const sentMs = this.#options.now();
     const ttlSeconds = await this.#options.etcd.keepAlive(held.lease);
-    if (this.#held !== held) return;
-    if (ttlSeconds > 0) this.#clock.renewed({ sentMs, ttlSeconds });
-    else this.#lose(held);
+    if (ttlSeconds <= 0) this.#lose(held);
   }
 
   /** A heartbeat of unknown outcome does no harm later. */
   async #beat(held: Held): Promise<void> {
-    const { etcd, keys } = this.#options;
-    const value = Buffer.from(this.#owner);
-    const compares = [{ key: keys.active, modRevision: held.fence }];
-    await etcd.txn({ compares, success: [{ kind: 'put', key: keys.heartbeat, value }], failure: [] });
+    const { etcd, keys, holdMs, now } = this.#options;
+    const { fence } = held;
+    const sentMs = now();
+    const answer = await etcd.txn({
+      compares: [{ key: keys.active, modRevision: fence }],
+      success: [{ kind: 'put', key: keys.heartbeat, value: Buffer.from(this.#owner) }],
+      failure: [{ kind: 'range', key: keys.active }],
+    });
+    if (this.#held !== held) return;
+    if (answer.succeeded) this.#clock.renewed({ sentMs, ttlSeconds: holdMs / 1000 });
+    else await this.staysActive(fence, answer);
   }
 
   async #renewFence(held: Held): Promise<void> {
@@ -279,6 +317,14 @@ export class ActiveRole {
         await delay(retryMs, undefined, { signal: held.lost.signal }).catch(() => undefined);
       }
     }
+  }
+
+  #noteHeartbeat(): void {
+    const { heartbeat } = this.#options.feed.copy;
+    if (heartbeat === undefined || heartbeat.revision === this.#beatRevision) return;
+    this.#beatRevision = heartbeat.revision;
+    if (heartbeat.owner === this.#owner) return;
+    this.#otherBeatMs = heartbeat.owner === '' ? Number.NEGATIVE_INFINITY : this.#options.now();
   }
 
   /** The lease has ended if the copy shows another active node, or none, at a revision after ours. */

@@ -40,6 +40,8 @@ export interface EtcdReplicaOptions {
   readonly leaseSeconds?: number;
   /** Interval at which the active node shows the others that their watches go on. */
   readonly heartbeatMs?: number;
+  /** How long the active node may serve reads after a heartbeat; the same on all nodes of a cluster. */
+  readonly holdMs?: number;
   readonly retryMs?: number;
   /** Longest wait for this node's watch. */
   readonly timeoutMs?: number;
@@ -85,6 +87,7 @@ export class EtcdReplica implements Replica {
     const all = {
       mayLead: true,
       leaseSeconds: 10,
+      holdMs: 2000,
       timeoutMs: 10_000,
       now: () => performance.now(),
       ...options,

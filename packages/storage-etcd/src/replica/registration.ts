@@ -88,11 +88,25 @@ export class Registration {
         await delay((leaseSeconds * 1000) / 3, undefined, { signal }).catch(() => undefined);
         if (signal.aborted) return;
         sentMs = now();
-        ttl = await etcd.keepAlive(id);
+        ttl = await this.#keepAlive(id, signal);
       }
     } finally {
       this.#clock.ended();
       await etcd.revokeLease(id).catch(() => undefined);
+    }
+  }
+
+  /** Returns the time to live in seconds; 0 if the lease has ended. @throws EtcdError when the lease has ended for this node */
+  async #keepAlive(id: bigint, signal: AbortSignal): Promise<number> {
+    const { etcd, retryMs, now, onFault } = this.#options;
+    for (;;) {
+      try {
+        return await etcd.keepAlive(id);
+      } catch (error) {
+        if (signal.aborted || !this.#clock.isHeld(now())) throw error;
+        onFault(error instanceof Error ? error : new Error(String(error)));
+        await delay(retryMs, undefined, { signal }).catch(() => undefined);
+      }
     }
   }
 }

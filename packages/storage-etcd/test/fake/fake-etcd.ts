@@ -63,7 +63,7 @@ export class FakeEtcd implements Etcd {
 
   async *watch(request: Parameters<Etcd['watch']>[0], signal: AbortSignal): AsyncGenerator<EtcdWatchMessage> {
     await this.#travel();
-    const { server, faults } = this;
+    const { server } = this;
     const ends = AbortSignal.any([signal, this.#closing.signal]);
     yield { kind: 'created', revision: server.revision };
     let next = request.startRevision;
@@ -72,20 +72,20 @@ export class FakeEtcd implements Etcd {
         yield { kind: 'canceled', compactRevision: server.compacted, reason: '' };
         return;
       }
-      if (this.isCutOff || faults.cuts?.()) throw new EtcdError('unknown', 'the watch was cut');
+      if (this.isCutOff || this.faults.cuts?.()) throw new EtcdError('unknown', 'the watch was cut');
       const revisions = server.events(next, request.key, request.end);
       const last = revisions.at(-1);
       if (last === undefined) {
         await this.#change(ends);
         continue;
       }
-      const events = revisions.flatMap((one) => one.events).filter((event) => !faults.loses?.(event));
+      const events = revisions.flatMap((one) => one.events).filter((event) => !this.faults.loses?.(event));
       for (let at = 0; at < events.length; ) {
-        const count = Math.max(1, faults.fragment?.() ?? events.length);
+        const count = Math.max(1, this.faults.fragment?.() ?? events.length);
         yield { kind: 'events', fragment: at + count < events.length, events: events.slice(at, at + count) };
         at += count;
         if (ends.aborted) return;
-        if (at < events.length && faults.cuts?.()) throw new EtcdError('unknown', 'the watch was cut between fragments');
+        if (at < events.length && this.faults.cuts?.()) throw new EtcdError('unknown', 'the watch was cut between fragments');
       }
       next = last.revision + 1;
     }

@@ -1,10 +1,10 @@
 import { type Changes, StoreError } from '@transitd/storage-fsm';
-import { EtcdReplica } from '../../src/replica/etcd-replica.ts';
+import { EtcdReplica, type EtcdReplicaOptions } from '../../src/replica/etcd-replica.ts';
 import { FakeEtcd, type Faults } from '../fake/fake-etcd.ts';
 import type { FakeServer } from '../fake/fake-server.ts';
 
 /** No timer ends during a test; only what a test does makes a difference. */
-const quiet = { heartbeatMs: 3_600_000, leaseSeconds: 600, retryMs: 1, timeoutMs: 120_000 };
+const quiet = { heartbeatMs: 3_600_000, leaseSeconds: 600, retryMs: 1, timeoutMs: 120_000, holdMs: 0 };
 
 export interface FakeNode {
   readonly etcd: FakeEtcd;
@@ -15,7 +15,11 @@ export interface FakeNode {
 }
 
 /** Opens a node without faults, and then gives it these. */
-export async function fakeNode(server: FakeServer, nodeId: number, faults: Faults = {}): Promise<FakeNode> {
+export async function fakeNode(
+  server: FakeServer,
+  nodeId: number,
+  { now = () => performance.now(), holdMs = quiet.holdMs, ...faults }: Faults & Pick<EtcdReplicaOptions, 'now' | 'holdMs'> = {},
+): Promise<FakeNode> {
   const etcd = new FakeEtcd(server);
   const reported: Error[] = [];
   const replica = await EtcdReplica.open({
@@ -23,6 +27,8 @@ export async function fakeNode(server: FakeServer, nodeId: number, faults: Fault
     prefix: 'test',
     nodeId,
     ...quiet,
+    holdMs,
+    now,
     onFault: (error) => void reported.push(error),
   });
   const notified: Changes[] = [];

@@ -23,4 +23,23 @@ describe('the registration of a node', () => {
     await registration.close();
     expect(registration.isHeldAt(server.revision)).to.equal(false);
   });
+
+  it('survives calls that fail while its lease holds', async () => {
+    const server = new FakeServer();
+    const etcd = new FakeEtcd(server);
+    let faults = 0;
+    const registration = new Registration({
+      ...{ etcd, key: 'n/2', leaseSeconds: 1, retryMs: 1 },
+      ...{ now: () => 0, onFault: () => void faults++ },
+    });
+    registration.set(Buffer.from('at home'));
+    await until(() => registration.isHeldAt(server.revision));
+    const { revision } = server;
+    etcd.isCutOff = true;
+    await until(() => faults >= 3);
+    expect(registration.isHeldAt(revision)).to.equal(true);
+    etcd.isCutOff = false;
+    await registration.close();
+    expect(server.leases.size).to.equal(0);
+  });
 });

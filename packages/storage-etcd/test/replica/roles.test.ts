@@ -2,10 +2,12 @@ import { expect } from 'chai';
 import { FakeServer } from '../fake/fake-server.ts';
 import { type FakeNode, fakeNode, outcomeOf, put, until } from './fake-nodes.ts';
 
+type Options = Parameters<typeof fakeNode>[2];
+
 describe('a node with its records in etcd', () => {
   const nodes: FakeNode[] = [];
-  const open = async (server: FakeServer, nodeId: number): Promise<FakeNode> => {
-    const node = await fakeNode(server, nodeId);
+  const open = async (server: FakeServer, nodeId: number, options: Options = {}): Promise<FakeNode> => {
+    const node = await fakeNode(server, nodeId, options);
     nodes.push(node);
     return node;
   };
@@ -36,6 +38,54 @@ describe('a node with its records in etcd', () => {
     first.replica.yieldFor(3_600_000);
     await second.replica.leads;
     await until(() => first.replica.status().leader === 2);
+  });
+
+  it('serves reads for a limited time after a heartbeat that etcd has committed, however long its lease is', async () => {
+    let nowMs = 0;
+    const node = await open(new FakeServer(), 1, { holdMs: 1000, now: () => nowMs });
+    await node.replica.leads;
+    expect(node.replica.holdsLease()).to.equal(true);
+    nowMs = 1001;
+    expect(node.replica.holdsLease()).to.equal(false);
+    expect(node.replica.status().ready).to.equal(true);
+  });
+
+  it('becomes active only when a predecessor, whose lease etcd ended without its knowledge, serves no reads', async () => {
+    const server = new FakeServer();
+    const first = await open(server, 1, { holdMs: 300 });
+    await first.replica.leads;
+    const second = await open(server, 2, { holdMs: 300 });
+    first.etcd.faults = { cuts: () => true }; // no watch shows it
+    for (const lease of [...server.leases.keys()]) server.endLease(lease);
+    await second.replica.leads;
+    expect(first.replica.status().role).to.equal('leader');
+    expect(first.replica.holdsLease()).to.equal(false);
+  });
+
+  it('outlasts a predecessor also after another node that gave the role up without having served', async () => {
+    const server = new FakeServer();
+    const first = await open(server, 1, { holdMs: 300 });
+    await first.replica.leads;
+    const [second, third] = [await open(server, 2, { holdMs: 300 }), await open(server, 3, { holdMs: 300 })];
+    third.replica.mayLead = false;
+    first.etcd.faults = { cuts: () => true };
+    for (const lease of [...server.leases.keys()]) server.endLease(lease);
+    await until(() => second.replica.status().role === 'leader');
+    second.replica.mayLead = false;
+    third.replica.mayLead = true;
+    await third.replica.leads;
+    expect(first.replica.status().role).to.equal('leader');
+    expect(first.replica.holdsLease()).to.equal(false);
+  });
+
+  it('becomes active at once when its predecessor has given the role up', async () => {
+    const server = new FakeServer();
+    const first = await open(server, 1, { holdMs: 3_600_000 });
+    await first.replica.leads;
+    const second = await open(server, 2, { holdMs: 3_600_000 });
+    first.replica.mayLead = false;
+    await second.replica.leads;
+    expect(second.replica.holdsLease()).to.equal(true);
   });
 
   it('reports changes of its role to observers', async () => {
