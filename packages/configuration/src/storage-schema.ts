@@ -34,7 +34,9 @@ export function storageFaults(config: Config): readonly Fault[] {
   const faults: Fault[] = [];
   const fault = (path: Fault['path'], text: string): void => void faults.push({ path, text });
   for (const [position, endpoint] of endpoints.entries()) {
-    const { protocol, hostname } = new URL(endpoint);
+    const { protocol, hostname, origin } = new URL(endpoint);
+    if (endpoint !== origin && endpoint !== `${origin}/`)
+      fault(['storage', 'endpoints', position], `must be only a scheme, a host and a port, such as ${origin}`);
     if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
       fault(
         ['storage', 'endpoints', position],

@@ -37,6 +37,13 @@ describe('the storage', () => {
       storage: { endpoints: [...endpoints, 'http://etcd-2.example:2379'] },
       says: /storage\.endpoints\.1: must be an https URL/,
     },
+    ...['https://user:secret@etcd-1.example:2379', 'https://etcd-1.example:2379/v3', 'https://etcd-1.example:2379/?a=b'].map(
+      (url) => ({
+        what: `the endpoint ${url}`,
+        storage: { endpoints: [url] },
+        says: /storage\.endpoints\.0: must be only a scheme, a host and a port, such as https:\/\/etcd-1\.example:2379$/m,
+      }),
+    ),
     { what: 'a prefix with an empty segment', storage: { prefix: 'a//b' }, says: /storage\.prefix: must be a path/ },
     { what: 'a certificate without a key', storage: { tls: { cert_file: 'c' } }, says: /storage\.tls: needs both/ },
     {

@@ -64,7 +64,7 @@ export class EtcdMember implements NodeMember {
   /** Connects to etcd and reads the state. @throws StartError */
   async start(): Promise<void> {
     const { storage, config, log, observer } = this.#parts;
-    const etcd = openEtcd(storage);
+    const etcd = await openEtcd(storage);
     try {
       const options = { etcd, prefix: storage.prefix, nodeId: newNodeId(), heartbeatMs: config.cluster_heartbeat_interval };
       const engine = await EtcdEngine.open({

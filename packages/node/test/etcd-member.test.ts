@@ -96,7 +96,7 @@ describe('a node with its records in etcd', () => {
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
     const before = node.clusterName?.id;
     await node.stop();
-    const client = connectEtcd({ endpoint: etcd.endpoint });
+    const client = await connectEtcd({ endpoint: etcd.endpoint });
     await client.txn({ compares: [], success: [{ kind: 'delete', key: 'restored/m/cluster' }], failure: [] });
     client.close();
     const again = await open('restored', { seal: staticSeal() });
@@ -113,5 +113,9 @@ describe('a node with its records in etcd', () => {
     expect((away as Error).message).to.match(/^storage: etcd at http:\/\/127\.0\.0\.1:\d+ cannot be used: /);
     const noPassword = await errorOf(open('away', { storage: { username: 'u', password_file: '/nowhere' } }));
     expect((noPassword as Error).message).to.equal('storage: /nowhere cannot be read: ENOENT');
+    const empty = join(folder, 'empty-password');
+    writeFileSync(empty, '\n');
+    const emptyPassword = await errorOf(open('away', { storage: { username: 'u', password_file: empty } }));
+    expect((emptyPassword as Error).message).to.equal(`storage.password_file: ${empty} is empty`);
   });
 });

@@ -1,5 +1,6 @@
 export { anyEndpoint } from './client/any-endpoint.ts';
-export { connectEtcd, type EtcdConnection } from './client/connect-etcd.ts';
+export type { EtcdConnection } from './client/connect-etcd.ts';
+export { connectEtcd } from './client/load-client.ts';
 export { CopyFault } from './copy/copy.ts';
 export * from './etcd.ts';
 export { EtcdReplica, type EtcdReplicaOptions } from './replica/etcd-replica.ts';
