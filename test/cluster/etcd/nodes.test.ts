@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { type LiveEtcd, liveEtcd } from '../../../packages/storage-etcd/test/live-etcd.ts';
 import { processMs } from '../../process/live-server.ts';
+import { expectCode, run } from '../../process/transitd-command.ts';
 import { LiveCluster } from '../harness/live-cluster.ts';
 import type { LiveNode } from '../harness/live-node.ts';
 import { until } from '../harness/until.ts';
@@ -98,6 +99,16 @@ describe('three nodes on one etcd', function () {
         expect(answer.status, `${path}: ${answer.text}`).to.equal(400);
         expect(answer.text).to.include('the records of this cluster are in etcd');
       }
+  });
+
+  it('report that their records are in etcd, and the doctor finds no fault with them', async () => {
+    const active = await served();
+    for (const node of [active, standbysOf(active)[0] ?? active]) {
+      expect((await node.ask('GET', 'sys/seal-status')).at('storage_type')).to.equal('etcd');
+      const env = { TRANSITD_ADDR: node.apiAddress, TRANSITD_TOKEN: cluster.rootToken };
+      const { stdout } = expectCode(await run(['doctor'], { env }), 0);
+      expect(stdout).to.match(/^ok +members +3 nodes on etcd$/m);
+    }
   });
 
   it('let another node take over on step-down and on seal', async () => {

@@ -45,7 +45,7 @@ function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, warni
     migration: status.migration,
     ...(cluster !== undefined && { cluster_name: cluster.name, cluster_id: cluster.id }),
     recovery_seal: status.recoverySeal,
-    storage_type: 'raft',
+    storage_type: node.config.storage.type,
     removed_from_cluster: node.removed,
     ...(warning !== undefined && { warnings: [warning] }),
   });
@@ -65,7 +65,7 @@ const sealStatusAnswer = answers.plain(
       build_date: string,
       migration: { ...boolean, description: 'The seal is to be replaced by the configured one' },
       recovery_seal: boolean,
-      storage_type: constant('raft'),
+      storage_type: constant('raft', 'etcd'),
       removed_from_cluster: boolean,
     },
     { cluster_name: string, cluster_id: string, warnings: list(string) },

@@ -29,7 +29,7 @@ export async function checkService(client: TransitdClient, address: string, hasT
     stateFinding(health, seal),
     versionFinding(health.version),
     clockFinding(health, { requestedMs, answeredMs: Date.now() }),
-    ...(health.initialized && !health.sealed ? await membersFindings(client, hasToken) : []),
+    ...(health.initialized && !health.sealed ? await membersFindings(client, seal, hasToken) : []),
   ];
 }
 
@@ -75,12 +75,15 @@ export function clockFinding(
     : ok('clocks', found);
 }
 
-async function membersFindings(client: TransitdClient, hasToken: boolean): Promise<readonly Finding[]> {
+async function membersFindings(
+  client: TransitdClient,
+  { storage_type }: Pick<SealStatus, 'storage_type'>,
+  hasToken: boolean,
+): Promise<readonly Finding[]> {
   if (!hasToken) return [warn('members', 'not checked', 'use a token that can read sys/storage/raft')];
   try {
     const { nodes } = (await client.sys.haStatus()).data;
-    const state =
-      nodes.length > 1 ? memberFindings((await client.sys.raft.autopilotState()).data) : [ok('members', 'a single node')];
+    const state = await stateOfMembers(client, { storage_type, count: nodes.length });
     const addresses = await Promise.all(
       nodes.filter(({ api_address }) => /^https?:/.test(api_address)).map(({ api_address }) => addressFinding(api_address)),
     );
@@ -99,6 +102,16 @@ async function membersFindings(client: TransitdClient, hasToken: boolean): Promi
       return [fail('members', error.message, 'check that a majority of the voters is running and connected')];
     throw error;
   }
+}
+
+/** Nodes on etcd are no members: a node that has stopped is no longer listed, and there is no quorum of nodes to check. */
+async function stateOfMembers(
+  client: TransitdClient,
+  { storage_type, count }: Pick<SealStatus, 'storage_type'> & { readonly count: number },
+): Promise<readonly Finding[]> {
+  if (count === 1) return [ok('members', 'a single node')];
+  if (storage_type === 'etcd') return [ok('members', `${count} nodes on etcd`)];
+  return memberFindings((await client.sys.raft.autopilotState()).data);
 }
 
 export function memberFindings({
