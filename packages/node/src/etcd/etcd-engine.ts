@@ -9,7 +9,7 @@ import { observedReplica } from './observed-replica.ts';
 
 /** Time after which etcd ends the role of a silent active node, and the registration of a silent node. */
 const leaseSeconds = 5;
-/** Longest interval of the active node's heartbeats. The default time for which they let it serve reads is twice as long. */
+/** Longest interval of the active node's heartbeats. The default time for which one lets it serve reads is three times as long. */
 const heartbeatMaxMs = 1000;
 const tickMs = 50;
 /** For how long a node that gave the active role up leaves it to others. */

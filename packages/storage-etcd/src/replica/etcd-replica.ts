@@ -87,7 +87,7 @@ export class EtcdReplica implements Replica {
     const all = {
       mayLead: true,
       leaseSeconds: 10,
-      holdMs: 2000,
+      holdMs: 3000,
       timeoutMs: 10_000,
       now: () => performance.now(),
       ...options,
