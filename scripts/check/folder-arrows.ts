@@ -99,7 +99,7 @@ export const folderArrows: FolderArrows = {
     join: ['storage'],
     replication: [],
     reports: [],
-    etcd: ['clock'],
+    etcd: ['clock', 'snapshots'],
     '.': ['clock', 'etcd', 'join', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
   },
   pkcs11: {

@@ -14,9 +14,10 @@ describe(page, function () {
   });
   after(() => etcd.stop());
 
-  it('has commands that start nodes on one etcd, and use them', async () => {
-    const blocks = shellBlocks(page, 'Your etcd, ten nodes');
-    expect(blocks).to.have.length(4);
+  it('has commands that start nodes on one etcd, use them, and restore a backup', async () => {
+    const nodes = shellBlocks(page, 'Your etcd, ten nodes');
+    expect(nodes).to.have.length(4);
+    const blocks = [...nodes.slice(0, -1), ...shellBlocks(page, 'Backup and restore'), ...nodes.slice(-1)];
     // A loopback address that no other test uses, so that the ports of the page are free.
     const host = `127.${randomInt(1, 255)}.${randomInt(256)}.${randomInt(1, 255)}`;
     const replace = { 'http://127.0.0.1:2379': etcd.endpoint, '127.0.0.1:83': `${host}:83`, 'seq 0 9': 'seq 0 2' };
@@ -24,5 +25,6 @@ describe(page, function () {
     const { code, stdout, stderr } = await runBlocks(guarded, { replace });
     expect(code, `${stdout}${stderr}`).to.equal(0);
     expect(stdout).to.include('"ciphertext":"svc:v1:');
+    expect(stdout).to.include('Restored the snapshot.');
   });
 });

@@ -14,6 +14,7 @@ import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { refusalWithoutPort } from './replication/write-fence.ts';
 import type { ServiceLoader } from './service-loader.ts';
+import { raftSnapshots } from './snapshots/raft-snapshots.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import type { DataDirectory } from './storage/data-directory.ts';
 
@@ -240,7 +241,7 @@ export class ClusterMember implements NodeMember {
     const replication = cluster && this.#newReplication({ storage, barrier, cluster });
     this.#store = { replica: storage.replica, barrier, replication };
     this.#snapshots = new Snapshots({
-      storage,
+      engine: raftSnapshots(storage),
       barrier,
       directory: directory.path,
       log,

@@ -8,9 +8,10 @@ import { EtcdEngine } from './etcd/etcd-engine.ts';
 import { type EtcdConfig, openEtcd } from './etcd/open-etcd.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import type { EncryptedStore, NodeMember } from './member.ts';
+import { Snapshots } from './snapshots/snapshots.ts';
 import { newNodeId } from './storage/data-directory.ts';
 
-export interface EtcdMemberParts extends Omit<ClusterMemberParts, 'directory' | 'gateways' | 'onFatal'> {
+export interface EtcdMemberParts extends Omit<ClusterMemberParts, 'gateways' | 'onFatal'> {
   readonly storage: EtcdConfig;
 }
 
@@ -19,7 +20,6 @@ export class EtcdMember implements NodeMember {
   readonly removed = false;
   readonly storage = undefined;
   readonly cluster = undefined;
-  readonly snapshots = undefined;
   readonly featureLevel = undefined;
   readonly #parts: EtcdMemberParts;
   readonly #leadershipLog: LeadershipLog;
@@ -27,6 +27,7 @@ export class EtcdMember implements NodeMember {
   #engine: EtcdEngine | undefined;
   #peers: RegisteredPeers | undefined;
   #store: EncryptedStore | undefined;
+  #snapshots: Snapshots | undefined;
   #forwarded: RequestListener | undefined;
   /** This node creates the cluster: until its records are there, it is the active node although it has no keys. */
   #isFounding = false;
@@ -49,6 +50,10 @@ export class EtcdMember implements NodeMember {
 
   get store(): EncryptedStore | undefined {
     return this.#store;
+  }
+
+  get snapshots(): Snapshots | undefined {
+    return this.#snapshots;
   }
 
   requireStore(): EncryptedStore {
@@ -101,6 +106,7 @@ export class EtcdMember implements NodeMember {
   async stop(): Promise<void> {
     this.#store?.barrier.close();
     this.#store = undefined;
+    this.#snapshots = undefined;
     await this.#peers?.close();
     await this.#engine?.stop();
     this.#engine = undefined;
@@ -118,7 +124,7 @@ export class EtcdMember implements NodeMember {
   }
 
   async #open(engine: EtcdEngine): Promise<void> {
-    const { config, seal, serviceLoader, log, clock, apiAddress, isActive, report, observer } = this.#parts;
+    const { config, seal, serviceLoader, log, clock, directory, apiAddress, isActive, report, observer } = this.#parts;
     const { replica } = engine;
     const { max_operations: maxOperations, interval: intervalMs } = config.barrier_rotation;
     const barrier = await Barrier.open({
@@ -137,6 +143,11 @@ export class EtcdMember implements NodeMember {
     });
     if (this.#forwarded !== undefined) this.#peers.serveForwarded(this.#forwarded);
     this.#store = { replica, barrier, replication: undefined };
+    this.#snapshots = new Snapshots({
+      ...{ engine: engine.snapshots, barrier, directory: directory.path, log },
+      authority: async () => undefined, // the restored state has one
+      restoreAuthority: async () => undefined,
+    });
   }
 
   #statusChanged(status: DriverStatus): void {

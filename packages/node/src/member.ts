@@ -14,7 +14,7 @@ export interface EncryptedStore {
   readonly replication: ClusterReplication | undefined;
 }
 
-/** This node as a member of a cluster, whatever engine keeps the records. The last four are undefined unless that is Raft. */
+/** This node as a member of a cluster, whatever engine keeps the records. The last three are undefined unless that is Raft. */
 export interface NodeMember {
   /** Undefined until the records are open. It is defined earlier than `store`. */
   readonly engine: Engine | undefined;
@@ -40,9 +40,10 @@ export interface NodeMember {
   servicesChanged(): void;
   /** Decides again whether this node may be the active one. */
   updateFitness(): void;
+  /** Backups of the state; undefined until this node belongs to a cluster. */
+  readonly snapshots: Snapshots | undefined;
   readonly storage: Storage | undefined;
   readonly cluster: Cluster | undefined;
-  readonly snapshots: Snapshots | undefined;
   readonly featureLevel: FeatureLevelControl | undefined;
 }
 

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { BarrierError } from '@transitd/barrier';
 import { parseConfig } from '@transitd/configuration';
 import { StartError } from '@transitd/process';
@@ -30,7 +31,9 @@ describe('a node with its records in etcd', () => {
     await etcd.stop();
   });
 
-  const open = async (prefix: string, { seal = { type: 'shamir' } as object, storage = {} } = {}): Promise<Node> => {
+  const open = (prefix: string, { seal = { type: 'shamir' } as object, storage = {} } = {}): Promise<Node> =>
+    openOn({ type: 'etcd', endpoints: [etcd.endpoint], prefix, ...storage }, seal);
+  const openOn = async (storage: object, seal: object): Promise<Node> => {
     opened += 1;
     const config = parseConfig({
       node_id: `n${opened}`,
@@ -40,7 +43,7 @@ describe('a node with its records in etcd', () => {
       cluster_heartbeat_interval: '200ms',
       listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
       seal,
-      storage: { type: 'etcd', endpoints: [etcd.endpoint], prefix, ...storage },
+      storage,
     });
     const onFatal = (error: Error): never => {
       throw error;
@@ -104,6 +107,78 @@ describe('a node with its records in etcd', () => {
     expect(again.clusterName?.id).to.match(/^[0-9a-f-]{36}$/);
     expect(again.clusterName?.id).to.not.equal(before);
     await until(() => again.peers?.membershipList.members.length === 1);
+  });
+
+  describe('restores backups of both engines:', () => {
+    const started = async (storage: object): Promise<Node> => {
+      const node = await openOn(storage, staticSeal());
+      await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+      await until(() => stateOf(node) === 'active');
+      return node;
+    };
+    const onEtcd = (prefix: string): object => ({ type: 'etcd', endpoints: [etcd.endpoint], prefix });
+    const write = async ({ store }: Node, value: string): Promise<void> => {
+      await store?.barrier.store.commit({ conditions: [], writes: [{ path: 'test/record', value: Buffer.from(value) }] });
+    };
+    const read = async ({ store }: Node): Promise<string | undefined> => {
+      const record = await store?.barrier.store.get('test/record').catch(() => undefined);
+      return record && Buffer.from(record.value).toString();
+    };
+    const reads = async (node: Node, value: string): Promise<void> => {
+      let seen: string | undefined;
+      await until(() => {
+        void read(node).then((now) => {
+          seen = now;
+        });
+        return seen === value;
+      });
+    };
+    const backupOf = async ({ snapshots }: Node): Promise<Buffer[]> => {
+      if (snapshots === undefined) throw new Error('an initialized node takes backups');
+      return (await snapshots.take()).toArray();
+    };
+
+    it('one of its own, on every node and with the same authority', async () => {
+      const [first, second] = [await started(onEtcd('backup')), await open('backup', { seal: staticSeal() })];
+      await until(() => stateOf(second) === 'performance_standby');
+      await write(first, 'old');
+      const backup = await backupOf(first);
+      await write(first, 'new');
+      const { id } = first.clusterName ?? {};
+      const outcome = await first.snapshots?.restore(Readable.from(backup), { proved: true });
+      expect(outcome).to.include({ sealed: false });
+      for (const node of [first, second]) await reads(node, 'old');
+      await until(() => stateOf(first) === 'active' && stateOf(second) === 'performance_standby');
+      expect([first.clusterName?.id, second.clusterName?.id]).to.deep.equal([id, id]);
+      await write(first, 'after');
+      await reads(second, 'after');
+      expect(first.peers?.membershipList.members.length).to.equal(2);
+    });
+
+    for (const from of ['raft', 'etcd'] as const)
+      it(`one of a cluster on ${from} on the other engine, by force`, async () => {
+        const on = { raft: { type: 'raft' }, etcd: onEtcd(`restores-of-${from}`) };
+        const to = from === 'raft' ? 'etcd' : 'raft';
+        const source = await started(on[from]);
+        await write(source, 'of the source');
+        const backup = await backupOf(source);
+        await source.stop();
+        const target = await started(on[to]);
+        const other = to === 'etcd' ? await openOn(on.etcd, staticSeal()) : undefined;
+        await write(target, 'own');
+        const refusal = await errorOf(target.snapshots?.restore(Readable.from(backup), { proved: true }) ?? Promise.resolve());
+        expect((refusal as Error).message).to.include('was made under another root key');
+        expect(await read(target)).to.equal('own');
+        const outcome = await target.snapshots?.restore(Readable.from(backup), { proved: false });
+        expect(outcome).to.include({ sealed: true });
+        const all = other === undefined ? [target] : [target, other];
+        for (const node of all) await reads(node, 'of the source');
+        await until(() => all.filter((node) => stateOf(node) === 'active').length === 1);
+        await until(() => all.filter((node) => stateOf(node) === 'performance_standby').length === all.length - 1);
+        const active = all.find((node) => stateOf(node) === 'active') ?? target;
+        await write(active, 'after');
+        for (const node of all) await reads(node, 'after');
+      });
   });
 
   it('does not start without etcd, or without a file that the configuration names', async () => {

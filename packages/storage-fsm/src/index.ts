@@ -15,6 +15,7 @@ export {
 export type { SegmentLogOptions } from './log/open-log.ts';
 export { SegmentLog } from './log/segment-log.ts';
 export { NodeSnapshots, type NodeSnapshotsOptions } from './snapshot/node-snapshots.ts';
+export { type RecordsOfState, snapshotOfRecords } from './snapshot/records-snapshot.ts';
 export { LogUnreadable, type RecoveredState, type RecoveryOptions, withRecoveredState } from './snapshot/recovered-state.ts';
 export {
   clearRestores,

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { type LiveEtcd, liveEtcd } from '../../../packages/storage-etcd/test/live-etcd.ts';
 import { processMs } from '../../process/live-server.ts';
@@ -88,7 +91,6 @@ describe('three nodes on one etcd', function () {
     for (const node of [active, standbysOf(active)[0] ?? active])
       for (const [method, path, body] of [
         ['GET', 'sys/storage/raft/configuration', undefined],
-        ['GET', 'sys/storage/raft/snapshot', undefined],
         ['GET', 'sys/storage/raft/autopilot/state', undefined],
         ['POST', 'sys/storage/raft/remove-peer', { server_id: 'n1' }],
         ['POST', 'sys/storage/raft/join', { leader_api_addr: active.apiAddress }],
@@ -99,6 +101,33 @@ describe('three nodes on one etcd', function () {
         expect(answer.status, `${path}: ${answer.text}`).to.equal(400);
         expect(answer.text).to.include('the records of this cluster are in etcd');
       }
+  });
+
+  it('restore a snapshot on every node at once, with the tokens of its time', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'transitd-etcd-snapshot-'));
+    const newToken = async (): Promise<string> =>
+      (await cluster.ask(cluster.node(1), 'POST', 'auth/token/create', { policies: ['root'] })).string('auth.client_token');
+    try {
+      const active = await served();
+      const [standby = active] = standbysOf(active);
+      const env = { TRANSITD_ADDR: standby.apiAddress, TRANSITD_TOKEN: cluster.rootToken };
+      const file = join(folder, 'snapshot');
+      const revokedLater = await newToken();
+      expectCode(await run(['operator', 'raft', 'snapshot', 'save', file], { env }), 0);
+      expect((await cluster.ask(standby, 'POST', 'auth/token/revoke', { token: revokedLater })).status).to.equal(204);
+      const madeLater = await newToken();
+      for (const node of cluster.nodes) expect((await encrypt(node, 'of-n1', madeLater)).status).to.equal(200);
+      expectCode(await run(['operator', 'raft', 'snapshot', 'restore', file], { env }), 0);
+      const answers = await Promise.all(cluster.nodes.map((node) => encrypt(node, 'of-n1', madeLater)));
+      for (const { status, text } of answers) expect(status, text).to.be.oneOf([403, 503]);
+      await served();
+      for (const node of cluster.nodes) {
+        expect((await encrypt(node, 'of-n1', madeLater)).status).to.equal(403);
+        expect((await encrypt(node, 'of-n1', revokedLater)).status).to.equal(200);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('report that their records are in etcd, and the doctor finds no fault with them', async () => {

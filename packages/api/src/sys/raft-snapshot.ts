@@ -2,10 +2,8 @@ import { dataReply, RequestError } from '@transitd/http';
 import type { Node, Snapshots } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guardedOnSecondary, type Route } from '../operation/operation.ts';
-import { requireRaft } from './engine.ts';
 
 function requireSnapshots(node: Node): Snapshots {
-  requireRaft(node);
   const { snapshots } = node;
   if (snapshots === undefined) throw new Error('a node that serves has a state');
   return snapshots;
@@ -52,7 +50,7 @@ const restore = (name: string, { proved }: { readonly proved: boolean }): Guarde
   },
 });
 
-/** Routes that take and restore snapshots. */
+/** Routes that take and restore snapshots, on every engine. Their paths are those that clients of Vault know. */
 export const raftSnapshotRoutes: readonly Route[] = [
   {
     path: 'sys/storage/raft/snapshot',

@@ -5,6 +5,8 @@ import type { DriverStatus, ReadOutcome } from '@transitd/raft-core';
 import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
 import { type Replica, supportedLevels } from '@transitd/storage-fsm';
 import { LeaseClock } from '../clock/lease-clock.ts';
+import type { SnapshotEngine } from '../snapshots/snapshot-engine.ts';
+import { etcdSnapshots } from './etcd-snapshots.ts';
 import { observedReplica } from './observed-replica.ts';
 
 /** Time after which etcd ends the role of a silent active node, and the registration of a silent node. */
@@ -38,6 +40,8 @@ const refused: ReadOutcome = { kind: 'refused', reason: 'notLeader' };
 export class EtcdEngine implements Engine {
   readonly replica: Replica;
   readonly registry: NodeRegistry;
+  /** Backups and restores. */
+  readonly snapshots: SnapshotEngine;
   readonly diskStalledMs = 0;
   readonly electedWithinMs = (leaseSeconds + 1) * 1000;
   readonly replication = undefined;
@@ -55,6 +59,7 @@ export class EtcdEngine implements Engine {
     this.#etcd = replica;
     this.#clock = new LeaseClock({ leaseMs: leaseSeconds * 1000, onJump: options.onClockJump });
     this.registry = this.#newRegistry();
+    this.snapshots = etcdSnapshots(replica, () => this.featureLevel);
     this.replica = observedReplica(replica, () => this.status(), options.observer);
     this.#last = this.status();
     const observe = (): void => this.#observe();

@@ -3,15 +3,13 @@ import { createReadStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Barrier, BarrierError, keyringPath, sealRecordPaths } from '@transitd/barrier';
-import { authorityPath, type ClusterAuthority, type Storage } from '@transitd/cluster';
+import type { ClusterAuthority } from '@transitd/cluster';
 import { RequestError } from '@transitd/http';
 import { type Logger, version } from '@transitd/process';
 import { CodecError } from '@transitd/raft-core';
 import { archiveOf, noProof, readArchive, type SealedParts, sumsOf, unusableSnapshot } from '@transitd/snapshot-archive';
 import {
-  clearRestores,
   type FeatureLevel,
   inspectSnapshot,
   readSnapshotFile,
@@ -19,18 +17,18 @@ import {
   restoreSnapshot,
   type SnapshotSummary,
   StoreError,
-  takesPart,
   writeSnapshotFile,
 } from '@transitd/storage-fsm';
 import type { ReadRecords } from '@transitd/transit-engine';
+import type { SnapshotEngine } from './snapshot-engine.ts';
 
 export interface SnapshotsParts {
-  readonly storage: Storage;
+  readonly engine: SnapshotEngine;
   readonly barrier: Barrier;
   /** The data directory. */
   readonly directory: string;
   readonly log: Logger;
-  /** Returns the cluster's signing authority; undefined before it is created. @throws StoreError */
+  /** Returns the cluster's signing authority, if a restore keeps it; undefined before it is created. @throws StoreError */
   readonly authority: () => Promise<ClusterAuthority | undefined>;
   /** Writes the cluster's authority under the keys in force. */
   readonly restoreAuthority: (authority: ClusterAuthority) => Promise<void>;
@@ -44,21 +42,12 @@ export interface RestoreResult {
 
 /** Maximum size of the state in one archive. */
 const stateBytesMax = 64 * 2 ** 30;
-/** Maximum wait until applied entries are flushed to disk. */
-const flushWithinMs = 10_000;
-const pollMs = 20;
 /** Maximum number of archives at a time. Each is a copy of the state on disk until its caller has read it. */
 const openArchivesMax = 4;
-/**
- * Records that a restore keeps: the authority belongs to the cluster, not to its state, and no node could join without it. Paths below it,
- * such as that of the next authority in a rotation, are kept too.
- */
-const keep = [authorityPath];
-
 /** Returns the folder for archives in transfer, below the data directory. Files that a crash left there are deleted at the next start. */
 export const transfersFolder = (directory: string): string => join(directory, 'transfers');
 
-/** Takes backups of the cluster's state and restores them, on the active node. */
+/** Takes backups of the cluster's state and restores them, on the active node. Every engine can restore the backups of the others. */
 export class Snapshots {
   readonly #parts: SnapshotsParts;
   /** Archives that are being written or read. */
@@ -79,12 +68,12 @@ export class Snapshots {
     this.#openArchives += 1;
     let path = '';
     try {
-      const { storage, barrier } = this.#parts;
-      const { appliedIndex, clusterId } = storage.driver.status();
-      await this.#waitForFlush(appliedIndex);
+      const { engine, barrier } = this.#parts;
+      const { clusterId } = engine.replica.status();
+      const backup = await engine.backup();
       path = await this.#newFile();
       const sum = createHash('sha256');
-      await writeSnapshotFile(path, this.#checkingDisk(storage.snapshots.backup(), sum));
+      await writeSnapshotFile(path, this.#checkingDisk(backup, sum));
       const { meta, level } = await inspectSnapshot(readSnapshotFile(path));
       const state = { bytes: (await stat(path)).size, sha256: sum.digest('hex') };
       const { index, term } = meta;
@@ -107,12 +96,12 @@ export class Snapshots {
   }
 
   /**
-   * Replaces the state by that of an archive, on every node at the same log entry. Nothing changes before the whole archive was checked.
+   * Replaces the state by that of an archive, on every node at the same commit. Nothing changes before the whole archive was checked.
    * @param proved - whether the archive must have the proof that it was made under the present root key
    * @throws RequestError `invalid_request`, StoreError; what `source` throws
    */
   async restore(source: AsyncIterable<Uint8Array>, { proved }: { readonly proved: boolean }): Promise<RestoreResult> {
-    if (takesPart(this.#parts.storage.machine.replication))
+    if (this.#parts.engine.isReplicated)
       throw new RequestError(
         'invalid_request',
         'a cluster of a replication set cannot be restored: disable replication on the primary, restore, enable it again, and ' +
@@ -177,9 +166,7 @@ export class Snapshots {
 
   /** Deletes the leftovers of ended restores; a periodic task of the active node. @throws StoreError */
   async clearLeftovers(): Promise<void> {
-    const { storage } = this.#parts;
-    const attempt = this.#attempt;
-    await clearRestores(storage.replica, storage.machine, attempt === undefined ? {} : { underWay: attempt });
+    await this.#parts.engine.clearLeftovers(this.#attempt);
   }
 
   async #check(
@@ -213,7 +200,7 @@ export class Snapshots {
 
   /** Refuses the state of a later release: nodes that do not support its level could not read its records. */
   #requireLevel(level: FeatureLevel): void {
-    const present = this.#parts.storage.machine.featureLevel;
+    const present = this.#parts.engine.featureLevel;
     if (level <= present) return;
     throw new RequestError(
       'invalid_request',
@@ -245,9 +232,12 @@ export class Snapshots {
   }
 
   async #replaceState(path: string, attempt: string): Promise<RestoreResult> {
-    const { storage, barrier, log } = this.#parts;
+    const { engine, barrier, log } = this.#parts;
     const authority = await this.#parts.authority();
-    const { outcome, records, index } = await restoreSnapshot(storage.replica, () => readSnapshotFile(path), { attempt, keep });
+    const { outcome, records, index } = await restoreSnapshot(engine.replica, () => readSnapshotFile(path), {
+      attempt,
+      keep: engine.keep,
+    });
     if (outcome === 'superseded')
       throw new StoreError('busy', 'another restore has started in the meantime; this one changed nothing');
     log.warn({ records, index }, 'the state was replaced by that of a snapshot');
@@ -267,12 +257,6 @@ export class Snapshots {
     }
   }
 
-  async #waitForFlush(index: number): Promise<void> {
-    const { driver } = this.#parts.storage;
-    for (const endMs = performance.now() + flushWithinMs; driver.status().flushedIndex < index; await pause(pollMs))
-      if (performance.now() > endMs) throw new StoreError('busy', 'the state is not on disk yet; try again later');
-  }
-
   async *#checkingDisk(source: AsyncIterable<Uint8Array>, sum: ReturnType<typeof createHash>): AsyncGenerator<Uint8Array> {
     for await (const chunk of source) {
       this.#refuseWhenLow();
@@ -282,7 +266,7 @@ export class Snapshots {
   }
 
   #refuseWhenLow(): void {
-    if (this.#parts.storage.diskLow()) throw new StoreError('disk_low', 'the data disk is below its reserve');
+    if (this.#parts.engine.diskLow()) throw new StoreError('disk_low', 'the data disk is below its reserve');
   }
 
   async #newFile(): Promise<string> {

@@ -1,15 +1,17 @@
-import { encodeTransaction, StoreError, type Transaction, type Write } from '@transitd/storage-fsm';
+import { encodeTransaction, type RestoredRecord, StoreError, type Transaction, type Write } from '@transitd/storage-fsm';
 import { digestOf } from '../copy/chunks.ts';
 import type { Copy, StagedTransaction } from '../copy/copy.ts';
 import type { Keys } from '../copy/keys.ts';
 import { encodeMarker, encodePointer } from '../copy/marker.ts';
 import { encodeRecord } from '../copy/record-value.ts';
+import { encodeSpace, type LiveSpace } from '../copy/space.ts';
 import type { EtcdCompare, EtcdOperation, EtcdTxn } from '../etcd.ts';
 
 /** Limits of one transaction, below etcd's defaults of 128 operations and 1.5 MiB: operations around the records count too. */
 const operationsMax = 100;
 export const bytesMax = 1024 * 1024;
-const rowBytes = 64;
+/** Upper bound of what a row needs besides the prefix, its path and its value. */
+const rowBytes = 80;
 
 /** `direct`: one transaction of etcd. `staged`: chunks first, then one transaction that makes them effective. */
 export type Plan =
@@ -27,11 +29,17 @@ export interface PlanParts {
 /** Returns whether the transaction is too large for one of etcd, so that it has to be staged. */
 export function mustBeStaged({ conditions, writes }: Pick<Transaction, 'conditions' | 'writes'>, keys: Keys): boolean {
   if (Math.max(conditions.length, writes.length) > operationsMax) return true;
-  const paths = [...conditions, ...writes].reduce(
-    (bytes, { path }) => bytes + rowBytes + Buffer.byteLength(keys.record(path)),
-    0,
-  );
-  return writes.reduce((bytes, { value }) => bytes + (value?.length ?? 0), paths) > bytesMax;
+  const compared = conditions.reduce((bytes, { path }) => bytes + rowBytesOf({ path, value: null }, keys), 0);
+  return writes.reduce((bytes, write) => bytes + rowBytesOf(write, keys), compared) > bytesMax;
+}
+
+const rowBytesOf = ({ path, value }: Write, keys: Keys): number =>
+  rowBytes + keys.start.length + Buffer.byteLength(path) + (value?.length ?? 0);
+
+function requireFitting(writes: readonly Write[]): void {
+  for (const { value } of writes)
+    if ((value?.length ?? 0) > bytesMax)
+      throw new StoreError('too_large', `a record in etcd has at most ${bytesMax} bytes, this one ${value?.length}`);
 }
 
 /**
@@ -40,9 +48,7 @@ export function mustBeStaged({ conditions, writes }: Pick<Transaction, 'conditio
  */
 export function planCommit(parts: PlanParts): Plan {
   const { transaction, copy, keys } = parts;
-  for (const { value } of transaction.writes)
-    if ((value?.length ?? 0) > bytesMax)
-      throw new StoreError('too_large', `a record in etcd has at most ${bytesMax} bytes, this one ${value?.length}`);
+  requireFitting(transaction.writes);
   const isConflict = transaction.conditions.some(({ path, revision }) => (copy.get(path)?.revision ?? 0) !== revision);
   if (isConflict) return { kind: 'direct', isConflict, body: { compares: [], success: [marker(parts, 0, 0)], failure: [] } };
   const writes = transaction.writes.filter(({ path, value }) => value !== null || copy.get(path) !== undefined);
@@ -56,13 +62,13 @@ export function planCommit(parts: PlanParts): Plan {
 function directPlan(parts: PlanParts, writes: readonly Write[]): Plan {
   const { transaction, copy, keys } = parts;
   const compares = transaction.conditions.map(({ path }) => ({
-    key: keys.record(path),
+    key: keys.record(copy.space, path),
     modRevision: copy.get(path)?.modRevision ?? 0,
   }));
   const puts = writes.filter(({ value }) => value !== null).length;
   const body = {
     compares,
-    success: [...writes.map((write) => operation(keys, write, 0)), marker(parts, puts, writes.length - puts)],
+    success: [...writes.map((write) => operation(keys, copy.space, write, 0)), marker(parts, puts, writes.length - puts)],
     failure: [marker(parts, 0, 0)],
   };
   return { kind: 'direct', isConflict: false, body };
@@ -88,20 +94,14 @@ function stagedPlan(parts: PlanParts, writes: readonly Write[]): Plan {
  * Returns the transactions that write a staged transaction to the keys of its records, and then end it. Each may be repeated: they write
  * what is in effect already.
  */
-export function unpackingOf({ revision, writes }: StagedTransaction, keys: Keys, attempt: () => string): EtcdTxn[] {
-  const batches: Write[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const write of writes) {
-    const more = rowBytes + Buffer.byteLength(keys.record(write.path)) + (write.value?.length ?? 0);
-    if (bytes + more > bytesMax || (batches.at(-1)?.length ?? 0) >= operationsMax) {
-      batches.push([]);
-      bytes = 0;
-    }
-    batches.at(-1)?.push(write);
-    bytes += more;
-  }
-  const written = batches.map((batch) => [
-    ...batch.map((write) => operation(keys, write, revision)),
+export function unpackingOf(
+  { revision, writes }: StagedTransaction,
+  space: number,
+  keys: Keys,
+  attempt: () => string,
+): EtcdOperation[][] {
+  const written = batchesOf(writes, keys).map((batch) => [
+    ...batch.map((write) => operation(keys, space, write, revision)),
     unpackMarker(keys, attempt(), batch.filter(({ value }) => value !== null).length),
   ]);
   const end: EtcdOperation[] = [
@@ -109,7 +109,29 @@ export function unpackingOf({ revision, writes }: StagedTransaction, keys: Keys,
     { kind: 'delete', key: keys.chunks, end: keys.chunksEnd },
     unpackMarker(keys, attempt(), 0),
   ];
-  return [...written, end].map((success) => ({ compares: [], success, failure: [] }));
+  return [...written, end];
+}
+
+/** Splits writes so that one transaction of etcd holds each part. */
+function batchesOf(writes: readonly Write[], keys: Keys): Write[][] {
+  const batches: Write[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const write of writes) {
+    const more = rowBytesOf(write, keys);
+    if (bytes + more > bytesMax || (batches.at(-1)?.length ?? 0) >= operationsMax) {
+      batches.push([]);
+      bytes = 0;
+    }
+    batches.at(-1)?.push(write);
+    bytes += more;
+  }
+  return batches;
+}
+
+/** Returns the transactions that write the records of a restore into a space. @throws StoreError `too_large` */
+export function stagingOf(records: readonly RestoredRecord[], space: number, keys: Keys): EtcdOperation[][] {
+  requireFitting(records);
+  return batchesOf(records, keys).map((batch) => batch.map((record) => operation(keys, space, record, 0)));
 }
 
 /** Returns a transaction that does `body` while the active node is the one of `fence`, and else returns the key of the active node. */
@@ -119,12 +141,29 @@ export const fenced = (keys: Keys, fence: number, body: EtcdTxn): EtcdTxn => ({
   failure: [{ kind: 'range', key: keys.active }],
 });
 
-const operation = (keys: Keys, { path, value }: Write, revision: number): EtcdOperation =>
-  value === null
-    ? { kind: 'delete', key: keys.record(path) }
-    : { kind: 'put', key: keys.record(path), value: encodeRecord({ revision, value }) };
+/**
+ * Returns the transaction that makes the records of a restore the state. No other commit may come between: the copy's newest marker must
+ * still be the newest.
+ */
+export function swapOf({ copy, keys, attempt }: Omit<PlanParts, 'transaction'>, live: LiveSpace, valuesWritten: number): EtcdTxn {
+  const success: EtcdOperation[] = [
+    { kind: 'put', key: keys.space, value: encodeSpace(live) },
+    { kind: 'put', key: keys.reserved, value: Buffer.from(String(Math.max(copy.reserved, valuesWritten))) },
+    marker({ keys, attempt }, 2, 0),
+  ];
+  const compares = [
+    { key: keys.marker, modRevision: copy.marker.revision },
+    { key: keys.staged, modRevision: 0 },
+  ];
+  return { compares, success, failure: [] };
+}
 
-const marker = ({ keys, attempt }: PlanParts, puts: number, deletes: number): EtcdOperation => ({
+const operation = (keys: Keys, space: number, { path, value }: Write, revision: number): EtcdOperation =>
+  value === null
+    ? { kind: 'delete', key: keys.record(space, path) }
+    : { kind: 'put', key: keys.record(space, path), value: encodeRecord({ revision, value }) };
+
+const marker = ({ keys, attempt }: Pick<PlanParts, 'keys' | 'attempt'>, puts: number, deletes: number): EtcdOperation => ({
   kind: 'put',
   key: keys.marker,
   value: encodeMarker({ attempt, puts, deletes }),

@@ -5,6 +5,7 @@ import type { KeyKind, Keys } from './keys.ts';
 import { decodeMarker, type Marker } from './marker.ts';
 import { decodeRecord } from './record-value.ts';
 import { SortedPaths } from './sorted-paths.ts';
+import { decodeSpace, firstSpace, type LiveSpace } from './space.ts';
 import type { RevisionEvents } from './watch-revisions.ts';
 
 /** A record of the copy. `revision` is the one at which it took effect, `modRevision` that of its key, 0 while only a chunk holds it. */
@@ -66,6 +67,7 @@ export class Copy {
   #staged: StagedTransaction | undefined;
   #reserved = 0;
   #cluster = '';
+  #space: LiveSpace = firstSpace;
 
   /**
    * @param rows - all rows below the prefix, as of `revision`
@@ -74,7 +76,9 @@ export class Copy {
   constructor(keys: Keys, { revision, rows }: { readonly revision: number; readonly rows: readonly EtcdRow[] }) {
     this.#keys = keys;
     this.#revision = revision;
-    const events = rows.map((row) => ({ event: { deleted: false, row }, kind: keys.kindOf(row.key) })).filter(isKnown);
+    const spaceRow = rows.find(({ key }) => key === keys.space);
+    if (spaceRow !== undefined) this.#space = spaceOf(spaceRow);
+    const events = this.#known(rows.map((row) => ({ deleted: false, row })));
     for (const { event, kind } of events) {
       if (kind.kind === 'record') this.#records.set(kind.path, recordOf(event.row));
       else if (kind.kind === 'chunk') this.#chunks.take(event);
@@ -119,6 +123,15 @@ export class Copy {
     return this.#cluster;
   }
 
+  /** The space of the records. */
+  get space(): number {
+    return this.#space.space;
+  }
+  /** The restore that made these records the state; empty if there was none. */
+  get restoredBy(): string {
+    return this.#space.attempt;
+  }
+
   get(path: string): CopiedRecord | undefined {
     return this.#records.get(path);
   }
@@ -130,11 +143,13 @@ export class Copy {
 
   /**
    * Applies one whole revision and returns the changes of records.
+   * @returns `replaced` if a restore took effect: nothing was applied, and the state must be read again
    * @throws CopyFault, and has changed nothing then
    */
-  apply({ revision, events }: RevisionEvents): Change[] {
+  apply({ revision, events }: RevisionEvents): Change[] | 'replaced' {
     if (revision <= this.#revision) throw new CopyFault(`revision ${revision} comes after ${this.#revision}`);
-    const known = events.map((event) => ({ event, kind: this.#keys.kindOf(event.row.key) })).filter(isKnown);
+    const known = this.#known(events);
+    if (known.some(({ kind }) => kind.kind === 'space')) return 'replaced';
     const marker = this.#checkedMarker(known);
     const stagedEvent = known.find(({ kind }) => kind.kind === 'staged')?.event;
     const staged = stagedEvent === undefined || stagedEvent.deleted ? undefined : this.#stagedBy(stagedEvent);
@@ -152,6 +167,16 @@ export class Copy {
     }
     if (staged !== undefined) return this.#takeEffect(staged);
     return records.flatMap(({ path, record }) => this.#set(path, record));
+  }
+
+  /** Leaves out the records of other spaces, and keys that this version does not know. */
+  #known(events: readonly EtcdEvent[]): KnownEvent[] {
+    return events
+      .map((event) => ({ event, kind: this.#keys.kindOf(event.row.key) }))
+      .filter((event): event is KnownEvent => {
+        const { kind } = event;
+        return kind !== undefined && (kind.kind !== 'record' || kind.space === this.space);
+      });
   }
 
   /** A record changes only in the transaction of a commit. @returns the marker, if the revision is a commit */
@@ -239,9 +264,6 @@ export class Copy {
   }
 }
 
-const isKnown = (known: { readonly event: EtcdEvent; readonly kind: KeyKind | undefined }): known is KnownEvent =>
-  known.kind !== undefined;
-
 const textOf = ({ value }: EtcdRow): string => Buffer.from(value).toString();
 
 function countOf(row: EtcdRow): number {
@@ -255,6 +277,12 @@ const seen = ({ modRevision, version }: EtcdRow, { attempt }: Marker): SeenMarke
   version,
   attempt,
 });
+
+function spaceOf(row: EtcdRow): LiveSpace {
+  const space = decodeSpace(row.value);
+  if (space === undefined) throw new CopyFault('the key that names the space of the records is not readable');
+  return space;
+}
 
 function markerOf(row: EtcdRow): Marker {
   const marker = decodeMarker(row.value);

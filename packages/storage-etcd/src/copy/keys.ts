@@ -3,8 +3,15 @@ export interface Keys {
   /** Every key of this cluster is at or after this one and before `end`. */
   readonly start: string;
   readonly end: string;
-  /** Key of the record at `path`. */
-  readonly record: (path: string) => string;
+  /**
+   * Key of the record at `path` in a space. Readers see the records of one space. A restore fills the next space, and then makes that the
+   * one of the readers.
+   */
+  readonly record: (space: number, path: string) => string;
+  /** All records of a space are at or after the first of these keys and before the second. */
+  readonly records: (space: number) => { readonly key: string; readonly end: string };
+  /** Names the space of the readers; without it that is space 0. */
+  readonly space: string;
   /** Random id of the cluster, written once. */
   readonly cluster: string;
   /** Written by every commit. */
@@ -28,10 +35,10 @@ export interface Keys {
 }
 
 export type KeyKind =
-  | { readonly kind: 'record'; readonly path: string }
+  | { readonly kind: 'record'; readonly space: number; readonly path: string }
   | { readonly kind: 'chunk' }
   | { readonly kind: 'node'; readonly id: number }
-  | { readonly kind: 'cluster' | 'marker' | 'active' | 'heartbeat' | 'reserved' | 'staged' };
+  | { readonly kind: 'cluster' | 'marker' | 'active' | 'heartbeat' | 'reserved' | 'space' | 'staged' };
 
 /** Returns the keys below `prefix`. @throws TypeError for a prefix that is empty or has an empty segment */
 export function keysBelow(prefix: string): Keys {
@@ -39,7 +46,7 @@ export function keysBelow(prefix: string): Keys {
   if (!/^[\w.-]+(\/[\w.-]+)*$/.test(name))
     throw new TypeError('the prefix in etcd is not a path of letters, digits, "_", "-" and "."');
   const start = `${name}/`;
-  const records = `${start}r/`;
+  const recordsOf = (space: number): string => (space === 0 ? `${start}r/` : `${start}r${space}/`);
   const chunks = `${start}s/`;
   const nodes = `${start}n/`;
   const named = {
@@ -48,6 +55,7 @@ export function keysBelow(prefix: string): Keys {
     active: `${start}m/active`,
     heartbeat: `${start}m/heartbeat`,
     reserved: `${start}m/reserved`,
+    space: `${start}m/space`,
     staged: `${start}m/staged`,
   };
   const kinds = new Map(Object.entries(named).map(([kind, key]) => [key, { kind } as KeyKind]));
@@ -55,17 +63,23 @@ export function keysBelow(prefix: string): Keys {
     ...named,
     start,
     end: afterSlash(start),
-    record: (path) => records + path,
+    record: (space, path) => recordsOf(space) + path,
+    records: (space) => ({ key: recordsOf(space), end: afterSlash(recordsOf(space)) }),
     chunks,
     chunksEnd: afterSlash(chunks),
     chunk: (attempt, number) => `${chunks}${attempt}/${String(number).padStart(4, '0')}`,
     node: (id) => `${nodes}${id}`,
     kindOf: (key) => {
-      if (key.startsWith(records)) return { kind: 'record', path: key.slice(records.length) };
       if (key.startsWith(nodes)) return nodeKind(key.slice(nodes.length));
-      return key.startsWith(chunks) ? { kind: 'chunk' } : kinds.get(key);
+      if (key.startsWith(chunks)) return { kind: 'chunk' };
+      return kinds.get(key) ?? (key.startsWith(start) ? recordKind(key.slice(start.length)) : undefined);
     },
   };
+}
+
+function recordKind(key: string): KeyKind | undefined {
+  const [head, space] = /^r([1-9]\d{0,14})?\//.exec(key) ?? [];
+  return head === undefined ? undefined : { kind: 'record', space: Number(space ?? 0), path: key.slice(head.length) };
 }
 
 function nodeKind(id: string): KeyKind | undefined {

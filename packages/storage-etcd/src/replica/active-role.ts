@@ -31,6 +31,8 @@ interface Held {
   readonly lease: bigint;
   /** Aborted when the role is lost. */
   readonly lost: AbortController;
+  /** Revision at which this node became active. */
+  readonly since: number;
   /** Revision of the active key, which every write of the role compares. */
   fence: number;
   isPrepared: boolean;
@@ -88,6 +90,11 @@ export class ActiveRole {
   /** Revision that the writes of the active node compare; undefined while this node is not active. */
   get fence(): number | undefined {
     return this.#held?.fence;
+  }
+
+  /** Revision at which this node became active; undefined while it is not. */
+  get since(): number | undefined {
+    return this.#held?.since;
   }
 
   /** Whether this node is active, and its copy contains everything that earlier active nodes wrote. */
@@ -218,7 +225,7 @@ export class ActiveRole {
       });
       if (!answer.succeeded || !this.#mayLead || this.#closing.signal.aborted) return;
       this.#isSuspect = false;
-      held = { lease, lost: new AbortController(), fence: answer.revision, isPrepared: false };
+      held = { lease, lost: new AbortController(), since: answer.revision, fence: answer.revision, isPrepared: false };
       this.#held = held;
       const kept = this.#keep(held);
       try {

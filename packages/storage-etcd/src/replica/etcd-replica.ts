@@ -20,12 +20,14 @@ import {
   takePage,
 } from '@transitd/storage-fsm';
 import { CommitOrder } from '../commit/commit-order.ts';
-import { fenced, mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
+import { mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
 import { CopyFault } from '../copy/copy.ts';
 import { type Keys, keysBelow } from '../copy/keys.ts';
-import { type Etcd, EtcdError, type EtcdOperation, type EtcdRow, type EtcdTxn, type EtcdTxnAnswer } from '../etcd.ts';
+import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
 import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
+import { FencedWrites } from './fenced-writes.ts';
 import { Registration } from './registration.ts';
+import { Restores } from './restores.ts';
 import { StateFeed } from './state-feed.ts';
 
 /** Values that a node reserves at once. A node that stops wastes the rest of its range, so the count of values is an upper bound. */
@@ -53,6 +55,17 @@ export interface EtcdReplicaOptions {
   readonly onFault?: (error: Error) => void;
 }
 
+/** The records as of one commit. Their values must not be changed: the replica uses them too. */
+export interface ReplicaState {
+  readonly clusterId: string;
+  /** Revision of the newest commit. */
+  readonly index: number;
+  readonly term: number;
+  readonly valuesWritten: number;
+  /** Ascending by path. */
+  readonly rows: readonly Row[];
+}
+
 /** A replica whose consensus is an etcd cluster. Its index and its revisions are revisions of etcd, so they rise with gaps. */
 export class EtcdReplica implements Replica {
   readonly #etcd: Etcd;
@@ -60,6 +73,8 @@ export class EtcdReplica implements Replica {
   readonly #feed: StateFeed;
   readonly #role: ActiveRole;
   readonly #registration: Registration;
+  readonly #writes: FencedWrites;
+  readonly #restores: Restores;
   readonly #observers = new Set<() => void>();
   readonly #order = new CommitOrder();
   readonly #nodeId: number;
@@ -79,6 +94,14 @@ export class EtcdReplica implements Replica {
     };
     this.#registration = new Registration({ ...options, key: keys.node(options.nodeId) });
     this.#role = new ActiveRole({ ...options, keys, feed, prepare: () => this.#prepare(), onChange }, options.mayLead);
+    const parts = { etcd: this.#etcd, keys, feed, role: this.#role };
+    this.#writes = new FencedWrites({ ...parts, timeoutMs: this.#timeoutMs });
+    this.#restores = new Restores({
+      ...{ ...parts, writes: this.#writes, order: this.#order, newAttempt },
+      onRestored: () => {
+        this.#unused = 0;
+      },
+    });
   }
 
   /** Reads the whole state below the prefix; creates the cluster if the prefix is empty. @throws EtcdError, CopyFault, TypeError */
@@ -139,11 +162,11 @@ export class EtcdReplica implements Replica {
   }
 
   async commit(transaction: Transaction): Promise<CommitResult> {
-    const { restore, raise, replication } = transaction;
-    if (restore ?? raise ?? replication)
-      throw new TypeError('the store in etcd supports neither restores nor levels nor replication');
+    const { raise, replication } = transaction;
+    if (raise ?? replication) throw new TypeError('the store in etcd supports neither levels nor replication');
     const own = decodeTransaction(encodeTransaction(transaction));
     if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
+    if (own.restore !== undefined) return this.#restores.apply(own.restore);
     const isStaged = mustBeStaged(own, this.#keys);
     const leave = await this.#order.enter(isStaged ? 'all' : new Set([...own.conditions, ...own.writes].map(({ path }) => path)));
     const settled = this.#commit(own);
@@ -224,6 +247,22 @@ export class EtcdReplica implements Replica {
     return this.#registration.isHeldAt(this.#feed.copy.revision) && this.nodes.has(this.#nodeId);
   }
 
+  /** All records as of one commit, by path, and what is known of them. */
+  state(): ReplicaState {
+    const { copy } = this.#feed;
+    const { clusterId, term, appliedIndex: index, valuesWritten } = this.status();
+    const rows = Array.from(copy.paths({ prefix: '' }), (path) => ({ path, record: copy.get(path) }));
+    return {
+      ...{ clusterId, term, index, valuesWritten },
+      rows: rows.flatMap(({ path, record }) => (record === undefined ? [] : [{ path, ...record }])),
+    };
+  }
+
+  /** Deletes what ended restores have left, but not the restore that is `underWay`. @throws StoreError */
+  clearRestores(underWay?: string): Promise<void> {
+    return this.#restores.clear(underWay);
+  }
+
   /** Calls `observer` when the active role, the known nodes or the state may have changed; returns a function that ends that. */
   observe(observer: () => void): () => void {
     this.#observers.add(observer);
@@ -289,7 +328,7 @@ export class EtcdReplica implements Replica {
         if (await this.#role.staysActive(fence, answer)) continue; // etcd did nothing, so it may be asked again
         throw notActive();
       }
-      await this.#seen(answer.revision);
+      await this.#writes.seen(answer.revision);
       const isDone = answer.answers.at(-1)?.txn?.succeeded === true;
       if (plan.kind === 'staged' && !isDone) throw new StoreError('busy', 'another commit came between; commit again');
       const committed = isDone && !(plan.kind === 'direct' && plan.isConflict);
@@ -300,34 +339,10 @@ export class EtcdReplica implements Replica {
   /** Only the last transaction of a staged plan takes effect; chunks of a plan that fails are deleted by the next active node. */
   async #carryOut(plan: Plan, fence: number): Promise<EtcdTxnAnswer> {
     for (const chunk of plan.kind === 'staged' ? plan.chunks : []) {
-      const answer = await this.#send(fence, only([chunk]));
+      const answer = await this.#writes.send(fence, { compares: [], success: [chunk], failure: [] });
       if (!answer.succeeded) return answer;
     }
-    return this.#send(fence, plan.body);
-  }
-
-  async #send(fence: number, body: EtcdTxn): Promise<EtcdTxnAnswer> {
-    try {
-      return await this.#etcd.txn(fenced(this.#keys, fence, body));
-    } catch (error) {
-      if (!(error instanceof EtcdError)) throw error;
-      if (error.kind === 'unknown') {
-        this.#role.suspect();
-        throw new StoreError('outcome_unknown', 'etcd did not answer, and the transaction may still take effect', {
-          cause: error,
-        });
-      }
-      throw new StoreError(refusalOf(error), `etcd refused the transaction: ${error.message}`, { cause: error });
-    }
-  }
-
-  async #seen(revision: number): Promise<void> {
-    try {
-      await this.#feed.reached(revision, this.#timeoutMs);
-    } catch (error) {
-      this.#role.suspect(); // the next commit must not be planned from a copy without this revision
-      throw new StoreError('outcome_unknown', `etcd has revision ${revision}, but this node has not seen it`, { cause: error });
-    }
+    return this.#writes.send(fence, plan.body);
   }
 
   /** Reserves a range of values if the present one is too short for this commit. */
@@ -336,10 +351,7 @@ export class EtcdReplica implements Replica {
       if (this.#unused >= values) return;
       const more = Math.max(reservedAtOnce, values);
       const value = Buffer.from(String(this.#feed.copy.reserved + more));
-      const fence = await this.#role.settledFence();
-      const answer = await this.#send(fence, only([{ kind: 'put', key: this.#keys.reserved, value }]));
-      if (!answer.succeeded) throw notActive();
-      await this.#seen(answer.revision);
+      await this.#writes.write([{ kind: 'put', key: this.#keys.reserved, value }]);
       this.#unused += more;
     });
     this.#reserving = reserved.catch(() => undefined);
@@ -351,29 +363,15 @@ export class EtcdReplica implements Replica {
     this.#unused = 0;
     await this.#unpack();
     if (this.#feed.copy.hasChunks)
-      await this.#write(only([{ kind: 'delete', key: this.#keys.chunks, end: this.#keys.chunksEnd }]));
+      await this.#writes.write([{ kind: 'delete', key: this.#keys.chunks, end: this.#keys.chunksEnd }]);
     await this.#reserve(1);
   }
 
   async #unpack(): Promise<void> {
     const { staged } = this.#feed.copy;
     if (staged === undefined || this.#role.fence === undefined) return;
-    for (const body of unpackingOf(staged, this.#keys, newAttempt)) await this.#write(body);
-  }
-
-  /** Carries out a write of the active node that may be repeated. */
-  async #write(body: EtcdTxn): Promise<void> {
-    const fence = await this.#role.settledFence();
-    const answer = await this.#send(fence, body);
-    if (!answer.succeeded) throw notActive();
-    await this.#seen(answer.revision);
+    for (const body of unpackingOf(staged, this.#feed.copy.space, this.#keys, newAttempt)) await this.#writes.write(body);
   }
 }
 
 const newAttempt = (): string => randomBytes(8).toString('hex');
-const only = (success: readonly EtcdOperation[]): EtcdTxn => ({ compares: [], success, failure: [] });
-
-function refusalOf({ message }: EtcdError): 'too_large' | 'disk_low' | 'busy' {
-  if (/too large|too many operations/.test(message)) return 'too_large';
-  return /space exceeded/.test(message) ? 'disk_low' : 'busy';
-}

@@ -156,7 +156,11 @@ export class StateFeed {
         if (message.kind === 'created') continue;
         const complete = revisions.take(message);
         if (complete === 'disordered') throw new CopyFault('the revisions of the watch do not ascend');
-        for (const revision of complete) this.#publish(this.#copy.apply(revision));
+        for (const revision of complete) {
+          const changes = this.#copy.apply(revision);
+          if (changes === 'replaced') return await this.#readAgain();
+          this.#publish(changes);
+        }
       }
     } finally {
       clearTimeout(timer);

@@ -68,13 +68,17 @@ class Writer {
 
   unpack(batches: number): void {
     const { staged } = this.copy;
-    if (staged !== undefined) for (const body of unpackingOf(staged, keys, this.attempt).slice(0, batches)) this.#write(body);
+    if (staged === undefined) return;
+    for (const success of unpackingOf(staged, 0, keys, this.attempt).slice(0, batches))
+      this.#write({ compares: [], success, failure: [] });
   }
 
   follow(): void {
     for (const revision of this.server.events(this.copy.revision + 1, keys.start, keys.end)) {
       this.revisions.push(revision);
-      this.changes.push(...this.copy.apply(revision));
+      const changes = this.copy.apply(revision);
+      if (changes === 'replaced') throw new Error('there was no restore');
+      this.changes.push(...changes);
     }
   }
 
@@ -202,7 +206,7 @@ describe('the copy of a state in etcd', () => {
 
   it('refuses a record that changed without a commit', () => {
     const writer = new Writer();
-    const foreign = { kind: 'put', key: keys.record('a'), value: Buffer.from('foreign') } as const;
+    const foreign = { kind: 'put', key: keys.record(0, 'a'), value: Buffer.from('foreign') } as const;
     writer.server.txn({ compares: [], success: [foreign], failure: [] });
     expect(() => writer.follow()).to.throw(CopyFault, 'without a commit');
   });

@@ -5,7 +5,9 @@ describe('keys in etcd', () => {
   it('are all in one range, which no other prefix shares', () => {
     const keys = keysBelow('/transit/prod/');
     const all = [
-      keys.record('a/b'),
+      keys.record(0, 'a/b'),
+      keys.record(12, 'a/b'),
+      keys.space,
       keys.marker,
       keys.active,
       keys.heartbeat,
@@ -16,13 +18,15 @@ describe('keys in etcd', () => {
     ];
     for (const key of all) expect(key >= keys.start && key < keys.end, key).to.equal(true);
     for (const other of ['transit/prod2', 'transit/pro', 'transit/prod-2', 'transit/staging'])
-      for (const key of [keysBelow(other).record('a'), keysBelow(other).marker])
+      for (const key of [keysBelow(other).record(0, 'a'), keysBelow(other).marker])
         expect(key >= keys.start && key < keys.end, key).to.equal(false);
   });
 
   it('are recognized', () => {
     const keys = keysBelow('p');
-    expect(keys.kindOf(keys.record('a/b'))).to.deep.equal({ kind: 'record', path: 'a/b' });
+    for (const space of [0, 1, 12])
+      expect(keys.kindOf(keys.record(space, 'a/b'))).to.deep.equal({ kind: 'record', space, path: 'a/b' });
+    for (const other of ['p/r0/a', 'p/r01/a', 'p/rx/a', 'other/r/a', 'p/r']) expect(keys.kindOf(other)).to.equal(undefined);
     expect(keys.kindOf(keys.chunk('x', 0))).to.deep.equal({ kind: 'chunk' });
     expect(keys.kindOf(keys.marker)).to.deep.equal({ kind: 'marker' });
     expect(keys.kindOf('p/later/version')).to.equal(undefined);

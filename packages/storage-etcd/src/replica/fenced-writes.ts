@@ -1,0 +1,65 @@
+import { StoreError } from '@transitd/storage-fsm';
+import { fenced } from '../commit/plan.ts';
+import type { Keys } from '../copy/keys.ts';
+import { type Etcd, EtcdError, type EtcdOperation, type EtcdTxn, type EtcdTxnAnswer } from '../etcd.ts';
+import { type ActiveRole, notActive } from './active-role.ts';
+import type { StateFeed } from './state-feed.ts';
+
+export interface FencedWritesParts {
+  readonly etcd: Etcd;
+  readonly keys: Keys;
+  readonly feed: StateFeed;
+  readonly role: ActiveRole;
+  /** Longest wait for this node's watch. */
+  readonly timeoutMs: number;
+}
+
+/** Sends the writes of the active node. Each compares the fence, so a node that was replaced writes nothing. */
+export class FencedWrites {
+  readonly #parts: FencedWritesParts;
+
+  constructor(parts: FencedWritesParts) {
+    this.#parts = parts;
+  }
+
+  /** Sends one transaction. @returns an answer that has not `succeeded` if the fence was another @throws StoreError */
+  async send(fence: number, body: EtcdTxn): Promise<EtcdTxnAnswer> {
+    const { etcd, keys, role } = this.#parts;
+    try {
+      return await etcd.txn(fenced(keys, fence, body));
+    } catch (error) {
+      if (!(error instanceof EtcdError)) throw error;
+      if (error.kind === 'unknown') {
+        role.suspect();
+        throw new StoreError('outcome_unknown', 'etcd did not answer, and the transaction may still take effect', {
+          cause: error,
+        });
+      }
+      throw new StoreError(refusalOf(error), `etcd refused the transaction: ${error.message}`, { cause: error });
+    }
+  }
+
+  /** Resolves when the copy contains this revision. @throws StoreError `outcome_unknown` */
+  async seen(revision: number, timeoutMs = this.#parts.timeoutMs): Promise<void> {
+    const { feed, role } = this.#parts;
+    try {
+      await feed.reached(revision, timeoutMs);
+    } catch (error) {
+      role.suspect(); // the next commit must not be planned from a copy without this revision
+      throw new StoreError('outcome_unknown', `etcd has revision ${revision}, but this node has not seen it`, { cause: error });
+    }
+  }
+
+  /** Carries out a write that may be repeated, and waits until the copy contains it. @throws StoreError */
+  async write(success: readonly EtcdOperation[]): Promise<void> {
+    const fence = await this.#parts.role.settledFence();
+    const answer = await this.send(fence, { compares: [], success, failure: [] });
+    if (!answer.succeeded) throw notActive();
+    await this.seen(answer.revision);
+  }
+}
+
+function refusalOf({ message }: EtcdError): 'too_large' | 'disk_low' | 'busy' {
+  if (/too large|too many operations/.test(message)) return 'too_large';
+  return /space exceeded/.test(message) ? 'disk_low' : 'busy';
+}

@@ -1,0 +1,182 @@
+import { addToDigest, type CommitResult, emptyDigest, type RestoreStep, recordDigest, StoreError } from '@transitd/storage-fsm';
+import type { CommitOrder } from '../commit/commit-order.ts';
+import { stagingOf, swapOf } from '../commit/plan.ts';
+import type { Keys } from '../copy/keys.ts';
+import { decodeRecord } from '../copy/record-value.ts';
+import type { Etcd, EtcdRow } from '../etcd.ts';
+import { type ActiveRole, notActive } from './active-role.ts';
+import type { FencedWrites } from './fenced-writes.ts';
+import type { StateFeed } from './state-feed.ts';
+
+export interface RestoresParts {
+  readonly etcd: Etcd;
+  readonly keys: Keys;
+  readonly feed: StateFeed;
+  readonly role: ActiveRole;
+  readonly writes: FencedWrites;
+  readonly order: CommitOrder;
+  readonly newAttempt: () => string;
+  /** The state was replaced, and with it the count of values. */
+  readonly onRestored: () => void;
+}
+
+type Step<Kind extends RestoreStep['kind']> = Extract<RestoreStep, { kind: Kind }>;
+
+/** Rows that are read at once. A record has at most 1 MiB. */
+const pageRows = 100;
+/** Longest time that a node may take to read the restored state. */
+const readWithinMs = 600_000;
+
+/**
+ * Restores on the active node. The records are staged in the next space, whose keys no node reads. One last write makes that space the one
+ * of the readers, and every node then reads the state again. Until that write the old state stays, whatever fails.
+ *
+ * Which attempt is staged is only in memory: after a change of the active node, a restore begins again.
+ */
+export class Restores {
+  readonly #parts: RestoresParts;
+  #staged: { readonly attempt: string; readonly fence: number; readonly space: number; chunks: number } | undefined;
+  /** Steps one after the other. */
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: RestoresParts) {
+    this.#parts = parts;
+  }
+
+  /** Carries out a step. @throws StoreError; TypeError for a step that only Raft has */
+  apply(step: RestoreStep): Promise<CommitResult> {
+    return this.#exclusively(() => {
+      if (!this.#parts.role.isReady) throw notActive();
+      switch (step.kind) {
+        case 'stage':
+          return this.#stage(step);
+        case 'swap':
+          return this.#swap(step);
+        case 'abandon':
+          return this.#abandon(step);
+        case 'sweep':
+          throw new TypeError('the store in etcd names no unreachable records');
+      }
+    });
+  }
+
+  /** Abandons the restore that is staged, unless it is `underWay`, and deletes the records of other spaces. @throws StoreError */
+  clear(underWay?: string): Promise<void> {
+    return this.#exclusively(async () => {
+      if (this.#staged !== undefined && this.#staged.attempt === underWay) return;
+      this.#staged = undefined;
+      await this.#clearSpaces();
+    });
+  }
+
+  #exclusively<T>(task: () => Promise<T>): Promise<T> {
+    const done = this.#running.then(task);
+    this.#running = done.catch(() => undefined);
+    return done;
+  }
+
+  get #unchanged(): Pick<CommitResult, 'index' | 'revision'> {
+    const { revision } = this.#parts.feed.copy.marker;
+    return { index: revision, revision };
+  }
+
+  /** Returns the attempt if its records are still there: another node that was active meanwhile may have deleted them. */
+  #stagedBy(attempt: string) {
+    const { feed, role } = this.#parts;
+    const staged = this.#staged;
+    const isStill = staged?.attempt === attempt && staged.fence === role.since && staged.space === feed.copy.space + 1;
+    return isStill ? staged : undefined;
+  }
+
+  async #stage({ attempt, chunk, records }: Step<'stage'>): Promise<CommitResult> {
+    const { feed, role, writes, keys } = this.#parts;
+    if (feed.copy.restoredBy === attempt) return { outcome: 'committed', ...this.#unchanged };
+    if (chunk === 0 && this.#stagedBy(attempt) === undefined) {
+      this.#staged = undefined;
+      await this.#clearSpaces();
+      if (role.since === undefined) throw notActive();
+      this.#staged = { attempt, fence: role.since, space: feed.copy.space + 1, chunks: 0 };
+    }
+    const staged = this.#stagedBy(attempt);
+    if (staged === undefined || chunk > staged.chunks) return { outcome: 'conflict', ...this.#unchanged };
+    if (chunk === staged.chunks) {
+      const written = await Promise.allSettled(stagingOf(records, staged.space, keys).map((puts) => writes.write(puts)));
+      for (const one of written) if (one.status === 'rejected') throw one.reason;
+      staged.chunks += 1;
+    }
+    return { outcome: 'committed', ...this.#unchanged };
+  }
+
+  async #swap(step: Step<'swap'>): Promise<CommitResult> {
+    const { feed, role, writes, order, keys, newAttempt, onRestored } = this.#parts;
+    if (step.keep.length > 0) throw new TypeError('a restore in etcd keeps no records');
+    if (feed.copy.restoredBy === step.attempt) return { outcome: 'committed', ...this.#unchanged };
+    const staged = this.#stagedBy(step.attempt);
+    if (staged === undefined || !(await this.#holds(staged.space, step))) return { outcome: 'conflict', ...this.#unchanged };
+    const leave = await order.enter('all');
+    try {
+      const fence = await role.settledFence();
+      if (!role.isReady || this.#stagedBy(step.attempt) === undefined) throw notActive();
+      const live = { space: staged.space, attempt: step.attempt };
+      const body = swapOf({ copy: feed.copy, keys, attempt: newAttempt() }, live, step.valuesWritten);
+      const { revision, succeeded, answers } = await writes.send(fence, body);
+      if (!succeeded) throw notActive();
+      if (answers.at(-1)?.txn?.succeeded !== true)
+        throw new StoreError('busy', 'another commit came between, and nothing was changed; restore again');
+      await writes.seen(revision, readWithinMs);
+      onRestored();
+      return { outcome: 'committed', index: revision, revision };
+    } finally {
+      this.#staged = undefined;
+      leave();
+    }
+  }
+
+  async #abandon({ attempt }: Step<'abandon'>): Promise<CommitResult> {
+    if (this.#staged?.attempt === attempt) {
+      this.#staged = undefined;
+      await this.#clearSpaces();
+    }
+    return { outcome: 'committed', ...this.#unchanged };
+  }
+
+  /** Returns whether etcd has exactly the records that the swap names. */
+  async #holds(space: number, { records, digest }: Step<'swap'>): Promise<boolean> {
+    let [count, sum] = [0, emptyDigest];
+    for await (const rows of this.#pages(space))
+      for (const { key, value } of rows) {
+        const kind = this.#parts.keys.kindOf(key);
+        const record = decodeRecord(value);
+        if (kind?.kind !== 'record' || record === undefined) return false;
+        sum = addToDigest(sum, recordDigest({ path: kind.path, value: record.value, revision: 0 }));
+        count += 1;
+      }
+    return count === records && sum === digest;
+  }
+
+  /** Deletes what a restore has replaced, and what an abandoned one has left. Deleting page by page keeps each revision small. */
+  async #clearSpaces(): Promise<void> {
+    const { feed, writes } = this.#parts;
+    const { space } = feed.copy;
+    for (const other of [space - 1, space + 1].filter((one) => one >= 0))
+      for await (const rows of this.#pages(other)) {
+        const [first, last] = [rows[0], rows.at(-1)];
+        if (first !== undefined && last !== undefined)
+          await writes.write([{ kind: 'delete', key: first.key, end: `${last.key}\0` }]);
+      }
+  }
+
+  async *#pages(space: number): AsyncGenerator<readonly EtcdRow[]> {
+    const { etcd, keys } = this.#parts;
+    let { key, end } = keys.records(space);
+    for (;;) {
+      const { rows, more } = await etcd.range({ key, end, limit: pageRows }).catch((error: Error) => {
+        throw new StoreError('busy', `the records of a restore could not be read: ${error.message}`, { cause: error });
+      });
+      yield rows;
+      const last = rows.at(-1);
+      if (!more || last === undefined) return;
+      key = `${last.key}\0`;
+    }
+  }
+}
