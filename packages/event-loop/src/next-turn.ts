@@ -29,3 +29,16 @@ export const accessTurns = new TurnQueue();
 
 /** Resolves at the next turn of the work queue. */
 export const nextTurn = (): Promise<void> => workTurns.next();
+
+let ending: Promise<void> | undefined;
+
+/** Resolves at the end of this turn of the event loop, once all that sockets have received so far is parsed. All callers share it. */
+export function turnEnd(): Promise<void> {
+  ending ??= new Promise((resolve) => {
+    setImmediate(() => {
+      ending = undefined;
+      resolve();
+    });
+  });
+  return ending;
+}

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { TimeSlice } from '@transitd/event-loop';
+import { TimeSlice, turnEnd } from '@transitd/event-loop';
 import { announcesBody } from '../reply/announced-body.ts';
 import { RequestError } from '../reply/request-error.ts';
 import { type BodyReservation, uncountedBytes } from './body-memory.ts';
@@ -40,8 +40,17 @@ export function readBody(req: IncomingMessage, res: ServerResponse, limits: Body
   // The parser decodes only chunked: a compressed body would be read as if it were plain.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') return Promise.reject(unknownCoding());
   if (announced !== undefined && Number(announced) > limits.bytesMax) return Promise.reject(tooLarge());
-  if (req.destroyed && !req.readableEnded) return Promise.reject(aborted());
+  if (isAborted(req)) return Promise.reject(aborted());
   if (req.headers.expect !== undefined && req.httpVersionMinor > 0) res.writeContinue();
+  return arrived(req, limits) ?? (Number(announced) <= uncountedBytes ? atTurnEnd(req, limits) : collect(req, limits));
+}
+
+const isAborted = (req: IncomingMessage): boolean => req.destroyed && !req.readableEnded;
+
+/** Reads a small body, which most clients send in one packet with the head. Node parses it after it has called us for the head. */
+async function atTurnEnd(req: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  await turnEnd();
+  if (isAborted(req)) throw aborted();
   return arrived(req, limits) ?? collect(req, limits);
 }
 

@@ -15,7 +15,7 @@ describe('readBody', () => {
   let limits: BodyLimits;
   /** Waits before the body is read; undefined to read it as soon as the head was parsed. */
   let beforeRead: ((req: IncomingMessage) => Promise<void>) | undefined;
-  let onRead: (read: Buffer | Promise<Buffer>) => void;
+  let onRead: (read: Buffer | Promise<Buffer>, req: IncomingMessage) => void;
 
   beforeEach(async () => {
     received = '';
@@ -27,7 +27,7 @@ describe('readBody', () => {
       try {
         if (beforeRead !== undefined) await beforeRead(req);
         const read = readBody(req, res, limits);
-        onRead(read);
+        onRead(read, req);
         outcome = await read;
         sendReply(res, { status: 200, body: `${outcome.length}` }, { head: false });
       } catch (error) {
@@ -104,6 +104,27 @@ describe('readBody', () => {
     await until(() => received.endsWith('3'));
     expect(isPromise).to.equal(false);
     expect(String(outcome)).to.equal('abc');
+  });
+
+  it('reads a small body in the packet of its head without listening to the stream', async () => {
+    let isFlowing: boolean | null | undefined;
+    onRead = (read, req) => {
+      void Promise.resolve(read).then(() => {
+        isFlowing = req.readableFlowing;
+      });
+    };
+    socket.write(`${head('Content-Length: 3')}abc`);
+    await until(() => isFlowing !== undefined);
+    expect(isFlowing).to.equal(null);
+    await until(() => received.endsWith('3'));
+    expect(String(outcome)).to.equal('abc');
+  });
+
+  it('refuses a body whose caller disconnects in the turn of the head', async () => {
+    onRead = (_, req) => void req.destroy();
+    socket.write(`${head('Content-Length: 3')}ab`);
+    await until(() => outcome !== undefined);
+    expect(code()).to.equal('request_aborted');
   });
 
   it('refuses a body above the limit that has arrived', async () => {
