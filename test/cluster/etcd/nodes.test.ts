@@ -86,6 +86,19 @@ describe('three nodes on one etcd', function () {
     }
   });
 
+  it('report the revisions of etcd and the active node, whichever node is asked', async () => {
+    const active = await served();
+    for (const node of cluster.nodes) {
+      const { nodes } = JSON.parse((await cluster.ask(node, 'GET', 'sys/nodes')).text).data;
+      expect(nodes.map(({ name }: { readonly name: string }) => name).toSorted()).to.deep.equal(['n1', 'n2', 'n3']);
+      for (const { report } of nodes) {
+        expect(report.etcd).to.include({ leader: active.name });
+        expect(report.etcd.applied_index).to.be.greaterThan(0);
+        expect(report).not.to.have.property('raft');
+      }
+    }
+  });
+
   it('refuse clearly what only Raft offers', async () => {
     const active = await served();
     for (const node of [active, standbysOf(active)[0] ?? active])

@@ -21,6 +21,17 @@ export interface WorkFigures {
   readonly durations: readonly (readonly [ms: number, requests: number])[];
 }
 
+/** How far a node is in the records of its cluster. */
+interface Progress {
+  readonly role: string;
+  readonly term: number;
+  /** Name of the leader; empty if none is known. */
+  readonly leader: string;
+  readonly commit_index: number;
+  readonly applied_index: number;
+  readonly active_since?: string;
+}
+
 /** The state of one node, as the node itself reports it. It contains no names of keys, tokens, policies or callers. */
 export interface NodeReport {
   readonly utc_ms: number;
@@ -36,22 +47,17 @@ export interface NodeReport {
   };
   /** Whether this node may answer reads from its own state now, and as what; empty if not. */
   readonly serves: 'active' | 'reader' | '';
-  /** Absent until the node belongs to a cluster. */
-  readonly raft?: {
-    readonly role: string;
-    readonly term: number;
-    /** Name of the leader; empty if none is known. */
-    readonly leader: string;
-    readonly commit_index: number;
-    readonly applied_index: number;
+  /** Absent until the node belongs to a cluster, and on a node whose records are in etcd. */
+  readonly raft?: Progress & {
     readonly flushed_index: number;
     readonly last_index: number;
     /** Newest entry that the log no longer holds: a snapshot replaces everything up to it. */
     readonly base_index: number;
     /** Comparison of this node's records with the active node's, which are the reference. */
     readonly state_digest: 'reference' | 'same' | 'different' | 'unknown';
-    readonly active_since?: string;
   };
+  /** Only on a node whose records are in etcd. The indexes are revisions of etcd, the term is that of the active node's record. */
+  readonly etcd?: Progress;
   readonly disk: {
     readonly low: boolean;
     readonly stalled_ms: number;
@@ -89,7 +95,7 @@ export async function nodeReport(parts: NodeReportParts): Promise<NodeReport> {
   const [engine, storage] = [parts.engine(), parts.storage()];
   const heartbeatMs = body.last_request_forwarding_heartbeat_ms;
   const writeMs = storage?.driver.writeMs;
-  const nameOf = (id: NodeId): string => leaderName(id, parts);
+  const nameOf: NameOf = (id) => leaderName(id, parts);
   return {
     utc_ms: Date.now(),
     uptime_s: Math.round(process.uptime()),
@@ -102,7 +108,9 @@ export async function nodeReport(parts: NodeReportParts): Promise<NodeReport> {
       ...(heartbeatMs !== undefined && { last_heartbeat_ms: heartbeatMs }),
     },
     serves: parts.serves() ?? '',
-    ...(storage && { raft: raftOf(storage, parts, nameOf) }),
+    ...(storage !== undefined
+      ? { raft: raftOf(storage, parts, nameOf) }
+      : engine !== undefined && { etcd: progressOf(engine.status(), parts, nameOf) }),
     disk: {
       low: engine?.diskLow() ?? false,
       stalled_ms: engine?.diskStalledMs ?? 0,
@@ -115,13 +123,24 @@ export async function nodeReport(parts: NodeReportParts): Promise<NodeReport> {
   };
 }
 
-function raftOf(
-  { driver }: Pick<Storage, 'driver'>,
-  { peers, serves, activeSince }: NodeReportParts,
-  nameOf: (id: NodeId) => string,
-): NonNullable<NodeReport['raft']> {
-  const { role, term, leader, commitIndex, appliedIndex, flushedIndex, lastIndex } = driver.status();
-  const comparison = peers();
+function raftOf({ driver }: Pick<Storage, 'driver'>, parts: NodeReportParts, nameOf: NameOf): NonNullable<NodeReport['raft']> {
+  const status = driver.status();
+  return {
+    ...progressOf(status, parts, nameOf),
+    flushed_index: status.flushedIndex,
+    last_index: status.lastIndex,
+    base_index: driver.consensus().baseIndex,
+    state_digest: digestWord(parts.peers(), parts.serves() === 'active'),
+  };
+}
+
+type NameOf = (id: NodeId) => string;
+
+function progressOf(
+  { role, term, leader, commitIndex, appliedIndex }: ReturnType<Engine['status']>,
+  { activeSince }: Pick<NodeReportParts, 'activeSince'>,
+  nameOf: NameOf,
+): Progress {
   const since = activeSince();
   return {
     role,
@@ -129,10 +148,6 @@ function raftOf(
     leader: nameOf(leader),
     commit_index: commitIndex,
     applied_index: appliedIndex,
-    flushed_index: flushedIndex,
-    last_index: lastIndex,
-    base_index: driver.consensus().baseIndex,
-    state_digest: digestWord(comparison, serves() === 'active'),
     ...(since && { active_since: since.toISOString() }),
   };
 }
