@@ -153,6 +153,7 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
   } finally {
     await node.transferLeadership();
     nodeLog.close();
+    node.reports.streams.close();
     // Gateways pass requests to the main thread until they have drained.
     await Promise.all([...listeners.map((listener) => listener.drain()), running.gateways?.drain()]);
     await running.gateways?.stop();

@@ -1,9 +1,10 @@
-import { allows, authTypes } from '@transitd/access';
+import { authTypes } from '@transitd/access';
 import { addressText, type Config } from '@transitd/configuration';
 import { boolean, dataReply, list, object, RequestError, string, text, topLevelDataReply } from '@transitd/http';
 import { version } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
 import * as answers from '../operation/answers.ts';
+import { continuedRights } from '../operation/continued-rights.ts';
 import { followedLevels, type LiveLog, logFormats } from '../operation/live-log.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
@@ -40,7 +41,7 @@ const catalog = guarded({
 });
 
 /** Returns the settings that are not secret. This is an allowlist: a new setting stays hidden until it is added here. */
-const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, log, telemetry }: Config): object => ({
+const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, storage, log, telemetry }: Config): object => ({
   node_id,
   api_addr: api_addr ?? '',
   cluster_addr: cluster_addr ?? '',
@@ -50,7 +51,7 @@ const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, log, tele
     config: { address: addressText(address), tls_disable },
   })),
   seals: [{ type: seal.type, disabled: false }],
-  storage: { type: 'raft' },
+  storage: { type: storage.type },
   telemetry: { metrics_prefix: telemetry.prefix },
 });
 
@@ -88,13 +89,9 @@ const monitor = (log: LiveLog): GuardedOperation =>
     onSecondary: true,
     capability: 'read',
     sudo: true,
-    run: ({ node, services, token }, { path, wrapTtlS, values }) => {
+    run: (context, { path, wrapTtlS, values }) => {
       if (wrapTtlS !== undefined) throw new RequestError('invalid_request', 'this response cannot be wrapped');
-      const mayContinue = async (): Promise<boolean> => {
-        if (node.services !== services) return false; // sealed
-        const principal = await services.tokens.authenticate(token);
-        return principal !== undefined && allows(principal, 'sudo', path) && allows(principal, 'read', path);
-      };
+      const mayContinue = continuedRights(context, path, 'sudo', 'read');
       const level = oneOf(followedLevels, values.log_level ?? 'info', 'log_level');
       const format = oneOf(logFormats, values.log_format ?? 'standard', 'log_format');
       return {

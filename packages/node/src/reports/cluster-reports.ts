@@ -3,6 +3,7 @@ import type { Config } from '@transitd/configuration';
 import type { NodeId } from '@transitd/raft-core';
 import { DataDisk } from './data-disk.ts';
 import type { NodeReport } from './node-report.ts';
+import { ReportStreams } from './report-streams.ts';
 
 /** One member as this node sees it, and its report on itself. */
 export interface MemberView {
@@ -44,6 +45,7 @@ const sharedForMs = 500;
  */
 export class ClusterReports {
   readonly disk: DataDisk;
+  readonly streams = new ReportStreams(() => this.view());
   readonly #parts: ClusterReportsParts;
   #shared: { readonly view: Promise<ClusterView>; readonly atMs: number } | undefined;
 
