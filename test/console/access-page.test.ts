@@ -61,6 +61,10 @@ describe('the rights in the console', function () {
     await page.getByText('Policy reader has the rule "transit/*", which grants read, update.').waitFor();
     await ask(page, accessor, 'sys/seal', 'update');
     await page.getByText('No policy of the token has a rule for this path').waitFor();
+    await server.call('POST', 'sys/policies/acl/sealer', { policy: 'path "sys/seal" { capabilities = ["update"] }' });
+    await ask(page, (await tokenWith('sealer')).accessor, 'sys/seal', 'update');
+    await page.getByText('This request needs sudo as well, which is not granted.').waitFor();
+    await page.getByText('Denied.').waitFor();
     await ask(page, '', 'sys/seal', 'sudo');
     await page.getByText('It is a root token').waitFor();
     await page.setViewportSize(phone);

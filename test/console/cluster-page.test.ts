@@ -69,7 +69,7 @@ describe('the console', function () {
     await expectAccessible(page, 'the page that signs in');
     await page.locator('input[name=token]').fill('s.wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('This token is not valid.').waitFor();
+    await page.getByRole('alert').getByText('This token is not valid').waitFor();
     await signIn(page, cluster.rootToken);
     await expectHealthy(page);
     const kept = await page.evaluate(`JSON.stringify([
@@ -108,7 +108,7 @@ describe('the console', function () {
   });
 
   it('shows every node through any node, to a token that may read nothing else', async () => {
-    const token = await tokenWith({ policies: ['auditor'] });
+    const token = await tokenWith({ policies: ['auditor'], no_default_policy: true });
     for (const node of cluster.nodes) {
       const page = await browser.open(node.apiAddress);
       await signIn(page, token);
@@ -119,6 +119,39 @@ describe('the console', function () {
           .waitFor();
       expect(await row(page, node.name).textContent()).to.include('this node');
     }
+  });
+
+  it('follows one stream, which stops while the page is in the background', async () => {
+    const page = await browser.open(cluster.node(2).apiAddress);
+    let asked = 0;
+    page.on('request', (request) => {
+      if (request.url().includes('/v1/sys/nodes')) asked += 1;
+    });
+    await signIn(page, await tokenWith({ policies: ['auditor'] }));
+    await points(page, 4);
+    expect(asked).to.equal(1);
+    const hidden = async (isHidden: boolean): Promise<void> => {
+      await page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'))`);
+    };
+    const ended = page.waitForEvent('requestfailed', (request) => request.url().includes('/v1/sys/nodes'));
+    await hidden(true);
+    await ended;
+    await hidden(false);
+    await points(page, 6);
+    expect(asked).to.equal(2);
+  });
+
+  it('says that its node is frozen, and goes on when it is not', async () => {
+    const [frozen = cluster.node(1)] = cluster.others(await cluster.settled());
+    const page = await browser.open(frozen.apiAddress);
+    await signIn(page, cluster.rootToken);
+    await expectHealthy(page);
+    frozen.pause();
+    await page.getByText('This node does not answer.').waitFor();
+    frozen.resume();
+    await expectHealthy(page);
+    await page.getByText('This node does not answer.').waitFor({ state: 'detached' });
   });
 
   it('names the policy that is missing', async () => {
@@ -163,7 +196,7 @@ describe('the console', function () {
       await expectHealthy(page);
     }
     const load = encryptions(standby);
-    if (makesScreenshots) await points(watching, 20);
+    if (makesScreenshots) await points(watching, 40);
     await leader.kill();
     await cutOff.getByText('This node does not answer.').waitFor();
     await row(watching, leader.name).getByText('no answer').waitFor();
@@ -172,7 +205,7 @@ describe('the console', function () {
     await watching.getByText('no failure tolerated').waitFor();
     await watching.getByText(new RegExp(`${next.name} leads in term`)).waitFor();
     await expectAccessible(watching, 'the cluster without its leader');
-    if (makesScreenshots) await points(watching, 29);
+    if (makesScreenshots) await points(watching, 58);
     await keepScreenshot(watching, 'cluster-light');
     await watching.emulateMedia({ colorScheme: 'dark' });
     await keepScreenshot(watching, 'cluster-dark');

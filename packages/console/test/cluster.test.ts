@@ -38,6 +38,21 @@ describe('the state of the cluster', () => {
     expect(tolerance(view(healthy[0] ?? {}, down, node('n4', { error: 'x' })).members)).to.equal(-1);
   });
 
+  it('of nodes on etcd needs no majority, and shows their revisions', () => {
+    const on = (name: string, more: object) =>
+      node(name, {
+        voter: false,
+        report: { ...report(more), raft: undefined, etcd: { term: 9, commit_index: 40, applied_index: 39 } },
+      });
+    const three = [on('n1', { health: { code: 200 }, serves: 'active' }), on('n2', {}), on('n3', {})];
+    const { members } = view(...three);
+    expect([verdictOf(view(...three)).word, tolerance(members)]).to.deep.equal(['healthy', 2]);
+    expect(members[1]?.report).to.deep.include({ term: 9, commit: 40, applied: 39, log: undefined });
+    const [first = {}] = three;
+    const gone = (name: string) => node(name, { voter: false, error: 'gone' });
+    expect(verdictOf(view(first, gone('n2'), gone('n3'))).word).to.equal('no failure tolerated');
+  });
+
   it('is read from any answer without a fault', () => {
     for (const odd of [undefined, null, 7, [], {}, { nodes: 'x' }, { nodes: [null, 7, { report: { raft: [], leaders: [1] } }] }])
       expect(() => verdictOf(clusterViewIn(odd))).not.to.throw();

@@ -1,9 +1,11 @@
 import { useState } from 'preact/hooks';
 import { objectIn, textIn, textsIn } from '../api/json.ts';
-import { call, refusalWords, signedIn } from '../api/session.ts';
+import { refusalWords } from '../api/request.ts';
+import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
 import { decisionIn, type Explanation, explain, type PolicyDecision } from './explanation.ts';
 import { pathIn, verbs } from './requests.ts';
+import { needsSudo } from './sudo-paths.ts';
 
 /** Asks the node for the capabilities of a token on a path, and the policies of the token for their reasons. */
 export function Denial() {
@@ -20,10 +22,15 @@ export function Denial() {
     const asked = pathIn(path, capability);
     const subject = accessor.trim();
     try {
-      const [granted, policies] = await Promise.all([capabilitiesOf(subject, asked), policiesOf(subject)]);
+      const [granted, policies, document] = await Promise.all([
+        capabilitiesOf(subject, asked),
+        policiesOf(subject),
+        call('GET', 'sys/internal/specs/openapi'),
+      ]);
       const all = await Promise.all(policies.filter((name) => name !== 'root').map((name) => evaluated(name, asked)));
       const decisions = all.map(({ decision }) => decision);
-      setAnswer({ ...explain(granted, capability, decisions, await decidingRule(all, asked)), granted });
+      const needed = { capability, sudo: needsSudo(document, asked, capability) };
+      setAnswer({ ...explain(granted, needed, decisions, await decidingRule(all, asked)), granted });
     } catch (thrown) {
       setError(refusalWords(thrown));
     }
@@ -85,8 +92,10 @@ async function capabilitiesOf(accessor: string, path: string): Promise<readonly 
 }
 
 async function policiesOf(accessor: string): Promise<readonly string[]> {
-  if (accessor === '') return signedIn()?.policies ?? [];
-  const { data } = await call('POST', 'auth/token/lookup-accessor', { body: { accessor } });
+  const { data } =
+    accessor === ''
+      ? await call('GET', 'auth/token/lookup-self')
+      : await call('POST', 'auth/token/lookup-accessor', { body: { accessor } });
   return textsIn(objectIn(data)['policies']);
 }
 

@@ -10,6 +10,13 @@ export interface PolicyDecision {
   readonly error: string;
 }
 
+/** What a request needs. */
+export interface Needed {
+  readonly capability: string;
+  /** Whether it needs `sudo` as well. */
+  readonly sudo: boolean;
+}
+
 export interface Explanation {
   readonly isAllowed: boolean;
   readonly sentences: readonly string[];
@@ -25,18 +32,18 @@ export function decisionIn(policy: string, data: unknown): PolicyDecision {
  * Explains the node's decision in words. For each path one rule counts, the one for the exact path or else the most specific pattern,
  * whatever policy it is in.
  * @param granted - capabilities of the token on the path, by the node
- * @param needed - capability that the request needs
  * @param decisions - of each policy of the token alone
  * @param deciding - path or pattern of the rule that decides in all policies together; undefined if that is not known
  */
 export function explain(
   granted: readonly string[],
-  needed: string,
+  { capability, sudo }: Needed,
   decisions: readonly PolicyDecision[],
   deciding: string | undefined,
 ): Explanation {
   if (granted.includes('root')) return { isAllowed: true, sentences: ['It is a root token: policies are not consulted.'] };
-  const isAllowed = granted.includes(needed);
+  const lacksSudo = sudo && !granted.includes('sudo');
+  const isAllowed = granted.includes(capability) && !lacksSudo;
   const matching = decisions.filter(({ rule }) => rule !== '');
   const isComplete = decisions.every(({ error }) => error === '');
   const sentences = matching.map(({ policy, rule, capabilities }) =>
@@ -48,7 +55,8 @@ export function explain(
     sentences.push('No policy of the token has a rule for this path, and nothing is granted by default.');
   for (const { policy, error } of decisions)
     if (error !== '') sentences.push(`Policy ${policy} could not be evaluated: ${error}.`);
-  if (isAllowed) sentences.push('A rule may still restrict parameters, and some paths also need sudo.');
+  if (lacksSudo && matching.length > 0) sentences.push('This request needs sudo as well, which is not granted.');
+  if (isAllowed) sentences.push('A rule may still restrict parameters.');
   return { isAllowed, sentences };
 }
 

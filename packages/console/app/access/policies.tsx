@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { numberIn, objectIn, textIn, textsIn } from '../api/json.ts';
-import { call, refusalWords } from '../api/session.ts';
+import { refusalWords } from '../api/request.ts';
+import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
 import { count } from '../parts/format.ts';
 

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { flagIn, type Json, numberIn, objectIn, textIn } from '../api/json.ts';
-import { ApiError, call, signedIn } from '../api/session.ts';
+import { ApiError } from '../api/request.ts';
+import { call, signedIn } from '../api/session.ts';
 import { Badge } from '../parts/badge.tsx';
 import { count, moment } from '../parts/format.ts';
 
@@ -35,6 +36,7 @@ export function OwnToken() {
   const caller = signedIn();
   if (caller === undefined) return null;
   const { details, name, policies } = caller;
+  if (Object.keys(details).length === 0) return <p class="muted">Your token may not look itself up.</p>;
   const uses = numberIn(details['num_uses']);
   const expiry = textIn(details['expire_time']);
   return (

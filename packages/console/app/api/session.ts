@@ -1,20 +1,6 @@
 import { type Json, objectIn, textIn, textsIn } from './json.ts';
-
-/** A refusal of the API, or no answer (`status` 0). */
-export class ApiError extends Error {
-  override readonly name = 'ApiError';
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-/** Returns a failure in the words of a page. */
-export function refusalWords(error: unknown): string {
-  if (!(error instanceof ApiError)) return String(error);
-  return error.status === 403 ? 'your token may not do this' : error.message;
-}
+import { linesOf } from './lines.ts';
+import { ApiError, type CallOptions, open, parsed, segments, send, type Verb } from './request.ts';
 
 /** The caller behind the token. */
 export interface Caller {
@@ -22,14 +8,6 @@ export interface Caller {
   readonly policies: readonly string[];
   readonly details: Json;
 }
-
-type Verb = 'GET' | 'LIST' | 'POST' | 'DELETE';
-export interface CallOptions {
-  readonly body?: object;
-  readonly signal?: AbortSignal;
-}
-
-const answerMs = 10_000;
 
 /**
  * The token of this page. It is held in this variable only: never in a URL, a cookie or the browser's storage, so it is gone when the page
@@ -55,9 +33,8 @@ export function onSession(listener: () => void): () => void {
 }
 
 /** Signs in with a token. @throws ApiError */
-export async function signIn(withToken: string): Promise<void> {
-  const { data } = await send('GET', 'auth/token/lookup-self', { token: withToken });
-  begin(withToken, objectIn(data));
+export async function signIn(given: string): Promise<void> {
+  begin(given, await lookUp(given));
   isOwn = false;
 }
 
@@ -88,20 +65,51 @@ export function leave(): void {
  * session ends.
  * @throws ApiError
  */
-export async function call(verb: Verb, path: string, options: CallOptions = {}): Promise<Json> {
+export const call = (verb: Verb, path: string, options: CallOptions = {}): Promise<Json> =>
+  withToken((used) => send(verb, path, { ...options, token: used }));
+
+/** A node sends a line each second; a view of the cluster takes it at most one more. */
+const silenceMs = 5000;
+
+/**
+ * Reads a stream of lines with the token of this session, until the node ends it. The node ends it when the token loses its rights.
+ * @throws ApiError if the stream is refused or breaks, or if no line arrives for five seconds
+ */
+export async function follow(path: string, onLine: (data: Json) => void, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const heard = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => over.abort(), silenceMs);
+  };
+  heard();
+  try {
+    const until = AbortSignal.any([signal, over.signal]);
+    const { body } = await withToken((used) => open('GET', `${path}?follow=true`, { token: used, signal: until }));
+    await linesOf(body, (line) => {
+      heard();
+      onLine(parsed(line));
+    });
+  } finally {
+    clearTimeout(timer);
+    over.abort();
+  }
+}
+
+async function withToken<T>(ask: (used: string) => Promise<T>): Promise<T> {
   const used = token;
   if (used === undefined) throw new ApiError(403, 'you are signed out');
   try {
-    return await send(verb, path, { ...options, token: used });
+    return await ask(used);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 403 && !(await isValid(used)) && used === token)
+    if (isRefusal(error) && !(await isValid(used)) && used === token)
       signOut('Your token is no longer valid. It has expired or was revoked.');
     throw error;
   }
 }
 
 /** Reads what a node tells everybody, also before anyone signs in. @throws ApiError */
-export const readPublic = (_verb: 'GET', path: string, options: CallOptions = {}): Promise<Json> => send('GET', path, options);
+export const readPublic = (path: string, signal: AbortSignal): Promise<Json> => send('GET', path, { signal });
 
 function begin(newToken: string, data: Json): void {
   token = newToken;
@@ -114,66 +122,29 @@ function begin(newToken: string, data: Json): void {
   for (const listener of listeners) listener();
 }
 
+/**
+ * Returns what the node knows of a token; nothing if the token may not look itself up, but may read the cluster: the token of an auditor
+ * does not need the policy `default`.
+ * @throws ApiError
+ */
+async function lookUp(given: string): Promise<Json> {
+  try {
+    return objectIn((await send('GET', 'auth/token/lookup-self', { token: given }))['data']);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    await send('GET', 'sys/nodes', { token: given });
+    return {};
+  }
+}
+
+const isRefusal = (error: unknown): boolean => error instanceof ApiError && error.status === 403;
+
 /** Whether the token is valid. True as well if that cannot be found out: then the session stays. */
 async function isValid(used: string): Promise<boolean> {
   try {
-    await send('GET', 'auth/token/lookup-self', { token: used });
+    await lookUp(used);
     return true;
   } catch (error) {
-    return !(error instanceof ApiError && error.status === 403);
-  }
-}
-
-/** Encodes each segment of a path that people typed or that a name is part of. */
-export const segments = (path: string): string =>
-  path
-    .split('/')
-    .filter((segment) => segment !== '')
-    .map(encodeURIComponent)
-    .join('/');
-
-/** Whether the browser would resolve a part of the path away, so that a name in a link could change the target of a request. */
-export const leavesItsPlace = (path: string): boolean =>
-  path
-    .split('?', 1)[0]
-    ?.split('/')
-    .some((part) => /^\.{1,2}$/.test(part)) === true;
-
-async function send(
-  verb: Verb,
-  path: string,
-  { body, signal, token: used }: CallOptions & { readonly token?: string },
-): Promise<Json> {
-  const isList = verb === 'LIST';
-  if (leavesItsPlace(path)) throw new ApiError(400, 'a name in a path must not be . or ..');
-  const target = `/v1/${path}${isList ? `${path.includes('?') ? '&' : '?'}list=true` : ''}`;
-  const timeout = AbortSignal.timeout(answerMs);
-  let response: Response;
-  let text: string;
-  try {
-    response = await fetch(target, {
-      method: isList ? 'GET' : verb,
-      headers: used === undefined ? {} : { 'X-Service-Token': used },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      credentials: 'omit',
-      cache: 'no-store',
-      redirect: 'error',
-      referrerPolicy: 'no-referrer',
-      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-    });
-    text = await response.text();
-  } catch {
-    throw new ApiError(0, 'this node does not answer');
-  }
-  const json = parsed(text);
-  if (response.ok) return json;
-  throw new ApiError(response.status, textsIn(json['errors']).join('; ') || `the node answered with status ${response.status}`);
-}
-
-function parsed(text: string): Json {
-  try {
-    return objectIn(JSON.parse(text));
-  } catch {
-    return {};
+    return !isRefusal(error);
   }
 }

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import { usePoll } from '../api/use-poll.ts';
+import { useStream } from '../api/use-stream.ts';
 import { Note } from '../parts/badge.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { LogTable } from './log-table.tsx';
@@ -10,9 +10,8 @@ import { type Metric, type Point, withView } from './samples.ts';
 import { Summary } from './summary.tsx';
 import { Timeline } from './timeline.tsx';
 
-const everyMs = 2000;
 /** The plots are at least as wide as one minute. */
-const shownMin = 30;
+const shownMin = 60;
 
 const plots: readonly { readonly metric: Metric; readonly title: string; readonly unit: string; readonly least: number }[] = [
   { metric: 'requests', title: 'Requests', unit: '/s', least: 10 },
@@ -38,7 +37,7 @@ function usePoints(view: ClusterView | undefined): readonly Point[] {
 
 /** Every node of the cluster, live. */
 export function ClusterPage() {
-  const { value: view, error } = usePoll('sys/nodes', everyMs, clusterViewIn);
+  const { value: view, error } = useStream('sys/nodes', clusterViewIn);
   const points = usePoints(view);
   if (view === undefined) {
     if (error === undefined) return <p class="muted">Asking the nodes …</p>;

@@ -1,17 +1,18 @@
 import { Badge } from '../parts/badge.tsx';
 import { bytes, count, milliseconds } from '../parts/format.ts';
 import type { Tone } from '../parts/tone.ts';
-import type { ClusterView, Report } from './members.ts';
+import type { ClusterView, Log, Report } from './members.ts';
 
 const digests: Readonly<Record<string, readonly [string, Tone]>> = {
   reference: ['reference', 'quiet'],
   same: ['equal', 'ok'],
   different: ['different', 'bad'],
   unknown: ['not compared', 'quiet'],
+  etcd: ['in etcd', 'quiet'],
 };
 
-function Digest({ digest }: Pick<Report, 'digest'>) {
-  const [word, tone] = digests[digest] ?? ['not compared', 'quiet'];
+function Digest({ log, isOnEtcd }: Report) {
+  const [word, tone] = digests[isOnEtcd ? 'etcd' : (log?.digest ?? '')] ?? ['not compared', 'quiet'];
   return <Badge tone={tone}>{word}</Badge>;
 }
 
@@ -20,6 +21,8 @@ function Disk({ diskLow, stalledMs, freeBytes }: Report) {
   if (stalledMs > 1000) return <Badge tone="bad">a write hangs for {milliseconds(stalledMs)}</Badge>;
   return <>{freeBytes === undefined ? '–' : `${bytes(freeBytes)} free`}</>;
 }
+
+const indexOf = (index: Log['last'] | undefined): string => (index === undefined || index === 0 ? '–' : count(index));
 
 /** The log, the snapshot and the records of each member. */
 export function LogTable({ view }: { readonly view: ClusterView }) {
@@ -55,19 +58,19 @@ export function LogTable({ view }: { readonly view: ClusterView }) {
               <span class="name">{name}</span>
             </th>
             <td data-title="Snapshot up to" class="number">
-              {report.base === 0 ? '–' : count(report.base)}
+              {indexOf(report.log?.base)}
             </td>
             <td data-title="Flushed" class="number">
-              {count(report.flushed)}
+              {indexOf(report.log?.flushed)}
             </td>
             <td data-title="Last entry" class="number">
-              {count(report.last)}
+              {indexOf(report.log?.last)}
             </td>
             <td data-title="Not applied" class="number">
               {count(Math.max(0, report.commit - report.applied))}
             </td>
             <td data-title="Records">
-              <Digest digest={report.digest} />
+              <Digest {...report} />
             </td>
             <td data-title="Log write" class="number">
               {report.writeMs === undefined ? '–' : milliseconds(report.writeMs)}

@@ -10,6 +10,14 @@ export interface Work {
   readonly durations: readonly (readonly [number, number])[];
 }
 
+/** The log of a node and the records that it made from it. */
+export interface Log {
+  readonly base: number;
+  readonly flushed: number;
+  readonly last: number;
+  readonly digest: string;
+}
+
 export interface Report {
   readonly utcMs: number;
   readonly uptimeS: number;
@@ -22,12 +30,11 @@ export interface Report {
   readonly role: string;
   readonly term: number;
   readonly leader: string;
-  readonly base: number;
-  readonly flushed: number;
   readonly applied: number;
   readonly commit: number;
-  readonly last: number;
-  readonly digest: string;
+  /** Whether the records of this node are in etcd. Such a node has no log. */
+  readonly isOnEtcd: boolean;
+  readonly log: Log | undefined;
   readonly diskLow: boolean;
   readonly stalledMs: number;
   readonly writeMs: number | undefined;
@@ -74,7 +81,8 @@ function memberIn(value: unknown): Member {
 
 function reportIn(report: Json): Report {
   const health = objectIn(report['health']);
-  const raft = objectIn(report['raft']);
+  const raft = report['raft'] === undefined ? undefined : objectIn(report['raft']);
+  const progress = raft ?? objectIn(report['etcd']);
   const disk = objectIn(report['disk']);
   return {
     utcMs: numberIn(report['utc_ms']),
@@ -85,15 +93,13 @@ function reportIn(report: Json): Report {
     echoMs: numberIn(health['echo_duration_ms']),
     skewMs: numberIn(health['clock_skew_ms']),
     heartbeatMs: numberOrNone(health['last_heartbeat_ms']),
-    role: textIn(raft['role']),
-    term: numberIn(raft['term']),
-    leader: textIn(raft['leader']),
-    base: numberIn(raft['base_index']),
-    flushed: numberIn(raft['flushed_index']),
-    applied: numberIn(raft['applied_index']),
-    commit: numberIn(raft['commit_index']),
-    last: numberIn(raft['last_index']),
-    digest: textIn(raft['state_digest']),
+    role: textIn(progress['role']),
+    term: numberIn(progress['term']),
+    leader: textIn(progress['leader']),
+    applied: numberIn(progress['applied_index']),
+    commit: numberIn(progress['commit_index']),
+    isOnEtcd: report['etcd'] !== undefined,
+    log: raft && logIn(raft),
     diskLow: flagIn(disk['low']),
     stalledMs: numberIn(disk['stalled_ms']),
     writeMs: numberOrNone(disk['write_ms']),
@@ -106,6 +112,13 @@ function reportIn(report: Json): Report {
       .map(({ term, leader, utc_ms }) => ({ term: numberIn(term), leader: textIn(leader), utcMs: numberIn(utc_ms) })),
   };
 }
+
+const logIn = (raft: Json): Log => ({
+  base: numberIn(raft['base_index']),
+  flushed: numberIn(raft['flushed_index']),
+  last: numberIn(raft['last_index']),
+  digest: textIn(raft['state_digest']),
+});
 
 const workIn = (work: Json): Work => ({
   requests: numberIn(work['requests']),

@@ -37,7 +37,7 @@ const skewMsMax = 1000;
 const columns: readonly Column[] = [
   { title: 'Code', isNumber: true, of: ({ code }) => code },
   { title: 'Reads', of: ({ serves }) => (serves === '' ? <Badge tone="quiet">forwards</Badge> : 'serves') },
-  { title: 'Vote', of: (_report, { voter }) => (voter ? 'voter' : 'non-voter') },
+  { title: 'Vote', of: ({ isOnEtcd }, { voter }) => (voter ? 'voter' : isOnEtcd ? '–' : 'non-voter') },
   { title: 'Term', isNumber: true, of: ({ term }) => count(term) },
   { title: 'Commit', isNumber: true, of: ({ commit }) => count(commit) },
   { title: 'Applied', isNumber: true, of: ({ applied }) => count(applied) },

@@ -1,4 +1,3 @@
-import { readPublic } from '../api/session.ts';
 import { usePoll } from '../api/use-poll.ts';
 import { Badge } from '../parts/badge.tsx';
 import { count, milliseconds } from '../parts/format.ts';
@@ -8,7 +7,7 @@ const everyMs = 2000;
 
 /** The disaster-recovery replication of the cluster, live. A node tells it without a token. Nothing while there is none. */
 export function Replication() {
-  const { value: view, error } = usePoll('sys/replication/dr/status', everyMs, replicationIn, readPublic);
+  const { value: view, error } = usePoll('sys/replication/dr/status', everyMs, replicationIn);
   if (view === undefined || view.mode === 'disabled') return null;
   const { word, tone } = roleOf(view);
   return (

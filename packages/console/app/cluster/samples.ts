@@ -19,8 +19,8 @@ export interface Point {
   readonly samples: ReadonlyMap<string, Sample>;
 }
 
-/** Five minutes, at one view every two seconds. */
-export const pointsMax = 150;
+/** Five minutes, at one view each second. */
+export const pointsMax = 300;
 
 /** Adds a view to the points. Rates and quantiles count the time since the view before. */
 export function withView(points: readonly Point[], before: ClusterView | undefined, view: ClusterView): readonly Point[] {

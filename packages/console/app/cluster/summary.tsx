@@ -1,7 +1,7 @@
 import { Badge } from '../parts/badge.tsx';
 import { count } from '../parts/format.ts';
 import type { ClusterView } from './members.ts';
-import { activeOf, isServing, tolerance, verdictOf } from './verdict.ts';
+import { activeOf, isServing, isVoting, tolerance, verdictOf } from './verdict.ts';
 
 /** The state of the cluster in one line. */
 export function Summary({ view }: { readonly view: ClusterView }) {
@@ -12,7 +12,7 @@ export function Summary({ view }: { readonly view: ClusterView }) {
     ['Active node', active?.name ?? 'none'],
     ['Term', count(Math.max(0, ...view.members.map(({ report }) => report?.term ?? 0)))],
     ['Serving reads', `${view.members.filter(isServing).length} of ${view.members.length}`],
-    ['May fail', left < 0 ? 'no majority' : count(left)],
+    ['May fail', left < 0 ? (isVoting(view.members) ? 'no majority' : 'none is left') : count(left)],
     ['Commit index', count(Math.max(0, ...view.members.map(({ report }) => report?.commit ?? 0)))],
   ];
   return (

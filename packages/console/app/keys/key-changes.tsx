@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { textsIn } from '../api/json.ts';
-import { ApiError, call } from '../api/session.ts';
+import { ApiError } from '../api/request.ts';
+import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
 import { type Key, keyIn } from './key.ts';
 import { minimumsPreview, type Preview, rotationPreview, trimPreview } from './previews.ts';

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError, call, segments } from '../api/session.ts';
+import { ApiError, segments } from '../api/request.ts';
+import { call } from '../api/session.ts';
 import { Badge, Note } from '../parts/badge.tsx';
 import { duration } from '../parts/format.ts';
 import { hrefOf } from '../parts/route.ts';

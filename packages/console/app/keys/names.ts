@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { objectIn, textIn, textsIn } from '../api/json.ts';
-import { ApiError, call, segments } from '../api/session.ts';
+import { ApiError, segments } from '../api/request.ts';
+import { call } from '../api/session.ts';
 
 export interface Names {
   readonly names: readonly string[];

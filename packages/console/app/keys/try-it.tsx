@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { objectIn, textIn } from '../api/json.ts';
-import { ApiError, call, segments } from '../api/session.ts';
+import { ApiError, segments } from '../api/request.ts';
+import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
 import type { Key } from './key.ts';

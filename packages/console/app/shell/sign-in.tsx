@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError, lastNotice, signIn, signInByPassword } from '../api/session.ts';
+import { ApiError } from '../api/request.ts';
+import { lastNotice, signIn, signInByPassword } from '../api/session.ts';
 import { Replication } from '../cluster/replication-state.tsx';
 import { Note } from '../parts/badge.tsx';
 
@@ -89,7 +90,10 @@ export function SignIn() {
 
 function wordsFor(error: unknown, way: Way): string {
   if (!(error instanceof ApiError)) return 'Signing in failed.';
-  if (error.status === 403) return way === 'token' ? 'This token is not valid.' : 'Wrong name or password.';
+  if (error.status === 403)
+    return way === 'token'
+      ? 'This token is not valid, or it may neither look itself up nor read the cluster.'
+      : 'Wrong name or password, or the user may neither look up its token nor read the cluster.';
   if (error.status === 400 && way === 'userpass') return `Wrong name or password, or no such auth method (${error.message}).`;
   return `Signing in failed: ${error.message}.`;
 }
