@@ -7,7 +7,7 @@ export interface Section {
 }
 
 export const sections: readonly Section[] = [
-  { title: 'First steps', pages: ['index', 'install', 'containers'] },
+  { title: 'First steps', pages: ['index', 'first-steps', 'install', 'containers'] },
   { title: 'Concepts', pages: ['architecture', 'consensus', 'comparison', 'glossary'] },
   {
     title: 'How-to',

@@ -42,6 +42,12 @@ export const blockRows: readonly BlockRow[] = [
   { page: 'docs/consensus.md', blocks: 1, notRun: `${long}: commands of the simulator, which \`npm test\` plays` },
   { page: 'docs/containers.md', blocks: 4, notRun: container },
   { page: 'docs/etcd.md', blocks: 5, ranBy: 'test/docs/etcd.test.ts' },
+  {
+    page: 'docs/first-steps.md',
+    blocks: 6,
+    ranBy: 'test/docs/first-steps.test.ts',
+    except: 'the block that starts a node, because the test starts one on a free port',
+  },
   { page: 'docs/install.md', blocks: 3, ranBy: 'test/release/install-page.test.ts' },
   { page: 'docs/install.md', section: 'Debian package', blocks: 1, ranBy: 'test/release/debian-package.test.ts' },
   { page: 'docs/key-rotation.md', blocks: 5, ranBy: 'test/docs/key-rotation.test.ts' },
