@@ -10,7 +10,7 @@ export interface PolicyDecision {
   readonly error: string;
 }
 
-/** What a request needs. */
+/** The rights that a request needs. */
 export interface Needed {
   readonly capability: string;
   /** Whether it needs `sudo` as well. */

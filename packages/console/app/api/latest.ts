@@ -1,6 +1,6 @@
 import type { ApiError } from './request.ts';
 
-/** What a page knows of something that changes while it is open. */
+/** The newest state of something that changes while the page is open. */
 export interface Latest<T> {
   /** The newest answer; kept while later requests fail. */
   readonly value?: T;
