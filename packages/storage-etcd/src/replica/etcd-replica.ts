@@ -168,7 +168,7 @@ export class EtcdReplica implements Replica {
     if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
     if (own.restore !== undefined) return this.#restores.apply(own.restore);
     const isStaged = mustBeStaged(own, this.#keys);
-    const leave = await this.#order.enter(isStaged ? 'all' : new Set([...own.conditions, ...own.writes].map(({ path }) => path)));
+    const leave = await this.#order.enter(isStaged ? 'all' : own);
     const settled = this.#commit(own);
     // After a staged commit nobody else may commit until its records are at their keys.
     void settled
