@@ -1,7 +1,7 @@
 // `npm run bench:growth`: measures how costs grow with the number of keys, of versions and of tokens, on nodes that it starts. Prints the
 // report, and writes it to bench/results. See docs/benchmarks.md.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, totalmem } from 'node:os';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from './command.ts';
 import { keysCurve, tokensCurve, versionsCurve } from './growth/curves.ts';
@@ -10,6 +10,7 @@ import { plotsOf } from './growth/plot.ts';
 import { type GrowthRun, markdown } from './growth/report.ts';
 import { Generator } from './http/generator.ts';
 import { OwnProcesses } from './http/own-processes.ts';
+import { machine } from './machine.ts';
 
 await runCommand('bench:growth', usage, (args) => main(parseOptions(args)));
 
@@ -20,17 +21,11 @@ async function main({ out, ...settings }: Options): Promise<void> {
   try {
     const parts = { own, generator, options: { out, ...settings }, say: (text: string) => console.error(text) };
     const curves = [await keysCurve(parts), await versionsCurve(parts), await tokensCurve(parts)];
-    writeReport(out, { date, machine: machine(), settings, loadBefore, loadAfter: loadavg()[0] ?? 0, curves });
+    writeReport(out, { title: 'Growth', date, machine: machine(), settings, loadBefore, loadAfter: loadavg()[0] ?? 0, curves });
   } finally {
     await generator.close();
     await own.stop();
   }
-}
-
-function machine(): string {
-  const [cpu] = cpus();
-  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
-  return `${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${memory}, ${process.platform}, Node ${process.version}`;
 }
 
 /** Writes `DATE-TIME-growth.md` and `.json` and the plots into the folder, and prints the Markdown. */

@@ -8,6 +8,7 @@ import { runCommand } from './command.ts';
 import { ApiServer, valueAt } from './http/api-server.ts';
 import { Generator } from './http/generator.ts';
 import { type Options, parseOptions, usage } from './http/options.ts';
+import { startNodes } from './http/own-cluster.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 import { type BenchRun, markdown } from './http/report.ts';
 import { allRows, type Row, selectRows } from './http/rows.ts';
@@ -27,7 +28,7 @@ async function main(options: Options): Promise<void> {
   const generator = new Generator(options.threads);
   const servers: ApiServer[] = [];
   try {
-    if (!options.servers.some(({ name }) => name === 'ours')) servers.push(...(await own.startNodes(options)));
+    if (!options.servers.some(({ name }) => name === 'ours')) servers.push(...(await startNodes(own, options)));
     for (const server of options.servers) servers.push(new ApiServer(server));
     const versions = await Promise.all(servers.map(versionOf));
     const measured = [...servers, await own.startEcho()];

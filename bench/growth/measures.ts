@@ -12,10 +12,11 @@ export interface Repeated {
   readonly spread?: number;
 }
 
-/** Time of a request in the server: CPU time of all threads, and the median time to its response. */
+/** Time of a request in the server: CPU time of all threads, and the median time to its response. And how many it served per second. */
 export interface Cost {
   readonly cpuUs: number;
   readonly p50Ms: number;
+  readonly perSecond: number;
 }
 
 const longestS = 24 * 3600;
@@ -32,6 +33,7 @@ export async function fill(
     requests,
     failed,
     failure,
+    elapsedMs,
     serverCpuUs = Number.NaN,
     p50Us = Number.NaN,
   } = await generator.run(
@@ -42,7 +44,7 @@ export async function fill(
     pids,
   );
   if (failed > 0) throw new Error(`${failed} of ${requests} requests failed: ${path}: ${failure}`);
-  return { cpuUs: serverCpuUs / requests, p50Ms: p50Us / 1000 };
+  return { cpuUs: serverCpuUs / requests, p50Ms: p50Us / 1000, perSecond: (1000 * requests) / elapsedMs };
 }
 
 /** Returns the time of a GET until its last byte arrived, in ms, and the length of its body. */

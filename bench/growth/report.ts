@@ -1,19 +1,20 @@
 import type { Curve } from './curves.ts';
 
 export interface GrowthRun {
+  readonly title: string;
   readonly date: string;
   readonly machine: string;
-  readonly settings: Readonly<Record<string, number>>;
+  readonly settings: Readonly<Record<string, number | string>>;
   readonly loadBefore: number;
   readonly loadAfter: number;
   readonly curves: readonly Curve[];
 }
 
 /** Returns the curves as Markdown: a table each, with a row per measure and a column per size. */
-export function markdown({ date, machine, settings, loadBefore, loadAfter, curves }: GrowthRun): string {
+export function markdown({ title, date, machine, settings, loadBefore, loadAfter, curves }: GrowthRun): string {
   const given = Object.entries(settings).map(([name, value]) => `${name} ${value.toLocaleString('en')}`);
   const head = [
-    `# Growth, ${date}`,
+    `# ${title}, ${date}`,
     '',
     `${machine}; load average ${loadBefore.toFixed(2)} before, ${loadAfter.toFixed(2)} after; ${given.join(', ')}`,
   ];

@@ -23,7 +23,7 @@ export class ApiServer {
     readonly pids: readonly number[];
     readonly authority?: Authority;
     /** Another node of the same cluster, which has the same mounts and keys. */
-    readonly sameAs?: ApiServer;
+    readonly sameAs?: ApiServer | undefined;
   }) {
     this.name = server.name;
     this.url = server.url;
@@ -35,6 +35,12 @@ export class ApiServer {
     this.#agent = server.url.startsWith('https:')
       ? new https.Agent({ ...options, ca: server.authority })
       : new http.Agent(options);
+  }
+
+  /** Returns another server at the same address with the same token. */
+  with(other: { readonly name: string; readonly pids: readonly number[]; readonly sameAs?: ApiServer | undefined }): ApiServer {
+    const { url, token, authority } = this;
+    return new ApiServer({ url, token, authority, ...other });
   }
 
   /** Calls a path below `/v1/`. @throws Error unless the status is 2xx */

@@ -12,15 +12,17 @@ export interface Certificate {
 /**
  * Writes the configuration of a node that unseals itself. Returns the path of the file.
  * @param join - URL of the node whose cluster it joins
+ * @param more - further keys of the configuration
  */
 export async function writeConfiguration(node: {
   readonly folder: string;
   readonly name: string;
   readonly certificate: Certificate | undefined;
   readonly audit: boolean;
-  readonly join?: string;
+  readonly join: string | undefined;
+  readonly more: Readonly<Record<string, unknown>>;
 }): Promise<string> {
-  const { folder, name, certificate, audit } = node;
+  const { folder, name, certificate, audit, more } = node;
   const file = join(folder, `${name}.json`);
   const listener = { address: '127.0.0.1:0', ...(certificate ? { tls: certificate } : { tls_disable: true }) };
   const configuration = {
@@ -32,6 +34,7 @@ export async function writeConfiguration(node: {
     ...(audit && { audit: [{ type: 'file', name: 'bench', path: join(folder, `${name}-audit.log`) }] }),
     ...(node.join !== undefined && { retry_join: [node.join] }),
     ...(node.join !== undefined && certificate && { retry_join_ca_file: certificate.cert_file }),
+    ...more,
   };
   writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
   return file;

@@ -5,9 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../../test/cluster/harness/until.ts';
-import { ApiServer, valueAt } from './api-server.ts';
-import { makeCertificate, newSealKey, writeConfiguration } from './node-configuration.ts';
-import type { Options } from './options.ts';
+import { ApiServer } from './api-server.ts';
 
 const checkout = join(import.meta.dirname, '../..');
 const listening = /"address":"(https?:[^"]+)","msg":"listening"/;
@@ -23,34 +21,6 @@ export class OwnProcesses {
     });
   }
 
-  /**
-   * Starts a `--dev` node. With TLS, audit or several nodes, which `--dev` lacks, starts nodes with configuration files and the same kind
-   * of seal. Returns the server `ours`, which is the active node, and `standby` if there is one.
-   */
-  async startNodes({ nodes, tls, audit }: Pick<Options, 'nodes' | 'tls' | 'audit'>): Promise<ApiServer[]> {
-    const folder = this.newFolder();
-    if (nodes === 1 && !tls && !audit) return [await this.startDevNode(folder)];
-    const certificate = tls ? makeCertificate(folder) : undefined;
-    const environment = { BENCH_SEAL_KEY: newSealKey() };
-    const configured = { folder, certificate, audit };
-    const first = await this.#startNode(['--config', await writeConfiguration({ ...configured, name: 'n1' })], environment);
-    const authority = certificate && readFileSync(certificate.cert_file, 'utf8');
-    const newcomer = new ApiServer({ name: 'ours', url: first.url, token: '', pids: [], authority });
-    const token = String(
-      valueAt(await newcomer.call('PUT', 'sys/init', { recovery_shares: 1, recovery_threshold: 1 }), 'root_token'),
-    );
-    const others: StartedNode[] = [];
-    for (let i = 2; i <= nodes; i++) {
-      const file = await writeConfiguration({ ...configured, name: `n${i}`, join: first.url });
-      others.push(await this.#startNode(['--config', file], environment));
-    }
-    const pids = [first, ...others].map(({ pid }) => pid);
-    const ours = new ApiServer({ name: 'ours', url: first.url, token, pids, authority });
-    const standbys = others.map(({ url }) => new ApiServer({ name: 'standby', url, token, pids, authority, sameAs: ours }));
-    for (const server of [ours, ...standbys]) await untilHealthy(server);
-    return [ours, ...standbys.slice(0, 1)];
-  }
-
   /** Returns a temporary folder, which `stop` removes. */
   newFolder(): string {
     const folder = mkdtempSync(join(tmpdir(), 'transitd-bench-'));
@@ -60,13 +30,13 @@ export class OwnProcesses {
 
   /** Starts a `--dev` node on the data in a folder, and waits until it listens. @param from - the checkout to run; default: this one */
   async startDevNode(folder: string, { name = 'ours', from = checkout } = {}): Promise<ApiServer> {
-    const { url, pid } = await this.#startNode(['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0'], {}, from);
+    const { url, pid } = await this.startNode(['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0'], {}, from);
     const token = readFileSync(join(folder, 'dev/root-token'), 'utf8').trim();
     return new ApiServer({ name, url, token, pids: [pid] });
   }
 
   /** Starts one node with the same Node options as `npm start`, and waits until it listens. */
-  async #startNode(command: readonly string[], environment: NodeJS.ProcessEnv = {}, from = checkout): Promise<StartedNode> {
+  async startNode(command: readonly string[], environment: NodeJS.ProcessEnv = {}, from = checkout): Promise<StartedNode> {
     const entry = join(from, 'packages/server/transitd.mjs');
     const options = ['--disable-sigusr1', '--max-semi-space-size=8'];
     const child = spawn(process.execPath, [...options, entry, 'server', ...command], {
@@ -98,12 +68,12 @@ export class OwnProcesses {
 
   /** Ends the processes; their folders remain. */
   async endAll(): Promise<void> {
-    for (const child of this.#children.splice(0)) {
-      if (child.exitCode !== null || child.signalCode !== null) continue;
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-    }
+    for (const child of this.#children.splice(0)) await end(child);
+  }
+
+  /** Ends the processes with these ids; their folders remain. */
+  async end(pids: readonly number[]): Promise<void> {
+    for (const child of this.#children) if (child.pid !== undefined && pids.includes(child.pid)) await end(child);
   }
 
   #removeFolders(): void {
@@ -111,9 +81,16 @@ export class OwnProcesses {
   }
 }
 
-interface StartedNode {
+export interface StartedNode {
   readonly url: string;
   readonly pid: number;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
 }
 
 /** Removes transitd's settings, so that those of another node do not apply. */

@@ -1,0 +1,57 @@
+// `npm run bench:scale`: measures a cluster with a growing number of nodes, with Raft or on an etcd. Prints the report, and
+// writes it to bench/results. See docs/scale.md.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { runCommand } from './command.ts';
+import { markdown } from './growth/report.ts';
+import { Generator } from './http/generator.ts';
+import { OwnCluster } from './http/own-cluster.ts';
+import { OwnProcesses } from './http/own-processes.ts';
+import { machine } from './machine.ts';
+import { measurePoint, type Point } from './scale/measures.ts';
+import { isLearner, type Options, parseOptions, usage } from './scale/options.ts';
+
+await runCommand('bench:scale', usage, (args) => main(parseOptions(args)));
+
+async function main({ nodes, etcd, requests, restSeconds, out }: Options): Promise<void> {
+  const own = new OwnProcesses();
+  const generator = new Generator(1);
+  const [date, [loadBefore = 0]] = [new Date().toISOString(), loadavg()];
+  const engine = etcd === undefined ? 'raft' : 'etcd';
+  try {
+    // Gateway threads would compete for the cores that the nodes of one machine share.
+    const storage = { type: 'etcd', endpoints: [etcd], prefix: `bench-${randomBytes(4).toString('hex')}` };
+    const configuration = { workers: 0, ...(etcd !== undefined && { storage }) };
+    const cluster = await OwnCluster.start(own, { configuration });
+    const [active] = cluster.nodes;
+    await active?.server.call('POST', 'sys/mounts/scale', { type: 'transit' });
+    await active?.server.call('POST', 'scale/keys/one', {});
+    const points: Point[] = [];
+    for (const size of nodes) {
+      while (cluster.nodes.length < size) {
+        const learner = etcd === undefined && isLearner(cluster.nodes.length + 1);
+        await cluster.add(learner ? { non_voter: true } : {});
+      }
+      const point = await measurePoint({ cluster, generator, requests, restSeconds });
+      console.error(JSON.stringify(point));
+      points.push(point);
+    }
+    const settings = { storage: engine, requests, 'seconds at rest': restSeconds };
+    const run = { title: 'Scale', machine: machine(), loadAfter: loadavg()[0] ?? 0, curves: [{ size: 'nodes', points }] };
+    writeReport(out, engine, { ...run, date, loadBefore, settings });
+  } finally {
+    await generator.close();
+    await own.stop();
+  }
+}
+
+/** Writes `DATE-TIME-scale-ENGINE.md` and `.json` into the folder, and prints the Markdown. */
+function writeReport(folder: string, engine: string, run: Parameters<typeof markdown>[0]): void {
+  mkdirSync(folder, { recursive: true });
+  const name = join(folder, `${run.date.slice(0, 19).replace('T', '-').replaceAll(':', '')}-scale-${engine}`);
+  writeFileSync(`${name}.md`, `${markdown(run)}\n`);
+  writeFileSync(`${name}.json`, `${JSON.stringify(run, undefined, 2)}\n`);
+  console.log(markdown(run));
+}
