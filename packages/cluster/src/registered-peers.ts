@@ -104,7 +104,9 @@ export class RegisteredPeers implements Peers {
       client: this.#client,
       leader: () => {
         const { leader, term } = engine.status();
-        return leader === 0 || leader === nodeId ? undefined : { id: leader, term, isSilent: false };
+        // A node that etcd does not answer knows only who was active: a request might hang there until its outcome is unknown.
+        const isSilent = this.#freshness.heartbeats.isSilent(performance.now());
+        return leader === 0 || leader === nodeId ? undefined : { id: leader, term, isSilent };
       },
       reached: async (index, withinMs) => (await reachedState(index, withinMs, engine)) === 'reached',
       self: config.node_id,

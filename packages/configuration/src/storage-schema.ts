@@ -23,12 +23,18 @@ const etcd = z.strictObject({
   password_file: z.string().optional(),
 });
 
+/**
+ * A node serves reads for two intervals after etcd has answered it. A leader of etcd that has lost its quorum may still renew the lease of
+ * the node's record, which its successor ends after 5 seconds. Nobody waits for a node without a record when rights are taken away.
+ */
+const heartbeatMsMax = 2000;
+
 /** Where the records of the cluster are: in the data directories of its nodes, or in an etcd cluster. */
 export const storage = z.discriminatedUnion('type', [z.strictObject({ type: z.literal('raft') }), etcd]);
 
 /** Returns the faults of the storage in combination with other keys. Each key must already be valid by itself. */
 export function storageFaults(config: Config): readonly Fault[] {
-  const { storage: engine, cluster_addr, retry_join, non_voter, workers } = config;
+  const { storage: engine, cluster_addr, cluster_heartbeat_interval: heartbeatMs, retry_join, non_voter, workers } = config;
   if (engine.type !== 'etcd') return [];
   const { endpoints, tls, username, password_file } = engine;
   const faults: Fault[] = [];
@@ -52,6 +58,11 @@ export function storageFaults(config: Config): readonly Fault[] {
     );
   if (cluster_addr === undefined)
     fault(['cluster_addr'], 'is required with storage.type etcd: the other nodes forward requests to this address');
+  if (heartbeatMs > heartbeatMsMax)
+    fault(
+      ['cluster_heartbeat_interval'],
+      `must be at most ${heartbeatMsMax / 1000}s with storage.type etcd: a node must stop serving reads before etcd forgets it`,
+    );
   if (retry_join.length > 0) fault(['retry_join'], 'has no meaning with storage.type etcd: nodes find each other in etcd');
   if (non_voter) fault(['non_voter'], 'has no meaning with storage.type etcd: no node votes');
   if (workers !== 'auto' && workers > 0)

@@ -55,6 +55,11 @@ describe('the storage', () => {
     { what: 'a password without a user', storage: { password_file: 'p' }, says: /storage\.username: is missing/ },
     { what: 'an unknown key', storage: { endpoint: 'x' }, says: /storage\.endpoint: is not a key .*endpoints/ },
     { what: 'another engine', storage: { type: 'consul' }, says: /storage\.type/ },
+    {
+      what: 'a heartbeat interval that is long against the leases',
+      more: { cluster_heartbeat_interval: '2001ms' },
+      says: /cluster_heartbeat_interval: must be at most 2s with storage\.type etcd/,
+    },
     { what: 'no cluster_addr', more: { cluster_addr: undefined }, says: /cluster_addr: is required with storage\.type etcd/ },
     {
       what: 'retry_join',

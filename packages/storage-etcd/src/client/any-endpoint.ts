@@ -2,7 +2,7 @@ import { type Etcd, EtcdError } from '../etcd.ts';
 
 /**
  * Returns an etcd that uses one of several connections at a time, each to another member of one etcd cluster. After a call without an
- * answer the next call goes to the next member; no call is repeated, because etcd may have seen it.
+ * answer the next call goes to the next member. Only a read is repeated, once at each member: of any other call etcd may have seen it.
  */
 export function anyEndpoint(connections: readonly [Etcd, ...Etcd[]]): Etcd {
   let present = 0;
@@ -17,13 +17,22 @@ export function anyEndpoint(connections: readonly [Etcd, ...Etcd[]]): Etcd {
     }
   }
 
+  async function read<Answer>(send: (etcd: Etcd) => Promise<Answer>): Promise<Answer> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await through(send);
+      } catch (error) {
+        if (isAnswer(error) || tries === connections.length) throw error;
+      }
+    }
+  }
+
   function leave(used: number, error: unknown): void {
-    const isAnswer = error instanceof EtcdError && error.kind !== 'unknown';
-    if (!isAnswer && present === used) present = (used + 1) % connections.length;
+    if (!isAnswer(error) && present === used) present = (used + 1) % connections.length;
   }
 
   return {
-    range: (request) => through((etcd) => etcd.range(request)),
+    range: (request) => read((etcd) => etcd.range(request)),
     txn: (txn) => through((etcd) => etcd.txn(txn)),
     async *watch(request, signal) {
       const used = present;
@@ -42,3 +51,5 @@ export function anyEndpoint(connections: readonly [Etcd, ...Etcd[]]): Etcd {
     },
   };
 }
+
+const isAnswer = (error: unknown): boolean => error instanceof EtcdError && error.kind !== 'unknown';

@@ -22,6 +22,9 @@ export interface EtcdConnection {
  */
 const pings = { pingIntervalMs: 5000, pingTimeoutMs: 5000 };
 
+/** In MB. Above it, Node resets streams whose requests etcd may have carried out; its default of 10 is too low for a few large commits. */
+const maxSessionMemory = 512;
+
 /** Opens a connection to one endpoint when it is first needed, and again after it broke. */
 export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdConnection): Etcd {
   let token: string | undefined;
@@ -30,7 +33,7 @@ export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdCon
     if (token !== undefined) request.header.set('token', token);
     return next(request);
   };
-  const options = { baseUrl: endpoint, httpVersion: '2' as const, nodeOptions: { ...tls }, ...pings };
+  const options = { baseUrl: endpoint, httpVersion: '2' as const, nodeOptions: { ...tls, maxSessionMemory }, ...pings };
   const transport = createGrpcTransport({ ...options, interceptors: [withToken] });
   const kv = createClient(KV, transport);
   const watch = createClient(Watch, transport);
@@ -148,6 +151,11 @@ const refusals: ReadonlySet<Code> = new Set([
   Code.Unauthenticated,
 ]);
 
+/** The client gives some of these codes to a stream that HTTP/2 reset, and then etcd may have begun. Only answers begin like this. */
+const answers = /^(etcdserver|grpc|auth): /;
+/** etcd carries out the write that exceeds its quota, and then answers with this text as if it had refused the write. */
+const overQuota = /space exceeded/;
+
 /** Texts of etcd that a new token answers. With tokens of type `jwt`, each change of users or roles makes the present tokens old. */
 const tokenRefusals = /auth(entication)? token|user name is empty|revision of auth store is old|revision in header is old/;
 
@@ -161,5 +169,5 @@ function etcdError(error: unknown): EtcdError {
 
 function kindOf({ code, rawMessage }: ConnectError): EtcdErrorKind {
   if (code === Code.OutOfRange && rawMessage.includes('revision')) return 'compacted';
-  return refusals.has(code) ? 'refused' : 'unknown';
+  return refusals.has(code) && answers.test(rawMessage) && !overQuota.test(rawMessage) ? 'refused' : 'unknown';
 }

@@ -131,16 +131,11 @@ export class ActiveRole {
 
   /**
    * Returns the fence for a write. After an unknown outcome it first writes the active key again: then every earlier write has either taken
-   * effect, and is in the copy, or never will.
+   * effect, and is in the copy, or never will. A write does not wait for that until etcd is back.
    * @throws StoreError `not_leader`
    */
   async settledFence(): Promise<number> {
-    while (this.#isSuspect && this.#held !== undefined) {
-      this.#renewal ??= this.#renewFence(this.#held).finally(() => {
-        this.#renewal = undefined;
-      });
-      await this.#renewal;
-    }
+    if (this.#isSuspect) await this.#settle();
     if (this.#held === undefined) throw notActive();
     return this.#held.fence;
   }
@@ -290,17 +285,38 @@ export class ActiveRole {
 
   /** A heartbeat of unknown outcome does no harm later. */
   async #beat(held: Held): Promise<void> {
-    const { etcd, keys, holdMs, now } = this.#options;
+    const { etcd, keys, feed, holdMs, now } = this.#options;
     const { fence } = held;
+    const before = feed.copy.marker;
     const sentMs = now();
+    const value = Buffer.from(this.#owner);
     const answer = await etcd.txn({
       compares: [{ key: keys.active, modRevision: fence }],
-      success: [{ kind: 'put', key: keys.heartbeat, value: Buffer.from(this.#owner) }],
+      success: [
+        { kind: 'put', key: keys.heartbeat, value },
+        { kind: 'range', key: keys.marker },
+      ],
       failure: [{ kind: 'range', key: keys.active }],
     });
     if (this.#held !== held) return;
+    if (answer.succeeded) feed.requireHistory(before, answer.answers[1]?.rows?.[0]); // a restored etcd may have the same active key
     if (answer.succeeded) this.#clock.renewed({ sentMs, ttlSeconds: holdMs / 1000 });
     else await this.staysActive(fence, answer);
+  }
+
+  async #settle(): Promise<void> {
+    const ended = new AbortController();
+    const isLate = delay(this.#options.timeoutMs, true, { signal: ended.signal }).catch(() => true);
+    try {
+      while (this.#isSuspect && this.#held !== undefined) {
+        this.#renewal ??= this.#renewFence(this.#held).finally(() => {
+          this.#renewal = undefined;
+        });
+        if (await Promise.race([this.#renewal.then(() => false), isLate])) throw notActive();
+      }
+    } finally {
+      ended.abort();
+    }
   }
 
   async #renewFence(held: Held): Promise<void> {

@@ -21,7 +21,6 @@ import {
 } from '@transitd/storage-fsm';
 import { CommitOrder } from '../commit/commit-order.ts';
 import { mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
-import { CopyFault } from '../copy/copy.ts';
 import { type Keys, keysBelow } from '../copy/keys.ts';
 import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
 import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
@@ -119,11 +118,14 @@ export class EtcdReplica implements Replica {
       onFault,
     };
     const keys = keysBelow(options.prefix);
-    await options.etcd.txn({
-      compares: [{ key: keys.cluster, modRevision: 0 }],
-      success: [{ kind: 'put', key: keys.cluster, value: Buffer.from(randomUUID()) }],
-      failure: [],
-    });
+    // Read first: unlike a transaction, a read is repeated at another member of etcd if the first one does not answer.
+    const { rows } = await options.etcd.range({ key: keys.cluster });
+    if (rows.length === 0)
+      await options.etcd.txn({
+        compares: [{ key: keys.cluster, modRevision: 0 }],
+        success: [{ kind: 'put', key: keys.cluster, value: Buffer.from(randomUUID()) }],
+        failure: [],
+      });
     const feed = await StateFeed.open({ etcd: options.etcd, keys, retryMs, onFault, idleMs: 3 * heartbeatMs });
     return new EtcdReplica(all, keys, feed);
   }
@@ -212,14 +214,7 @@ export class EtcdReplica implements Replica {
    * @throws EtcdError, CopyFault
    */
   async newestIndex(): Promise<number> {
-    const known = this.#feed.copy.marker.revision;
-    const { marker } = await this.#newest();
-    const { modRevision = 0 } = marker ?? {};
-    if (modRevision < known && this.#feed.copy.marker.revision >= known) {
-      this.#feed.suspect();
-      throw new CopyFault('etcd has lost commits that this node has seen: it was restored');
-    }
-    return modRevision;
+    return (await this.#newest()).marker?.modRevision ?? 0;
   }
 
   /** Whether this node takes the active role while no node has it. False gives the role up. */
@@ -287,14 +282,18 @@ export class EtcdReplica implements Replica {
   /**
    * Reads the active key and the marker at one revision: they are neighbors, but for the id of the cluster. The role ends if another node
    * has it, or none.
+   * @throws EtcdError, CopyFault
    */
   async #newest(): Promise<{ readonly active: EtcdRow | undefined; readonly marker: EtcdRow | undefined }> {
     const { active, marker } = this.#keys;
     const wasActive = this.#role.fence !== undefined;
+    const before = this.#feed.copy.marker;
     const { rows } = await this.#etcd.range({ key: active, end: `${marker}\0` });
     const activeRow = rows.find(({ key }) => key === active);
+    const markerRow = rows.find(({ key }) => key === marker);
     if (wasActive) this.#role.confirm(activeRow);
-    return { active: activeRow, marker: rows.find(({ key }) => key === marker) };
+    this.#feed.requireHistory(before, markerRow);
+    return { active: activeRow, marker: markerRow };
   }
 
   *#rows(query: RangeQuery): Generator<Row> {

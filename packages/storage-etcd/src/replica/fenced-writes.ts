@@ -24,9 +24,12 @@ export class FencedWrites {
 
   /** Sends one transaction. @returns an answer that has not `succeeded` if the fence was another @throws StoreError */
   async send(fence: number, body: EtcdTxn): Promise<EtcdTxnAnswer> {
-    const { etcd, keys, role } = this.#parts;
+    const { etcd, keys, feed, role } = this.#parts;
+    const { revision } = feed.copy;
     try {
-      return await etcd.txn(fenced(keys, fence, body));
+      const answer = await etcd.txn(fenced(keys, fence, body));
+      if (answer.succeeded && answer.revision <= revision) this.#restored(answer.revision);
+      return answer;
     } catch (error) {
       if (!(error instanceof EtcdError)) throw error;
       if (error.kind === 'unknown') {
@@ -37,6 +40,13 @@ export class FencedWrites {
       }
       throw new StoreError(refusalOf(error), `etcd refused the transaction: ${error.message}`, { cause: error });
     }
+  }
+
+  /** A write has a revision that the copy had already before: etcd was restored, so the copy does not show what the write met. */
+  #restored(revision: number): never {
+    this.#parts.feed.suspect();
+    this.#parts.role.suspect();
+    throw new StoreError('outcome_unknown', `etcd wrote at revision ${revision}, which this node has seen: it was restored`);
   }
 
   /** Resolves when the copy contains this revision. @throws StoreError `outcome_unknown` */
@@ -59,7 +69,5 @@ export class FencedWrites {
   }
 }
 
-function refusalOf({ message }: EtcdError): 'too_large' | 'disk_low' | 'busy' {
-  if (/too large|too many operations/.test(message)) return 'too_large';
-  return /space exceeded/.test(message) ? 'disk_low' : 'busy';
-}
+const refusalOf = ({ message }: EtcdError): 'too_large' | 'busy' =>
+  /too large|too many operations/.test(message) ? 'too_large' : 'busy';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Changes, Watchers } from '@transitd/storage-fsm';
-import { Copy, CopyFault } from '../copy/copy.ts';
+import { Copy, CopyFault, type SeenMarker } from '../copy/copy.ts';
 import type { Keys } from '../copy/keys.ts';
 import { WatchRevisions } from '../copy/watch-revisions.ts';
 import { type Etcd, EtcdError, type EtcdRow } from '../etcd.ts';
@@ -89,6 +89,19 @@ export class StateFeed {
     this.#watching.abort();
   }
 
+  /**
+   * Compares the marker that a linearizable read has found with the one that the copy had when the read was sent. After a restore of etcd
+   * a revision that the copy has reached says nothing about the present history.
+   * @throws CopyFault if etcd has lost a commit that this node has seen; the state is then read again
+   */
+  requireHistory(before: SeenMarker, found: EtcdRow | undefined): void {
+    const { modRevision = 0 } = found ?? {};
+    if (modRevision > before.revision || (modRevision === before.revision && (found === undefined || isOf(before, found))))
+      return;
+    this.suspect();
+    throw new CopyFault('etcd has lost commits that this node has seen: it was restored');
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     for (const { reject } of this.#waiters) reject(new Error('this node is stopping'));
@@ -119,9 +132,7 @@ export class StateFeed {
     const { revision, marker } = this.#copy;
     try {
       const { rows } = await etcd.range({ key: keys.marker, revision });
-      const row = rows[0];
-      if (row === undefined) return marker.revision === 0;
-      return row.modRevision === marker.revision && Buffer.from(row.value).includes(`"${marker.attempt}"`);
+      return rows[0] === undefined ? marker.revision === 0 : isOf(marker, rows[0]);
     } catch (error) {
       if (error instanceof EtcdError && error.kind === 'compacted') return false;
       throw error;
@@ -174,6 +185,10 @@ export class StateFeed {
     for (const observer of [...this.#observers]) observer();
   }
 }
+
+/** Whether this row of the marker was written by that commit. */
+const isOf = ({ revision, attempt }: SeenMarker, row: EtcdRow): boolean =>
+  row.modRevision === revision && Buffer.from(row.value).includes(`"${attempt}"`);
 
 /** Reads all keys below the prefix as of one revision, page by page. */
 async function readState({ etcd, keys }: StateFeedOptions): Promise<Copy> {

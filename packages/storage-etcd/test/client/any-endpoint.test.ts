@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { anyEndpoint } from '../../src/client/any-endpoint.ts';
 import { EtcdError, type EtcdErrorKind } from '../../src/etcd.ts';
+import { EtcdReplica } from '../../src/replica/etcd-replica.ts';
 import { FakeEtcd } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
 
@@ -29,8 +30,20 @@ describe('several endpoints', () => {
     expect(server.rows('a', undefined)).to.deep.equal([]);
     expect(await kindOf(etcd.txn(put('b')))).to.equal('answered');
     [members[0].isCutOff, members[1].isCutOff] = [false, true];
-    expect(await kindOf(etcd.range({ key: 'b' }))).to.equal('unknown');
-    expect(await kindOf(etcd.range({ key: 'b' }))).to.equal('answered');
+    expect(await kindOf(etcd.txn(put('c')))).to.equal('unknown');
+    expect(await kindOf(etcd.txn(put('d')))).to.equal('answered');
+  });
+
+  it('are asked one after the other for a read, and a replica opens although the first ones do not answer', async () => {
+    const server = new FakeServer();
+    const members = [new FakeEtcd(server), new FakeEtcd(server), new FakeEtcd(server)] as const;
+    const etcd = anyEndpoint(members);
+    [members[0].isCutOff, members[1].isCutOff] = [true, true];
+    const replica = await EtcdReplica.open({ etcd, prefix: 'test', nodeId: 1, mayLead: false });
+    expect(replica.status().clusterId).to.not.equal('');
+    await replica.close();
+    members[2].isCutOff = true;
+    expect(await kindOf(etcd.range({ key: 'a' }))).to.equal('unknown');
   });
 
   it('are not left after a refusal', async () => {

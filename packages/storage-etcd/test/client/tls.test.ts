@@ -28,7 +28,8 @@ describe('an etcd with certificates', () => {
     folder = mkdtempSync(join(tmpdir(), 'etcd-tls-'));
     for (const name of ['ours', 'strangers']) makeCertificates(name);
     const client = { ca: pem('ours-ca.pem'), cert: pem('ours.pem'), key: pem('ours.key') };
-    etcd = await liveEtcd({ files: { ca: file('ours-ca.pem'), cert: file('ours.pem'), key: file('ours.key') }, client });
+    const files = { ca: file('ours-ca.pem'), cert: file('ours.pem'), key: file('ours.key') };
+    etcd = await liveEtcd({ tls: { files, client } });
   });
   after(async () => {
     await etcd?.stop();

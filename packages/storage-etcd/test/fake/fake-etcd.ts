@@ -12,6 +12,8 @@ export interface Faults {
   readonly fragment?: () => number;
   /** Whether the watch is cut before this message. */
   readonly cuts?: () => boolean;
+  /** While true, the watch neither shows anything nor breaks. */
+  readonly holdsWatch?: () => boolean;
   /** Whether the watch leaves this event out, against etcd's promise. */
   readonly loses?: (event: EtcdEvent) => boolean;
 }
@@ -73,6 +75,10 @@ export class FakeEtcd implements Etcd {
         return;
       }
       if (this.isCutOff || this.faults.cuts?.()) throw new EtcdError('unknown', 'the watch was cut');
+      if (this.faults.holdsWatch?.()) {
+        await this.#change(ends);
+        continue;
+      }
       const revisions = server.events(next, request.key, request.end);
       const last = revisions.at(-1);
       if (last === undefined) {

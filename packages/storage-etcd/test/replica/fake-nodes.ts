@@ -14,11 +14,13 @@ export interface FakeNode {
   close(): Promise<void>;
 }
 
+export type FakeNodeOptions = Faults & Partial<Pick<EtcdReplicaOptions, 'now' | 'holdMs' | 'timeoutMs'>>;
+
 /** Opens a node without faults, and then gives it these. */
 export async function fakeNode(
   server: FakeServer,
   nodeId: number,
-  { now = () => performance.now(), holdMs = quiet.holdMs, ...faults }: Faults & Pick<EtcdReplicaOptions, 'now' | 'holdMs'> = {},
+  { now = () => performance.now(), holdMs = quiet.holdMs, timeoutMs = quiet.timeoutMs, ...faults }: FakeNodeOptions = {},
 ): Promise<FakeNode> {
   const etcd = new FakeEtcd(server);
   const reported: Error[] = [];
@@ -27,8 +29,7 @@ export async function fakeNode(
     prefix: 'test',
     nodeId,
     ...quiet,
-    holdMs,
-    now,
+    ...{ holdMs, timeoutMs, now },
     onFault: (error) => void reported.push(error),
   });
   const notified: Changes[] = [];

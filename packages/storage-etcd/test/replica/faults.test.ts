@@ -1,10 +1,11 @@
+import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { storeSuite } from '../../../storage-fsm/test/store/store.suite.ts';
 import type { EtcdTxn } from '../../src/etcd.ts';
 import type { Fate, Faults } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
 import { seeded } from '../fake/seeded.ts';
-import { type FakeNode, fakeNode, outcomeOf, put, textAt, until } from './fake-nodes.ts';
+import { type FakeNode, type FakeNodeOptions, fakeNode, outcomeOf, put, textAt, until } from './fake-nodes.ts';
 
 /** The first transaction that puts a record has this fate. */
 function onceForRecords(fate: Fate): Faults {
@@ -37,7 +38,7 @@ storeSuite('a replica over etcd, whose watch is cut and comes in fragments,', as
 describe('a replica over etcd', () => {
   let server: FakeServer;
   const nodes: FakeNode[] = [];
-  const open = async (nodeId: number, faults?: Faults): Promise<FakeNode> => {
+  const open = async (nodeId: number, faults?: FakeNodeOptions): Promise<FakeNode> => {
     const node = await fakeNode(server, nodeId, faults);
     nodes.push(node);
     return node;
@@ -191,6 +192,52 @@ describe('a replica over etcd', () => {
     await until(() => node.notified.includes('everything'));
     expect(await textAt(node, 'a')).to.equal('kept');
     expect(await textAt(node, 'b')).to.equal(undefined);
+  });
+
+  /** Returns an active node whose watch has not noticed yet that etcd was restored to the state without the newest commits. */
+  const restoredUnderneath = async (foreignRevisions: number): Promise<FakeNode> => {
+    let isHeld = false;
+    const node = await open(1, { holdsWatch: () => isHeld });
+    await node.replica.leads;
+    await node.replica.commit(put('a', 'kept'));
+    const backup = server.backup();
+    for (const value of ['lost', 'lost, too']) await node.replica.commit(put('a', value));
+    isHeld = true;
+    server.restore(backup);
+    const foreign = { kind: 'put', key: 'elsewhere', value: Buffer.from('') } as const;
+    for (let i = 0; i < foreignRevisions; i++) server.txn({ compares: [], success: [foreign], failure: [] });
+    return node;
+  };
+
+  for (const { revisions, foreign } of [
+    { revisions: 'lower than those of the copy', foreign: 0 },
+    { revisions: 'that have reached those of the copy again', foreign: 20 },
+  ]) {
+    it(`takes no old copy for fresh after a restore of etcd, with revisions ${revisions}`, async () => {
+      const node = await restoredUnderneath(foreign);
+      const error = await node.replica.fresh().catch((reason: unknown) => reason);
+      expect(error).to.be.instanceOf(StoreError).with.property('code', 'not_leader');
+      await until(() => node.notified.includes('everything'));
+      await node.replica.fresh();
+      expect(await textAt(node, 'a')).to.equal('kept');
+    });
+  }
+
+  it('does not take a write that a restored etcd made for one that its copy contains', async () => {
+    const node = await restoredUnderneath(0);
+    expect(await outcomeOf(node.replica.commit(put('b', 'new')))).to.equal('outcome_unknown');
+    await until(() => node.notified.includes('everything'));
+    expect([await textAt(node, 'a'), await textAt(node, 'b')]).to.deep.equal(['kept', 'new']);
+  });
+
+  it('refuses a commit when etcd does not tell in time what became of an earlier one', async () => {
+    const node = await open(1, { ...onceForRecords('answer lost'), timeoutMs: 20 });
+    await node.replica.leads;
+    node.etcd.faults = { fateOf: () => 'request lost' };
+    expect(await outcomeOf(node.replica.commit(put('a', '1')))).to.equal('outcome_unknown');
+    expect(await outcomeOf(node.replica.commit(put('a', '2')))).to.equal('not_leader');
+    node.etcd.faults = {};
+    expect(await outcomeOf(node.replica.commit(put('a', '3')))).to.equal('committed');
   });
 
   it('counts values in ranges that a failed node does not return', async () => {
