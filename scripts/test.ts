@@ -1,7 +1,8 @@
 // `npm test`: runs every suite of the workspace one after the other, and prints one last line with the sum of all results.
-// `-- --cluster` adds the live clusters, `-- --attack` the attack suite, `-- --chaos` two minutes of faults, `-- --clients` the third-party
-// clients and the documentation site (downloaded and built first), `-- --release` a dry run of a release with the tests of its artifacts,
-// `-- --e2e` the container tests, on an engine started for them. A few failed files of live tests run a second time (decision 150).
+// `-- --cluster` adds the live clusters, `-- --attack` the attack suite, `-- --chaos` two minutes of faults, and half a minute of them on
+// etcd, `-- --clients` the third-party clients and the documentation site (downloaded and built first), `-- --release` a dry run of a
+// release with the tests of its artifacts, `-- --e2e` the container tests, on an engine started for them. A few failed files of live tests
+// run a second time (decision 150).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -65,9 +66,9 @@ const suite = (folder: string): boolean => suitesEnd([''], () => tool('mocha', [
 const workspace = suite('test');
 const clusters = !process.argv.includes('--cluster') || suite('test/cluster');
 const attacks = !process.argv.includes('--attack') || suite('test/attack');
-// Counts as one case, like the checks.
-if (process.argv.includes('--chaos'))
-  checks.push(run(process.execPath, ['scripts/chaos.ts', '--minutes', '2', '--seed', chaosSeed]));
+// Each counts as one case, like the checks.
+const chaos = (...args: string[]): boolean => run(process.execPath, ['scripts/chaos.ts', '--seed', chaosSeed, ...args]);
+if (process.argv.includes('--chaos')) checks.push(chaos('--minutes', '2'), chaos('--minutes', '0.4', '--storage', 'etcd'));
 const clients = !process.argv.includes('--clients') || suite('test/clients');
 const release =
   !process.argv.includes('--release') || suitesEnd([''], () => run(process.execPath, ['scripts/release.ts', '--dry-run']));

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';
-import { freePort } from '../cluster/harness/free-port.ts';
 import { type AuditedServer, startAudited } from '../process/audited-server.ts';
 import { processMs, Workbench } from '../process/live-server.ts';
 import { plaintextsOf, runSuite, type Suite, waiting } from './conformance.ts';
@@ -25,9 +24,7 @@ describe('conformance', () => {
     it(`passes the same ${suite} cases with its records in etcd`, async function () {
       this.timeout(2 * processMs);
       etcd = await liveEtcd();
-      const storage = { type: 'etcd', endpoints: [etcd.endpoint], prefix: 'conformance' };
-      const cluster_addr = `127.0.0.1:${await freePort('127.0.0.1')}`;
-      await passes(suite, await startAudited(bench, { settings: { storage, cluster_addr } }));
+      await passes(suite, await startAudited(bench, { etcd }));
     });
   }
 

@@ -1,6 +1,8 @@
 // Malformed and malicious requests: each gets its one correct answer, none gets a 500, and the node keeps serving.
 import { expect } from 'chai';
-import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
+import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';
+import { startAudited } from '../process/audited-server.ts';
+import { type Answer, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 import { access } from './access.ts';
 import { base64Strings } from './base64.ts';
 import { bodies } from './bodies.ts';
@@ -19,21 +21,24 @@ const setUpKeys: Readonly<Record<string, object>> = {
   x: { exportable: true, allow_plaintext_backup: true },
 };
 
-async function prepare(server: LiveServer): Promise<Made> {
+/** Calls the server with its root token. */
+type Call = (method: string, path: string, body?: object) => Promise<Answer>;
+
+async function prepare(call: Call, root: string): Promise<Made> {
   for (const [name, body] of Object.entries(setUpKeys))
-    expect((await server.call('POST', `transit/keys/${name}`, body)).status, name).to.equal(200);
+    expect((await call('POST', `transit/keys/${name}`, body)).status, name).to.equal(200);
   const ask = async (path: string, body: object, at: string): Promise<string> =>
-    (await server.call('POST', path, body)).string(`data.${at}`);
+    (await call('POST', path, body)).string(`data.${at}`);
   const policy = 'path "transit/encrypt/k" { capabilities = ["update"] }';
-  expect((await server.call('PUT', 'sys/policies/acl/limited', { policy })).status).to.equal(204);
-  const token = await server.call('POST', 'auth/token/create', { policies: ['limited'], no_default_policy: true });
+  expect((await call('PUT', 'sys/policies/acl/limited', { policy })).status).to.equal(204);
+  const token = await call('POST', 'auth/token/create', { policies: ['limited'], no_default_policy: true });
   return {
     ciphertext: await ask('transit/encrypt/k', { plaintext: 'AAAA' }, 'ciphertext'),
     derived: await ask('transit/encrypt/d', { plaintext: 'AAAA', context: 'AAAA' }, 'ciphertext'),
     hmac: await ask('transit/hmac/k', { input: 'AAAA' }, 'hmac'),
     cmac: await ask('transit/cmac/m', { input: 'AAAA' }, 'cmac'),
-    backup: (await server.call('GET', 'transit/backup/x')).string('data.backup'),
-    root: server.rootToken,
+    backup: (await call('GET', 'transit/backup/x')).string('data.backup'),
+    root,
     limited: token.string('auth.client_token'),
   };
 }
@@ -93,57 +98,65 @@ const title = ({ method, target, body, because }: HostileCase): string => {
   return `${method} ${target.slice(0, 80)} ${shown?.slice(0, 120) ?? ''} (${because})`;
 };
 
-describe('hostile input', () => {
-  const bench = new Workbench();
-  let server: LiveServer;
-  let made: Made;
+for (const storage of ['raft', 'etcd'] as const)
+  describe(`hostile input, with the records in ${storage}`, () => {
+    const bench = new Workbench();
+    let etcd: LiveEtcd | undefined;
+    let server: LiveServer;
+    let made: Made;
+    const call: Call = (method, path, body) => server.call(method, path, body, made.root);
 
-  before(async function () {
-    this.timeout(processMs);
-    server = await bench.start({ dataDir: bench.folder() });
-    made = await prepare(server);
-  });
-  after(() => bench.clean());
-
-  const tables: Readonly<Record<string, readonly HostileCase[]>> = {
-    paths,
-    bodies,
-    'base64 strings': base64Strings,
-    shapes,
-    headers,
-    access,
-  };
-
-  for (const [name, cases] of Object.entries(tables)) {
-    it(`gets the expected answer: ${cases.length} ${name}`, async function () {
+    before(async function () {
       this.timeout(processMs);
-      const url = new URL(server.url);
-      const wrong: string[] = [];
-      for (const one of cases) {
-        const problem = await exchange(url, bytesOf(one, made), { head: one.method === 'HEAD', ends: one.ends }).then(
-          (answers) => complaint(one, answers),
-          (error: unknown) => String(error),
-        );
-        if (problem !== undefined) wrong.push(`${title(one)}: ${problem}`);
-      }
-      expect(wrong, `${wrong.length} of ${cases.length}:\n${wrong.join('\n')}`).to.have.length(0);
+      if (storage === 'etcd') etcd = await liveEtcd();
+      const audited = await startAudited(bench, { etcd, sinks: [], settings: { workers: 0 } });
+      server = audited.server;
+      made = await prepare((method, path, body) => server.call(method, path, body, audited.rootToken), audited.rootToken);
     });
-  }
+    after(async () => {
+      await bench.clean();
+      await etcd?.stop();
+    });
 
-  it('creates no keys except those of valid requests', async () => {
-    const expected = [
-      ...Object.keys(setUpKeys),
-      ...Object.values(tables).flatMap((cases) => cases.flatMap(({ makes = [] }) => makes)),
-    ];
-    expect((await server.call('LIST', 'transit/keys')).at('data.keys')).to.deep.equal(expected.toSorted());
-  });
+    const tables: Readonly<Record<string, readonly HostileCase[]>> = {
+      paths,
+      bodies,
+      'base64 strings': base64Strings,
+      shapes,
+      headers,
+      access,
+    };
 
-  it('leaves the node serving, without an error or a token in its log', async () => {
-    const decrypted = await server.call('POST', 'transit/decrypt/k', { ciphertext: made.ciphertext });
-    expect([decrypted.status, decrypted.at('data.plaintext')]).to.deep.equal([200, 'AAAA']);
-    expect((await server.call('GET', 'sys/health')).status).to.equal(200);
-    expect(server.child.exitCode).to.equal(null);
-    expect(server.stderr).to.not.match(/internal error|"level":"(?:error|fatal)"/);
-    for (const secret of [made.root, made.limited]) expect(server.stderr.includes(secret)).to.equal(false);
+    for (const [name, cases] of Object.entries(tables)) {
+      it(`gets the expected answer: ${cases.length} ${name}`, async function () {
+        this.timeout(processMs);
+        const url = new URL(server.url);
+        const wrong: string[] = [];
+        for (const one of cases) {
+          const problem = await exchange(url, bytesOf(one, made), { head: one.method === 'HEAD', ends: one.ends }).then(
+            (answers) => complaint(one, answers),
+            (error: unknown) => String(error),
+          );
+          if (problem !== undefined) wrong.push(`${title(one)}: ${problem}`);
+        }
+        expect(wrong, `${wrong.length} of ${cases.length}:\n${wrong.join('\n')}`).to.have.length(0);
+      });
+    }
+
+    it('creates no keys except those of valid requests', async () => {
+      const expected = [
+        ...Object.keys(setUpKeys),
+        ...Object.values(tables).flatMap((cases) => cases.flatMap(({ makes = [] }) => makes)),
+      ];
+      expect((await call('LIST', 'transit/keys')).at('data.keys')).to.deep.equal(expected.toSorted());
+    });
+
+    it('leaves the node serving, without an error or a token in its log', async () => {
+      const decrypted = await call('POST', 'transit/decrypt/k', { ciphertext: made.ciphertext });
+      expect([decrypted.status, decrypted.at('data.plaintext')]).to.deep.equal([200, 'AAAA']);
+      expect((await call('GET', 'sys/health')).status).to.equal(200);
+      expect(server.child.exitCode).to.equal(null);
+      expect(server.stderr).to.not.match(/internal error|"level":"(?:error|fatal)"/);
+      for (const secret of [made.root, made.limited]) expect(server.stderr.includes(secret)).to.equal(false);
+    });
   });
-});

@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { LiveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
 import type { LiveServer, StartOptions, Workbench } from './live-server.ts';
 
 export interface AuditedServer {
@@ -13,6 +15,7 @@ export interface AuditedServer {
 /**
  * @param sinks - replace the default audit file
  * @param settings - override the configuration
+ * @param etcd - has the records of the node; without it, the node keeps them itself
  * @param folder - contains all files of the node, so that it can be started again
  */
 export async function startAudited(
@@ -22,12 +25,14 @@ export async function startAudited(
     name = 'conformance',
     sinks,
     settings,
+    etcd,
     ...options
   }: Partial<StartOptions> & {
     readonly folder?: string;
     readonly name?: string;
     readonly sinks?: readonly object[];
     readonly settings?: object;
+    readonly etcd?: LiveEtcd | undefined;
   } = {},
 ): Promise<AuditedServer> {
   const auditFile = join(folder, 'logs/audit.log');
@@ -38,6 +43,10 @@ export async function startAudited(
     listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
     seal: { type: 'static', key_id: 'test', key_env: 'TEST_SEAL_KEY' },
     audit: sinks ?? [{ type: 'file', name, path: auditFile }],
+    ...(etcd && {
+      storage: { type: 'etcd', endpoints: [etcd.endpoint], prefix: 'test' },
+      cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`,
+    }),
     ...settings,
   };
   writeFileSync(configFile, JSON.stringify(config));

@@ -21,11 +21,5 @@ export const linkFaults: readonly Fault[] = [
   { what: 'is behind a black hole', strike: async (cluster, victim) => cluster.isolate(victim), mend: heal },
   { what: 'has its links cut', strike: async (cluster, victim) => cluster.isolate(victim, 'cut'), mend: heal },
   { what: 'has bytes held back', strike: async (cluster, victim) => cluster.isolate(victim, 'hold'), mend: heal },
-  {
-    what: 'is not heard',
-    strike: async (cluster, victim) => {
-      for (const other of cluster.others(victim)) cluster.loseOneWay(victim, other);
-    },
-    mend: heal,
-  },
+  { what: 'is not heard', strike: async (cluster, victim) => cluster.silence(victim), mend: heal },
 ];

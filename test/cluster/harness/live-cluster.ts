@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Answer } from '../../process/live-server.ts';
 import { SecretWatch } from '../../process/secret-watch.ts';
+import { EtcdCluster } from './etcd/etcd-cluster.ts';
 import { freePort } from './free-port.ts';
 import { type LinkMode, LinkProxy } from './link-proxy.ts';
 import { type AskOptions, LiveNode } from './live-node.ts';
@@ -27,6 +28,8 @@ export interface ClusterOptions {
   readonly links?: 'proxied' | 'direct';
   /** Addresses outside of the cluster that may call its proxies. */
   readonly guests?: readonly string[];
+  /** `etcd`: the records are in an etcd cluster of three members, which starts and ends with this cluster. Default: `raft`. */
+  readonly storage?: 'raft' | 'etcd';
   /** Added to each node's configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** The file that starts `transitd`, by default that of this release. */
@@ -48,6 +51,7 @@ export class LiveCluster {
   readonly #loads = new Set<{ stop(): Promise<void> }>();
   #rootToken = '';
   #shares: readonly string[] = [];
+  #etcd: EtcdCluster | undefined;
 
   private constructor(folder: string, seal: 'static' | 'shamir') {
     this.#folder = folder;
@@ -56,11 +60,13 @@ export class LiveCluster {
 
   /** Starts processes that do not know each other yet. */
   static async start(options: ClusterOptions = {}): Promise<LiveCluster> {
-    const { size = 3, seal = 'static' } = options;
+    const { size = 3, seal = 'static', storage = 'raft' } = options;
     const cluster = new LiveCluster(mkdtempSync(join(tmpdir(), 'transitd-cluster-')), seal);
     try {
       for (const name of ['seal.key', 'other-seal.key'])
         writeFileSync(join(cluster.#folder, name), `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+      const names = Array.from({ length: size }, (_, index) => nameOf(index + 1));
+      if (storage === 'etcd') cluster.#etcd = await EtcdCluster.start(names);
       for (let index = 1; index <= size; index++) await cluster.#add(index, size, options);
       for (const node of cluster.nodes) node.install(options.program);
       await Promise.all(cluster.nodes.map((node) => node.start()));
@@ -71,14 +77,14 @@ export class LiveCluster {
     return cluster;
   }
 
-  /** Forms the cluster: all nodes are voters, the first is active, the others are performance standbys. */
+  /** Forms the cluster: all nodes are members, the first is active, the others are performance standbys. */
   static async formed(options: ClusterOptions = {}): Promise<LiveCluster> {
     const cluster = await LiveCluster.start(options);
     try {
       const [first, ...others] = cluster.nodes;
       if (first === undefined) throw new Error('a cluster has a node');
       await cluster.initialize(first);
-      for (const node of others) await cluster.join(node, first);
+      if (options.storage !== 'etcd') for (const node of others) await cluster.join(node, first);
       await cluster.settled();
     } catch (error) {
       const told = new Error(`the cluster was not formed: ${String(error)}\n${cluster.tails()}`, { cause: error });
@@ -94,6 +100,12 @@ export class LiveCluster {
 
   get rootToken(): string {
     return this.#rootToken;
+  }
+
+  /** The etcd cluster that has the records. @throws if the nodes have them */
+  get etcd(): EtcdCluster {
+    if (this.#etcd === undefined) throw new Error('this cluster uses no etcd');
+    return this.#etcd;
   }
 
   /** Whether nodes need shares to unseal. */
@@ -198,7 +210,7 @@ export class LiveCluster {
     );
   }
 
-  /** Resolves with the active node once all these nodes are voters and all except the active node are performance standbys. */
+  /** Resolves with the active node once all others are performance standbys, and all are voters if they form a Raft group. */
   async settled(nodes: readonly LiveNode[] = this.#nodes): Promise<LiveNode> {
     let last: readonly unknown[] = [];
     return until(
@@ -210,7 +222,7 @@ export class LiveCluster {
         const leader = active[0];
         const standbys = last.filter((code) => code === 473);
         if (active.length !== 1 || leader === undefined || standbys.length !== nodes.length - 1) return false;
-        if (nodes.length === 1) return leader;
+        if (nodes.length === 1 || this.#etcd !== undefined) return leader;
         const voters = await this.voters(leader);
         last = [...last, voters];
         return nodes.every(({ name }) => voters.includes(name)) && leader;
@@ -243,8 +255,15 @@ export class LiveCluster {
     this.link(to, from, 'swallow-answers');
   }
 
-  /** Sets the mode of all links of this node, both ways. */
+  /** Loses the bytes that this node sends to all others, and to etcd. */
+  silence(node: LiveNode): void {
+    for (const other of this.others(node)) this.loseOneWay(node, other);
+    this.#etcd?.isolateNode(node.name, 'swallow-requests');
+  }
+
+  /** Sets the mode of all links of this node, both ways, and of those to etcd. */
   isolate(node: LiveNode, mode: LinkMode = 'blackhole'): void {
+    this.#etcd?.isolateNode(node.name, mode);
     for (const other of this.others(node)) {
       this.link(node, other, mode);
       this.link(other, node, mode);
@@ -252,7 +271,7 @@ export class LiveCluster {
   }
 
   heal(): void {
-    for (const from of this.#nodes) for (const to of this.others(from)) this.link(from, to, 'open');
+    for (const node of this.#nodes) this.isolate(node, 'open');
   }
 
   /** Registers a workload that ends with this cluster, even if its test failed. */
@@ -266,12 +285,13 @@ export class LiveCluster {
     const ended = await Promise.allSettled(this.#nodes.map((node) => node.end()));
     await Promise.allSettled(loads);
     await Promise.all(this.#nodes.map(({ proxy }) => proxy.close()));
+    await this.#etcd?.end();
     rmSync(this.#folder, { recursive: true, force: true });
     for (const end of ended) if (end.status === 'rejected') throw end.reason;
   }
 
   tails(): string {
-    return this.#nodes.map((node) => node.tail()).join('\n');
+    return [...this.#nodes.map((node) => node.tail()), this.#etcd?.tails() ?? ''].join('\n');
   }
 
   async #add(
@@ -280,7 +300,7 @@ export class LiveCluster {
     { retryJoin, strangersSeal, elections = 'rare', links = 'proxied', guests = [], config: more, ...own }: ClusterOptions,
   ): Promise<void> {
     const { dataDir: dataDirOf, env } = own;
-    const name = `n${index}`;
+    const name = nameOf(index);
     const host = hostOf(index);
     const api = `${host}:${await freePort(host)}`;
     const cluster = { host, port: await freePort(host) };
@@ -303,6 +323,7 @@ export class LiveCluster {
       ...((size > 1 || guests.length > 0) && peers),
       listeners: [{ address: api, tls_disable: true }],
       seal: this.#seal === 'static' ? { type: 'static', key_id: 'test', key_file: keyFile } : { type: 'shamir' },
+      ...(this.#etcd && { storage: this.#etcd.storageOf(name) }),
       ...more,
       raft: { ...(elections === 'rare' && rareElections), ...Object(more?.['raft']) },
     };
@@ -323,4 +344,5 @@ export class LiveCluster {
   }
 }
 
+const nameOf = (index: number): string => `n${index}`;
 const hostOf = (index: number): string => `127.0.0.${10 + index}`;

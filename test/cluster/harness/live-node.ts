@@ -83,6 +83,11 @@ export class LiveNode {
     return this.#server;
   }
 
+  /** Id of the current process. @throws if no process runs */
+  get pid(): number {
+    return Number(this.server.child.pid);
+  }
+
   /** Changes keys of the node's configuration file, for its next start; `undefined` removes a key. */
   configure(change: Readonly<Record<string, unknown>>): void {
     const before: object = JSON.parse(readFileSync(this.#configFile, 'utf8'));

@@ -22,11 +22,11 @@ export async function withNodes(options: ClusterOptions, task: Task): Promise<vo
  * Shares one cluster among the tests of a suite. Each test must leave the cluster healthy; after a failed test, the next test gets a new
  * cluster. Call this function inside `describe`.
  */
-export function sharedCluster(): (task: Task) => Promise<void> {
+export function sharedCluster(options: ClusterOptions = {}): (task: Task) => Promise<void> {
   let shared: LiveCluster | undefined;
   after(() => shared?.end());
   return async (task) => {
-    shared ??= await LiveCluster.formed();
+    shared ??= await LiveCluster.formed(options);
     const cluster = shared;
     try {
       await judged(cluster, async () => {

@@ -36,6 +36,7 @@ const periodMin = 3_600;
 /** Pause of a client after a refusal: shorter than Retry-After, but long enough to leave CPU to the nodes. */
 const refusedPauseMs = 20;
 const callMs = 15_000;
+const indexHeader = 'X-Service-Index';
 
 export class Workload {
   readonly history = new History();
@@ -44,6 +45,8 @@ export class Workload {
   /** Answers of standbys that were older than a change acknowledged before the call. */
   readonly stale: string[] = [];
   acknowledged = 0;
+  /** Number of keys that were read through a node that did not create them. */
+  readElsewhere = 0;
   readonly #cluster: LiveCluster;
   readonly #random: SimRandom;
   readonly #options: Required<Omit<WorkloadOptions, 'seed'>>;
@@ -139,7 +142,7 @@ export class Workload {
     return this.#encrypt(node, counter);
   }
 
-  /** Creates a key that no other client uses: once acknowledged, it must exist for the rest of the run. */
+  /** Creates a key that no other client uses: once acknowledged, it must exist for the rest of the run, also for readers elsewhere. */
   async #createNew(node: LiveNode): Promise<boolean> {
     this.#serial += 1;
     const key = this.#name('new', this.#serial);
@@ -148,7 +151,21 @@ export class Workload {
     if (outcome.kind !== 'done') return false;
     this.created.add(key);
     this.#acknowledge(node, begunMs);
+    await this.#readElsewhere(node, key, outcome.answer.headers.get(indexHeader) ?? '');
     return true;
+  }
+
+  /** Reads a new key through another node, with the index of its creation. */
+  async #readElsewhere(writer: LiveNode, key: string, index: string): Promise<void> {
+    const others = this.#cluster.others(writer);
+    if (others.length === 0) return;
+    const reader = this.#random.pick(others);
+    const headers = { [indexHeader]: index };
+    const options = { withinMs: callMs, headers };
+    const outcome = await attempt(this.#cluster.ask(reader, 'GET', `transit/keys/${key}`, undefined, options));
+    if (outcome.kind === 'done') this.readElsewhere += 1;
+    else if (outcome.kind === 'refused' && outcome.status === 404)
+      this.stale.push(`${reader.name} did not find ${key} of ${writer.name} at ${index}`);
   }
 
   async #write(node: LiveNode, key: string, kind: KeyKind, asked: Asked): Promise<boolean> {
