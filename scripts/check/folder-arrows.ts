@@ -87,8 +87,9 @@ export const folderArrows: FolderArrows = {
   http: {
     reply: [],
     '.': ['reply'],
-    body: ['reply'],
-    connection: ['reply'],
+    limits: ['reply'],
+    body: ['limits', 'reply'],
+    connection: ['limits', 'reply'],
     fields: ['.', 'reply'],
   },
   node: {

@@ -3,6 +3,6 @@ export type { RequestMetrics } from './operation/metrics-port.ts';
 export { PathForms } from './operation/path-forms.ts';
 export { createGatewayRouter } from './pipeline/gateway-router.ts';
 export { asksHealth, healthReply, isProbe } from './pipeline/health-reply.ts';
-export { Limits, type LimitsConfig } from './pipeline/limits.ts';
+export { callerPart, Limits, type LimitsConfig, type ThreadLimits } from './pipeline/limits.ts';
 export { createRouter } from './pipeline/router.ts';
 export { allRoutes } from './routes.ts';

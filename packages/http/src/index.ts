@@ -1,9 +1,18 @@
 export { readBody } from './body/body.ts';
-export { BodyMemory, mayNeedMemory, uncountedBytes } from './body/body-memory.ts';
+export {
+  BodyMemory,
+  type BodyMemoryLimits,
+  bodyCallerPart,
+  bodyMemoryLimits,
+  growingBytes,
+  growingBytesOf,
+  mayNeedMemory,
+  uncountedBytes,
+} from './body/body-memory.ts';
 export type { BodyCaller } from './body/body-room.ts';
 export { bodyStream } from './body/body-stream.ts';
 export { attachFront } from './connection/attach.ts';
-export { type CommonPlaces, Connections, endpointOf } from './connection/connections.ts';
+export { Connections, endpointOf } from './connection/connections.ts';
 export { OpenResponses } from './connection/open-responses.ts';
 export { reading } from './connection/reading.ts';
 export {
@@ -41,6 +50,9 @@ export {
   time,
 } from './fields/json-schema.ts';
 export { textList, textsByName } from './fields/text-list.ts';
+export { CommonAmount, type CommonMemory, newCommonMemory } from './limits/common-amount.ts';
+export { type ThreadLimit, undivided } from './limits/thread-limit.ts';
+export { WorkLimit } from './limits/work-limit.ts';
 export { parsePath, type Query, type RequestPath } from './path.ts';
 export { announcesBody } from './reply/announced-body.ts';
 export {
@@ -85,4 +97,3 @@ export {
 export { TextCache } from './text-cache.ts';
 export { namesNamespace, tokenOf, wrapTtlOf } from './token-header.ts';
 export type { Verb } from './verb.ts';
-export { WorkLimit } from './work-limit.ts';

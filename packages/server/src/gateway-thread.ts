@@ -6,9 +6,9 @@ import { GatewayServices, gatewayCount } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import { loadOf } from './gateway-load.ts';
 import { AuditRelay } from './gateways/audit-relay.ts';
-import { commonPlaces } from './gateways/connection-places.ts';
 import { GatewayReports } from './gateways/gateway-reports.ts';
 import type { FromGateway, GatewayData, ToGateway } from './gateways/messages.ts';
+import { threadLimits } from './gateways/node-limits.ts';
 import { Passing } from './gateways/passing.ts';
 import { createListener, Listener } from './listener.ts';
 
@@ -20,7 +20,7 @@ const reportMs = 500;
 const port = parentPort;
 if (port === null) throw new InvariantViolation('this script runs in a worker thread');
 const post = (message: FromGateway): void => port.postMessage(message);
-const { config, memory, row, listeners: listening, share, connections: places, main }: GatewayData = workerData;
+const { config, memory, row, listeners: listening, limits: divided, main }: GatewayData = workerData;
 
 /** Operations that show metrics run in the main thread. */
 const noMetrics = (): never => {
@@ -35,14 +35,10 @@ const services = new GatewayServices({
   canonicalPath: (path) => forms.canonical(path),
   onLost: (reason) => post({ kind: 'lost', reason }),
 });
-const limits = new Limits({
-  ...config.limits,
-  reads: share.reads,
-  waitingBodies: share.waitingBodies,
-  body_memory: share.bodyMemory,
-});
+const own = threadLimits(divided, row);
+const limits = new Limits(config.limits, own);
 reading.divide(1 + gatewayCount(config));
-const connections = new Connections(places.own, commonPlaces(places, row));
+const connections = new Connections(own.connections);
 const reports = new GatewayReports((answers) =>
   post({ kind: 'report', answers, load: loadOf(limits, connections, reports.inFlight) }),
 );
@@ -62,7 +58,7 @@ const listeners = listening.map(({ config: { max_request_size, headers_timeout, 
     routes,
     limits,
     bodyBytesMax: max_request_size,
-    bodyBytesHere: Math.min(max_request_size, Math.max(share.bodyMemory, uncountedBytes)),
+    bodyBytesHere: Math.min(max_request_size, Math.max(own.bodies.own, uncountedBytes)),
     trustedProxies: config.trusted_proxies,
     audit,
     begun: reports.begun,

@@ -14,11 +14,10 @@ import { type ConnectionSharing, clientConnectionsMax, fittingConnections, openF
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
 import { totalLoad } from './gateway-load.ts';
-import { commonPlaces, connectionPlaces } from './gateways/connection-places.ts';
 import { Gateways } from './gateways/gateways.ts';
 import type { GatewayListener } from './gateways/messages.ts';
+import { nodeLimits, threadLimits } from './gateways/node-limits.ts';
 import { PassedRequests } from './gateways/passed-requests.ts';
-import { sharesOf, type ThreadShare } from './gateways/shares.ts';
 import { gatewayThreads } from './gateways/thread-count.ts';
 import { createListener, Listener, requireFree } from './listener.ts';
 import { NodeLog } from './log.ts';
@@ -61,10 +60,10 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
 
   arm(process.env['TRANSITD_FAILPOINTS']);
   const workers = gatewayCount(config);
-  const shares = sharesOf(config, workers);
-  const limits = limitsOf(config, shares.main);
-  const places = connectionPlaces(connectionsMax(config, log, 1 + workers), workers);
-  const connections = new Connections(places.own, commonPlaces(places));
+  const divided = nodeLimits(config, workers, connectionsMax(config, log, 1 + workers));
+  const own = threadLimits(divided);
+  const limits = new Limits(config.limits, own);
+  const connections = new Connections(own.connections);
   reading.divide(1 + workers);
   const metrics = new Metrics(config.telemetry.prefix, {
     ...metricSourcesOf(() => running.node),
@@ -127,8 +126,7 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
       await running.passed.listen();
       const parts = {
         config,
-        share: shares.gateway,
-        connections: places,
+        limits: divided,
         main: running.passed.address,
         listeners: bound,
         metrics,
@@ -166,10 +164,6 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
 }
 
 const portOf = (url: string): number => Number(new URL(url).port || (url.startsWith('https:') ? 443 : 80));
-
-/** Returns the limits that the main thread enforces. */
-const limitsOf = ({ limits }: Config, { reads, waitingBodies, bodyMemory }: ThreadShare): Limits =>
-  new Limits({ ...limits, reads, waitingBodies, body_memory: bodyMemory });
 
 /** Returns the sources of what gateways add to the metrics. */
 const gatewaySourcesOf = (gateways: () => Gateways | undefined): Pick<MetricSources, 'inFlightElsewhere' | 'collect'> => ({

@@ -4,14 +4,14 @@ import { createServer, type RequestListener, request } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Limits } from '@transitd/api';
 import { attachFront, Connections, readBody, sendReply } from '@transitd/http';
 import { expect } from 'chai';
 import { clientConnectionsMax, fittingConnections } from '../src/descriptors.ts';
-import { commonPlaces, connectionPlaces, freePlaces } from '../src/gateways/connection-places.ts';
+import { clearRow, nodeLimits, threadLimits } from '../src/gateways/node-limits.ts';
 import { PassedRequests } from '../src/gateways/passed-requests.ts';
 import { Passing } from '../src/gateways/passing.ts';
 import { senderIn, senderText } from '../src/gateways/sender.ts';
-import { sharesOf } from '../src/gateways/shares.ts';
 import { gatewayThreads, type Machine } from '../src/gateways/thread-count.ts';
 import { requireFree } from '../src/listener.ts';
 
@@ -19,27 +19,60 @@ const limitsWith = (more: object) => ({
   limits: { reads: 10, changes: 5, logins: 5, waiting: 7, body_memory: 100, connections: 64, ...more },
   listeners: [{ max_request_size: 60 }],
 });
-const shares = (more: object, workers: number) =>
-  sharesOf(limitsWith(more) as unknown as Parameters<typeof sharesOf>[0], workers);
+const limitsOf = (more: object, workers: number) => {
+  const { limits, listeners } = limitsWith(more);
+  return nodeLimits({ limits, listeners } as unknown as Parameters<typeof nodeLimits>[0], workers, limits.connections);
+};
+const gatewayOf = (divided: ReturnType<typeof nodeLimits>, row = 0): Limits =>
+  new Limits(limitsWith({}).limits, threadLimits(divided, row));
 
-describe('the shares of the node’s limits', () => {
-  it('add up to the limits, whatever they are', () => {
+describe('the limits of a node, divided between its threads', () => {
+  it('add up to the limits, and so do the parts of one caller, whatever they are', () => {
     for (const workers of [0, 1, 2, 3, 7]) {
-      for (const more of [{}, { reads: 1, waiting: 0 }, { reads: 1024, body_memory: 60 }]) {
-        const { main, gateway } = shares(more, workers);
-        const { reads, waiting, body_memory } = limitsWith(more).limits;
-        expect(main.reads + workers * gateway.reads).to.equal(reads);
-        expect(main.waitingBodies + workers * gateway.waitingBodies).to.equal(waiting);
-        expect(main.bodyMemory + workers * gateway.bodyMemory).to.equal(body_memory);
+      for (const more of [{}, { reads: 1, waiting: 0 }, { reads: 1024, body_memory: 60, connections: 4096 }]) {
+        const { reads, waiting, body_memory, connections } = limitsWith(more).limits;
+        const divided = limitsOf(more, workers);
+        for (const [limit, max, perCaller] of [
+          [divided.connections, connections, connections],
+          [divided.reads, reads, Math.ceil(reads / 2)],
+          [divided.bodies, body_memory, body_memory / 4],
+          [divided.growing, Math.floor(body_memory / 8), Math.ceil(Math.floor(body_memory / 8) / 4)],
+        ] as const) {
+          const { main, gateway, common } = limit;
+          expect(main.own + workers * gateway.own + (common?.max ?? 0)).to.equal(max);
+          expect(main.ownPerCaller + workers * gateway.ownPerCaller + (common?.perCallerMax ?? 0)).to.equal(perCaller);
+        }
+        expect(divided.waitingBodies.main + workers * divided.waitingBodies.gateway).to.equal(waiting);
       }
     }
   });
 
   it('leave the main thread a place, and memory for the largest body', () => {
-    const { main, gateway } = shares({ reads: 1 }, 3);
-    expect(main.reads).to.equal(1);
-    expect(gateway.reads).to.equal(0);
-    expect(main.bodyMemory).to.be.at.least(60);
+    const { reads, bodies } = limitsOf({ reads: 4 }, 3);
+    expect([reads.main.own, reads.gateway.own, reads.common?.max]).to.deep.equal([1, 0, 3]);
+    expect(bodies.main.own).to.be.at.least(60);
+  });
+
+  it('give a thread all places that the others do not use, but leave the others their own', () => {
+    const divided = limitsOf({ reads: 16 }, 1);
+    const [main, gateway] = [new Limits(limitsWith({ reads: 16 }).limits, threadLimits(divided)), gatewayOf(divided)];
+    const entered = ({ reads }: Limits): number =>
+      Array.from({ length: 20 }, (_, n) => reads.tryEnter(`caller ${n}`)).filter(Boolean).length;
+    expect(entered(gateway)).to.equal(12);
+    expect(entered(main)).to.equal(4);
+    clearRow(divided, 0); // the gateway has ended
+    expect(entered(main)).to.equal(8);
+  });
+
+  it('give one caller half of the places, over all threads', () => {
+    for (const workers of [1, 2, 4]) {
+      const divided = limitsOf({ reads: 64 }, workers);
+      const threads = Array.from({ length: workers }, (_, row) => gatewayOf(divided, row));
+      const places = [...threads, new Limits(limitsWith({}).limits, threadLimits(divided))].flatMap(({ reads }) =>
+        Array.from({ length: 64 }, () => reads.tryEnter('one caller')),
+      );
+      expect(places.filter(Boolean).length).to.equal(32);
+    }
   });
 
   it('count three descriptors for a connection of a gateway', () => {
@@ -59,23 +92,13 @@ describe('the limit on connections of several threads', () => {
     return socket;
   };
   const threadsOf = (max: number) => {
-    const places = connectionPlaces(max, 1);
-    const thread = (row?: number): Connections => new Connections(places.own, commonPlaces(places, row));
-    return { places, main: thread(), gateway: thread(0) };
+    const divided = limitsOf({ connections: max }, 1);
+    const thread = (row?: number): Connections => new Connections(threadLimits(divided, row).connections);
+    return { divided, main: thread(), gateway: thread(0) };
   };
   const alive = (sockets: readonly Socket[]): number => sockets.filter(({ destroyed }) => !destroyed).length;
 
   it('adds up to that of the node, however the kernel spreads the connections', () => {
-    for (const [max, workers] of [
-      [2, 1],
-      [5, 4],
-      [17, 2],
-      [4096, 4],
-      [9, 0],
-    ] as const) {
-      const { own, common } = connectionPlaces(max, workers);
-      expect(own * (workers + 1) + common).to.equal(max);
-    }
     const { main, gateway } = threadsOf(16);
     const uneven = Array.from({ length: 16 }, (_, n) => open(n < 11 ? main : gateway, `192.0.2.${n}`));
     expect(alive(uneven)).to.equal(16);
@@ -100,13 +123,14 @@ describe('the limit on connections of several threads', () => {
   });
 
   it('frees the places of a connection when it ends, and those of a gateway when it has ended', () => {
-    const { places, main, gateway } = threadsOf(8);
+    const { divided, main, gateway } = threadsOf(8);
+    const taken = (): number | undefined => threadLimits(divided).connections.common?.taken;
     const sockets = Array.from({ length: 6 }, () => open(gateway, '192.0.2.1'));
-    expect(commonPlaces(places).taken).to.equal(4);
+    expect(taken()).to.equal(4);
     sockets[0]?.emit('close');
-    expect(commonPlaces(places).taken).to.equal(3);
-    freePlaces(places, 0);
-    expect(commonPlaces(places).taken).to.equal(0);
+    expect(taken()).to.equal(3);
+    clearRow(divided, 0);
+    expect(taken()).to.equal(0);
     expect(alive(Array.from({ length: 6 }, () => open(main, '192.0.2.2')))).to.equal(6);
   });
 });

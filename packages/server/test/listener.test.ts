@@ -118,7 +118,7 @@ describe('a listener', () => {
   });
 
   it('answers a new connection when silent connections and half bodies use the whole limit', async () => {
-    const connections = new Connections(4);
+    const connections = new Connections({ own: 4 });
     const config = configOf(plain);
     const front: RequestListener = (req, res) => void req.resume().on('end', () => res.end('hello'));
     const listener = new Listener(front, (counted) => createListener(config, counted), { connections });

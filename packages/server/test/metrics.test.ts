@@ -108,7 +108,7 @@ describe('cluster metrics', () => {
 describe('load metrics', () => {
   it('show the state of the limits at the time of the scrape', async () => {
     const limits = new Limits({ reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1_000_000 });
-    const load = { limits, connections: new Connections(16), pipelining: { waiting: 7, closed: 3 } };
+    const load = { limits, connections: new Connections({ own: 16 }), pipelining: { waiting: 7, closed: 3 } };
     const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0, load };
     const metrics = new Metrics('t', sources);
     const res = new EventEmitter() as ServerResponse;

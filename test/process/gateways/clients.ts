@@ -39,11 +39,12 @@ export async function startNode(
   {
     folder = bench.folder(),
     listeners = [plainListener],
-  }: { readonly folder?: string; readonly listeners?: readonly object[] } = {},
+    more = {},
+  }: { readonly folder?: string; readonly listeners?: readonly object[]; readonly more?: object } = {},
 ): Promise<GatewayNode> {
   const dataDir = join(folder, 'data');
   const configFile = join(folder, 'transitd.json');
-  writeFileSync(configFile, JSON.stringify({ node_id: 'n1', data_dir: dataDir, listeners, workers: 2 }));
+  writeFileSync(configFile, JSON.stringify({ node_id: 'n1', data_dir: dataDir, listeners, workers: 2, ...more }));
   const server = await bench.start({ dataDir: folder, command: ['server', '--config', configFile], program });
   for (const gateway of [1, 2]) await server.log(new RegExp(`"gateway":${gateway},"msg":"a gateway thread listens"`));
   const operator = new Connection(server.url, '');

@@ -1,4 +1,4 @@
-import { BodyMemory, WorkLimit } from '@transitd/http';
+import { BodyMemory, type BodyMemoryLimits, bodyMemoryLimits, type ThreadLimit, undivided, WorkLimit } from '@transitd/http';
 import type { GuardedOperation, OpenOperation, Where } from '../operation/operation.ts';
 
 export interface LimitsConfig {
@@ -10,11 +10,19 @@ export interface LimitsConfig {
   readonly logins: number;
   /** Maximum number of queued requests for each of the three limits above. */
   readonly waiting: number;
-  /** Maximum number of queued bodies; `waiting` by default. */
-  readonly waitingBodies?: number;
   /** Memory for request bodies, in bytes. */
   readonly body_memory: number;
 }
+
+/** The part of one thread of the limits that all threads of a node enforce. The main thread alone enforces the others. */
+export interface ThreadLimits extends BodyMemoryLimits {
+  readonly reads: ThreadLimit;
+  /** Maximum number of queued bodies. Requests queue in the main thread only. */
+  readonly waitingBodies: number;
+}
+
+/** Part of a limit that one token, or one address without a token, may use. */
+export const callerPart = 1 / 2;
 
 /**
  * In-flight limits of one node, over all its listeners; a forwarded request counts on the node that executes it. Requests without a token
@@ -30,11 +38,14 @@ export class Limits {
   readonly bodies: BodyMemory;
   readonly forwarding: ForwardingLimits;
 
-  constructor({ reads, changes, logins, waiting, waitingBodies = waiting, body_memory }: LimitsConfig) {
-    const limitOf = (atOnceMax: number): WorkLimit =>
-      new WorkLimit({ atOnceMax, perCallerMax: Math.ceil(atOnceMax / 2), waitingMax: waiting });
-    [this.reads, this.changes, this.logins] = [limitOf(reads), limitOf(changes), limitOf(logins)];
-    this.bodies = new BodyMemory(body_memory, waitingBodies);
+  /** @param divided - the part of this thread; default: there is no other thread */
+  constructor(config: LimitsConfig, divided = undividedLimits(config)) {
+    const limitOf = ({ own, ownPerCaller, common }: ThreadLimit): WorkLimit =>
+      new WorkLimit({ atOnceMax: own, perCallerMax: ownPerCaller, common, waitingMax: config.waiting });
+    this.reads = limitOf(divided.reads);
+    this.changes = limitOf(undivided(config.changes, callerPart));
+    this.logins = limitOf(undivided(config.logins, callerPart));
+    this.bodies = new BodyMemory(divided, divided.waitingBodies);
     this.forwarding = newForwardingLimits();
   }
 
@@ -48,6 +59,12 @@ export class Limits {
     return where === 'leader' ? this.changes : this.reads;
   }
 }
+
+const undividedLimits = ({ reads, body_memory, waiting }: LimitsConfig): ThreadLimits => ({
+  reads: undivided(reads, callerPart),
+  ...bodyMemoryLimits(body_memory),
+  waitingBodies: waiting,
+});
 
 /**
  * Limits on concurrently forwarded requests. A standby has 128 connections to the active node. The connections that these limits leave free

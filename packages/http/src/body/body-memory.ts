@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type ThreadLimit, undivided } from '../limits/thread-limit.ts';
 import { type BodyCaller, BodyRoom } from './body-room.ts';
 
 /** Bytes at the start of each body that need no reservation. Most bodies are shorter. */
@@ -12,7 +13,26 @@ const answerMsMax = 120_000;
 /** How long a body waits for memory. */
 const waitMsMax = 60_000;
 /** First reservation of a body of unknown length. The second reserves its maximum length. */
-const growingBytes = 1024 * 1024;
+export const growingBytes = 1024 * 1024;
+
+/** Part of the memory that the bodies of one caller may take. */
+export const bodyCallerPart = 1 / 4;
+
+/** Limits of the two rooms of a {@link BodyMemory}, in bytes. */
+export interface BodyMemoryLimits {
+  readonly bodies: ThreadLimit;
+  /** For the first 1 MiB of bodies of unknown length. */
+  readonly growing: ThreadLimit;
+}
+
+/** Returns the memory for the growing bodies that belongs to this memory for bodies. */
+export const growingBytesOf = (bytes: number): number => Math.floor(bytes / 8);
+
+/** Returns the limits of a node with one thread. */
+export const bodyMemoryLimits = (bytes: number): BodyMemoryLimits => ({
+  bodies: undivided(bytes, bodyCallerPart),
+  growing: undivided(growingBytesOf(bytes), bodyCallerPart),
+});
 
 /** Memory reservation of one body. */
 export interface BodyReservation {
@@ -47,11 +67,10 @@ export class BodyMemory {
   readonly #of = new Map<ServerResponse, Held>();
 
   /** @param waitingMax - maximum number of queued bodies in each of the two rooms */
-  constructor(bytesMax: number, waitingMax: number) {
-    const roomOf = (bytes: number): BodyRoom =>
-      new BodyRoom({ bytesMax: bytes, shareBytesMax: Math.floor(bytes / 4), waitingMax, waitMsMax });
-    this.#room = roomOf(bytesMax);
-    this.#growing = roomOf(Math.floor(bytesMax / 8));
+  constructor({ bodies, growing }: BodyMemoryLimits, waitingMax: number) {
+    const roomOf = (limit: ThreadLimit): BodyRoom => new BodyRoom({ limit, waitingMax, waitMsMax });
+    this.#room = roomOf(bodies);
+    this.#growing = roomOf(growing);
   }
 
   get held(): number {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { FairQueue } from '@transitd/event-loop';
+import { CallerAmounts, TakenAmount, type ThreadLimit } from '../limits/thread-limit.ts';
 import { overloaded, RequestError } from '../reply/request-error.ts';
 
 /** The authenticated caller to whose share a body counts. */
@@ -10,9 +11,8 @@ export interface BodyCaller {
 }
 
 export interface BodyRoomOptions {
-  readonly bytesMax: number;
-  /** Maximum bytes for one token and for one address. A single body may exceed it. */
-  readonly shareBytesMax: number;
+  /** In bytes; a token and an address are callers. A single body may exceed the part of its callers. */
+  readonly limit: ThreadLimit;
   /** Maximum number of queued bodies; further ones are refused. */
   readonly waitingMax: number;
   /** Maximum time in the queue, in milliseconds. */
@@ -33,22 +33,24 @@ interface Waiting {
 export class BodyRoom {
   readonly #options: BodyRoomOptions;
   readonly #queue: FairQueue<Waiting>;
+  readonly #bytes: TakenAmount;
   /** Reserved bytes by caller; the keys are `token …` and `address …`. */
-  readonly #of = new Map<string, number>();
-  #held = 0;
+  readonly #of: CallerAmounts;
   #refused = 0;
 
   constructor(options: BodyRoomOptions) {
     this.#options = options;
+    this.#bytes = new TakenAmount(options.limit);
+    this.#of = new CallerAmounts(options.limit);
     this.#queue = new FairQueue(options.waitingMax);
   }
 
   get bytesMax(): number {
-    return this.#options.bytesMax;
+    return this.#bytes.max;
   }
 
   get held(): number {
-    return this.#held;
+    return this.#bytes.taken;
   }
 
   get waiting(): number {
@@ -65,50 +67,54 @@ export class BodyRoom {
    * @throws RequestError `overloaded`, `request_aborted`
    */
   reserve(res: ServerResponse, caller: BodyCaller, bytes: number): Promise<void> | undefined {
-    if (this.#queue.size > 0 || !this.#fits(bytes) || !this.#isWithinShare(caller, bytes))
-      return this.#enqueue(res, caller, bytes);
-    this.#take(caller, bytes);
-    return undefined;
+    if (this.#queue.size === 0 && this.#tryTake(caller, bytes) === 'taken') return undefined;
+    return this.#enqueue(res, caller, bytes);
   }
 
   release(caller: BodyCaller, bytes: number): void {
-    this.#take(caller, -bytes);
-    this.#admitQueued();
+    this.#bytes.giveBack(bytes);
+    for (const key of keysOf(caller)) this.#of.giveBack(key, bytes);
+    this.#admit();
   }
 
-  #fits(bytes: number): boolean {
-    return this.#held + bytes <= this.#options.bytesMax;
-  }
-
-  #isWithinShare(caller: BodyCaller, bytes: number): boolean {
-    return keysOf(caller).every((key) => {
-      const held = this.#of.get(key) ?? 0;
-      return held === 0 || held + bytes <= this.#options.shareBytesMax;
-    });
-  }
-
-  #take(caller: BodyCaller, bytes: number): void {
-    this.#held += bytes;
+  #tryTake(caller: BodyCaller, bytes: number): 'taken' | 'beyond the share' | 'full' {
+    const counted: string[] = [];
+    const undo = (): void => {
+      for (const key of counted) this.#of.giveBack(key, bytes);
+    };
     for (const key of keysOf(caller)) {
-      const held = (this.#of.get(key) ?? 0) + bytes;
-      if (held > 0) this.#of.set(key, held);
-      else this.#of.delete(key);
+      if (this.#of.of(key) === 0) this.#of.take(key, bytes);
+      else if (!this.#of.tryTake(key, bytes)) {
+        undo();
+        return 'beyond the share';
+      }
+      counted.push(key);
     }
+    if (this.#bytes.tryTake(bytes)) return 'taken';
+    undo();
+    return 'full';
   }
 
   /** Admits the queued bodies that fit now, address by address. */
-  #admitQueued(): void {
+  #admit(): void {
     let isFull = false;
     const may = (_address: string, { caller, bytes }: Waiting): boolean => {
-      if (isFull || !this.#isWithinShare(caller, bytes)) return false;
-      isFull = !this.#fits(bytes);
-      return !isFull;
+      if (isFull) return false;
+      const result = this.#tryTake(caller, bytes);
+      isFull = result === 'full';
+      return result === 'taken';
     };
     while (this.#queue.size > 0) {
       const next = this.#queue.take(may);
       if (next === undefined) return;
       next.begin();
     }
+  }
+
+  /** Admits queued bodies now, and when another thread gives back memory. */
+  #admitWhenFreed(): void {
+    if (this.#queue.size > 0) this.#options.limit.common?.whenFreed(() => this.#admitWhenFreed());
+    this.#admit();
   }
 
   #enqueue(res: ServerResponse, caller: BodyCaller, bytes: number): Promise<void> {
@@ -123,18 +129,15 @@ export class BodyRoom {
       const waiting: Waiting = {
         caller,
         bytes,
-        begin: () => {
-          this.#take(caller, bytes);
-          finish(resolve);
-        },
+        begin: () => finish(resolve),
         refuse: () => finish(() => reject(this.#refusal())),
       };
       const onGone = (): void => finish(() => reject(gone()));
       const deadline = setTimeout(waiting.refuse, this.#options.waitMsMax);
       res.once('close', onGone);
-      if (bytes > this.#options.bytesMax) return waiting.refuse(); // too large for the room even when it is empty
+      if (bytes > this.bytesMax) return waiting.refuse(); // too large for the room even when it is empty
       this.#queue.add(caller.address, waiting)?.refuse();
-      this.#admitQueued();
+      this.#admitWhenFreed();
     });
   }
 

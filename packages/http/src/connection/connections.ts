@@ -1,18 +1,11 @@
 import type { Socket } from 'node:net';
 import { callerGroup } from '@transitd/access';
+import type { CommonAmount } from '../limits/common-amount.ts';
+import type { ThreadLimit } from '../limits/thread-limit.ts';
 
 /** Returns a key for a connection that is the same for the TCP socket and the TLS socket on top of it. */
 export const endpointOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
   `${remoteAddress} ${remotePort}`;
-
-/** Places that all threads share: a thread uses them when its own are taken. */
-export interface CommonPlaces {
-  readonly max: number;
-  /** Takes this number of places for this thread; gives places back if it is negative. */
-  take(places: number): void;
-  /** Number of places that all threads have taken together. */
-  readonly taken: number;
-}
 
 /**
  * Limits client connections over all listeners of a thread. Above the limit it finds the address with the most connections and closes the
@@ -22,7 +15,7 @@ export interface CommonPlaces {
  */
 export class Connections {
   readonly #own: number;
-  readonly #common: CommonPlaces | undefined;
+  readonly #common: CommonAmount | undefined;
   /** Connections by IPv4 address or IPv6 network, oldest first. */
   readonly #of = new Map<string, Set<Socket>>();
   /** For each listener, the function that was passed to `add`. */
@@ -30,8 +23,7 @@ export class Connections {
   #open = 0;
   #cut = 0;
 
-  /** @param own - number of places that only this thread may take */
-  constructor(own: number, common?: CommonPlaces) {
+  constructor({ own, common }: Pick<ThreadLimit, 'own' | 'common'>) {
     this.#own = own;
     this.#common = common;
   }
@@ -83,7 +75,7 @@ export class Connections {
   #forget(address: string, socket: Socket): void {
     const own = this.#of.get(address);
     if (own?.delete(socket) !== true) return;
-    if (this.#open > this.#own) this.#common?.take(-1);
+    if (this.#open > this.#own) this.#common?.giveBack(1);
     this.#open -= 1;
     if (own.size === 0) this.#of.delete(address);
   }

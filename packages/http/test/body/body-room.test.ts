@@ -2,14 +2,14 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { BodyMemory } from '../../src/body/body-memory.ts';
+import { BodyMemory, bodyMemoryLimits } from '../../src/body/body-memory.ts';
 import { type BodyCaller, BodyRoom } from '../../src/body/body-room.ts';
 
 const response = () => new EventEmitter() as ServerResponse;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const caller = (tokenId: string, address = tokenId): BodyCaller => ({ tokenId, address });
 const roomOf = (bytesMax: number, shareBytesMax = bytesMax) =>
-  new BodyRoom({ bytesMax, shareBytesMax, waitingMax: 100, waitMsMax: 3_600_000 });
+  new BodyRoom({ limit: { own: bytesMax, ownPerCaller: shareBytesMax }, waitingMax: 100, waitMsMax: 3_600_000 });
 
 describe('a body room', () => {
   it('limits a token and an address to their share, but always admits one body', async () => {
@@ -89,7 +89,7 @@ describe('the body memory', () => {
   const mib = 1024 * 1024;
 
   it('reserves a body of unknown length in two steps, and releases the rest', () => {
-    const memory = new BodyMemory(64 * mib, 10);
+    const memory = new BodyMemory(bodyMemoryLimits(64 * mib), 10);
     const res = response();
     const body = memory.reservation(res, caller('t'));
     expect(body.grow(65_536, undefined, 32 * mib)).to.equal(undefined);
@@ -107,7 +107,7 @@ describe('the body memory', () => {
   });
 
   it('eventually admits all bodies of unknown length, however many grow at once', async () => {
-    const memory = new BodyMemory(64 * mib, 100);
+    const memory = new BodyMemory(bodyMemoryLimits(64 * mib), 100);
     let done = 0;
     await Promise.all(
       Array.from({ length: 40 }, async (_, n) => {
@@ -127,7 +127,7 @@ describe('the body memory', () => {
   });
 
   it('releases the memory of a body exactly once if the body ends while it waits for more', async () => {
-    const memory = new BodyMemory(32 * mib, 10);
+    const memory = new BodyMemory(bodyMemoryLimits(32 * mib), 10);
     const first = response();
     memory.reservation(first, caller('a')).grow(70_000, 32 * mib, 32 * mib);
     const second = response();
@@ -144,7 +144,7 @@ describe('the body memory', () => {
   });
 
   it('holds nothing for a caller that disconnects just as its body is admitted', async () => {
-    const memory = new BodyMemory(mib, 10);
+    const memory = new BodyMemory(bodyMemoryLimits(mib), 10);
     const first = response();
     memory.reservation(first, caller('a')).grow(70_000, mib, mib);
     const second = response();

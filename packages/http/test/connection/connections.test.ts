@@ -29,7 +29,7 @@ const nobody = (): ReadonlySet<string> => new Set();
 
 describe('the limit on connections', () => {
   it('closes the oldest idle connection of the address with the most connections', () => {
-    const connections = new Connections(4);
+    const connections = new Connections({ own: 4 });
     const [quiet, ...many] = ['192.0.2.1', '192.0.2.9', '192.0.2.9', '192.0.2.9'].map(from);
     for (const socket of [quiet, ...many]) if (socket !== undefined) connections.add(socket, nobody);
     const probe = from('192.0.2.2');
@@ -40,7 +40,7 @@ describe('the limit on connections', () => {
   });
 
   it('keeps connections with a request in progress, also on other listeners', () => {
-    const connections = new Connections(2);
+    const connections = new Connections({ own: 2 });
     const [asking, quiet] = [from('192.0.2.9'), from('192.0.2.9')];
     connections.add(asking, () => new Set([endpointOf(asking)]));
     connections.add(quiet, nobody);
@@ -50,14 +50,14 @@ describe('the limit on connections', () => {
   });
 
   it('counts by IPv6 network, since one host has many addresses in its network', () => {
-    const connections = new Connections(3);
+    const connections = new Connections({ own: 3 });
     const [client, ...many] = ['192.0.2.1', '2001:db8::1', '2001:db8::2', '2001:db8::3'].map(from);
     for (const socket of [client, ...many]) if (socket !== undefined) connections.add(socket, nobody);
     expect([client, ...many].map((socket) => socket?.destroyed)).to.deep.equal([false, true, false, false]);
   });
 
   it('closes the newest connection if all others have a request in progress', () => {
-    const connections = new Connections(2);
+    const connections = new Connections({ own: 2 });
     const sockets = [from('192.0.2.9'), from('192.0.2.9')];
     for (const socket of sockets) connections.add(socket, nobody);
     const late = from('192.0.2.2');
@@ -66,7 +66,7 @@ describe('the limit on connections', () => {
   });
 
   it('counts each connection once, whether it is closed by the limit or ends normally', async () => {
-    const connections = new Connections(2);
+    const connections = new Connections({ own: 2 });
     const sockets = Array.from({ length: 9 }, () => from('192.0.2.9'));
     for (const socket of sockets) connections.add(socket, nobody);
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));

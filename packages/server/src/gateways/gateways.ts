@@ -3,9 +3,9 @@ import type { RequestMetrics } from '@transitd/api';
 import type { AuditDevices } from '@transitd/audit';
 import type { GatewayHost } from '@transitd/node';
 import { type Logger, reasonOf } from '@transitd/process';
-import { freePlaces } from './connection-places.ts';
 import { GatewayWorker } from './gateway-worker.ts';
 import type { FromGateway, GatewayData, GatewayListener, GatewayLoad } from './messages.ts';
+import { clearRow } from './node-limits.ts';
 
 /** Pause before a thread that has ended is replaced, in milliseconds; doubled after each failure up to the maximum. */
 const restartMs = { first: 100, max: 10_000 } as const;
@@ -126,8 +126,8 @@ export class Gateways {
   }
 
   #spawn(row: number): void {
-    const { config, share, connections, main, host } = this.#parts;
-    const data: GatewayData = { config, share, connections, main, memory: host.memory, row, listeners: this.#listeners };
+    const { config, limits, main, host } = this.#parts;
+    const data: GatewayData = { config, limits, main, memory: host.memory, row, listeners: this.#listeners };
     const worker = new GatewayWorker({
       data,
       onMessage: (message) => this.#receive(row, message),
@@ -137,10 +137,10 @@ export class Gateways {
   }
 
   #ended(row: number, error: Error | undefined): void {
-    const { host, connections, log } = this.#parts;
+    const { host, limits, log } = this.#parts;
     const gateway = this.#rows.get(row);
     host.detach(row);
-    freePlaces(connections, row);
+    clearRow(limits, row);
     this.#rows.delete(row);
     this.#loads.delete(row);
     for (const told of [...this.#waiting]) told(row, 'ended');

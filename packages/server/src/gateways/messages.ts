@@ -3,8 +3,7 @@ import type { EntryType } from '@transitd/audit';
 import type { Config, ListenerConfig } from '@transitd/configuration';
 import type { NodeMemory } from '@transitd/gateway';
 import type { GatewaySession } from '@transitd/node';
-import type { ConnectionPlaces } from './connection-places.ts';
-import type { ThreadShare } from './shares.ts';
+import type { NodeLimits } from './node-limits.ts';
 
 /** How a gateway reaches the main thread: a Unix domain socket, and a secret that proves that the caller is a gateway of this process. */
 export interface MainThreadAddress {
@@ -26,8 +25,7 @@ export interface GatewayData {
   readonly memory: NodeMemory;
   readonly row: number;
   readonly listeners: readonly GatewayListener[];
-  readonly share: ThreadShare;
-  readonly connections: ConnectionPlaces;
+  readonly limits: NodeLimits;
   readonly main: MainThreadAddress;
 }
 

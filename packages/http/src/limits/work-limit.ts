@@ -1,11 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { FairQueue } from '@transitd/event-loop';
-import { overloaded, RequestError } from './reply/request-error.ts';
+import { overloaded, RequestError } from '../reply/request-error.ts';
+import type { CommonAmount } from './common-amount.ts';
+import { CallerAmounts, TakenAmount } from './thread-limit.ts';
 
 export interface WorkLimitOptions {
   readonly atOnceMax: number;
   /** Maximum number of concurrent requests of one caller; `atOnceMax` by default. */
   readonly perCallerMax?: number;
+  /** Places, beyond these, that all threads share. */
+  readonly common?: CommonAmount | undefined;
   /** Maximum number of queued requests; further ones are refused. */
   readonly waitingMax: number;
   /** Maximum time in the queue, in milliseconds. */
@@ -22,24 +26,25 @@ interface Waiting {
  * response is sent, so a slow caller occupies no place.
  */
 export class WorkLimit {
-  readonly #atOnceMax: number;
-  readonly #perCallerMax: number;
+  readonly #places: TakenAmount;
+  /** Places by caller; undefined if one caller may take all. */
+  readonly #of: CallerAmounts | undefined;
+  readonly #common: CommonAmount | undefined;
   readonly #waitMsMax: number;
   readonly #queue: FairQueue<Waiting>;
-  /** Number of concurrent requests by caller; counted only if `perCallerMax` is below `atOnceMax`. */
-  readonly #of = new Map<string, number>();
-  #atWork = 0;
   #refused = 0;
 
-  constructor({ atOnceMax, perCallerMax = atOnceMax, waitingMax, waitMsMax = 5_000 }: WorkLimitOptions) {
-    this.#atOnceMax = atOnceMax;
-    this.#perCallerMax = perCallerMax;
+  constructor({ atOnceMax, perCallerMax = atOnceMax, common, waitingMax, waitMsMax = 5_000 }: WorkLimitOptions) {
+    const limit = { own: atOnceMax, ownPerCaller: perCallerMax, ...(common && { common }) };
+    this.#places = new TakenAmount(limit);
+    this.#of = perCallerMax < atOnceMax || common !== undefined ? new CallerAmounts(limit) : undefined;
+    this.#common = common;
     this.#waitMsMax = waitMsMax;
     this.#queue = new FairQueue(waitingMax);
   }
 
   get atWork(): number {
-    return this.#atWork;
+    return this.#places.taken;
   }
 
   get waiting(): number {
@@ -63,34 +68,32 @@ export class WorkLimit {
 
   /** Takes a place until `leave` is called, if one is free. Returns whether it did; otherwise the request is neither queued nor counted. */
   tryEnter(caller = ''): boolean {
-    if (this.#atWork >= this.#atOnceMax || !this.#mayBegin(caller)) return false;
-    this.#begin(caller);
-    return true;
+    if (this.#of?.tryTake(caller, 1) === false) return false;
+    if (this.#places.tryTake(1)) return true;
+    this.#of?.giveBack(caller, 1);
+    return false;
   }
 
   /** @param caller - as passed to `enter` */
   leave(caller = ''): void {
-    this.#atWork -= 1;
-    if (this.#isCapped) {
-      const left = (this.#of.get(caller) ?? 0) - 1;
-      if (left > 0) this.#of.set(caller, left);
-      else this.#of.delete(caller);
+    this.#places.giveBack(1);
+    this.#of?.giveBack(caller, 1);
+    if (this.#queue.size > 0) this.#admit();
+  }
+
+  /** Gives the free places to queued requests. */
+  #admit(): void {
+    while (this.#queue.size > 0) {
+      const next = this.#queue.take((caller) => this.tryEnter(caller));
+      if (next === undefined) return;
+      next.begin();
     }
-    if (this.#queue.size === 0) return;
-    this.#queue.take((next) => this.#mayBegin(next))?.begin();
   }
 
-  get #isCapped(): boolean {
-    return this.#perCallerMax < this.#atOnceMax;
-  }
-
-  #mayBegin(caller: string): boolean {
-    return !this.#isCapped || (this.#of.get(caller) ?? 0) < this.#perCallerMax;
-  }
-
-  #begin(caller: string): void {
-    this.#atWork += 1;
-    if (this.#isCapped) this.#of.set(caller, (this.#of.get(caller) ?? 0) + 1);
+  /** Admits queued requests now, and when another thread gives back a place. */
+  #admitWhenFreed(): void {
+    if (this.#queue.size > 0) this.#common?.whenFreed(() => this.#admitWhenFreed());
+    this.#admit();
   }
 
   #enqueue(res: ServerResponse, caller: string): Promise<void> {
@@ -103,16 +106,14 @@ export class WorkLimit {
         then();
       };
       const waiting: Waiting = {
-        begin: () => {
-          this.#begin(caller);
-          finish(resolve);
-        },
+        begin: () => finish(resolve),
         refuse: () => finish(() => reject(this.#refusal())),
       };
       const onGone = (): void => finish(() => reject(gone()));
       const deadline = setTimeout(waiting.refuse, this.#waitMsMax);
       res.once('close', onGone);
       this.#queue.add(caller, waiting)?.refuse();
+      if (this.#common !== undefined) this.#admitWhenFreed();
     });
   }
 

@@ -1,12 +1,10 @@
-import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { RequestError } from '../src/reply/request-error.ts';
-import { WorkLimit } from '../src/work-limit.ts';
+import { WorkLimit } from '../../src/limits/work-limit.ts';
+import { RequestError } from '../../src/reply/request-error.ts';
+import { caller } from './caller.ts';
 
-/** The part of a response that the limit needs. */
-const caller = () => new EventEmitter() as ServerResponse;
 const codeOf = async (asked: () => Promise<void> | undefined): Promise<string> => {
   try {
     await asked();

@@ -1,0 +1,138 @@
+/** Shared memory of the common part of one limit, for all threads of a node. */
+export interface CommonMemory {
+  /** Amount that all threads together may take. */
+  readonly max: number;
+  /** Amount of it that one caller may take. */
+  readonly perCallerMax: number;
+  /** Starting value of the hash of callers; random, so that nobody can choose callers with the same hash. */
+  readonly seed: number;
+  /** One row of {@link rowLength} numbers for each thread: the amount that it has taken, then that of each group of callers. */
+  readonly taken: BigInt64Array<SharedArrayBuffer>;
+  /** Whether a thread waits, and a number that rises when something is given back to those that wait. */
+  readonly wake: Int32Array<SharedArrayBuffer>;
+}
+
+/** Callers are counted in groups by a hash. Two callers in one group share their part of the common amount, not their own parts. */
+const groups = 256;
+const rowLength = 1 + groups;
+const [waits, freed] = [0, 1];
+
+export const newCommonMemory = (limits: Pick<CommonMemory, 'max' | 'perCallerMax' | 'seed'>, threads: number): CommonMemory => ({
+  ...limits,
+  taken: new BigInt64Array(new SharedArrayBuffer(8 * rowLength * threads)),
+  wake: new Int32Array(new SharedArrayBuffer(8)),
+});
+
+/**
+ * The common part of a limit as one thread uses it: places or bytes that each thread may take when it has none left of its own. Each thread
+ * writes only its own row and adds up all rows, so that a thread that ends at any point leaves nothing but its row.
+ */
+export class CommonAmount {
+  readonly #memory: CommonMemory;
+  readonly #row: number;
+  #isWaiting = false;
+
+  constructor(memory: CommonMemory, row: number) {
+    this.#memory = memory;
+    this.#row = row;
+  }
+
+  get max(): number {
+    return this.#memory.max;
+  }
+
+  /** Amount that all threads have taken. */
+  get taken(): number {
+    return this.#sum(0);
+  }
+
+  /** Takes an amount if it is left. Two threads that try at the same time may both fail where one would fit, never both succeed. */
+  tryTake(amount: number): boolean {
+    return this.#tryTake(0, amount, this.#memory.max);
+  }
+
+  /** Takes an amount even if it is not left. */
+  take(amount: number): void {
+    this.#add(0, amount);
+  }
+
+  giveBack(amount: number): void {
+    this.#give(0, amount);
+  }
+
+  /** Counts an amount to a caller, if the caller has not taken its part. */
+  tryCount(caller: string, amount: number): boolean {
+    return this.#tryTake(this.#groupOf(caller), amount, this.#memory.perCallerMax);
+  }
+
+  /** Counts an amount to a caller in any case. */
+  count(caller: string, amount: number): void {
+    this.#add(this.#groupOf(caller), amount);
+  }
+
+  uncount(caller: string, amount: number): void {
+    this.#give(this.#groupOf(caller), amount);
+  }
+
+  /**
+   * Calls `retry` when another thread has given something back since this call, once. To miss nothing, retry after this call too. Does
+   * nothing while an earlier call waits.
+   */
+  whenFreed(retry: () => void): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    const { wake } = this.#memory;
+    const before = Atomics.load(wake, freed);
+    Atomics.store(wake, waits, 1);
+    const { async: isAsync, value } = Atomics.waitAsync(wake, freed, before);
+    const woken = (): void => {
+      this.#isWaiting = false;
+      retry();
+    };
+    if (isAsync) void value.then(woken);
+    else queueMicrotask(woken);
+  }
+
+  /** Gives back everything that the thread of this row has taken. The main thread calls it when the thread has ended. */
+  clear(): void {
+    for (let at = 0; at < rowLength; at += 1) Atomics.store(this.#memory.taken, this.#row * rowLength + at, 0n);
+    this.#wake();
+  }
+
+  #tryTake(at: number, amount: number, max: number): boolean {
+    if (this.#sum(at) + amount > max) return false; // without a trace: giving it back would wake this thread again and again
+    this.#add(at, amount);
+    if (this.#sum(at) <= max) return true;
+    this.#give(at, amount); // with a wake: another thread may have failed because of this attempt
+    return false;
+  }
+
+  #add(at: number, amount: number): void {
+    Atomics.add(this.#memory.taken, this.#row * rowLength + at, BigInt(amount));
+  }
+
+  #give(at: number, amount: number): void {
+    this.#add(at, -amount);
+    this.#wake();
+  }
+
+  #wake(): void {
+    const { wake } = this.#memory;
+    if (Atomics.load(wake, waits) === 0 || Atomics.exchange(wake, waits, 0) === 0) return;
+    Atomics.add(wake, freed, 1);
+    Atomics.notify(wake, freed);
+  }
+
+  #sum(at: number): number {
+    const { taken } = this.#memory;
+    let sum = 0n;
+    for (let i = at; i < taken.length; i += rowLength) sum += Atomics.load(taken, i);
+    return Number(sum);
+  }
+
+  #groupOf(caller: string): number {
+    let hash = this.#memory.seed;
+    for (let i = 0; i < caller.length; i += 1) hash = Math.imul(hash ^ caller.charCodeAt(i), 0x01000193);
+    return 1 + ((hash ^ (hash >>> 15)) & (groups - 1));
+  }
+}

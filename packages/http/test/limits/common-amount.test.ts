@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { expect } from 'chai';
+import { CommonAmount, newCommonMemory } from '../../src/limits/common-amount.ts';
+import { CallerAmounts, TakenAmount } from '../../src/limits/thread-limit.ts';
+import { WorkLimit } from '../../src/limits/work-limit.ts';
+import { caller } from './caller.ts';
+
+const script = new URL('taking-thread.ts', import.meta.url);
+const memoryOf = (max: number, perCallerMax = max) => newCommonMemory({ max, perCallerMax, seed: 1 }, 2);
+/** A macrotask later, every wake has been delivered that could be. */
+const later = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('the common amount of several threads', () => {
+  it('is never exceeded by threads that take at the same time, and ends empty when they give back all', async () => {
+    const memory = newCommonMemory({ max: 10, perCallerMax: 3, seed: 1 }, 3);
+    const threads = [0, 1].map((row) => new Worker(script, { workerData: { memory, row } }));
+    const seen = new CommonAmount(memory, 2);
+    const results = await Promise.all(threads.map((thread) => once(thread, 'message')));
+    for (const [{ taken, mostOfCaller }] of results) {
+      expect(taken).to.be.above(0);
+      expect(mostOfCaller).to.be.at.most(3);
+    }
+    expect(seen.taken).to.equal(0);
+    expect(memory.taken.every((amount) => amount === 0n)).to.equal(true);
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  });
+
+  it('is free again when a thread that was terminated is cleared, whatever the thread was doing', async () => {
+    const memory = memoryOf(10, 3);
+    const thread = new Worker(script, { workerData: { memory, row: 0, isEndless: true } });
+    await once(thread, 'message');
+    await thread.terminate();
+    const main = new CommonAmount(memory, 1);
+    new CommonAmount(memory, 0).clear();
+    expect(main.taken).to.equal(0);
+    expect([main.tryTake(10), main.tryCount('caller', 3)]).to.deep.equal([true, true]);
+  });
+
+  it('wakes a request that waits on another thread', async () => {
+    const memory = memoryOf(1);
+    const own = { atOnceMax: 0, perCallerMax: 0, waitingMax: 10 };
+    const gateway = new WorkLimit({ ...own, common: new CommonAmount(memory, 0) });
+    const main = new WorkLimit({ ...own, common: new CommonAmount(memory, 1) });
+    expect(gateway.tryEnter('a')).to.equal(true);
+    const order: string[] = [];
+    const turns = ['b', 'c'].map((name) => main.enter(caller(), name)?.then(() => order.push(name)));
+    await later();
+    expect([order, main.waiting]).to.deep.equal([[], 2]);
+    gateway.leave('a');
+    await turns[0];
+    expect([order, gateway.tryEnter('d')]).to.deep.equal([['b'], false]);
+    main.leave('b');
+    await turns[1];
+    main.leave('c');
+    expect([main.atWork, main.waiting, gateway.tryEnter('d')]).to.deep.equal([0, 0, true]);
+  });
+
+  it('wakes a thread that waits when another one gives back', async () => {
+    const memory = memoryOf(10);
+    const thread = new Worker(script, { workerData: { memory, row: 0, givesBack: true } });
+    await once(thread, 'message');
+    const main = new CommonAmount(memory, 1);
+    await new Promise<void>((resolve) => {
+      const retry = (): void => {
+        main.whenFreed(retry);
+        if (main.tryTake(10)) resolve();
+        else thread.postMessage('give back');
+      };
+      retry();
+    });
+    expect(main.taken).to.equal(10);
+    await thread.terminate();
+  });
+
+  it('wakes the requests that wait when a thread has ended', async () => {
+    const memory = memoryOf(2);
+    const [gone, main] = [new CommonAmount(memory, 0), new CommonAmount(memory, 1)];
+    expect(gone.tryTake(2)).to.equal(true);
+    const limit = new WorkLimit({ atOnceMax: 0, perCallerMax: 0, waitingMax: 10, common: main });
+    const entered = limit.enter(caller(), 'a');
+    gone.clear();
+    await entered;
+    expect(limit.atWork).to.equal(1);
+  });
+
+  it('does not wake a thread over and over while nothing is given back', async () => {
+    const common = new CommonAmount(memoryOf(1), 0);
+    expect(common.tryTake(1)).to.equal(true);
+    let retries = 0;
+    const retry = (): void => {
+      retries += 1;
+      common.whenFreed(retry);
+      common.tryTake(1);
+    };
+    retry();
+    for (let turn = 0; turn < 10; turn += 1) await later();
+    expect(retries).to.equal(1);
+  });
+
+  it('is taken only when a thread has nothing left of its own, and given back first', () => {
+    const common = new CommonAmount(memoryOf(10), 0);
+    const bytes = new TakenAmount({ own: 5, ownPerCaller: 5, common });
+    const steps = [4, 4, 8, -3, -5].map((step) => {
+      if (step > 0) bytes.tryTake(step);
+      else bytes.giveBack(-step);
+      return [bytes.taken, common.taken];
+    });
+    expect(steps.flat()).to.deep.equal([4, 0, 8, 3, 8, 3, 5, 0, 0, 0]);
+  });
+
+  it('has a part for each caller, over all threads, which another caller can still take', () => {
+    const memory = memoryOf(10, 2);
+    const amounts = [0, 1].map((row) => new CallerAmounts({ own: 5, ownPerCaller: 1, common: new CommonAmount(memory, row) }));
+    const takes = (name: string) => amounts.map((each) => [1, 1, 1].map(() => each.tryTake(name, 1)));
+    expect(takes('a')).to.deep.equal([
+      [true, true, true],
+      [true, false, false],
+    ]);
+    expect(takes('b')[0]).to.deep.equal([true, true, true]);
+  });
+});
