@@ -15,8 +15,9 @@ if (major < 24) {
   );
   process.exit(1);
 }
-// Crypto, TLS and the file system share libuv's pool; the pool reads its size when it is first used (the design needs at least 8 threads).
-process.env.UV_THREADPOOL_SIZE ??= '8';
+// Cryptography, the file system and the storage share libuv's pool, with all gateway threads. Cryptography uses at most half of 32 threads
+// (native-signature.ts), so that the log is synced at once. The pool reads its size when it is first used.
+process.env.UV_THREADPOOL_SIZE ??= '32';
 process.umask(0o077);
 // The sources are compiled once, not at every start (decision 71). If the process cannot write to this folder, nothing is stored.
 module.enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/transitd'));

@@ -3,7 +3,7 @@ import { AuditKey } from '@transitd/audit';
 import type { Config } from '@transitd/configuration';
 import type { Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
-import type { RandomSource } from '@transitd/transit-engine';
+import { divideThreadPool, type RandomSource } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { keySources } from './key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
@@ -52,6 +52,7 @@ export async function loadServices(
     readonly onFailure: (error: unknown) => void;
   },
 ): Promise<Services> {
+  divideThreadPool(servingThreads(config));
   const managedKeys = managedKeysOf(store, config.pkcs11_libraries);
   const mounts = await MountedEngines.open({
     store,

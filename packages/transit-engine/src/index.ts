@@ -2,6 +2,7 @@ export { defaultHash, hashNames, noHash, signatureHash } from './algorithms/hash
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { printableName, printablePath } from './formats/printable-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
+export { divideThreadPool } from './key-pairs/native-signature.ts';
 export type { CreateKeyRequest } from './keys/key.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';
 export type { ListRequest, LongList } from './keys/key-names.ts';

@@ -21,11 +21,31 @@ export interface NativeOptions {
   readonly isSlow?: boolean;
 }
 
+/** Signatures of one thread that run on the pool at the same time, if the pool is large enough. */
+const signaturesMax = 2;
+/** Other slow work that may be on the pool at the same time: two password hashes, a new RSA key, the check of an imported one. */
+const otherWorkMax = 6;
+
 /**
- * Limits signatures on the thread pool. The pool has 8 threads (`UV_THREADPOOL_SIZE` in `transitd.mjs`). Signatures and two password
- * hashes use at most half of them, and the check of an imported key uses one more thread, so that a write to the log never waits for them.
+ * Returns how many signatures one thread may have on the thread pool, which all threads of the process share. All cryptography together
+ * uses at most half of the pool, so that a write to the log never waits for it.
+ * @param poolThreads - size of the pool (`UV_THREADPOOL_SIZE`, set in `transitd.mjs`)
+ * @param threads - number of threads that sign
  */
-const onPool = new TaskLimit(2);
+export const signaturesAtOnce = (poolThreads: number, threads: number): number =>
+  Math.max(1, Math.min(signaturesMax, Math.floor((poolThreads / 2 - otherWorkMax) / threads)));
+
+let atOnce = signaturesMax;
+let onPool = new TaskLimit(atOnce);
+
+/** Divides the thread pool between this number of threads. Each of them calls it before its first signature. */
+export function divideThreadPool(threads: number): void {
+  const part = signaturesAtOnce(Number(process.env['UV_THREADPOOL_SIZE'] ?? 4), threads);
+  if (part === atOnce) return;
+  atOnce = part;
+  onPool = new TaskLimit(part);
+}
+
 /** Unchecked keys, which may be very slow, do not delay the signatures of other callers. */
 const uncheckedOnPool = new TaskLimit(1);
 const signOnPool = promisify(sign);

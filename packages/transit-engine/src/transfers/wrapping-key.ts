@@ -1,6 +1,6 @@
-import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
-import { promisify } from 'node:util';
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import type { Store } from '@transitd/storage-fsm';
+import { generateRsa } from '../key-pairs/rsa-generation.ts';
 import type { Paths } from '../keys/paths.ts';
 import { DamagedRecord } from '../values/errors.ts';
 import { wipe } from '../values/secrets.ts';
@@ -8,7 +8,6 @@ import { wipe } from '../values/secrets.ts';
 /** Bytes of the modulus and of an RSA-OAEP ciphertext. */
 export const wrappingKeyBytes = 512;
 const formatVersion = 1;
-const generate = promisify(generateKeyPair);
 
 /** The key under which callers wrap material for import. */
 export interface WrappingKeyPair {
@@ -32,6 +31,7 @@ export class WrappingKey {
     this.#path = wrappingKey;
   }
 
+  /** @throws TransitError `busy_generation` */
   async get(): Promise<WrappingKeyPair> {
     for (;;) {
       if (this.#loaded !== undefined) return this.#loaded;
@@ -53,10 +53,9 @@ export class WrappingKey {
 
   /** Generates and stores a key, unless another node has stored one in the meantime. */
   async #generate(): Promise<void> {
-    const { privateKey } = await generate('rsa', { modulusLength: wrappingKeyBytes * 8, publicExponent: 0x10001 });
-    const der = privateKey.export({ type: 'pkcs8', format: 'der' });
-    const value = Buffer.concat([Uint8Array.of(formatVersion), der]);
-    der.fill(0);
+    const { material } = await generateRsa(wrappingKeyBytes * 8);
+    const value = Buffer.concat([Uint8Array.of(formatVersion), material]);
+    material.fill(0);
     try {
       await this.#store.commit({ conditions: [{ path: this.#path, revision: 0 }], writes: [{ path: this.#path, value }] });
     } finally {

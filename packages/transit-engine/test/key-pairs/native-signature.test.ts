@@ -1,6 +1,6 @@
 import { constants, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { expect } from 'chai';
-import { type NativeOptions, signNatively, verifyNatively } from '../../src/key-pairs/native-signature.ts';
+import { type NativeOptions, signaturesAtOnce, signNatively, verifyNatively } from '../../src/key-pairs/native-signature.ts';
 
 const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING } = constants;
 const input = Buffer.from('input');
@@ -37,6 +37,12 @@ describe('native signatures', () => {
       expect(verified).to.deep.equal(cases.map(() => true));
     });
   }
+
+  it('use at most half of the thread pool together with other slow cryptography, whatever the number of threads', () => {
+    for (const threads of [1, 2, 3, 5, 10]) expect(6 + threads * signaturesAtOnce(32, threads)).to.be.at.most(16);
+    expect([1, 2, 5].map((threads) => signaturesAtOnce(32, threads))).to.deep.equal([2, 2, 2]);
+    expect(signaturesAtOnce(8, 3)).to.equal(1); // a pool that an operator made small still signs
+  });
 
   it('of slow keys leave this thread free: no result is ready in the microtasks of the same turn', async () => {
     const events: string[] = [];
