@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { missing } from '../test/e2e/needs.ts';
-import { conclude, printFailures, Results, sum } from './results.ts';
+import { conclude, printFailures, Results, sum } from './test/results.ts';
 
 const root = join(import.meta.dirname, '..');
 const mocha = join(root, 'node_modules/.bin/mocha');

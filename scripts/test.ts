@@ -1,4 +1,4 @@
-// `npm test`: runs every suite of the workspace one after the other, and prints one last line with the sum of all results.
+// `npm test`: runs every suite of the workspace in two queues (decision 172), and prints one last line with the sum of all results.
 // `-- --cluster` adds the live clusters, `-- --attack` the attack suite, `-- --chaos` two minutes of faults, and half a minute of them on
 // etcd, `-- --clients` the third-party clients and the documentation site (downloaded and built first), `-- --release` a dry run of a
 // release with the tests of its artifacts, `-- --e2e` the container tests, on an engine started for them. A few failed files of live tests
@@ -6,32 +6,17 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { conclude, type FileResults, printFailures, Results, sum } from './results.ts';
-import { mayRunTwice, withSecondRuns } from './second-run.ts';
+import { conclude, type FileResults, printFailures, Results, sum } from './test/results.ts';
+import { mayRunTwice, withSecondRuns } from './test/second-run.ts';
+import { runQueues, type Suite } from './test/suites.ts';
 
 const root = join(import.meta.dirname, '..');
-const results = new Results();
 const env = {
   ...process.env,
-  ...results.env,
   TURBO_TELEMETRY_DISABLED: '1',
   // Compiles the tests, and the programs that they start, only once, as is done for a node.
   NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/transitd'),
 };
-const run = (command: string, args: string[]): boolean =>
-  spawnSync(command, args, { cwd: root, stdio: 'inherit', env }).status === 0;
-const tool = (name: string, args: string[]): boolean => run(join(root, 'node_modules/.bin', name), args);
-
-/**
- * Runs the suites of `folders` with one command. False if one of them did not reach its end, or if the command failed without a failed
- * test.
- */
-function suitesEnd(folders: readonly string[], command: () => boolean): boolean {
-  const before = { ended: results.ended.length, failed: sum(results.files).failed };
-  const ok = command();
-  const ended = results.ended.slice(before.ended);
-  return folders.every((folder) => ended.includes(folder)) && (ok || sum(results.files).failed > before.failed);
-}
 
 /** The results of `file` in a run of its own, if it reached its end. */
 function runAgain({ folder, file }: FileResults): readonly FileResults[] {
@@ -51,43 +36,69 @@ function runAgain({ folder, file }: FileResults): readonly FileResults[] {
   return files;
 }
 
-const chaosSeed = '1';
-const suites = ['--cluster', '--attack', '--chaos', '--clients', '--release', '--e2e'];
-const rest = process.argv.slice(2).filter((arg) => !suites.includes(arg));
-// The linter, the compiler and the rules count as suites with one case each: if one of them fails, `npm test` fails.
-const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b']), run(process.execPath, ['scripts/check.ts'])];
+const options = ['--cluster', '--attack', '--chaos', '--clients', '--release', '--e2e'] as const;
+const rest = process.argv.slice(2).filter((arg) => !options.some((option) => option === arg));
+/** The suites, if the command line has this option. */
+const asked = (option: (typeof options)[number], ...suites: readonly Suite[]): readonly Suite[] =>
+  process.argv.includes(option) ? suites : [];
+
+const bin = 'node_modules/.bin';
 const tested = readdirSync(join(root, 'packages'))
   .map((name) => `packages/${name}`)
   .filter((folder) => existsSync(join(root, folder, '.mocharc.json')));
-const packages = suitesEnd(rest.length > 0 ? [] : tested, () =>
-  tool('turbo', ['run', 'test', '--concurrency=2', '--continue', '--log-order=grouped', '--log-prefix=none', ...rest]),
-);
-const suite = (folder: string): boolean => suitesEnd([''], () => tool('mocha', ['--config', `${folder}/.mocharc.json`]));
-const workspace = suite('test');
-const clusters = !process.argv.includes('--cluster') || suite('test/cluster');
-const attacks = !process.argv.includes('--attack') || suite('test/attack');
-// Each counts as one case, like the checks.
-const chaos = (...args: string[]): boolean => run(process.execPath, ['scripts/chaos.ts', '--seed', chaosSeed, ...args]);
-if (process.argv.includes('--chaos')) checks.push(chaos('--minutes', '2'), chaos('--minutes', '0.4', '--storage', 'etcd'));
-const clients = !process.argv.includes('--clients') || suite('test/clients');
-const release =
-  !process.argv.includes('--release') || suitesEnd([''], () => run(process.execPath, ['scripts/release.ts', '--dry-run']));
-const containers =
-  !process.argv.includes('--e2e') || suitesEnd([''], () => run('scripts/engine.sh', [process.execPath, 'scripts/e2e.ts']));
+const packages: Suite = {
+  name: 'packages',
+  command: [
+    ...([`${bin}/turbo`, 'run', 'test', '--concurrency=2', '--continue', '--log-order=grouped', '--log-prefix=none'] as const),
+    ...rest,
+  ],
+  folders: rest.length > 0 ? [] : tested,
+  niceness: 10,
+};
+const mocha = (folder: string): Suite => ({
+  name: folder,
+  command: [`${bin}/mocha`, '--config', `${folder}/.mocharc.json`],
+  folders: [''],
+});
 
-const first = results.files;
+/** Mostly suites that compute. */
+const computing: readonly Suite[] = [
+  { name: 'linter', command: [`${bin}/biome`, 'ci', '.'] },
+  { name: 'compiler', command: [`${bin}/tsc`, '-b'] },
+  { name: 'rules', command: [process.execPath, 'scripts/check.ts'] },
+  packages,
+  ...asked('--clients', { ...mocha('test/clients'), niceness: 10 }),
+  ...asked('--release', { name: 'release', command: [process.execPath, 'scripts/release.ts', '--dry-run'], folders: [''] }),
+  ...asked('--e2e', { name: 'containers', command: ['scripts/engine.sh', process.execPath, 'scripts/e2e.ts'], folders: [''] }),
+];
+const chaosSeed = '1';
+const chaos = (name: string, ...args: readonly string[]): Suite => ({
+  name,
+  command: [process.execPath, 'scripts/chaos.ts', '--seed', chaosSeed, ...args],
+});
+/** Suites of live nodes, which often wait. */
+const live: readonly Suite[] = [
+  mocha('test'),
+  ...asked('--cluster', mocha('test/cluster')),
+  ...asked('--attack', mocha('test/attack')),
+  ...asked('--chaos', chaos('chaos', '--minutes', '2'), chaos('chaos on etcd', '--minutes', '0.4', '--storage', 'etcd')),
+];
+
+const results = await runQueues([computing, live], env);
+const first = results.flatMap(({ files }) => files);
 printFailures(first, 'Failed:');
 const again = mayRunTwice(first).flatMap(runAgain);
 printFailures(
-  first.filter(({ file }) => again.some((results) => results.file === file && results.failures.length === 0)),
+  first.filter(({ file }) => again.some((second) => second.file === file && second.failures.length === 0)),
   'UNSTABLE: failed at first, passed in a second run. Look for the cause:',
 );
 const { passed, failed, pending } = sum(withSecondRuns(first, again));
-results.close();
+// The linter, the compiler, the rules and the chaos command count as one case each.
+const checks = results.flatMap(({ check }) => check ?? []);
 const checked = checks.filter((ok) => ok).length;
 process.exit(
   conclude(
     { passed: passed === 0 ? 0 : passed + checked, failed: failed + checks.length - checked, pending },
-    { ended: packages && workspace && clusters && attacks && clients && release && containers },
+    { ended: results.every(({ ended }) => ended) },
   ),
 );

@@ -1,4 +1,5 @@
-// Mocha's report, plus what a run of all suites adds up (scripts/results.ts): one line a file of tests, and one when the suite has ended.
+// Mocha's report, plus what a run of all suites adds up (scripts/test/results.ts): one line a file of tests, and one when the suite has
+// ended.
 import { appendFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import mocha from 'mocha';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { FileResults } from '../../scripts/results.ts';
-import { sum } from '../../scripts/results.ts';
-import { mayRunTwice, withSecondRuns } from '../../scripts/second-run.ts';
+import type { FileResults } from '../../scripts/test/results.ts';
+import { sum } from '../../scripts/test/results.ts';
+import { mayRunTwice, withSecondRuns } from '../../scripts/test/second-run.ts';
 
 const file = (name: string, messages: string[] = [], folder = '', title = 'answers'): FileResults => ({
   folder,

@@ -1,0 +1,70 @@
+// Runs suites in queues: the suites of a queue run one after the other, and the queues run side by side (decision 172).
+import { spawn } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { type FileResults, Results, sum } from './results.ts';
+
+export interface Suite {
+  readonly name: string;
+  /** A program, as a path from the root of the project, and its arguments. */
+  readonly command: readonly [program: string, ...args: string[]];
+  /** The folders in which mocha runs its tests. Absent: the exit code is the suite's only result, and counts as one test. */
+  readonly folders?: readonly string[];
+  /** Added to the niceness of its processes. With more than 0, it computes while the processes of the other queues wait. */
+  readonly niceness?: number;
+}
+
+export interface SuiteResults {
+  readonly files: readonly FileResults[];
+  /** Whether a suite without folders succeeded. */
+  readonly check?: boolean;
+  /** False if one of its folders did not reach its end, or if its command failed without a failed test. */
+  readonly ended: boolean;
+}
+
+const root = join(import.meta.dirname, '../..');
+
+/** Runs the queues and returns the results of their suites. Prints the output of each suite when the suite ends. */
+export async function runQueues(queues: readonly (readonly Suite[])[], env: NodeJS.ProcessEnv): Promise<readonly SuiteResults[]> {
+  const ended = await Promise.all(
+    queues.map(async (suites) => {
+      const results: SuiteResults[] = [];
+      for (const suite of suites) results.push(await runSuite(suite, env));
+      return results;
+    }),
+  );
+  return ended.flat();
+}
+
+async function runSuite(suite: Suite, env: NodeJS.ProcessEnv): Promise<SuiteResults> {
+  const { name, folders } = suite;
+  const results = new Results();
+  const begin = performance.now();
+  console.log(`${name}: begins`);
+  const { ok, output } = await outputOf(suite, { ...env, ...results.env });
+  const seconds = Math.round((performance.now() - begin) / 1000);
+  process.stdout.write(
+    Buffer.concat([Buffer.from(`\n${name}:\n`), output, Buffer.from(`\n${name}: ended after ${seconds} s\n`)]),
+  );
+  const { files, ended } = results;
+  results.close();
+  if (folders === undefined) return { files, check: ok, ended: true };
+  return { files, ended: folders.every((folder) => ended.includes(folder)) && (ok || sum(files).failed > 0) };
+}
+
+/** Runs the command of a suite to its end. Returns whether it succeeded, and its output. */
+function outputOf(
+  { command: [program, ...args], niceness = 0 }: Suite,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly ok: boolean; readonly output: Buffer }> {
+  return new Promise((done) => {
+    const chunks: Buffer[] = [];
+    const child = spawn('nice', ['-n', String(niceness), resolve(root, program), ...args], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env,
+    });
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    child.on('error', (error) => done({ ok: false, output: Buffer.from(`${error.message}\n`) }));
+    child.on('close', (code) => done({ ok: code === 0, output: Buffer.concat(chunks) }));
+  });
+}

@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { getPriority, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { runQueues, type Suite } from '../../scripts/test/suites.ts';
+
+/** A suite whose command is this script. */
+const suite = (script: string, more: Partial<Suite> = {}): Suite => ({
+  name: 'suite',
+  command: [process.execPath, '--input-type=module', '-e', `import fs from 'node:fs';\nimport os from 'node:os';\n${script}`],
+  ...more,
+});
+const lines = (...values: readonly unknown[]): string =>
+  values.map((value) => `fs.appendFileSync(process.env.TEST_RESULTS, ${JSON.stringify(`${JSON.stringify(value)}\n`)});`).join('');
+const passed = { folder: 'a', file: 'a/a.test.ts', passed: 2, pending: 0, failures: [] };
+const failed = { ...passed, failures: [{ title: 'answers', message: 'no answer' }] };
+const end = { folder: 'a', ended: true };
+
+describe('the queues of a run', () => {
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-queues-'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+  const run = (...queues: readonly (readonly Suite[])[]) => runQueues(queues, process.env);
+  const path = (name: string): string => JSON.stringify(join(folder, name));
+
+  it('run side by side, each with one suite at a time', async () => {
+    // Each waits for the other, so neither would end alone.
+    const meets = (own: string, other: string): Suite =>
+      suite(`fs.writeFileSync(${path(own)}, ''); while (!fs.existsSync(${path(other)}));`);
+    const isAlone = suite(`process.exitCode = fs.existsSync(${path('after')}) ? 1 : 0;`);
+    const results = await run(
+      [meets('left', 'right'), isAlone, suite(`fs.writeFileSync(${path('after')}, '')`)],
+      [meets('right', 'left')],
+    );
+    expect(results.map(({ check }) => check)).to.deep.equal([true, true, true, true]);
+  });
+
+  it('run each suite with its niceness', async () => {
+    const results = await run(
+      [0, 5].map((niceness) => suite(`process.exitCode = os.getPriority() - ${getPriority() + niceness}`, { niceness })),
+    );
+    expect(results.map(({ check }) => check)).to.deep.equal([true, true]);
+  });
+
+  for (const [what, script, ended] of [
+    ['every folder reached its end', lines(passed, end), true],
+    ['the exit code reports a failed test', `${lines(failed, end)} process.exitCode = 1;`, true],
+    ['a folder did not reach its end', lines(passed), false],
+    ['the command failed without a failed test', `${lines(passed, end)} process.exitCode = 1;`, false],
+  ] as const)
+    it(`report a suite as ${ended ? 'ended' : 'not ended'} if ${what}`, async () => {
+      const [results] = await run([suite(script, { folders: ['a'] })]);
+      expect(results?.ended).to.equal(ended);
+      expect(results?.files).to.deep.equal([script.includes('no answer') ? failed : passed]);
+    });
+
+  it('report a command that cannot start', async () => {
+    const absent: Suite = { name: 'absent', command: ['node_modules/.bin/absent'] };
+    const [check, tests] = await run([absent, { ...absent, folders: ['a'] }]);
+    expect(check).to.include({ check: false });
+    expect(tests).to.include({ ended: false });
+  });
+});
