@@ -1,6 +1,6 @@
-// `npm run chaos:sites [-- --rounds 20] [--seconds 5] [--clients 4] [--delay 0]`: two clusters of three real processes. In each round the
-// primary is killed as a whole under load, its secondary is promoted, and the former primary follows it. Reports what was lost, and
-// figures.
+// `npm run chaos:sites [-- --rounds 20] [--seconds 5] [--clients 4] [--delay 0] [--loss 0]`: two clusters of three real processes. In each
+// round the primary is killed as a whole under load, its secondary is promoted, and the former primary follows it. Reports what was lost,
+// and figures.
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { percentile } from '../../bench/raft/percentile.ts';
@@ -13,15 +13,16 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '20' },
     seconds: { type: 'string', default: '5' },
     clients: { type: 'string', default: '4' },
+    /** Of the link between the clusters, each way, in milliseconds. */
     delay: { type: 'string', default: '0' },
+    /** Share of the segments that the link loses, in percent: the proxy delays what follows them as TCP does. */
+    loss: { type: 'string', default: '0' },
   },
 });
-const [rounds, seconds, clients, delayMs] = [values.rounds, values.seconds, values.clients, values.delay].map(Number) as [
-  number,
-  number,
-  number,
-  number,
-];
+const { rounds, seconds, clients, delay: delayMs, loss: lossPercent } = numbers(values);
+function numbers<K extends string>(texts: Readonly<Record<K, string>>): Readonly<Record<K, number>> {
+  return Object.fromEntries(Object.entries<string>(texts).map(([name, text]) => [name, Number(text)])) as Record<K, number>;
+}
 const whole = (ms: number): string => `${Math.round(ms)} ms`;
 const sites: LiveCluster[] = [];
 const endAll = async (): Promise<void> => {
@@ -55,7 +56,7 @@ async function run(): Promise<number> {
   const alone = await loaded(both, first, { prefix: 'alone', sample: async () => undefined });
   await both.control(first, 'primary/enable');
   await both.follow(first, second, 'west');
-  if (delayMs > 0) for (const site of sites) site.guestLink(callerAddress, { delayMs });
+  if (delayMs > 0) for (const site of sites) site.guestLink(callerAddress, { delayMs, loss: lossPercent / 100 });
   const played: Round[] = [];
   for (let number = 1; number <= rounds; number++) {
     const [primary, secondary] = number % 2 === 1 ? [first, second] : [second, first];
@@ -162,7 +163,7 @@ function report(played: readonly Round[], alone: { readonly writesPerSecond: num
     all(({ writesPerSecond }) => [writesPerSecond]),
   ];
   const share = percentile(rate, 50) / alone.writesPerSecond;
-  console.log(`\n${played.length} rounds, ${clients} clients, delay ${delayMs} ms each way`);
+  console.log(`\n${played.length} rounds, ${clients} clients, delay ${delayMs} ms each way, loss ${lossPercent} %`);
   console.log(`lag: p50 ${whole(percentile(lag, 50))}, p99 ${whole(percentile(lag, 99))}, ${lag.length} samples`);
   console.log(
     `promotion to the first answered write: p50 ${whole(percentile(promotion, 50))}, max ${whole(Math.max(...promotion))}`,

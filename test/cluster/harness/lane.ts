@@ -1,7 +1,33 @@
 import type { Socket } from 'node:net';
 
+/**
+ * A slow link. Its loss is that of a network below TCP: nothing is missing in the stream, but a lost segment, and every byte after it,
+ * arrives only after it has been sent again.
+ */
+export interface SlowLink {
+  readonly delayMs: number;
+  /** Share of the segments that are lost, from 0 to 1; none by default. */
+  readonly loss?: number;
+}
+
 /** The fate of bytes in one direction: they pass at once, pass later, are lost, or wait until this setting changes. */
-export type Treatment = 'pass' | 'swallow' | 'hold' | { readonly delayMs: number };
+export type Treatment = 'pass' | 'swallow' | 'hold' | SlowLink;
+
+const segmentBytes = 1448;
+/** With fewer segments in flight, no duplicate acknowledgements report the loss, and the sender waits for its timer. */
+const reportingSegments = 4;
+/** The least time by which the retransmission timer of Linux exceeds the round trip. */
+const retransmissionMs = 200;
+
+/**
+ * Returns for how long the loss of segments holds a piece of the stream up: a round trip, and the timer if too few segments follow.
+ * Segments that are lost in one piece are sent again together.
+ */
+function stallMs({ delayMs, loss = 0 }: SlowLink, bytes: number): number {
+  const segments = Math.ceil(bytes / segmentBytes);
+  if (Math.random() >= 1 - (1 - loss) ** segments) return 0;
+  return 2 * delayMs + (segments < reportingSegments ? retransmissionMs : 0);
+}
 
 interface Parcel {
   readonly dueMs: number;
@@ -67,8 +93,9 @@ export class Lane {
       this.#lossy = true;
       return;
     }
-    const delayMs = typeof this.#treatment === 'object' ? this.#treatment.delayMs : 0;
-    this.#queue.push({ dueMs: Math.max(performance.now() + delayMs, this.#queue.at(-1)?.dueMs ?? 0), chunk });
+    const link = typeof this.#treatment === 'object' ? this.#treatment : { delayMs: 0 };
+    const inOrderMs = Math.max(performance.now() + link.delayMs, this.#queue.at(-1)?.dueMs ?? 0);
+    this.#queue.push({ dueMs: inOrderMs + stallMs(link, chunk?.length ?? 0), chunk });
     this.#deliver();
   }
 

@@ -1,19 +1,12 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { Lane, type Treatment } from './lane.ts';
+import { Lane, type SlowLink, type Treatment } from './lane.ts';
 
 /**
  * The mode of a link, applied to the connections from one node to another. `cut` resets and refuses them. `blackhole` drops their
  * bytes, and nobody sees a reset. `hold` keeps the bytes until the link opens, as a network does that recovers and retransmits.
  * `swallow-requests` and `swallow-answers` lose one direction only.
  */
-export type LinkMode =
-  | 'open'
-  | 'cut'
-  | 'blackhole'
-  | 'hold'
-  | 'swallow-requests'
-  | 'swallow-answers'
-  | { readonly delayMs: number };
+export type LinkMode = 'open' | 'cut' | 'blackhole' | 'hold' | 'swallow-requests' | 'swallow-answers' | SlowLink;
 
 export interface Address {
   readonly host: string;
