@@ -252,7 +252,7 @@ describe('the connection of a secondary to its primary', () => {
     const limits = { frameBytes: 64 * 1024, framesMax: 4 };
     const site = await start({ primary: filled(3), limits });
     const { socket, received } = await stream(site, await site.register());
-    socket.send(encodeFrame({ kind: 'hello', set, cursor: { ...at, index: 13 }, level: 3 }));
+    socket.send(encodeFrame({ kind: 'hello', set, cursor: { ...at, index: 13 }, wantsWholeState: false, level: 3 }));
     await until(() => received.length > 0);
     for (let written = 0; written < 3_000; written++) site.primary.write(`transit/k-${written}`, 'x'.repeat(1_000));
     for (let round = 0; round < 10; round++) {
@@ -265,7 +265,7 @@ describe('the connection of a secondary to its primary', () => {
     expect(Math.max(...large)).to.be.at.most(limits.frameBytes);
   });
 
-  const hello = encodeFrame({ kind: 'hello', set, cursor: undefined, level: 3 });
+  const hello = encodeFrame({ kind: 'hello', set, cursor: undefined, wantsWholeState: false, level: 3 });
   const outOfOrder: readonly Frame[] = [
     { kind: 'ack', at, echoMs: undefined },
     { kind: 'welcome', epochs: [{ number: 1, id: epochId, start: 10 }] },

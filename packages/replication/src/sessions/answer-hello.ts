@@ -24,7 +24,7 @@ export interface HelloFacts {
 
 /** Decides how the primary answers the hello of a secondary. */
 export function answerHello(
-  { set, cursor, level: secondaryLevel }: Frame & { kind: 'hello' },
+  { set, cursor, wantsWholeState, level: secondaryLevel }: Frame & { kind: 'hello' },
   { state, level, continuesFrom }: HelloFacts,
 ): HelloAnswer {
   if (state === undefined || state.set !== set) return { kind: 'refuse', reason: 'other_set' };
@@ -34,5 +34,7 @@ export function answerHello(
   if (secondaryLevel < level) return { kind: 'refuse', reason: 'level' };
   if (cursor === undefined) return { kind: 'resynchronize', diverged: false };
   if (!continues(state.epochs, cursor)) return { kind: 'resynchronize', diverged: true };
-  return continuesFrom(cursor.index) ? { kind: 'resume', from: cursor } : { kind: 'resynchronize', diverged: false };
+  return !wantsWholeState && continuesFrom(cursor.index)
+    ? { kind: 'resume', from: cursor }
+    : { kind: 'resynchronize', diverged: false };
 }

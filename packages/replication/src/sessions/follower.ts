@@ -56,7 +56,8 @@ export class Follower {
     return {
       kind: 'hello',
       set: state.set,
-      cursor: this.#parts.wantsWholeState() ? undefined : this.#greetedAt,
+      cursor: this.#greetedAt,
+      wantsWholeState: this.#parts.wantsWholeState(),
       level: this.#parts.level(),
     };
   }

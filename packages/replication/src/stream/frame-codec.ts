@@ -85,7 +85,12 @@ function frameOf(fields: Fields, writes: readonly ReplicatedWrite[]): Frame {
 }
 
 const checks: Readonly<Record<Frame['kind'], (fields: Fields) => boolean>> = {
-  hello: ({ set, cursor, level }) => isId(set) && (cursor === undefined || isCursor(cursor)) && isIndex(level) && level > 0,
+  hello: ({ set, cursor, wantsWholeState, level }) =>
+    isId(set) &&
+    (cursor === undefined || isCursor(cursor)) &&
+    typeof wantsWholeState === 'boolean' &&
+    isIndex(level) &&
+    level > 0,
   welcome: ({ epochs }) => areEpochs(epochs),
   state: ({ attempt, epochs, index, valuesWritten }) =>
     isAttempt(attempt) && areEpochs(epochs) && isIndex(index) && isIndex(valuesWritten),

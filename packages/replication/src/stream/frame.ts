@@ -5,10 +5,17 @@ import type { Outcome } from './outcome.ts';
 /** The messages between the active nodes of two clusters of a replication set. */
 export type Frame =
   /**
-   * Secondary → primary, first on a connection. Without a cursor the secondary has no state, or asks for the whole one. The records of a
-   * primary at a higher feature level than `level`, the secondary's, could be unreadable there.
+   * Secondary → primary, first on a connection. Without a cursor the secondary has no state. One that has a state always names it, also
+   * when it asks for the whole state again: it may be the first that tells this primary of a later epoch. The records of a primary at a
+   * higher feature level than `level`, the secondary's, could be unreadable there.
    */
-  | { readonly kind: 'hello'; readonly set: string; readonly cursor: Cursor | undefined; readonly level: FeatureLevel }
+  | {
+      readonly kind: 'hello';
+      readonly set: string;
+      readonly cursor: Cursor | undefined;
+      readonly wantsWholeState: boolean;
+      readonly level: FeatureLevel;
+    }
   /** Primary → secondary: the stream continues at the cursor of the hello. */
   | { readonly kind: 'welcome'; readonly epochs: readonly Epoch[] }
   /** Primary → secondary: the whole state follows. */

@@ -10,8 +10,11 @@ const primary: ReplicationState = {
     { number: 2, id: b, start: 40 },
   ],
 };
-const answer = (cursor: { number: number; id: string; index: number } | undefined, state = primary, isKept = true) =>
-  answerHello({ kind: 'hello', set, cursor, level: 3 }, { state, level: 3, continuesFrom: () => isKept });
+const answer = (
+  cursor: { number: number; id: string; index: number } | undefined,
+  state = primary,
+  { isKept = true, wantsWholeState = false } = {},
+) => answerHello({ kind: 'hello', set, cursor, wantsWholeState, level: 3 }, { state, level: 3, continuesFrom: () => isKept });
 
 describe('the answer to a hello', () => {
   it('resumes in the present epoch, and at a point of the history', () => {
@@ -25,7 +28,16 @@ describe('the answer to a hello', () => {
 
   it('sends the whole state to a secondary without one, or behind the outcomes that are kept', () => {
     expect(answer(undefined)).to.deep.equal({ kind: 'resynchronize', diverged: false });
-    expect(answer({ number: 2, id: b, index: 50 }, primary, false)).to.deep.equal({ kind: 'resynchronize', diverged: false });
+    expect(answer({ number: 2, id: b, index: 50 }, primary, { isKept: false })).to.deep.equal({
+      kind: 'resynchronize',
+      diverged: false,
+    });
+  });
+
+  it('sends the whole state to a secondary that asks for it, unless its epoch ends this one', () => {
+    const asked = { wantsWholeState: true };
+    expect(answer({ number: 2, id: b, index: 60 }, primary, asked)).to.deep.equal({ kind: 'resynchronize', diverged: false });
+    expect(answer({ number: 3, id: c, index: 60 }, primary, asked)).to.include({ kind: 'superseded' });
   });
 
   it('sends the whole state to a cluster that has something else, and says so', () => {
@@ -43,7 +55,9 @@ describe('the answer to a hello', () => {
 
   it('refuses other sets, and on clusters that send nothing', () => {
     const facts = { state: primary, level: 3, continuesFrom: () => true };
-    expect(answerHello({ kind: 'hello', set: a, cursor: undefined, level: 3 }, facts)).to.include({ reason: 'other_set' });
+    expect(answerHello({ kind: 'hello', set: a, cursor: undefined, wantsWholeState: false, level: 3 }, facts)).to.include({
+      reason: 'other_set',
+    });
     expect(answer(undefined, { ...primary, role: 'secondary' })).to.include({ reason: 'not_primary' });
     expect(answer(undefined, { ...primary, role: 'superseded' })).to.include({ reason: 'superseded' });
     expect(answer({ number: 2, id: b, index: 60 }, { ...primary, role: 'demoted' }), 'until it has the last index').to.include({
@@ -60,7 +74,7 @@ describe('the answer to a hello', () => {
     ] as const)
       for (const cursor of [at, undefined]) {
         const answered = answerHello(
-          { kind: 'hello', set, cursor, level: secondaryLevel },
+          { kind: 'hello', set, cursor, wantsWholeState: false, level: secondaryLevel },
           { state: primary, level: 4, continuesFrom: () => true },
         );
         expect(answered.kind).to.equal(kind === 'resume' && cursor === undefined ? 'resynchronize' : kind);

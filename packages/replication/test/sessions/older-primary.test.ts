@@ -30,6 +30,17 @@ describe('a secondary that connects to a cluster of an older epoch', () => {
     expect(secondary.steps).to.deep.equal([]);
   });
 
+  it('tells a live primary of the later epoch, also when it asks for the whole state', async () => {
+    const [primary, secondary] = [demoted(), secondaryAt(first, later)];
+    primary.current = { ...(primary.current as ReplicationState), role: 'primary' };
+    secondary.wantsWholeState = true;
+    const link = new Link(primary, secondary);
+    await link.until(() => link.ends['primary'] !== undefined);
+    expect(primary.supersededBy).to.deep.equal([otherId]);
+    expect(link.ends['primary']).to.deep.equal({ why: 'superseded' });
+    expect(link.ends['secondary'], 'it connects again').to.equal(undefined);
+  });
+
   it('stops if that epoch has the same number and another id', async () => {
     const [primary, secondary] = [demoted(), secondaryAt({ ...first, id: otherId })];
     const link = new Link(primary, secondary);

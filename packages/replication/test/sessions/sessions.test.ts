@@ -349,7 +349,7 @@ describe('the sessions of a primary and a secondary', () => {
     const [primary, secondary] = [filled(1), new TestSecondary()];
     const link = new Link(primary, secondary);
     await link.until(inSync(primary, secondary));
-    link.primary.received({ kind: 'hello', set, cursor: undefined, level: 3 });
+    link.primary.received({ kind: 'hello', set, cursor: undefined, wantsWholeState: false, level: 3 });
     expect(link.ends['primary']).to.deep.equal({ why: 'unexpected_frame' });
   });
 

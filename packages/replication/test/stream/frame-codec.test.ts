@@ -9,7 +9,7 @@ const epochs = [{ number: 2, id, start: 30 }];
 const value = Buffer.from('ciphertext');
 
 const frames: readonly Frame[] = [
-  { kind: 'hello', set: id, cursor: at, level: 3 },
+  { kind: 'hello', set: id, cursor: at, wantsWholeState: true, level: 3 },
   { kind: 'welcome', epochs },
   { kind: 'state', attempt: 'a-1', epochs, index: 40, valuesWritten: 9 },
   { kind: 'records', attempt: 'a-1', chunk: 0, records: [{ path: 'transit/key', value, revision: 33 }] },
@@ -79,8 +79,8 @@ describe('frames of the replication stream', () => {
   });
 
   it('says hello without a cursor before the first state', () => {
-    const bytes = encodeFrame({ kind: 'hello', set: id, cursor: undefined, level: 3 });
-    expect(decodeFrame(bytes)).to.deep.equal({ kind: 'hello', set: id, level: 3 });
+    const bytes = encodeFrame({ kind: 'hello', set: id, cursor: undefined, wantsWholeState: false, level: 3 });
+    expect(decodeFrame(bytes)).to.deep.equal({ kind: 'hello', set: id, wantsWholeState: false, level: 3 });
   });
 
   it('throws only CodecError for a changed byte', () => {
@@ -109,8 +109,8 @@ describe('frames of the replication stream', () => {
     ['more addresses than a cluster has', { kind: 'nodes', addresses: Array(33).fill('h:1'), authorities: ['PEM'] }],
     ['an address that is too long', { kind: 'nodes', addresses: ['h'.repeat(262)], authorities: ['PEM'] }],
     ['a state without a root key', { kind: 'key' }],
-    ['a set with another form', { kind: 'hello', set: 'zz', level: 3 }],
-    ['a hello without a feature level', { kind: 'hello', set: id }],
+    ['a set with another form', { kind: 'hello', set: 'zz', wantsWholeState: false, level: 3 }],
+    ['a hello without a feature level', { kind: 'hello', set: id, wantsWholeState: false }],
   ] as const)
     it(`refuses ${name}`, () => {
       expect(() => decodeFrame(bytesOf(fields))).to.throw(CodecError);
