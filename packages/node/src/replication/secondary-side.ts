@@ -1,4 +1,5 @@
-import { BarrierError, transferredPaths } from '@transitd/barrier';
+import { setTimeout as delay } from 'node:timers/promises';
+import { BarrierError, type ForeignKeys, ProviderError, transferredPaths } from '@transitd/barrier';
 import { reasonOf } from '@transitd/process';
 import { type PrimaryNodes, type Proposed, type SecondaryCluster, setSealOf } from '@transitd/replication';
 import {
@@ -28,6 +29,14 @@ export interface SecondaryEffects {
   readonly diverged: Pick<DivergedState, 'receiving' | 'staging' | 'swapping'>;
 }
 
+/** How often the seal's provider is asked again for the seal of a received state. Its own back-off decides whether it is called. */
+const providerRetryMs = 1_000;
+
+/** How often local records may change while a received state is being put in place. */
+const swapAttemptsMax = 8;
+
+type Swap = ReplicationStep & { readonly kind: 'swap' };
+
 /** This node as the active node of a secondary. */
 export class SecondarySide implements SecondaryCluster {
   /** While true, heartbeats are not answered. */
@@ -38,8 +47,8 @@ export class SecondarySide implements SecondaryCluster {
   #heard: Heard | undefined;
   #answeredMs: number | undefined;
   #rootKey: Uint8Array | undefined;
-  /** Records of the state that is being received, by path. */
-  readonly #core = new Map<string, Uint8Array>();
+  /** The state that is being received, and its records that this cluster needs to open it, by path. */
+  #receiving: { readonly attempt: string; readonly core: Map<string, Uint8Array> } | undefined;
 
   constructor(parts: ReplicationParts, effects: SecondaryEffects) {
     this.#parts = parts;
@@ -81,15 +90,14 @@ export class SecondarySide implements SecondaryCluster {
   async propose(step: ReplicationStep): Promise<Proposed> {
     const { log } = this.#parts;
     try {
+      if (step.kind === 'swap') return await this.#swap(step);
       const completed = await this.#completed(step);
       if (completed === 'unknown') {
         log.warn("the primary's root key cannot be learned from its entries: this secondary asks for the whole state");
         this.wantsWholeState = true;
         return 'conflict';
       }
-      const { outcome } = await commitStep(this.#parts, completed);
-      if (step.kind === 'swap' && outcome === 'committed') this.wantsWholeState = false;
-      return outcome;
+      return (await commitStep(this.#parts, completed)).outcome;
     } catch (error) {
       const isUsual = error instanceof StoreError;
       log[isUsual ? 'info' : 'error']({ step: step.kind, reason: reasonOf(error) }, 'a step of replication was not committed');
@@ -127,33 +135,59 @@ export class SecondarySide implements SecondaryCluster {
     await commitStep(this.#parts, { kind: 'supersede', by });
   }
 
-  /**
-   * Adds the local records that must change with a step: to a swap all of them, encrypted under the keyring of the state that it makes
-   * live, and to a rekey the seal of this cluster, if it has its own. `unknown`: the root key of the rekey is not known.
-   */
+  /** Adds the seal of this cluster to a rekey, if it has its own. `unknown`: the root key of the rekey is not known. */
   async #completed(step: ReplicationStep): Promise<ReplicationStep | 'unknown'> {
     if (step.kind === 'stage') {
       await this.#effects.diverged.staging(step);
-      if (step.chunk === 0) this.#core.clear();
-      for (const { path, value } of step.records) if (transferredPaths.includes(path)) this.#core.set(path, Buffer.from(value));
+      if (step.chunk === 0) this.#receiving = { attempt: step.attempt, core: new Map() };
+      for (const { path, value } of step.records)
+        if (transferredPaths.includes(path)) this.#receiving?.core.set(path, Buffer.from(value));
     }
-    if (step.kind === 'swap') return this.#completedSwap(step);
     if (step.kind !== 'follow' || setSealOf(this.#localPrefixes) === 'shared') return step;
     const local = await this.#parts.barrier.transfer.ownSealFor(step.writes);
     return local === 'unknown' ? local : { ...step, local };
   }
 
-  async #completedSwap(step: ReplicationStep & { readonly kind: 'swap' }): Promise<ReplicationStep> {
+  /** Puts a received state in place, with the local records encrypted under its keyring. */
+  async #swap(step: Swap): Promise<Proposed> {
     const rootKey = this.#rootKey;
-    if (rootKey === undefined) throw new Error('the primary has sent no root key for its state');
+    const receiving = this.#receiving;
+    if (rootKey === undefined || receiving?.attempt !== step.attempt)
+      throw new Error('the primary has sent no root key for its state');
     this.#rootKey = undefined; // the next connection must not wipe it while it is in use
     try {
       await this.#effects.diverged.swapping();
-      const foreign = { rootKey, records: this.#core };
-      return { ...step, local: await this.#parts.barrier.transfer.localRecords(this.#localPrefixes, foreign) };
+      for (let attempt = 0; attempt < swapAttemptsMax; attempt++) {
+        const { outcome } = await commitStep(this.#parts, await this.#completedSwap(step, { rootKey, records: receiving.core }));
+        if (outcome === 'committed') this.wantsWholeState = false;
+        if (outcome === 'committed' || !this.#isStaged(step)) return outcome;
+        // A local record has changed since they were read.
+      }
+      return 'conflict';
     } finally {
       rootKey.fill(0);
+      if (this.#receiving === receiving) this.#receiving = undefined;
     }
+  }
+
+  /** While the provider of the seal fails, waits for it: the state would have to be sent again as a whole. */
+  async #completedSwap(step: Swap, foreign: ForeignKeys): Promise<Swap> {
+    const { barrier, storage, log } = this.#parts;
+    for (let hasWaited = false; ; hasWaited = true) {
+      const localReadAt = storage.machine.applied.appliedIndex;
+      try {
+        return { ...step, local: await barrier.transfer.localRecords(this.#localPrefixes, foreign), localReadAt };
+      } catch (error) {
+        if (!(error instanceof ProviderError) || !this.#isStaged(step)) throw error;
+        if (!hasWaited) log.warn({ reason: reasonOf(error) }, 'the received state waits for the provider of the seal');
+        await delay(providerRetryMs, undefined, { ref: false });
+      }
+    }
+  }
+
+  /** Returns whether this node can still put the state in place: it is active, and no other state is being received. */
+  #isStaged({ attempt }: Swap): boolean {
+    return this.#receiving?.attempt === attempt && this.state()?.role === 'secondary';
   }
 
   get #localPrefixes(): readonly string[] {

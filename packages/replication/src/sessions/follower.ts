@@ -135,7 +135,7 @@ export class Follower {
     this.#state = undefined;
     if (state?.attempt !== attempt) return { kind: 'reconnect', why: 'gap' };
     const { epochs, index, valuesWritten } = state;
-    return propose({ kind: 'swap', attempt, records, digest, valuesWritten, epochs, index, local: [] });
+    return propose({ kind: 'swap', attempt, records, digest, valuesWritten, epochs, index, local: [], localReadAt: 0 });
   }
 
   #follow({ epoch, from, to, writes, valuesWritten }: Frame & { kind: 'outcome' }): FollowerAction {

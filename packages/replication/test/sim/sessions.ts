@@ -268,8 +268,9 @@ export class Sessions {
     const keyring = this.#keyrings.get(connection);
     if (step.kind !== 'swap' || keyring === undefined) return step;
     const value = Buffer.from(`${connection.secondary.name}|${keysIn(keyring).at(-1)}`);
-    const { revision = 0 } = connection.secondary.machine.getSync(localPath) ?? {};
-    return { ...step, local: [{ path: localPath, value, revision }] };
+    const { machine } = connection.secondary;
+    const { revision = 0 } = machine.getSync(localPath) ?? {};
+    return { ...step, local: [{ path: localPath, value, revision }], localReadAt: machine.applied.appliedIndex };
   }
 
   /** Primaries tell every site of their epoch, and a site of a higher epoch answers. */

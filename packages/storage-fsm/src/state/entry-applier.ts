@@ -93,6 +93,7 @@ export class EntryApplier {
       digest = changed;
       changes.push({ path, revision, deleted: value === null });
     }
+    digest = this.#noteLocalWrite(changes, index, digest);
     // The values of a conflicting transaction count too: the leader encrypted them, and the barrier uses this count to limit the use of its
     // key.
     const valuesWritten = this.applied.valuesWritten + transaction.writes.filter(isPut).length;
@@ -167,6 +168,16 @@ export class EntryApplier {
     else if (step.kind === 'establish' || step.kind === 'attach') this.#scope.restart();
     this.#watchers.notify(step.kind === 'swap' ? 'everything' : changes);
     return this.#committed(index);
+  }
+
+  /** Notes at a state that a secondary is staging that a local record was written. Returns the new digest. */
+  #noteLocalWrite(changes: readonly Change[], index: LogIndex, digest: bigint): bigint {
+    const { replication, spaces } = this.#records;
+    if (spaces.attempt === undefined || replication?.role !== 'secondary' || changes.length === 0) return digest;
+    // A secondary writes local records only.
+    this.#records.spaces = { ...spaces, attempt: { ...spaces.attempt, localWriteAt: index } };
+    const record = { name: spacesName, value: encodeSpaces(this.#records.spaces), revision: this.#revisionOf(index) };
+    return this.#write(record, digest) ?? digest;
   }
 
   #committed(index: LogIndex): CommitResult {

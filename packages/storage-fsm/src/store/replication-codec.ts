@@ -147,7 +147,8 @@ function faultOf(step: ReplicationStep): string | undefined {
       step.digest >= 0n &&
       step.digest < 1n << BigInt(8 * digestBytes) &&
       areEpochs(step.epochs) &&
-      areRecords(step.local),
+      areRecords(step.local) &&
+      isIndex(step.localReadAt),
     promote: () => step.kind === 'promote' && isCursor(step.from) && isEpochId(step.id) && areWrites(step.writes.map(unrevised)),
     demote: () => step.kind === 'demote' && isEpochName(step.from),
     supersede: () => step.kind === 'supersede' && isEpochName(step.by),

@@ -79,6 +79,11 @@ export type ReplicationStep =
        * that each one replaces. If one of these records has changed since, the step has no effect.
        */
       readonly local: readonly ReplicatedRecord[];
+      /**
+       * Log index of the state in which the local records were read. If another one was written since, which would stay encrypted under the
+       * former keyring, the step has no effect.
+       */
+      readonly localReadAt: LogIndex;
     }
   /**
    * Makes the cluster the primary of a new epoch that begins at `from`. `writes` are the first replicated writes of the epoch. They can
@@ -231,7 +236,7 @@ function stage(
 }
 
 function swap(
-  { attempt: id, records, digest, valuesWritten, epochs, index, local }: ReplicationStep & { kind: 'swap' },
+  { attempt: id, records, digest, valuesWritten, epochs, index, local, localReadAt }: ReplicationStep & { kind: 'swap' },
   state: ReplicationState,
   place: ReplicationPlace,
 ): ReplicationEffect | 'conflict' {
@@ -241,7 +246,7 @@ function swap(
   if (state.role !== 'secondary' || attempt?.id !== id || attempt.records !== records || attempt.digest !== digest)
     return 'conflict';
   if (last === undefined || index < last.start || !isForward(state, { ...last, index })) return 'conflict';
-  if (!areUnchanged(local, state, place)) return 'conflict';
+  if ((attempt.localWriteAt ?? 0) > localReadAt || !areUnchanged(local, state, place)) return 'conflict';
   return {
     ...none,
     byPath: localWrites(local, state, place),

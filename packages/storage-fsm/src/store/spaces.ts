@@ -1,4 +1,4 @@
-import { CodecError } from '@transitd/raft-core';
+import { CodecError, type LogIndex } from '@transitd/raft-core';
 import { levelName } from '../level/level-record.ts';
 import { pathFault } from './path.ts';
 import { replicationName } from './replication-state.ts';
@@ -24,6 +24,8 @@ export interface Attempt {
   readonly records: number;
   /** Sum of the staged records' digests. Each is computed with revision 0, or with the record's own revision if a primary sent it. */
   readonly digest: bigint;
+  /** Log index of the newest local record of a secondary that was written while the state was being staged; absent before that. */
+  readonly localWriteAt?: LogIndex;
 }
 
 export interface Spaces {
@@ -119,11 +121,12 @@ export function decodeSpaces(bytes: Uint8Array): Spaces {
 
 function decodeAttempt(stored: unknown): Attempt {
   if (!isObject(stored)) throw new CodecError('the spaces record is malformed');
-  const { id, space, chunks, records, digest } = stored;
+  const { id, space, chunks, records, digest, localWriteAt } = stored;
   const isWhole = typeof id === 'string' && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest);
-  if (!isWhole || !isCount(space) || !isCount(chunks) || !isCount(records))
-    throw new CodecError('the spaces record is malformed');
-  return { id, space, chunks, records, digest: BigInt(`0x${digest}`) };
+  const areCounts = [space, chunks, records, localWriteAt ?? 0].every(isCount);
+  if (!isWhole || !areCounts) throw new CodecError('the spaces record is malformed');
+  const attempt = { id, space, chunks, records, digest: BigInt(`0x${digest}`) } as Attempt;
+  return localWriteAt === undefined ? attempt : { ...attempt, localWriteAt: Number(localWriteAt) };
 }
 
 function parsed(bytes: Uint8Array): unknown {

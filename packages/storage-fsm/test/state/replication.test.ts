@@ -49,7 +49,7 @@ class Log {
       step({ kind: 'stage', attempt: `at-${index}`, chunk: 0, records }),
       step({
         ...{ kind: 'swap', attempt: `at-${index}`, records: records.length, digest, valuesWritten: 7 },
-        ...{ epochs: [epoch], index, local: [] },
+        ...{ epochs: [epoch], index, local: [], localReadAt: 0 },
       }),
     );
   }
@@ -179,6 +179,7 @@ describe('KeyValueMachine with replication', () => {
         epochs: rival,
         index: 30,
         local: [],
+        localReadAt: 0,
       } as const;
       expect(log.apply(step(swap)).outcome).to.equal('conflict');
       expect(log.machine.replication?.index).to.equal(20);
@@ -203,7 +204,7 @@ describe('KeyValueMachine with replication', () => {
         step({ kind: 'stage', attempt, chunk: 0, records: [] }),
         step({
           ...{ kind: 'swap', attempt, records: 0, digest: emptyDigest, valuesWritten: 7, epochs: [epoch], index: 30 },
-          local: [{ path, value: Buffer.from('new'), revision }],
+          ...{ local: [{ path, value: Buffer.from('new'), revision }], localReadAt: 0 },
         }),
       ];
       const { revision = 0 } = log.machine.getSync('core/seal') ?? {};
@@ -216,6 +217,19 @@ describe('KeyValueMachine with replication', () => {
       const { appliedIndex, valuesWritten } = log.machine.applied;
       expect(log.machine.getSync('core/seal')).to.deep.equal({ value: Buffer.from('new'), revision: appliedIndex });
       expect(valuesWritten, 'a local value counts').to.equal(8);
+    }));
+
+  it('refuses a received state if a local record was created after the local ones were read', () =>
+    withSecondary((log) => {
+      const swapAt = (localReadAt: number) =>
+        step({
+          ...{ kind: 'swap', attempt: 'one', records: 0, digest: emptyDigest, valuesWritten: 7, epochs: [epoch], index: 30 },
+          ...{ local: [], localReadAt },
+        });
+      const stage = step({ kind: 'stage', attempt: 'one', chunk: 0, records: [] });
+      expect(log.applyAll(stage, put('core/seal/next', 'under the former keyring'))).to.deep.equal(['committed', 'committed']);
+      const { appliedIndex } = log.machine.applied;
+      expect(log.applyAll(swapAt(appliedIndex - 1), swapAt(appliedIndex))).to.deep.equal(['conflict', 'committed']);
     }));
 
   it('writes the first records of an epoch together with the promotion, so that older conditions no longer hold', () =>

@@ -63,6 +63,7 @@ export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
     epochs: someEpochs,
     index: someIndex,
     local: someRecords,
+    localReadAt: someIndex,
   }),
   fc.record({ kind: fc.constant('promote' as const), from: someCursor, id: someId, writes: someOwn }),
   fc.record({ kind: fc.constant('demote' as const), from: someName }),
