@@ -5,6 +5,7 @@ import type { ActivationToken } from './activation-token.ts';
 import type { PrimaryCredential } from './credential.ts';
 import { type PrimaryConnectionOptions, requestCertificate } from './primary-connection.ts';
 import { secondaryIn } from './secondary-certificate.ts';
+import type { ActivationRequest } from './secondary-desk.ts';
 
 /**
  * `unreachable`: another attempt with the same key may succeed. `refused`: the token can no longer be used. `untrusted`: the answer was
@@ -35,7 +36,7 @@ const activationMsMax = 30_000;
  */
 export async function activate(
   token: ActivationToken,
-  own: { readonly key: string; readonly request: string },
+  own: ActivationRequest & { readonly key: string },
   options: Partial<Pick<PrimaryConnectionOptions, 'localAddress' | 'connectMsMax'>> = {},
 ): Promise<PrimaryCredential> {
   const { secondary, clusterId } = token;
@@ -49,7 +50,7 @@ export async function activate(
     try {
       answer = await requestCertificate(
         { connectMsMax: defaultConnectMsMax, ...options, address, credential: token },
-        own.request,
+        { request: own.request, cluster: own.cluster },
       );
     } catch (error) {
       reasons.push(reasonOf(error));

@@ -8,6 +8,7 @@ import { parseHostAndPort } from '../membership/membership.ts';
 import { connectTo } from '../transport/peer-connection.ts';
 import { addressesSchema, authoritiesSchema, jsonIn, type PrimaryCredential } from './credential.ts';
 import { primaryNodeFault } from './secondary-certificate.ts';
+import type { ActivationRequest } from './secondary-desk.ts';
 import { activatePath, activeNodeHeader, streamPath, streamProtocol } from './wire.ts';
 
 export interface PrimaryConnectionOptions {
@@ -71,15 +72,14 @@ export function openStream(options: PrimaryConnectionOptions, onRefused: (refusa
 
 /**
  * Exchanges an activation token for a certificate at one node of the primary.
- * @param request - PKCS #10 in PEM
  * @returns a refusal, or the certificate and where the nodes of the primary are
  * @throws Error when the node cannot be reached, or its answer is malformed
  */
 export async function requestCertificate(
   options: PrimaryConnectionOptions,
-  request: string,
+  request: ActivationRequest,
 ): Promise<PrimaryRefusal | (PrimaryNodes & { readonly certificate: string })> {
-  const { status, activeNode, body } = await exchange(options, Buffer.from(JSON.stringify({ request })));
+  const { status, activeNode, body } = await exchange(options, Buffer.from(JSON.stringify(request)));
   if (status !== 200) return refusalIn(status, activeNode, body);
   const read = issued.safeParse(jsonIn(body));
   if (!read.success) throw new Error(`${options.address}: the answer to the activation is malformed`);

@@ -38,7 +38,7 @@ export interface ConnectedSecondary extends ReturnType<PrimarySession['status']>
   readonly secondary: string;
 }
 
-const activation = z.strictObject({ request: z.string().max(4096) });
+const activation = z.strictObject({ request: z.string().max(4096), cluster: z.string().min(1).max(64) });
 
 /**
  * The part of a primary's cluster port that secondaries use. Each has one connection at most: a newer one replaces it. A connection ends
@@ -72,7 +72,7 @@ export class ReplicationPort implements GuestHandlers {
     const read = activation.safeParse(jsonIn(await body()));
     if (!read.success) return { status: 400, json: { errors: ['request is missing or malformed'] } };
     try {
-      return { status: 200, json: await this.#options.desk.activate(certificate, read.data.request) };
+      return { status: 200, json: await this.#options.desk.activate(certificate, read.data) };
     } catch (error) {
       if (error instanceof RegistryRefused) return { status: 410, json: { errors: [error.message] } };
       if (error instanceof RequestRefused) return { status: 400, json: { errors: [error.message] } };

@@ -41,9 +41,17 @@ export async function makeActivationCertificate(
   return { key, certificate, fingerprint: fingerprintOf(new X509Certificate(certificate)) };
 }
 
-/** Creates the secondary's key, which never leaves the secondary, and the request to certify it; both in PEM. */
-export const makeSecondaryRequest = (secondary: string): Promise<{ readonly key: string; readonly request: string }> =>
-  requestFor(subjectOf(secondary));
+/**
+ * Creates the secondary's key, which never leaves the secondary, and the request to certify it; both in PEM.
+ * @param cluster - id of the secondary's Raft cluster
+ */
+export const makeSecondaryRequest = async (
+  secondary: string,
+  cluster: string,
+): Promise<{ readonly key: string; readonly request: string; readonly cluster: string }> => ({
+  ...(await requestFor(subjectOf(secondary))),
+  cluster,
+});
 
 /**
  * Certifies the key of a secondary for one year. The primary decides by its registry, not by this date.

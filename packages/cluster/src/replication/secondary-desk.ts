@@ -34,6 +34,14 @@ export interface TokenRequest {
   readonly publicKey?: string | undefined;
 }
 
+/** The request of an activation. */
+export interface ActivationRequest {
+  /** PKCS #10 in PEM. */
+  readonly request: string;
+  /** Id of the secondary's Raft cluster. */
+  readonly cluster: string;
+}
+
 /** The answer to an activation. */
 export interface IssuedCertificate extends PrimaryNodes {
   /** PEM. */
@@ -75,14 +83,13 @@ export class SecondaryDesk {
   /**
    * Exchanges a token for a certificate. Until the first hello, the same key may ask again and gets the same certificate.
    * @param token - fingerprint of the certificate in the token
-   * @param request - PKCS #10 in PEM
-   * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`; RequestRefused; StoreError
+   * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`, `name_taken`; RequestRefused; StoreError
    */
-  async activate(token: string, request: string): Promise<IssuedCertificate> {
+  async activate(token: string, { request, cluster }: ActivationRequest): Promise<IssuedCertificate> {
     const { registry, clusterId, authority, nodes, utcMs } = this.#options;
     const secondary = secondaryOfToken(registry.current, token, utcMs());
     const signed = await signSecondary(await authority(), { clusterId, secondary, request, now: new Date(utcMs()) });
-    const used = { key: signed.keyHash, certificate: signed.fingerprint, issued: signed.certificate };
+    const used = { cluster, key: signed.keyHash, certificate: signed.fingerprint, issued: signed.certificate };
     let certificate = '';
     await registry.change((present) => {
       const result = tokenUsed(present, token, { ...used, nowMs: utcMs() });

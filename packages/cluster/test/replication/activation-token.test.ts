@@ -134,7 +134,7 @@ describe('certificates of secondaries', () => {
     const { authority } = await testCluster();
     const ca = new X509Certificate(authority.certificate);
     for (const secondary of ['east', '7', '281474976710655']) {
-      const { request } = await makeSecondaryRequest(secondary);
+      const { request } = await makeSecondaryRequest(secondary, 'c1');
       const now = new Date();
       const { certificate } = await signSecondary(authority, { clusterId, secondary, request, now });
       const activation = await makeActivationCertificate(authority, { clusterId, secondary, now, ttlMs: 1 });
@@ -152,7 +152,7 @@ describe('certificates of secondaries', () => {
 
   it('are accepted only from the given cluster and authority', async () => {
     const [one, two] = await Promise.all([testCluster(), testCluster()]);
-    const { request } = await makeSecondaryRequest('east');
+    const { request } = await makeSecondaryRequest('east', 'c1');
     const { certificate } = await signSecondary(one.authority, { clusterId, secondary: 'east', request, now: new Date() });
     const signed = new X509Certificate(certificate);
     const [ca, otherCa] = [one, two].map(({ authority }) => new X509Certificate(authority.certificate)) as [
@@ -170,7 +170,7 @@ describe('certificates of secondaries', () => {
 
   it('are not signed for a request of another name or without a signature', async () => {
     const { authority } = await testCluster();
-    const { request } = await makeSecondaryRequest('east');
+    const { request } = await makeSecondaryRequest('east', 'c1');
     for (const [secondary, text] of [
       ['west', request],
       ['east', request.replace(/[A-Z](?=[^\n]*\n-----END)/, (letter) => (letter === 'A' ? 'B' : 'A'))],

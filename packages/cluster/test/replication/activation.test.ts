@@ -29,7 +29,7 @@ describe('the activation of a secondary', () => {
   it('exchanges a token for a certificate of the key that the secondary made', async () => {
     const { key, publicKey } = makeTokenKey();
     const sealed = await site.desk.issueToken({ secondary: 'east', publicKey });
-    const own = await makeSecondaryRequest('east');
+    const own = await makeSecondaryRequest('east', 'c1');
     const credential = await activate(await readActivationToken(sealed, key), own);
     expect(credential).to.deep.include({ secondary: 'east', key: own.key, addresses: site.addresses });
     expect(site.registrations).to.have.length(1);
@@ -38,10 +38,10 @@ describe('the activation of a secondary', () => {
 
   it('refuses a token that was used by another key, and answers the same key again', async () => {
     const used = await token();
-    const own = await makeSecondaryRequest('east');
+    const own = await makeSecondaryRequest('east', 'c1');
     const [first, again] = [await activate(used, own), await activate(used, own)];
     expect(again.certificate).to.equal(first.certificate);
-    const error = await failure(activate(used, await makeSecondaryRequest('east')));
+    const error = await failure(activate(used, await makeSecondaryRequest('east', 'c1')));
     expect(error).to.deep.include({ code: 'refused' });
     expect(error.message).to.include('used already');
     expect(site.registrations).to.have.length(1);
@@ -49,7 +49,7 @@ describe('the activation of a secondary', () => {
 
   it('gives one of two keys that use a token at the same time a certificate', async () => {
     const used = await token();
-    const owns = await Promise.all([1, 2, 3].map(() => makeSecondaryRequest('east')));
+    const owns = await Promise.all([1, 2, 3].map(() => makeSecondaryRequest('east', 'c1')));
     const results = await Promise.allSettled(owns.map((own) => activate(used, own)));
     expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
     expect(site.registrations).to.have.length(1);
@@ -58,7 +58,7 @@ describe('the activation of a secondary', () => {
   it('refuses a token that expired', async () => {
     const late = await token('east', 1_000);
     site.utcMs += 1_000;
-    const error = await failure(activate(late, await makeSecondaryRequest('east')));
+    const error = await failure(activate(late, await makeSecondaryRequest('east', 'c1')));
     expect(error).to.deep.include({ code: 'refused' });
     expect(error.message).to.include('expired');
     expect(site.registrations).to.deep.equal([]);
@@ -66,15 +66,15 @@ describe('the activation of a secondary', () => {
 
   it('refuses a token that was revoked or replaced', async () => {
     const [first, second] = [await token(), await token()];
-    expect((await failure(activate(first, await makeSecondaryRequest('east')))).message).to.include('replaced');
+    expect((await failure(activate(first, await makeSecondaryRequest('east', 'c1')))).message).to.include('replaced');
     await site.desk.revoke('east');
-    expect((await failure(activate(second, await makeSecondaryRequest('east')))).message).to.include('revoked');
+    expect((await failure(activate(second, await makeSecondaryRequest('east', 'c1')))).message).to.include('revoked');
   });
 
   it('sends nothing to a cluster that the token is not for, and gets nothing from one that did not issue it', async () => {
     const other = await TestSite.start();
     try {
-      const own = await makeSecondaryRequest('east');
+      const own = await makeSecondaryRequest('east', 'c1');
       const error = await failure(activate({ ...(await token()), addresses: other.addresses }, own));
       expect(error).to.deep.include({ code: 'unreachable' });
       expect(error.message).to.include('no authority of the primary');
@@ -89,7 +89,7 @@ describe('the activation of a secondary', () => {
   });
 
   it('refuses a request for another name', async () => {
-    const error = await failure(activate(await token(), await makeSecondaryRequest('west')));
+    const error = await failure(activate(await token(), await makeSecondaryRequest('west', 'c1')));
     expect(error).to.deep.include({ code: 'refused' });
     expect(site.registrations).to.deep.equal([]);
   });
@@ -99,10 +99,10 @@ describe('the activation of a secondary', () => {
     site = await TestSite.start({ nodes: 3 });
     site.active = 2;
     site.advertised = ['127.0.0.1:1', site.addresses[0] ?? ''];
-    const credential = await activate(await token(), await makeSecondaryRequest('east'));
+    const credential = await activate(await token(), await makeSecondaryRequest('east', 'c1'));
     expect(credential.secondary).to.equal('east');
     site.active = 9;
-    expect((await failure(activate(await token('west'), await makeSecondaryRequest('west')))).code).to.equal('unreachable');
+    expect((await failure(activate(await token('west'), await makeSecondaryRequest('west', 'c1')))).code).to.equal('unreachable');
   });
 
   it('asks again with the same key when the answer is lost', async () => {
@@ -126,7 +126,7 @@ describe('the activation of a secondary', () => {
         ...(await token()),
         addresses: [`127.0.0.1:${typeof bound === 'object' && bound !== null ? bound.port : 0}`],
       };
-      expect((await activate(held, await makeSecondaryRequest('east'))).secondary).to.equal('east');
+      expect((await activate(held, await makeSecondaryRequest('east', 'c1'))).secondary).to.equal('east');
       expect([lost, site.registrations.length]).to.deep.equal([1, 1]);
     } finally {
       between.close();
@@ -152,10 +152,19 @@ describe('the activation of a secondary', () => {
           .on('error', reject)
           .end(body);
       });
-    for (const body of ['', 'x', '{}', '[]', '{"request":7}', '{"request":"x","more":1}', '{"request":"x"}'])
+    for (const body of [
+      '',
+      'x',
+      '{}',
+      '[]',
+      '{"request":7}',
+      '{"request":"x","more":1}',
+      '{"request":"x"}',
+      '{"request":"x","cluster":"c1"}',
+    ])
       expect(await post(body), body).to.equal(400);
     expect(await post(JSON.stringify({ request: 'x'.repeat(20_000) }))).to.equal(413);
-    expect((await activate(held, await makeSecondaryRequest('east'))).secondary).to.equal('east');
+    expect((await activate(held, await makeSecondaryRequest('east', 'c1'))).secondary).to.equal('east');
   });
 
   it('keeps few connections of a token open, and the newest ones', async () => {
@@ -169,7 +178,7 @@ describe('the activation of a secondary', () => {
           .on('close', () => closed++);
       });
     await until(() => closed === 4);
-    await activate(held, await makeSecondaryRequest('east'));
+    await activate(held, await makeSecondaryRequest('east', 'c1'));
     await site.desk.revoke('east');
     await until(() => closed === 8);
   });

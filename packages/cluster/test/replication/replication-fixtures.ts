@@ -103,7 +103,7 @@ export class TestSite<P extends PrimaryCluster = TestPrimary> {
   /** Issues a token and uses it. */
   async register(secondary = 'east'): Promise<PrimaryCredential> {
     const token = await readActivationToken(await this.desk.issueToken({ secondary }));
-    return activate(token, await makeSecondaryRequest(secondary));
+    return activate(token, await makeSecondaryRequest(secondary, 'c1'));
   }
 
   get registrations() {

@@ -276,7 +276,7 @@ export class ClusterReplication {
     if (state !== undefined && state.role !== 'disabled' && state.set !== token.set)
       throw new ReplicationRefused('refused', 'the activation token is of another replication set than this cluster');
     requireSealOf(token.seal, this.#parts.barrier.sealStatus);
-    const own = await makeSecondaryRequest(token.secondary);
+    const own = await makeSecondaryRequest(token.secondary, this.#parts.storage.driver.status().clusterId);
     await this.#credential.write(await refusing(() => activate(token, own)));
     await this.#credential.dropTokenKey();
     return token;

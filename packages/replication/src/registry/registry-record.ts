@@ -33,8 +33,9 @@ const isList = (value: unknown, max: number, check: (fields: Fields) => boolean)
 const isToken = ({ certificate, expiresMs }: Fields | Omit<Activation, 'secondary'>): boolean =>
   isHash(certificate) && Number.isFinite(expiresMs);
 const isActivation = (fields: Fields): boolean => isId(fields['secondary']) && isToken(fields);
-const isRegistration = ({ secondary, certificate, follows, activation }: Fields): boolean =>
+const isRegistration = ({ secondary, cluster, certificate, follows, activation }: Fields): boolean =>
   isId(secondary) &&
+  isClusterId(cluster) &&
   isHash(certificate) &&
   typeof follows === 'boolean' &&
   (activation === undefined || (isObject(activation) && isUsed(activation)));
@@ -46,6 +47,7 @@ const isEnded = ({ certificate, why }: Fields): boolean => isHash(certificate) &
 
 const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 const isHash = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
+const isClusterId = (value: unknown): boolean => typeof value === 'string' && value.length > 0 && value.length <= 64;
 const isId = (value: unknown): boolean => typeof value === 'string' && isSecondaryId(value);
 
 function parsed(bytes: Uint8Array): Fields {

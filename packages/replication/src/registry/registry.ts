@@ -22,8 +22,10 @@ export interface Activation {
 /** A secondary: a cluster that may follow this primary. */
 export interface Registration {
   readonly secondary: string;
+  /** Id of its Raft cluster. */
+  readonly cluster: string;
   readonly certificate: string;
-  /** True once its first hello was answered. From then on the fence counts it. */
+  /** True once its first hello was answered. From then on the fence counts it, and the name belongs to its cluster until it is revoked. */
   readonly follows: boolean;
   /**
    * The token by which it was registered; kept until its first hello, because the secondary uses the token again if the answer was lost.
@@ -36,6 +38,11 @@ export interface UsedActivation extends Omit<Activation, 'secondary'> {
   readonly key: string;
   /** The certificate that was issued, PEM. */
   readonly issued: string;
+}
+
+/** The use of an activation token. */
+export interface TokenUse extends Omit<UsedActivation, 'expiresMs'>, Pick<Registration, 'cluster'> {
+  readonly nowMs: number;
 }
 
 export interface EndedCertificate {
@@ -62,8 +69,18 @@ export const defaultActivationMs = 30 * 60_000;
 /** Returns whether the text may name a secondary: up to 64 letters, digits, dots, hyphens and underscores. */
 export const isSecondaryId = (text: string): boolean => /^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$/.test(text);
 
-/** Why a change of the registry is refused. `used`: the token was already used with another key. */
-export type RegistryRefusal = EndReason | 'malformed_id' | 'malformed_ttl' | 'too_many' | 'unknown_secondary' | 'unknown_token';
+/**
+ * Why a change of the registry is refused. `used`: the token was already used with another key. `name_taken`: another cluster follows under
+ * the name.
+ */
+export type RegistryRefusal =
+  | EndReason
+  | 'malformed_id'
+  | 'malformed_ttl'
+  | 'too_many'
+  | 'unknown_secondary'
+  | 'unknown_token'
+  | 'name_taken';
 
 export class RegistryRefused extends Error {
   override readonly name = 'RegistryRefused';
@@ -120,14 +137,15 @@ export function secondaryOfToken(registry: Registry, token: string, nowMs: numbe
 
 /**
  * Uses an activation token: registers the certificate that was issued for it. An earlier certificate of the secondary becomes invalid. The
- * same key may use the token again until it expires, and gets the certificate that was issued first.
+ * same key may use the token again until it expires, and gets the certificate that was issued first. While a cluster follows under the name
+ * of the token, no other cluster gets it: the fence would no longer count the first one, which lives.
  * @returns the registry, and the certificate to answer with, PEM
- * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`
+ * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`, `name_taken`
  */
 export function tokenUsed(
   registry: Registry,
   token: string,
-  { key, certificate, issued, nowMs }: Omit<UsedActivation, 'expiresMs'> & { readonly nowMs: number },
+  { key, cluster, certificate, issued, nowMs }: TokenUse,
 ): { readonly registry: Registry; readonly issued: string } {
   const secondary = secondaryOfToken(registry, token, nowMs);
   const former = registry.registrations.find((one) => one.secondary === secondary);
@@ -136,8 +154,13 @@ export function tokenUsed(
     if (former?.activation?.key !== key) throw new RegistryRefused('used', endings.used);
     return { registry, issued: former.activation.issued };
   }
+  if (former?.follows === true && former.cluster !== cluster)
+    throw new RegistryRefused(
+      'name_taken',
+      `another cluster follows this primary as ${secondary}: revoke it first, or use another name`,
+    );
   const registration: Registration = {
-    ...{ secondary, certificate, follows: former?.follows === true },
+    ...{ secondary, cluster, certificate, follows: former?.follows === true },
     activation: { certificate: token, expiresMs: activation.expiresMs, key, issued },
   };
   const changed = {

@@ -36,7 +36,7 @@ const ttlMs = defaultActivationMs;
 const issue = (registry: Registry, secondary = 'east', certificate = token, nowMs = 0): Registry =>
   tokenIssued(registry, { secondary, certificate, nowMs, ttlMs });
 const use = (registry: Registry, more: Partial<Parameters<typeof tokenUsed>[2]> = {}, shown = token) =>
-  tokenUsed(registry, shown, { key, certificate: own, issued: 'PEM', nowMs: 1, ...more });
+  tokenUsed(registry, shown, { key, cluster: 'c1', certificate: own, issued: 'PEM', nowMs: 1, ...more });
 const codeOf = (call: () => unknown): string => {
   try {
     call();
@@ -95,6 +95,21 @@ describe('the registry of secondaries', () => {
     expect(codeOf(() => follows(registry, own))).to.equal('unknown_secondary');
   });
 
+  it('gives the name of a cluster that follows to no other one until it is revoked', () => {
+    const waiting = issue(use(issue(emptyRegistry)).registry, 'east', otherToken);
+    const others = { cluster: 'c2', key: otherKey, certificate: other };
+    expect(use(waiting, others, otherToken).registry.registrations, 'nobody counts on it').to.have.length(1);
+    const taken = issue(follows(use(issue(emptyRegistry)).registry, own), 'east', otherToken);
+    expect(codeOf(() => use(taken, others, otherToken))).to.equal('name_taken');
+    expect(credentialOf(taken, otherToken, 1)?.kind, 'the token is not used up').to.equal('activate');
+    expect(
+      codeOf(() => use(taken, { key: otherKey, certificate: other }, otherToken)),
+      'its own cluster',
+    ).to.equal('no refusal');
+    const free = issue(revoked(taken, 'east'), 'east', otherToken, 1);
+    expect(codeOf(() => use(free, { ...others, nowMs: 2 }, otherToken))).to.equal('no refusal');
+  });
+
   it('ends every certificate of a secondary that is revoked', () => {
     const registry = revoked(issue(use(issue(emptyRegistry)).registry, 'east', otherToken), 'east');
     for (const one of [token, otherToken, own])
@@ -147,7 +162,12 @@ describe('the registry of secondaries', () => {
             else if (what === 'use') {
               const right = credentialOf(registry, certificate, nowMs);
               const cert = `f${nowMs.toString(16).padStart(63, '0')}`;
-              registry = tokenUsed(registry, certificate, { key: shown, certificate: cert, issued: shown, nowMs }).registry;
+              const cluster = shown === key ? 'c1' : 'c2';
+              const before = following(registry).includes(right?.kind === 'activate' ? right.secondary : '');
+              const owner = registry.registrations.find((one) => right?.kind === 'activate' && one.secondary === right.secondary);
+              const used = { key: shown, cluster, certificate: cert, issued: shown, nowMs };
+              registry = tokenUsed(registry, certificate, used).registry;
+              if (before) expect(owner?.cluster, 'the name stays with its cluster').to.equal(cluster);
               expect(right?.kind).to.equal('activate');
               expect(usedBy.get(certificate) ?? shown, 'one key for each token').to.equal(shown);
               usedBy.set(certificate, shown);
@@ -185,6 +205,7 @@ describe('the registry of secondaries', () => {
     for (const [from, to] of [
       ['"follows":false', '"follows":0'],
       ['east', 'e/st'],
+      ['"cluster":"c1"', '"cluster":""'],
       [`"${own}"`, '"C0"'],
       ['"format":1', '"format":2'],
     ] as const)
