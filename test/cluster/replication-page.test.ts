@@ -13,7 +13,7 @@ describe('docs/replication.md', function () {
     for (const cluster of clusters) await cluster.end();
   });
 
-  it('has commands that set up a secondary, hand over, fail over and fail back', async () => {
+  it('has commands that set up a secondary, hand over, fail over, fail back and leave the set', async () => {
     for (let at = 0; at < 2; at++) {
       const address = `127.0.0.1:${await freePort('127.0.0.1')}`;
       const config = { cluster_addr: address, cluster_listen: address };
@@ -39,9 +39,10 @@ describe('docs/replication.md', function () {
         },
         { explain: () => `${east.tails()}\n${west.tails()}` },
       );
-    const play = async (heading: string): Promise<string> => {
+    const asWritten = { 'https://east.example:8200': first.apiAddress, 'https://west.example:8200': second.apiAddress };
+    const play = async (heading: string, replace: Readonly<Record<string, string>> = asWritten): Promise<string> => {
       const { code, stdout, stderr } = await runBlocks(shellBlocks('docs/replication.md', heading), {
-        replace: { 'https://east.example:8200': first.apiAddress, 'https://west.example:8200': second.apiAddress },
+        replace,
         files: {
           ...{ 'east.token': east.rootToken, 'west.token': west.rootToken },
           ...{ 'share-1': east.shares[0] ?? '', 'share-2': east.shares[1] ?? '' },
@@ -87,5 +88,14 @@ describe('docs/replication.md', function () {
     await inSync();
     const keys = (await second.ask('LIST', 'transit/keys', token)).at('data.keys');
     expect(keys).to.include.members(['before', 'handed-over', 'failed-over']);
+
+    // The sites have changed their roles since the page began.
+    await play('Leave the set', {
+      'https://east.example:8200': second.apiAddress,
+      'https://west.example:8200': first.apiAddress,
+      'revoke-secondary west': 'revoke-secondary east',
+    });
+    await reach(first, 200);
+    expect((await second.health())?.code, 'its former primary serves on').to.equal(200);
   });
 });

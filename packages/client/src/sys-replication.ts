@@ -35,19 +35,25 @@ export interface ReplicationStatus {
   /** The last promotion of this cluster. */
   readonly promotion?: Omit<ReplicationPromotion, 'last_contact'> & { readonly time: string; readonly force: boolean };
   /** The changes that this former primary lost when it followed its successor. */
-  readonly divergence?: {
-    /** The node that has the snapshot and the list of changes in `diverged/`. */
-    readonly node_id: string;
-    readonly snapshot: string;
-    readonly time: string;
-    readonly point: number;
-    readonly position: number;
-    readonly written: number;
-    readonly deleted: number;
-    readonly key_versions: number;
-    readonly tokens: number;
-    readonly revoked_tokens: number;
-  };
+  readonly divergence?: ReplicationDivergence;
+}
+
+export interface ReplicationDivergence {
+  /** The node that has the snapshot and the list of changes in `diverged/`. */
+  readonly node_id: string;
+  readonly snapshot: string;
+  readonly time: string;
+  readonly point: number;
+  readonly position: number;
+}
+
+/** The numbers of lost changes. */
+export interface ReplicationLosses extends ReplicationDivergence {
+  readonly written: number;
+  readonly deleted: number;
+  readonly key_versions: number;
+  readonly tokens: number;
+  readonly revoked_tokens: number;
 }
 
 /** The answer to a promotion. The last five fields are absent if the node has not heard the primary since it became active. */
@@ -102,6 +108,11 @@ export class ReplicationCalls {
     return this.#send('GET', `${dr}/status`, undefined, { open: true });
   }
 
+  /** Reads what this former primary lost when it followed its successor. */
+  divergence(): Promise<Envelope<ReplicationLosses>> {
+    return this.#send('GET', `${dr}/divergence`);
+  }
+
   /** @param fenceAfter - such as `10s`; no fence by default */
   enablePrimary(fenceAfter?: string): Promise<Written> {
     return this.#send('POST', `${dr}/primary/enable`, fenceAfter === undefined ? {} : { fence_after: fenceAfter });
@@ -140,8 +151,9 @@ export class ReplicationCalls {
     return this.#change('secondary/promote', { force, ...changeOf(authorized) }, { ...authorized, slow: true });
   }
 
-  disableSecondary(authorized: Authorized = {}): Promise<Written> {
-    return this.#change('secondary/disable', changeOf(authorized), authorized);
+  /** The secondary keeps its state and serves it. With a fence, the answer comes after the wait for it. */
+  disableSecondary({ force, ...authorized }: { readonly force: boolean } & Authorized): Promise<Written> {
+    return this.#change('secondary/disable', { force, ...changeOf(authorized) }, { ...authorized, slow: true });
   }
 
   /** Makes a key for which the primary can encrypt the next activation token. */

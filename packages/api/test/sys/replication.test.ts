@@ -75,6 +75,10 @@ describe('a cluster of a replication set', () => {
     });
     expect(primary.divergence).to.deep.equal({
       ...{ node_id: 'n1', snapshot: 'epoch.snap', time: '1970-01-01T00:00:02.000Z', point: 9, position: 12 },
+    });
+    expect((await api.ask('GET sys/replication/dr/divergence', { token: '' })).status, 'the counts need a token').to.equal(403);
+    expect((await api.ask('GET sys/replication/dr/divergence')).body.data).to.deep.equal({
+      ...primary.divergence,
       ...{ written: 3, deleted: 2, key_versions: 1, tokens: 2, revoked_tokens: 1 },
     });
     const [{ last_heartbeat: heard, ...west }, ...others] = primary.secondaries;

@@ -26,6 +26,10 @@ export function replicationCommands(program: Command, runner: Runner): void {
     .description('show the replication of the cluster, as known to the node at the address')
     .action(serverAction(showStatus));
 
+  serverOptions(replication.command('divergence'))
+    .description('show how many changes this former primary lost when it followed its successor')
+    .action(serverAction(async ({ client, output }) => output.answer(await client.sys.replication.divergence())));
+
   serverOptions(replication.command('enable-primary'))
     .description('make this cluster the primary of a new replication set')
     .option('--fence-after <duration>', 'refuse writes without contact to a secondary for this long: 5s to 60s (default: never)')
@@ -139,11 +143,13 @@ export function replicationCommands(program: Command, runner: Runner): void {
     );
 
   withOperationToken(replication.command('disable-secondary'))
-    .description('end replication on a secondary that has received nothing')
+    .description('end replication on a secondary, which keeps its state and serves it as a cluster of its own')
+    .option('--force', 'leave the set although the primary is alive or ahead')
     .action(
-      serverAction(async ({ client, output, sources }, options: ChangeOptions) => {
+      serverAction(async ({ client, output, sources }, { force, ...options }: ChangeOptions & { readonly force?: true }) => {
         const operationToken = await operationTokenOf(options, sources);
-        output.done(await client.sys.replication.disableSecondary({ operationToken }), 'This cluster no longer replicates.');
+        const request = { force: force === true, operationToken };
+        output.done(await client.sys.replication.disableSecondary(request), 'This cluster no longer replicates.');
       }),
     );
 
@@ -209,8 +215,7 @@ async function showStatus({ client, output }: Session): Promise<void> {
     ...row('Promoted At Position', data.promotion?.position),
     ...row('Missing At Promotion', data.promotion?.missing),
     ...row('Diverged State', data.diverged_state),
-    ...row('Lost Key Versions', data.divergence?.key_versions),
-    ...row('Revocations Lost', data.divergence?.revoked_tokens),
+    ...row('Changes Lost After', data.divergence?.point),
     ...row('Digest', data.merkle_root),
   ]);
   if (data.secondaries === undefined || data.secondaries.length === 0) return;

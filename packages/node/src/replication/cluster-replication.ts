@@ -17,9 +17,10 @@ import {
   StoredRegistry,
   setSealOf,
 } from '@transitd/replication';
-import { positionOf, type ReplicationState, StoreError, takesPart } from '@transitd/storage-fsm';
+import { StoreError, takesPart } from '@transitd/storage-fsm';
 import { DivergedState } from './diverged-state.ts';
 import { KeptReports } from './kept-reports.ts';
+import { MeasuredDigest } from './measured-digest.ts';
 import { newId } from './new-id.ts';
 import { OperationTokens } from './operation-tokens.ts';
 import { StoredPrimaryCredential } from './primary-credential.ts';
@@ -43,6 +44,7 @@ export class ClusterReplication {
   /** The fence of this cluster as a primary. */
   readonly fence: WriteFence;
   readonly #outcomes = new OutcomeLog(outcomeLimits);
+  readonly #digest: MeasuredDigest;
   readonly #promotion: PromotionControl;
   /** The states that this node has kept when a successor replaced them. */
   readonly diverged: DivergedState;
@@ -59,13 +61,13 @@ export class ClusterReplication {
   #stopReason: StopReason | undefined;
   /** The certificate with which the link connects; what the primary says there holds for this certificate only. */
   #linkCertificate = '';
-  #isMeasuring = false;
   #isUpdating = false;
   #isClosed = false;
 
   constructor(parts: ReplicationParts) {
     this.#parts = parts;
     const { storage, barrier, cluster, utcMs } = parts;
+    this.#digest = new MeasuredDigest(parts);
     this.operationTokens = new OperationTokens({ store: barrier.store, utcMs });
     this.#registry = new StoredRegistry(barrier.store);
     this.#credential = new StoredPrimaryCredential(parts);
@@ -171,6 +173,7 @@ export class ClusterReplication {
     if (takesPart(storage.machine.replication)) throw alreadyTakesPart();
     // Secondaries of a set that was ended cannot follow this one, and the fence would wait for them.
     await this.#forgetSecondaries();
+    await this.#credential.forget(); // it is of another set, whose primary this cluster must not call
     if (seal === 'own') await barrier.transfer.publishRecoveryShares();
     const [set, id, local] = [newId(), newId(), localPrefixesOf(seal)];
     const { outcome } = await commitStep(this.#parts, { kind: 'establish', set, id, local, fenceMs });
@@ -203,15 +206,28 @@ export class ClusterReplication {
     if (outcome === 'conflict') throw new ReplicationRefused('wrong_mode', 'this cluster is not a primary');
   }
 
-  /** Ends replication on a primary, or on a secondary that has received nothing. @throws ReplicationRefused, StoreError */
-  async disable(): Promise<void> {
-    requireUsable(this.#parts);
+  /** Ends replication on a primary. @throws ReplicationRefused, StoreError */
+  async disablePrimary(): Promise<void> {
+    requireRole(this.#parts, 'primary');
+    await this.#disable();
+  }
+
+  /**
+   * Ends replication on a secondary. A state that it has received remains, and the cluster serves it as one of its own, under a key that
+   * the set does not have; its primary goes on serving. Conditions and wait are those of a promotion.
+   * @throws ReplicationRefused with the reason, StoreError
+   */
+  async disableSecondary(request: { readonly force: boolean }): Promise<void> {
+    const { epochs } = requireRole(this.#parts, 'secondary');
+    await (epochs.length === 0 ? this.#disable() : this.#promotion.leave(request));
+    await this.#credential.forget();
+    this.tick();
+  }
+
+  async #disable(): Promise<void> {
     const { outcome } = await commitStep(this.#parts, { kind: 'disable' });
     if (outcome === 'conflict')
-      throw new ReplicationRefused(
-        'wrong_mode',
-        'only a primary, or a secondary without a state, can be disabled: promote it first',
-      );
+      throw new ReplicationRefused('wrong_mode', 'the role of this cluster has just changed: try again');
   }
 
   /**
@@ -296,7 +312,7 @@ export class ClusterReplication {
     this.#promotion.noteTerm();
     if (isUnsealed) await this.reports.refresh();
     if (isUnsealed && isActive() && state.fenceMs !== undefined) await this.fence.activated(storage.driver.status().term);
-    this.#measure(state);
+    this.#digest.measure(state);
     if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#openPort();
     else this.#closePort();
     if (!isActive()) this.#port?.disconnect();
@@ -345,23 +361,6 @@ export class ClusterReplication {
         log.error({ reason }, 'this secondary stopped following its primary: an operator must decide how to continue');
       },
     });
-  }
-
-  /** Computes the digest of the replicated records after a start or a replaced state, so that digests can be compared. */
-  #measure(state: ReplicationState): void {
-    const { storage, log } = this.#parts;
-    const { machine } = storage;
-    const isKnown = machine.scopeDigestAt(positionOf(state, machine.applied.appliedIndex)) !== undefined;
-    if (isKnown || this.#isMeasuring || (state.epochs.length === 0 && state.role !== 'primary')) return;
-    this.#isMeasuring = true;
-    machine
-      .measureScope()
-      .catch((error: unknown) =>
-        log.warn({ reason: reasonOf(error) }, 'the digest of the replicated records could not be computed'),
-      )
-      .finally(() => {
-        this.#isMeasuring = false;
-      });
   }
 
   /**

@@ -43,8 +43,10 @@ export class StoredPrimaryCredential {
   }
 
   async read(): Promise<PrimaryCredential | undefined> {
+    const revision = this.#revision;
     const record = await this.#parts.barrier.store.get(credentialPath);
     if (record !== undefined) this.#note(decodeCredential(record.value), record.revision);
+    else if (this.#revision === revision) this.#present = undefined; // another node has deleted it
     return this.#present;
   }
 
@@ -52,6 +54,14 @@ export class StoredPrimaryCredential {
   async write(credential: PrimaryCredential): Promise<void> {
     const { store } = this.#parts.barrier;
     this.#note(credential, await writeLocal(store, { path: credentialPath, value: encodeCredential(credential) }));
+  }
+
+  /** Deletes the credential: this cluster no longer belongs to the set of that primary. @throws StoreError */
+  async forget(): Promise<void> {
+    const { store } = this.#parts.barrier;
+    if ((await store.get(credentialPath)) === undefined) return;
+    this.#revision = await writeLocal(store, { path: credentialPath, value: null });
+    this.#present = undefined;
   }
 
   /** Stores where the nodes are of the primary that has issued a certificate. */

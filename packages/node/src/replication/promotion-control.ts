@@ -2,7 +2,7 @@ import type { PrimaryLinkStatus } from '@transitd/cluster';
 import { reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
 import { fenceOf, type PromotionDecision, type PromotionRefusal, promotionOf } from '@transitd/replication';
-import { StoreError } from '@transitd/storage-fsm';
+import { type Cursor, StoreError } from '@transitd/storage-fsm';
 import type { KeptPromotion } from './kept-reports.ts';
 import { newId } from './new-id.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
@@ -27,8 +27,10 @@ export interface PromotionControlParts {
   readonly link: () => PrimaryLinkStatus | undefined;
 }
 
+type Promote = PromotionDecision & { readonly kind: 'promote' };
+
 /** A promotion, and what this cluster knew of its primary then. Fields are absent if this node has not heard it since it became active. */
-export interface Promotion extends Omit<PromotionDecision & { readonly kind: 'promote' }, 'kind'> {
+export interface Promotion extends Omit<Promote, 'kind'> {
   /** The newest position of which the primary has told. */
   readonly primaryPosition?: LogIndex;
   /** How far this cluster was behind at the last contact. */
@@ -37,12 +39,16 @@ export interface Promotion extends Omit<PromotionDecision & { readonly kind: 'pr
   readonly silentMs?: number;
 }
 
-/** Decides on promotions of this cluster, on its active node. */
+/**
+ * Decides when this cluster may accept writes that its primary does not have, on its active node: as the next primary, or as a cluster that
+ * has left the set.
+ */
 export class PromotionControl {
   readonly #options: PromotionControlParts;
   #activeTerm: number | undefined;
   #activeSinceMs = Number.POSITIVE_INFINITY;
-  #running: Promise<Promotion> | undefined;
+  #promoting: Promise<Promotion> | undefined;
+  #leaving: Promise<Cursor> | undefined;
   #waitUntilMs: number | undefined;
 
   constructor(options: PromotionControlParts) {
@@ -67,41 +73,73 @@ export class PromotionControl {
    * during the wait of another one gets the same result.
    * @throws ReplicationRefused with the reason, StoreError
    */
-  promote(request: { readonly force: boolean }): Promise<Promotion> {
-    this.#running ??= this.#promote(request).finally(() => {
-      this.#running = undefined;
+  async promote({ force }: { readonly force: boolean }): Promise<Promotion> {
+    if (this.#leaving !== undefined) throw new ReplicationRefused('refused', 'this secondary is leaving the set');
+    this.#promoting ??= this.#decided({ force, refusals }, (decision) => this.#promote(decision, force)).finally(() => {
+      this.#promoting = undefined;
     });
-    return this.#running;
+    return this.#promoting;
   }
 
-  async #promote({ force }: { readonly force: boolean }): Promise<Promotion> {
+  /**
+   * Ends replication on this secondary, which keeps its state and serves it as one of its own. The conditions, the wait and repeated calls
+   * are those of a promotion: afterwards two clusters may accept writes under the same tokens.
+   * @throws ReplicationRefused with the reason, StoreError
+   */
+  async leave({ force }: { readonly force: boolean }): Promise<void> {
+    if (this.#promoting !== undefined) throw new ReplicationRefused('refused', 'this secondary is being promoted');
+    this.#leaving ??= this.#decided({ force, refusals: leaveRefusals }, (decision) => this.#leave(decision)).finally(() => {
+      this.#leaving = undefined;
+    });
+    await this.#leaving;
+  }
+
+  /** Runs `commit` once the decision is made, and again if it returns undefined because entries of the primary have arrived. */
+  async #decided<T extends object>(
+    { force, refusals: texts }: { readonly force: boolean; readonly refusals: Refusals },
+    commit: (decision: Promote) => Promise<T | undefined>,
+  ): Promise<T> {
     const { parts, secondary } = this.#options;
-    const { barrier, utcMs } = parts;
     secondary.isPromoting = true;
     try {
       for (let attempt = 0; attempt < attemptsMax; ) {
         if (!parts.isActive()) throw new StoreError('not_leader', 'this node is not the active one');
         const decision = await this.#decision(force);
-        if (decision.kind === 'refuse') throw new ReplicationRefused('refused', refusals[decision.reason]);
+        if (decision.kind === 'refuse') throw new ReplicationRefused('refused', texts[decision.reason]);
         if (decision.kind === 'wait') {
           await this.#wait(decision.waitMs);
           continue;
         }
         attempt += 1;
-        const [id, promotion] = [newId(), this.#described(decision)];
-        const { from, ...report } = promotion;
-        await this.#keep({ ...report, id, utcMs: utcMs(), isForced: force, position: from.index });
-        const writes = [await barrier.transfer.keyringForPromotion()];
-        const { outcome } = await commitStep(parts, { kind: 'promote', from, id, writes });
-        if (outcome !== 'committed') continue;
-        parts.log.warn({ force, ...flat(promotion) }, 'promoted this cluster: it is the primary now');
-        return promotion;
+        const result = await commit(decision);
+        if (result !== undefined) return result;
       }
       throw new ReplicationRefused('refused', 'entries of the primary still arrive: try again');
     } finally {
       secondary.isPromoting = false;
       this.#waitUntilMs = undefined;
     }
+  }
+
+  async #promote(decision: Promote, force: boolean): Promise<Promotion | undefined> {
+    const { parts } = this.#options;
+    const [id, promotion] = [newId(), this.#described(decision)];
+    const { from, ...report } = promotion;
+    await this.#keep({ ...report, id, utcMs: parts.utcMs(), isForced: force, position: from.index });
+    const writes = [await parts.barrier.transfer.keyringForPromotion()];
+    const { outcome } = await commitStep(parts, { kind: 'promote', from, id, writes });
+    if (outcome !== 'committed') return undefined;
+    parts.log.warn({ force, ...flat(promotion) }, 'promoted this cluster: it is the primary now');
+    return promotion;
+  }
+
+  async #leave({ from }: Promote): Promise<Cursor | undefined> {
+    const { parts } = this.#options;
+    const writes = [await parts.barrier.transfer.keyringForPromotion()];
+    const { outcome } = await commitStep(parts, { kind: 'leave', from, writes });
+    if (outcome !== 'committed') return undefined;
+    parts.log.warn({ position: from.index }, 'this cluster has left the replication set, and serves its state as one of its own');
+    return from;
   }
 
   /** A report that cannot be kept does not stop the promotion: the answer and the log have it too. */
@@ -112,7 +150,7 @@ export class PromotionControl {
     );
   }
 
-  #described({ from, lossless, missing }: PromotionDecision & { readonly kind: 'promote' }): Promotion {
+  #described({ from, lossless, missing }: Promote): Promotion {
     const { parts, secondary, link } = this.#options;
     const { lastHeard } = secondary;
     const { lag, silentMs: quietMs } = link() ?? {};
@@ -152,7 +190,9 @@ const flat = ({ from, lag, ...rest }: Promotion): object => ({
   ...(lag && { lagEntries: lag.entries, lagMs: lag.ms }),
 });
 
-const refusals: Readonly<Record<PromotionRefusal, string>> = {
+type Refusals = Readonly<Record<PromotionRefusal, string>>;
+
+const refusals: Refusals = {
   not_secondary: 'this cluster is not a secondary',
   no_state: 'this secondary has not received the state of its primary yet',
   primary_alive:
@@ -162,4 +202,14 @@ const refusals: Readonly<Record<PromotionRefusal, string>> = {
   superseded: 'another cluster of the set was promoted after this one: promote with force to give up its writes',
   not_counted:
     'the fence of the primary does not wait for this secondary yet, so the primary may still write: connect once, or promote with force',
+};
+
+const leaveRefusals: Refusals = {
+  ...refusals,
+  primary_alive:
+    'the primary was heard in the last ten seconds: revoke this secondary there and try again, or leave with force while it goes on serving',
+  behind:
+    'the primary was demoted at a later position: wait until this secondary has it, or leave with force and without the rest',
+  not_counted:
+    'the fence of the primary does not wait for this secondary yet, so the primary may still write: connect once, or leave with force',
 };

@@ -62,7 +62,7 @@ describe('two clusters with a fence', function () {
     const [east, west] = await pair();
     await west.unseal(east.shares);
     await until(() => east.replication.fence.status.secondary === 'west');
-    await east.replication.disable();
+    await east.replication.disablePrimary();
     await east.replication.enablePrimary({ fenceMs: 5_000 });
     expect(east.replication.secondaries).to.deep.equal([]);
     await until(() => east.replication.fence.status.state === 'open');

@@ -133,7 +133,7 @@ describe('two clusters with seals of their own', function () {
     const refusal = await west.follow(east, 'west').catch((error: Error) => error);
     expect(String(refusal)).to.match(/the primary has a seal that needs no shares, and this cluster has a seal of type shamir/);
     await west.replication.enablePrimary();
-    await east.replication.disable();
+    await east.replication.disablePrimary();
     const reverse = await east.follow(west, 'east').catch((error: Error) => error);
     expect(String(reverse)).to.match(/the primary has a shamir seal, and this cluster has a seal of type static/);
     await west.write('transit/key', 'still its own');

@@ -37,6 +37,18 @@ describe('the stored credential of a secondary', () => {
     expect(credential.present).to.deep.equal(await stored());
   });
 
+  it('is gone on each node when one of them has forgotten it', async () => {
+    const first = await issued('10.0.0.1:8201');
+    const other = new StoredPrimaryCredential({ barrier: { store }, log: { warn: () => undefined } });
+    await credential.write(first);
+    expect(await other.read()).to.deep.equal(first);
+    await credential.forget();
+    expect([await credential.read(), await other.read(), other.present]).to.deep.equal([undefined, undefined, undefined]);
+    await other.forget();
+    await other.write(first);
+    expect(await credential.read(), 'a new one').to.deep.equal(first);
+  });
+
   it('does not change the next credential by what the former primary has said', async () => {
     const [first, second] = [await issued('10.0.0.1:8201'), await issued('10.0.0.9:8201')];
     await credential.write(first);

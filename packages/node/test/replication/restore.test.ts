@@ -38,7 +38,7 @@ describe('a restore in a replication set', function () {
           .that.includes('disable replication on the primary');
     expect(await east.read('transit/m/late')).to.equal('after the backup');
 
-    await east.replication.disable();
+    await east.replication.disablePrimary();
     const term = () => east.store.barrier.rotation.keyStatus().term;
     const before = term();
     expect(await restore(east, true)).to.include({ sealed: false });
@@ -49,7 +49,7 @@ describe('a restore in a replication set', function () {
 
     // West still belongs to the former set, with the records that the restore has undone.
     await west.replication.promote({ force: true });
-    await west.replication.disable();
+    await west.replication.disablePrimary();
     await west.follow(east, 'west');
     await until(() => west.node.eligibility.replicationStatus?.epoch !== undefined && west.position === east.position);
     expect(await west.read('transit/m/kept')).to.equal('in the backup');

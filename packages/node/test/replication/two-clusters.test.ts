@@ -134,11 +134,11 @@ describe('two clusters that replicate', function () {
   it('end replication on the primary only; its secondary can still be promoted', async () => {
     const [, former, primary] = sites;
     if (former === undefined || primary === undefined) throw new Error('the tests before have failed');
-    expect(await former.replication.disable().catch((error: Error) => error))
+    expect(await former.replication.disablePrimary().catch((error: Error) => error))
       .to.be.instanceOf(ReplicationRefused)
       .with.property('message')
-      .that.includes('promote it first');
-    await primary.replication.disable();
+      .that.includes('not a primary');
+    await primary.replication.disablePrimary();
     expect(primary.node.eligibility.replicationStatus).to.equal(undefined);
     await primary.write('transit/sixth', 'six');
     expect(primary.health).to.equal(200);
@@ -147,7 +147,33 @@ describe('two clusters that replicate', function () {
     await until(() => former.health === 200);
     expect(await former.read('transit/fifth')).to.equal('five');
     expect(await former.read('transit/sixth')).to.equal(undefined);
-    await former.replication.disable();
+    await former.replication.disablePrimary();
     await former.write('transit/own', 'again');
+  });
+
+  it('both serve after a secondary has left the set, which ends nothing at the primary', async () => {
+    const [, primary, left] = sites;
+    if (left === undefined || primary === undefined) throw new Error('the tests before have failed');
+    await primary.replication.enablePrimary();
+    await left.follow(primary, 'north');
+    await until(() => left.position === primary.position && left.health === 472);
+    const keyring = await left.store.replica.get('core/keyring');
+    expect(await left.replication.disableSecondary({ force: false }).catch((error: Error) => error))
+      .to.be.instanceOf(ReplicationRefused)
+      .with.property('message')
+      .that.includes('revoke this secondary there');
+    expect(left.health).to.equal(472);
+    await left.replication.disableSecondary({ force: true });
+    await until(() => left.health === 200);
+    expect(await left.read('transit/own'), 'what it has received remains').to.equal('again');
+    const own = await left.store.replica.get('core/keyring');
+    expect(Buffer.from(own?.value ?? []).equals(Buffer.from(keyring?.value ?? [])), 'it encrypts with a key of its own').to.equal(
+      false,
+    );
+    await left.write('transit/left', 'alone');
+    await primary.write('transit/seventh', 'seven');
+    expect([primary.health, left.health, await left.read('transit/seventh')]).to.deep.equal([200, 200, undefined]);
+    expect(left.replication.primary).to.equal(undefined);
+    expect(await left.store.barrier.store.get('core/replication/primary'), 'its credential').to.equal(undefined);
   });
 });

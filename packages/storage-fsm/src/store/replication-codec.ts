@@ -20,11 +20,12 @@ const kinds = {
   demote: 8,
   supersede: 9,
   disable: 10,
+  leave: 11,
 } as const;
 const kindOf: ReadonlyMap<number, string> = new Map(
   Object.entries(kinds).map(([name, number]): [number, string] => [number, name]),
 );
-const kindsWithWrites: ReadonlySet<string> = new Set(['follow', 'stage', 'swap', 'promote']);
+const kindsWithWrites: ReadonlySet<string> = new Set(['follow', 'stage', 'swap', 'promote', 'leave']);
 /** The local prefixes and the epochs of a step take far less than this. */
 const fieldBytesMax = 16 * 1024;
 const localMax = 64;
@@ -87,7 +88,8 @@ function partsOf(step: ReplicationStep): { readonly fields: object; readonly wri
   if (step.kind === 'follow')
     return { fields: { ...all, writes: undefined, local: step.local.length }, writes: [...step.writes, ...step.local] };
   if (step.kind === 'stage') return { fields: { ...all, records: undefined }, writes: step.records };
-  if (step.kind === 'promote') return { fields: { ...all, writes: undefined }, writes: step.writes.map(unrevised) };
+  if (step.kind === 'promote' || step.kind === 'leave')
+    return { fields: { ...all, writes: undefined }, writes: step.writes.map(unrevised) };
   if (step.kind === 'swap') return { fields: { ...all, digest: step.digest.toString(16), local: undefined }, writes: step.local };
   return { fields: all, writes: [] };
 }
@@ -97,8 +99,9 @@ function stepOf(kind: string, fields: Fields, writes: readonly ReplicatedWrite[]
   if (!kindsWithWrites.has(kind) && writes.length > 0) throw new CodecError('this replication step has no writes');
   // These writes get the revision of the entry.
   const own = writes.map(({ path, value }) => ({ path, value }));
-  if (kind === 'promote' && writes.some(({ revision }) => revision !== 0))
-    throw new CodecError('a write of a promotion has a revision');
+  const hasOwn = kind === 'promote' || kind === 'leave';
+  if (hasOwn && writes.some(({ revision }) => revision !== 0))
+    throw new CodecError(`a write of the replication step ${kind} has a revision`);
   const rest =
     kind === 'follow'
       ? followed(writes, local)
@@ -106,7 +109,7 @@ function stepOf(kind: string, fields: Fields, writes: readonly ReplicatedWrite[]
         ? { records: writes }
         : kind === 'swap' && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest)
           ? { digest: BigInt(`0x${digest}`), local: writes }
-          : kind === 'promote'
+          : hasOwn
             ? { writes: own }
             : {};
   return { ...fields, ...rest, kind } as ReplicationStep;
@@ -150,6 +153,7 @@ function faultOf(step: ReplicationStep): string | undefined {
       areRecords(step.local) &&
       isIndex(step.localReadAt),
     promote: () => step.kind === 'promote' && isCursor(step.from) && isEpochId(step.id) && areWrites(step.writes.map(unrevised)),
+    leave: () => step.kind === 'leave' && isCursor(step.from) && areWrites(step.writes.map(unrevised)),
     demote: () => step.kind === 'demote' && isEpochName(step.from),
     supersede: () => step.kind === 'supersede' && isEpochName(step.by),
     disable: () => true,

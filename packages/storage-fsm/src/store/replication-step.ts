@@ -91,6 +91,11 @@ export type ReplicationStep =
    */
   | { readonly kind: 'promote'; readonly from: Cursor; readonly id: string; readonly writes: readonly Write[] }
   | { readonly kind: 'demote'; readonly from: EpochName }
+  /**
+   * Ends replication on a secondary that has a state, which remains: the cluster serves it from now on, as one of its own. `writes` are as
+   * in a promotion.
+   */
+  | { readonly kind: 'leave'; readonly from: Cursor; readonly writes: readonly Write[] }
   /** Ends the service of this cluster because of another epoch: one with a higher number, or with the same number and another id. */
   | { readonly kind: 'supersede'; readonly by: EpochName }
   /** Ends replication on a primary, or on a secondary that has never received a state. */
@@ -135,6 +140,8 @@ export function applyReplicationStep(step: ReplicationStep, place: ReplicationPl
       return swap(step, state, place);
     case 'promote':
       return promote(step, state, place.index);
+    case 'leave':
+      return leave(step, state, place.index);
     case 'demote': {
       const current = state.epochs.at(-1);
       if (state.role !== 'primary' || current === undefined || !sameEpoch(current, step.from)) return 'conflict';
@@ -143,7 +150,7 @@ export function applyReplicationStep(step: ReplicationStep, place: ReplicationPl
     case 'supersede':
       return supersede(step, state, place.index);
     case 'disable':
-      // The records of a set may be written only within an epoch. Otherwise two clusters could change them without anyone noticing.
+      // A secondary with a state leaves instead, which gives it another key.
       if (state.role !== 'primary' && state.epochs.length > 0) return 'conflict';
       return changed({ ...state, role: 'disabled', epochs: [], index: 0 });
   }
@@ -287,14 +294,35 @@ function promote(
   // A secondary that was still catching up has no records of the epochs that begin later.
   const reached = state.epochs.filter(({ start }) => start <= from.index);
   const epochs = [...reached, { number, id, start: from.index }].slice(-epochsMax);
-  // The first index of the new epoch is above every index of the epochs before.
-  const offset = Math.max(state.offset, from.index + 1 - index);
+  const offset = offsetAbove(from, state, index);
   return {
     ...changed({ ...state, role: 'primary', epochs, offset, index: index + offset, seen: number }),
-    byPath: writes.map((write) => ({ ...write, revision: index + offset })),
-    valuesWritten: { added: writes.length, atLeast: 0 },
+    ...ownWrites(writes, index + offset),
   };
 }
+
+function leave(
+  { from, writes }: ReplicationStep & { kind: 'leave' },
+  state: ReplicationState,
+  index: LogIndex,
+): ReplicationEffect | 'conflict' {
+  if (state.role !== 'secondary' || !isAt(state, from) || writes.some(({ path }) => isLocal(state, path))) return 'conflict';
+  const offset = offsetAbove(from, state, index);
+  return {
+    ...changed({ ...state, role: 'disabled', epochs: [], offset, index: 0 }),
+    ...ownWrites(writes, index + offset),
+  };
+}
+
+/** Returns the offset with which every index of this cluster is above those that it has received. */
+const offsetAbove = (from: Cursor, { offset }: ReplicationState, index: LogIndex): LogIndex =>
+  Math.max(offset, from.index + 1 - index);
+
+/** The writes of a step that ends the time as a secondary. */
+const ownWrites = (writes: readonly Write[], revision: LogIndex): Pick<ReplicationEffect, 'byPath' | 'valuesWritten'> => ({
+  byPath: writes.map((write) => ({ ...write, revision })),
+  valuesWritten: { added: writes.length, atLeast: 0 },
+});
 
 function supersede(
   { by }: ReplicationStep & { kind: 'supersede' },

@@ -198,6 +198,22 @@ describe('KeyValueMachine with replication', () => {
       expect(log.apply(put('transit/key', 'late')).outcome).to.equal('conflict');
     }));
 
+  it('serves its state as one of its own once it has left the set, with revisions above every replicated one', () =>
+    withSecondary((log) => {
+      const writes = [{ path: 'core/keyring', value: Buffer.from('one more key') }];
+      expect(log.apply(step({ kind: 'leave', from: cursor(19), writes })).outcome, 'another position').to.equal('conflict');
+      expect(log.apply(step({ kind: 'leave', from: cursor(20), writes })).outcome).to.equal('committed');
+      expect(log.machine.replication).to.deep.include({ role: 'disabled', epochs: [], index: 0, seen: 1 });
+      expect(log.machine.getSync('core/keyring')?.revision).to.equal(21);
+      const written = log.apply({ ...put('transit/key', 'v2'), conditions: [{ path: 'transit/key', revision: 15 }] });
+      expect(written).to.include({ outcome: 'committed', revision: 22 });
+      expect(log.apply(step({ kind: 'leave', from: cursor(20), writes: [] })).outcome).to.equal('conflict');
+      log.apply(step({ kind: 'establish', set, id: second, local }));
+      expect(log.machine.replication?.epochs, 'a number that the set it has left never had').to.deep.equal([
+        { number: 2, id: second, start: 24 },
+      ]);
+    }));
+
   it('writes local records together with a received state, and no other records', () =>
     withSecondary((log) => {
       const swapWith = (attempt: string, path: string, revision: number) => [

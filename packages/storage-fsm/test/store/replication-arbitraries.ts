@@ -66,6 +66,7 @@ export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
     localReadAt: someIndex,
   }),
   fc.record({ kind: fc.constant('promote' as const), from: someCursor, id: someId, writes: someOwn }),
+  fc.record({ kind: fc.constant('leave' as const), from: someCursor, writes: someOwn }),
   fc.record({ kind: fc.constant('demote' as const), from: someName }),
   fc.record({ kind: fc.constant('supersede' as const), by: someName }),
   fc.constant({ kind: 'disable' as const }),

@@ -70,7 +70,9 @@ const demote = simple(
   'End the writes of this primary, so that a secondary can be promoted without loss',
   (replication) => replication.demote(),
 );
-const disablePrimary = simple('dr-primary-disable', 'End replication on a primary', (replication) => replication.disable());
+const disablePrimary = simple('dr-primary-disable', 'End replication on a primary', (replication) =>
+  replication.disablePrimary(),
+);
 
 const secondaryToken = guarded({
   ...control,
@@ -155,10 +157,12 @@ const promote = guardedOnSecondary({
 const disableSecondary = guardedOnSecondary({
   ...changesSecondary,
   name: 'dr-secondary-disable',
-  about: 'End replication on a secondary that has received nothing; promote any other secondary first',
+  about: 'End replication on a secondary: it keeps the state that it has received, and serves it as a cluster of its own',
+  isSlow: true, // it waits up to a minute for the fence
+  takes: { force: bool('Leave the set even if the primary is alive or ahead') },
   answers: answers.noContent,
-  run: async (node) => {
-    await controlled(node, (replication) => replication.disable());
+  run: async (node, { values }) => {
+    await controlled(node, (replication) => replication.disableSecondary({ force: values.force === true }));
     return noContentReply;
   },
 });

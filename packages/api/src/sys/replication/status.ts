@@ -1,12 +1,14 @@
-import { dataReply, integer, list, object, string, time, unavailable } from '@transitd/http';
+import { dataReply, integer, list, object, RequestError, string, time, unavailable } from '@transitd/http';
 import type { KeptDivergence, KeptPromotion, KeptReports, Node } from '@transitd/node';
 import * as answers from '../../operation/answers.ts';
-import { type OpenOperation, open, type Route } from '../../operation/operation.ts';
+import { guardedOnSecondary, type OpenOperation, open, type Route } from '../../operation/operation.ts';
 
 /** When the other cluster was heard last. */
 const heartbeatSchema = { last_heartbeat: time, last_heartbeat_duration_ms: integer };
 
 const promotionFields = { position: integer, lossless: { type: 'boolean' }, missing: integer } as const;
+
+const divergenceFields = { node_id: string, snapshot: string, time: time, point: integer, position: integer } as const;
 
 const drStatusSchema = object(
   { mode: string },
@@ -39,10 +41,7 @@ const drStatusSchema = object(
       { time: time, force: { type: 'boolean' }, ...promotionFields },
       { primary_position: integer, lag_entries: integer, lag_ms: integer, last_contact_ms: integer },
     ),
-    divergence: object({
-      ...{ node_id: string, snapshot: string, time: time, point: integer, position: integer },
-      ...{ written: integer, deleted: integer, key_versions: integer, tokens: integer, revoked_tokens: integer },
-    }),
+    divergence: object(divergenceFields),
   },
 );
 
@@ -95,6 +94,33 @@ function canaryOf({ peers }: Node) {
   return utcMs !== undefined && { replication_primary_canary_age_ms: Date.now() - utcMs };
 }
 
+/** Reads what this cluster lost when it returned as a former primary. */
+const divergence = guardedOnSecondary({
+  use: 'reads',
+  name: 'replication-dr-divergence',
+  about: 'Read how many changes this former primary lost when it followed its successor, as known to this node',
+  capability: 'read',
+  sudo: true,
+  where: 'here',
+  answers: answers.data(
+    object({
+      ...divergenceFields,
+      ...{ written: integer, deleted: integer, key_versions: integer, tokens: integer, revoked_tokens: integer },
+    }),
+  ),
+  run: (node) => {
+    const kept = node.store?.replication?.reports.divergence;
+    if (kept === undefined) throw new RequestError('not_found', 'this cluster has lost no changes to a successor');
+    const { written, deleted, keyVersions, tokens, revokedTokens } = kept;
+    return dataReply(
+      JSON.stringify({
+        ...divergenceJson(kept),
+        ...{ written, deleted, key_versions: keyVersions, tokens, revoked_tokens: revokedTokens },
+      }),
+    );
+  },
+});
+
 /** Returns the last promotion of this cluster, and what was lost when it returned as a former primary. Each node knows both. */
 function reportsOf({ eligibility }: Node, reports: KeptReports) {
   const promotion = eligibility.replication && reports.promotion(eligibility.replication);
@@ -122,9 +148,9 @@ const keptPromotionJson = ({
   ...(silentMs !== undefined && { last_contact_ms: Math.round(silentMs) }),
 });
 
-const divergenceJson = ({ node, archive, utcMs, keyVersions, revokedTokens, ...counts }: KeptDivergence): object => ({
-  ...{ node_id: node, snapshot: archive, time: new Date(utcMs).toISOString(), ...counts },
-  ...{ key_versions: keyVersions, revoked_tokens: revokedTokens },
+/** Leaves out the counts: that revoked tokens exist again is not for callers without a token. */
+const divergenceJson = ({ node, archive, utcMs, point, position }: KeptDivergence) => ({
+  ...{ node_id: node, snapshot: archive, time: new Date(utcMs).toISOString(), point, position },
 });
 
 /** Returns the fence of a primary, which only the active node knows. */
@@ -189,4 +215,5 @@ function primaryOf({ store }: Node) {
 export const replicationRoutes: readonly Route[] = [
   { path: 'sys/replication/status', operations: { GET: status } },
   { path: 'sys/replication/dr/status', operations: { GET: drStatus } },
+  { path: 'sys/replication/dr/divergence', operations: { GET: divergence } },
 ];
