@@ -7,6 +7,8 @@ import {
   sameEpoch,
 } from '@transitd/storage-fsm';
 import type { Frame } from '../stream/frame.ts';
+import { joinOutcomes } from '../stream/join-outcomes.ts';
+import type { Outcome } from '../stream/outcome.ts';
 import type { Proposed, StopReason } from './session-ports.ts';
 
 /**
@@ -34,9 +36,14 @@ export interface FollowerParts {
 
 const wait: FollowerAction = { kind: 'wait' };
 
+/** A step of several outcome frames has about this many bytes at most. Larger frames would gain nothing by sharing the sync of an entry. */
+const stepBytesMax = 2 ** 20;
+
 /**
- * The active node of a secondary, on one connection to its primary: turns frames into steps, one after another. A frame must continue
- * exactly at the present position. An older frame is ignored; any other frame ends the connection, and the next hello names the position.
+ * The active node of a secondary, on one connection to its primary: turns frames into steps, one after another. Outcomes that arrive while
+ * a step is being committed become one step: with a step for each, the last one would wait for the sync of every entry before it. A frame
+ * must continue exactly at the present position. An older frame is ignored; any other frame ends the connection, and the next hello names
+ * the position.
  */
 export class Follower {
   readonly #parts: FollowerParts;
@@ -138,12 +145,26 @@ export class Follower {
     return propose({ kind: 'swap', attempt, records, digest, valuesWritten, epochs, index, local: [], localReadAt: 0 });
   }
 
-  #follow({ epoch, from, to, writes, valuesWritten }: Frame & { kind: 'outcome' }): FollowerAction {
+  #follow(frame: Frame & { kind: 'outcome' }): FollowerAction {
     const at = cursorOf(this.#parts.state());
-    if (at === undefined || !sameEpoch(at, epoch)) return { kind: 'reconnect', why: 'other_epoch' };
-    if (to <= at.index) return wait;
-    if (from !== at.index) return { kind: 'reconnect', why: 'gap' };
+    if (at === undefined || !sameEpoch(at, frame.epoch)) return { kind: 'reconnect', why: 'other_epoch' };
+    if (frame.to <= at.index) return wait;
+    if (frame.from !== at.index) return { kind: 'reconnect', why: 'gap' };
+    const { to, writes, valuesWritten } = joinOutcomes(this.#continuing(frame), stepBytesMax) ?? frame;
+    // Those that are part of the step.
+    while (this.#queue[0]?.kind === 'outcome' && this.#queue[0].to <= to) this.#queue.shift();
     return propose({ kind: 'follow', from: at, to, writes, valuesWritten, local: [] });
+  }
+
+  /** Yields the outcome of a frame, and those of the waiting frames that continue it. */
+  *#continuing(frame: Frame & { kind: 'outcome' }): Generator<Outcome> {
+    yield frame;
+    let { to } = frame;
+    for (const next of this.#queue) {
+      if (next.kind !== 'outcome' || next.from !== to || !sameEpoch(next.epoch, frame.epoch)) return;
+      yield next;
+      to = next.to;
+    }
   }
 
   #compare({ at, digest }: Frame & { kind: 'checkpoint' }): FollowerAction {

@@ -1,16 +1,13 @@
 import type { LogIndex } from '@transitd/raft-core';
-import type { AppliedObserver, ReplicatedWrite } from '@transitd/storage-fsm';
+import type { AppliedObserver } from '@transitd/storage-fsm';
+import { joinOutcomes, sizeOfWrite } from './join-outcomes.ts';
 import { type Consequence, consequenceOf, type Outcome } from './outcome.ts';
 
-/** Estimated memory of an outcome and of one write, in addition to the bytes of the values. */
+/** Estimated memory of an outcome, in addition to that of its writes. */
 const outcomeBytes = 120;
-const writeBytes = 200;
 
-/** Maximum number of outcomes that are merged into one, which limits the time for it. */
+/** Maximum number of outcomes that are joined into one, which limits the time for it. */
 const entriesMax = 4096;
-
-/** The keys of the barrier. A frame has at most one change of them, because the keys of one may be needed to open the next. */
-const keyringPath = 'core/keyring';
 
 export interface OutcomeLogLimits {
   /** Approximate limit of the memory; the oldest outcomes are dropped above it. */
@@ -95,25 +92,21 @@ export class OutcomeLog implements AppliedObserver {
   }
 
   /**
-   * Returns the outcomes after a position, merged into one of about `bytesMax` at most (a single entry may be larger). It has only the last
-   * write of each path, so a secondary on a slow link receives fewer writes if they concern few paths, and at most one change of the
-   * keyring. Undefined if there are no outcomes after the position, or if they are no longer kept.
+   * Returns the outcomes after a position, joined into one of about `bytesMax` at most. It has only the last write of each path, so a
+   * secondary on a slow link receives fewer writes if they concern few paths. Undefined if there are no outcomes after the position, or if
+   * they are no longer kept.
    */
   after(index: LogIndex, bytesMax: number): Outcome | undefined {
     const start = this.#at(index);
-    if (start === undefined) return undefined;
-    const writes = new Map<string, ReplicatedWrite>();
-    let [to, valuesWritten, bytes] = [index, 0, 0];
-    for (const outcome of this.#outcomes.slice(start, start + entriesMax)) {
-      if (outcome === undefined) break;
-      const grown = outcome.writes.reduce((sum, write) => sum + sizeOfWrite(write) - sizeOfWrite(writes.get(write.path)), bytes);
-      if (to > index && (grown > bytesMax || (writes.has(keyringPath) && changesKeyring(outcome)))) break;
-      for (const write of outcome.writes) writes.set(write.path, write);
-      to = outcome.to;
-      valuesWritten += outcome.valuesWritten;
-      bytes = grown;
+    return start === undefined ? undefined : joinOutcomes(this.#from(start), bytesMax);
+  }
+
+  *#from(start: number): Generator<Outcome> {
+    for (let at = start; at < start + entriesMax; at++) {
+      const outcome = this.#outcomes[at];
+      if (outcome === undefined) return;
+      yield outcome;
     }
-    return { from: index, to, writes: [...writes.values()], valuesWritten };
   }
 
   /** Returns the number of the outcome that begins at the position, by binary search. */
@@ -161,9 +154,4 @@ const copied = (outcome: Outcome): Outcome => ({
   writes: outcome.writes.map(({ path, value, revision }) => ({ path, value: value && Buffer.from(value), revision })),
 });
 
-const changesKeyring = ({ writes }: Outcome): boolean => writes.some(({ path }) => path === keyringPath);
-
 const sizeOf = ({ writes }: Outcome): number => writes.reduce((sum, write) => sum + sizeOfWrite(write), outcomeBytes);
-
-const sizeOfWrite = (write: ReplicatedWrite | undefined): number =>
-  write === undefined ? 0 : writeBytes + write.path.length + (write.value?.length ?? 0);

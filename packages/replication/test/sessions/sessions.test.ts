@@ -86,6 +86,54 @@ describe('the sessions of a primary and a secondary', () => {
     expect(link.ends).to.deep.equal({});
   });
 
+  it('commit the entries that arrive during a commit as one step, with one acknowledgement', async () => {
+    const [primary, secondary] = [filled(3), new TestSecondary()];
+    const link = new Link(primary, secondary, 'east', { ...limits, framesMax: 16 });
+    await link.until(inSync(primary, secondary));
+    const before = secondary.steps.length;
+    let finish = (): void => undefined;
+    secondary.commit = () =>
+      new Promise((resolve) => {
+        finish = () => resolve('committed');
+      });
+    for (let at = 0; at < 10; at++) {
+      primary.write(at === 9 ? 'transit/key-0' : `transit/more-${at}`, `${at}`);
+      link.primary.progress();
+      while (link.deliver());
+    }
+    finish();
+    secondary.commit = async () => 'committed';
+    await link.until(inSync(primary, secondary));
+    expect(secondary.steps.slice(before).map((step) => step.kind === 'follow' && step.to - step.from.index)).to.deep.equal([
+      1, 9,
+    ]);
+    expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
+    expect(link.ends).to.deep.equal({});
+  });
+
+  it('never commit two changes of the keyring as one step', async () => {
+    const [primary, secondary] = [filled(3), new TestSecondary()];
+    const link = new Link(primary, secondary, 'east', { ...limits, framesMax: 16 });
+    await link.until(inSync(primary, secondary));
+    const before = secondary.steps.length;
+    let finish = (): void => undefined;
+    secondary.commit = () =>
+      new Promise((resolve) => {
+        finish = () => resolve('committed');
+      });
+    for (const path of ['transit/key', 'core/keyring', 'transit/key', 'core/keyring', 'transit/key']) {
+      primary.write(path, 'value');
+      link.primary.progress();
+      while (link.deliver());
+    }
+    finish();
+    secondary.commit = async () => 'committed';
+    await link.until(inSync(primary, secondary));
+    expect(secondary.steps.slice(before).map((step) => step.kind === 'follow' && step.to - step.from.index)).to.deep.equal([
+      1, 2, 2,
+    ]);
+  });
+
   it('begin again with the whole state when the outcomes are no longer kept', async () => {
     const [primary, secondary] = [filled(1, { bytesMax: 2_000 }), new TestSecondary()];
     const first = new Link(primary, secondary);

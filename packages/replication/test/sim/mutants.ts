@@ -21,8 +21,8 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'a gap in the stream is skipped',
     file: 'replication/src/sessions/follower.ts',
-    find: "    if (from !== at.index) return { kind: 'reconnect', why: 'gap' };\n",
-    replace: '    if (from < 0) return wait;\n',
+    find: "    if (frame.from !== at.index) return { kind: 'reconnect', why: 'gap' };\n",
+    replace: '    if (frame.from < 0) return wait;\n',
   },
   {
     name: 'the writes of a conflict are streamed',
@@ -87,14 +87,14 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'revisions go back at a promotion',
     file: steps,
-    find: 'Math.max(state.offset, from.index + 1 - index)',
-    replace: 'state.offset',
+    find: 'Math.max(offset, from.index + 1 - index)',
+    replace: 'offset',
   },
   {
     name: 'a promotion begins without its first writes',
     file: steps,
-    find: 'byPath: writes.map((write) => ({ ...write, revision: index + offset }))',
-    replace: 'byPath: []',
+    find: 'byPath: writes.map((write) => ({ ...write, revision })),',
+    replace: 'byPath: writes.flatMap((write) => (revision < 0 ? [{ ...write, revision }] : [])),',
   },
   {
     name: 'a state is received without the local records for it',
