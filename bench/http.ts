@@ -15,8 +15,6 @@ import { allRows, type Row, selectRows } from './http/rows.ts';
 import type { Run } from './http/run.ts';
 import { type Line, type RunResult, type SkippedLine, summarize } from './http/summary.ts';
 
-const warmUpSecondsMax = 1;
-
 await runCommand('bench:http', usage, (args) => main(parseOptions(args)));
 
 async function main(options: Options): Promise<void> {
@@ -79,7 +77,7 @@ async function measureRow(
   const measure = (run: Run, pids: readonly number[]) =>
     generator.run({ ...run, path: run.path.replace('{run}', String(count++)) }, pids);
   for (const [server, run] of runs) {
-    await measure({ ...run, seconds: Math.min(warmUpSecondsMax, run.seconds) }, server.pids);
+    await measure({ ...run, seconds: options.warmUpSeconds }, server.pids);
     rounds.set(server, []);
   }
   for (let round = 0; round < options.rounds; round++) {

@@ -19,6 +19,8 @@ export interface Options {
   /** Threads of the load generator. */
   readonly threads: number;
   readonly seconds: number;
+  /** Length of the run before the first round of a row, which does not count. */
+  readonly warmUpSeconds: number;
   readonly rounds: number;
   /** Maximum number of requests in a run: the run ends when its time is over or when it has sent so many. */
   readonly requests: number;
@@ -40,6 +42,7 @@ export const usage = `npm run bench:http -- [--ours URL --token T] [--peer URL -
   --connections N          default 16
   --threads N              threads of the load generator; default: half of the cores, at most 4
   --seconds N              length of one run; default 3
+  --warm-up N              seconds of the run before the rounds, which does not count; default 3
   --rounds N               runs per row and server; default 3
   --requests N             ends a run after so many requests, even if its time is not over
   --list-keys N            keys in the mount that the row list lists; default 10000
@@ -60,6 +63,7 @@ export function parseOptions(args: readonly string[]): Options {
       connections: { type: 'string', default: '16' },
       threads: { type: 'string', default: String(Math.max(1, Math.min(4, availableParallelism() >> 1))) },
       seconds: { type: 'string', default: '3' },
+      'warm-up': { type: 'string', default: '3' },
       rounds: { type: 'string', default: '3' },
       requests: { type: 'string' },
       'list-keys': { type: 'string', default: '10000' },
@@ -79,6 +83,7 @@ export function parseOptions(args: readonly string[]): Options {
     connections,
     threads: Math.min(connections, wholeNumber('threads', values.threads)),
     seconds: positive('seconds', values.seconds),
+    warmUpSeconds: positive('warm-up', values['warm-up']),
     rounds: wholeNumber('rounds', values.rounds),
     requests: values.requests === undefined ? Number.POSITIVE_INFINITY : wholeNumber('requests', values.requests),
     listKeys: wholeNumber('list-keys', values['list-keys']),

@@ -5,21 +5,21 @@ export const nonceBytes = 12;
 const noncesPerFill = 512;
 
 /**
- * Random nonces, drawn from the operating system in bulk. Each nonce is handed out once. A pool must not be shared between
- * processes.
+ * Random nonces, drawn from the operating system in bulk. Each nonce is handed out once, and its bytes are never overwritten. A pool must
+ * not be shared between processes.
  */
 export class NoncePool {
-  readonly #pool = new Uint8Array(nonceBytes * noncesPerFill);
-  #next = this.#pool.length;
+  #pool = new Uint8Array(0);
+  #next = 0;
 
   take(): Uint8Array {
     if (this.#next === this.#pool.length) {
-      randomFillSync(this.#pool);
+      this.#pool = randomFillSync(new Uint8Array(nonceBytes * noncesPerFill));
       this.#next = 0;
     }
-    const end = this.#next + nonceBytes;
-    const nonce = this.#pool.slice(this.#next, end);
-    this.#next = end;
-    return nonce;
+    const begin = this.#next;
+    this.#next += nonceBytes;
+    // A view, not a copy: node:crypto moves the bytes of a small array of its own to new memory outside the heap.
+    return this.#pool.subarray(begin, this.#next);
   }
 }
