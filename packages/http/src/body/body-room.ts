@@ -78,21 +78,11 @@ export class BodyRoom {
   }
 
   #tryTake(caller: BodyCaller, bytes: number): 'taken' | 'beyond the share' | 'full' {
-    const counted: string[] = [];
-    const undo = (): void => {
-      for (const key of counted) this.#of.giveBack(key, bytes);
-    };
-    for (const key of keysOf(caller)) {
-      if (this.#of.of(key) === 0) this.#of.take(key, bytes);
-      else if (!this.#of.tryTake(key, bytes)) {
-        undo();
-        return 'beyond the share';
-      }
-      counted.push(key);
-    }
-    if (this.#bytes.tryTake(bytes)) return 'taken';
-    undo();
-    return 'full';
+    const keys = keysOf(caller);
+    if (!keys.every((key) => this.#of.of(key) === 0 || this.#of.fits(key, bytes))) return 'beyond the share';
+    if (!this.#bytes.tryTake(bytes)) return 'full';
+    for (const key of keys) this.#of.take(key, bytes); // two threads that look at once may exceed the share by one body
+    return 'taken';
   }
 
   /** Admits the queued bodies that fit now, address by address. */

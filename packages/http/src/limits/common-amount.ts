@@ -46,6 +46,11 @@ export class CommonAmount {
     return this.#sum(0);
   }
 
+  /** Returns whether an amount is left, and leaves no trace: see {@link whenFreed}. */
+  fits(amount: number): boolean {
+    return this.#fits(0, amount, this.#memory.max);
+  }
+
   /** Takes an amount if it is left. Two threads that try at the same time may both fail where one would fit, never both succeed. */
   tryTake(amount: number): boolean {
     return this.#tryTake(0, amount, this.#memory.max);
@@ -58,6 +63,11 @@ export class CommonAmount {
 
   giveBack(amount: number): void {
     this.#give(0, amount);
+  }
+
+  /** Returns whether the caller has this amount left of its part. */
+  fitsCaller(caller: string, amount: number): boolean {
+    return this.#fits(this.#groupOf(caller), amount, this.#memory.perCallerMax);
   }
 
   /** Counts an amount to a caller, if the caller has not taken its part. */
@@ -76,7 +86,8 @@ export class CommonAmount {
 
   /**
    * Calls `retry` when another thread has given something back since this call, once. To miss nothing, retry after this call too. Does
-   * nothing while an earlier call waits.
+   * nothing while an earlier call waits. A retry must not take and give back anything while nothing has changed: it would wake itself, or
+   * the other threads that wait, over and over. So it asks what fits before it takes more than one amount.
    */
   whenFreed(retry: () => void): void {
     if (this.#isWaiting) return;
@@ -100,11 +111,15 @@ export class CommonAmount {
   }
 
   #tryTake(at: number, amount: number, max: number): boolean {
-    if (this.#sum(at) + amount > max) return false; // without a trace: giving it back would wake this thread again and again
+    if (!this.#fits(at, amount, max)) return false;
     this.#add(at, amount);
     if (this.#sum(at) <= max) return true;
     this.#give(at, amount); // with a wake: another thread may have failed because of this attempt
     return false;
+  }
+
+  #fits(at: number, amount: number, max: number): boolean {
+    return this.#sum(at) + amount <= max;
   }
 
   #add(at: number, amount: number): void {

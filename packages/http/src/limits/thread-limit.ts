@@ -31,6 +31,12 @@ export class TakenAmount {
     return this.#limit.own + (this.#limit.common?.max ?? 0);
   }
 
+  fits(amount: number): boolean {
+    const { own, common } = this.#limit;
+    const beyond = excess(this.#taken, amount, own);
+    return beyond === 0 || common?.fits(beyond) === true;
+  }
+
   tryTake(amount: number): boolean {
     const { own, common } = this.#limit;
     const beyond = excess(this.#taken, amount, own);
@@ -59,6 +65,12 @@ export class CallerAmounts {
   /** Returns the amount on this thread. */
   of(caller: string): number {
     return this.#of.get(caller) ?? 0;
+  }
+
+  fits(caller: string, amount: number): boolean {
+    const { ownPerCaller, common } = this.#limit;
+    const beyond = excess(this.of(caller), amount, ownPerCaller);
+    return beyond === 0 || common?.fitsCaller(caller, beyond) === true;
   }
 
   tryTake(caller: string, amount: number): boolean {

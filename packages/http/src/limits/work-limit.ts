@@ -68,7 +68,7 @@ export class WorkLimit {
 
   /** Takes a place until `leave` is called, if one is free. Returns whether it did; otherwise the request is neither queued nor counted. */
   tryEnter(caller = ''): boolean {
-    if (this.#of?.tryTake(caller, 1) === false) return false;
+    if (!this.#places.fits(1) || this.#of?.tryTake(caller, 1) === false) return false;
     if (this.#places.tryTake(1)) return true;
     this.#of?.giveBack(caller, 1);
     return false;

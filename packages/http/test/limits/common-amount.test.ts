@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
-import { CommonAmount, newCommonMemory } from '../../src/limits/common-amount.ts';
+import { BodyRoom } from '../../src/body/body-room.ts';
+import { CommonAmount, type CommonMemory, newCommonMemory } from '../../src/limits/common-amount.ts';
 import { CallerAmounts, TakenAmount } from '../../src/limits/thread-limit.ts';
 import { WorkLimit } from '../../src/limits/work-limit.ts';
 import { caller } from './caller.ts';
@@ -10,6 +11,14 @@ const script = new URL('taking-thread.ts', import.meta.url);
 const memoryOf = (max: number, perCallerMax = max) => newCommonMemory({ max, perCallerMax, seed: 1 }, 2);
 /** A macrotask later, every wake has been delivered that could be. */
 const later = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Checks that nothing is woken for many turns of the event loop. */
+async function expectNoWake({ wake }: CommonMemory): Promise<void> {
+  await later();
+  const before = wake[1];
+  for (let turn = 0; turn < 20; turn += 1) await later();
+  expect(wake[1]).to.equal(before);
+}
 
 describe('the common amount of several threads', () => {
   it('is never exceeded by threads that take at the same time, and ends empty when they give back all', async () => {
@@ -96,6 +105,46 @@ describe('the common amount of several threads', () => {
     retry();
     for (let turn = 0; turn < 10; turn += 1) await later();
     expect(retries).to.equal(1);
+  });
+
+  it('does not wake the threads that wait over and over, whatever is missing: places, or the part of a caller', async () => {
+    for (const perCallerMax of [1, 4]) {
+      const memory = memoryOf(4, perCallerMax);
+      const own = { atOnceMax: 0, perCallerMax: 0, waitingMax: 10 };
+      const threads = [0, 1].map((row) => new WorkLimit({ ...own, common: new CommonAmount(memory, row) }));
+      for (const name of ['a', 'b', 'c', 'd']) expect(threads[0]?.tryEnter(name)).to.equal(true);
+      const entered = threads.flatMap((each) => ['a', 'e'].map((name) => each.enter(caller(), name)));
+      await expectNoWake(memory);
+      for (const name of ['a', 'b', 'c', 'd']) threads[0]?.leave(name);
+      // Each of them gets a place in turn.
+      await Promise.all(entered.map((each, at) => each?.then(() => threads[at < 2 ? 0 : 1]?.leave(at % 2 === 0 ? 'a' : 'e'))));
+      expect(threads.flatMap(({ atWork, waiting }) => [atWork, waiting])).to.deep.equal([0, 0, 0, 0]);
+    }
+  });
+
+  it('does not wake the threads that wait for bodies larger than the part of their caller', async () => {
+    for (const [bytesMax, perCallerMax] of [
+      [10, 5],
+      [100, 5],
+    ] as const) {
+      const memory = memoryOf(bytesMax, perCallerMax);
+      const rooms = [0, 1].map(
+        (row) =>
+          new BodyRoom({
+            limit: { own: 0, ownPerCaller: 1, common: new CommonAmount(memory, row) },
+            ...{ waitingMax: 10, waitMsMax: 60_000 },
+          }),
+      );
+      const body = { tokenId: 'a', address: 'b' };
+      expect(rooms[0]?.reserve(caller(), body, 8)).to.equal(undefined);
+      const first = rooms[0]?.reserve(caller(), body, 8);
+      const other = rooms[1]?.reserve(caller(), { tokenId: 'c', address: 'd' }, bytesMax);
+      await expectNoWake(memory);
+      rooms[0]?.release(body, 8);
+      await first;
+      rooms[0]?.release(body, 8);
+      await other;
+    }
   });
 
   it('is taken only when a thread has nothing left of its own, and given back first', () => {
