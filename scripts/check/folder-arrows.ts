@@ -40,8 +40,9 @@ export const folderArrows: FolderArrows = {
     migrate: ['local', 'terminal'],
     runner: ['session'],
     files: [],
+    storage: ['runner', 'terminal'],
     commands: ['doctor', 'files', 'local', 'migrate', 'runner', 'session', 'terminal'],
-    '.': ['commands', 'runner', 'terminal'],
+    '.': ['commands', 'runner', 'storage', 'terminal'],
   },
   client: {
     '.': [],
@@ -101,7 +102,8 @@ export const folderArrows: FolderArrows = {
     replication: [],
     reports: [],
     etcd: ['clock', 'snapshots'],
-    '.': ['clock', 'etcd', 'join', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
+    migration: ['etcd', 'snapshots', 'storage'],
+    '.': ['clock', 'etcd', 'join', 'migration', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
   },
   pkcs11: {
     '.': [],

@@ -28,6 +28,7 @@ const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
   monitor: async () => (await import('./commands/monitor.ts')).monitorCommand,
   debug: async () => (await import('./commands/debug.ts')).debugCommand,
   migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
+  'migrate-storage': async () => (await import('./storage/migrate-storage.ts')).migrateStorageCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   healthcheck: async () => (await import('./commands/healthcheck.ts')).healthcheckCommand,
   completion: async () => (await import('./commands/completion.ts')).completionCommand,

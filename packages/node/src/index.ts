@@ -1,5 +1,6 @@
 export type { GatewayHost, GatewaySession, GatewayThread } from './gateway-host.ts';
 export { GatewayServices } from './gateway-services.ts';
+export { type MigrationReport, migrateStorage } from './migration/storage-migration.ts';
 export type { TokenManagedKeys } from './mounts/managed-keys.ts';
 export { type MountTuning, mountAt } from './mounts/mount-changes.ts';
 export { sweepRemovedMounts } from './mounts/mount-sweep.ts';

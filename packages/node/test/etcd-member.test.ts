@@ -1,64 +1,34 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { BarrierError } from '@transitd/barrier';
-import { parseConfig } from '@transitd/configuration';
 import { StartError } from '@transitd/process';
 import { connectEtcd } from '@transitd/storage-etcd';
 import { expect } from 'chai';
-import { pino } from 'pino';
 import { freePort } from '../../../test/cluster/harness/free-port.ts';
 import { until } from '../../process/test/until.ts';
 import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
-import { Node } from '../src/node.ts';
+import type { Node } from '../src/node.ts';
+import { errorOf, OpenedNodes, read, reads, stateOf, write } from './opened-nodes.ts';
 
 describe('a node with its records in etcd', () => {
   let etcd: LiveEtcd;
-  let folder = '';
-  let opened = 0;
-  const nodes: Node[] = [];
+  let nodes: OpenedNodes;
   before(async () => {
     etcd = await liveEtcd();
-    folder = mkdtempSync(join(tmpdir(), 'transitd-etcd-'));
-    writeFileSync(join(folder, 'key'), Buffer.alloc(32, 1), { mode: 0o600 });
+    nodes = new OpenedNodes();
   });
-  afterEach(async () => {
-    await Promise.all(nodes.splice(0).map((node) => node.stop()));
-  });
+  afterEach(() => nodes.stopAll());
   after(async () => {
-    rmSync(folder, { recursive: true });
+    await nodes.end();
     await etcd.stop();
   });
 
-  const open = (prefix: string, { seal = { type: 'shamir' } as object, storage = {} } = {}): Promise<Node> =>
-    openOn({ type: 'etcd', endpoints: [etcd.endpoint], prefix, ...storage }, seal);
-  const openOn = async (storage: object, seal: object): Promise<Node> => {
-    opened += 1;
-    const config = parseConfig({
-      node_id: `n${opened}`,
-      data_dir: join(folder, `data-${opened}`),
-      cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`,
-      api_addr: `http://127.0.0.1:${await freePort('127.0.0.1')}`,
-      cluster_heartbeat_interval: '200ms',
-      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
-      seal,
-      storage,
-    });
-    const onFatal = (error: Error): never => {
-      throw error;
-    };
-    const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal });
-    nodes.push(node);
-    return node;
-  };
-  const staticSeal = (): object => ({ type: 'static', key_id: 'one', key_file: join(folder, 'key') });
-  const stateOf = ({ status }: Node): string => status.state;
-  const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
-    outcome.then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+  const onEtcd = (prefix: string): object => ({ type: 'etcd', endpoints: [etcd.endpoint], prefix });
+  const open = async (prefix: string, { seal = { type: 'shamir' } as object, storage = {} } = {}): Promise<Node> =>
+    nodes.open(await nodes.config({ ...onEtcd(prefix), ...storage }, seal));
+  const started = async (storage: object): Promise<Node> => nodes.started(await nodes.config(storage));
+  const staticSeal = (): object => nodes.staticSeal;
 
   it('is unsealed by shares; each node takes the active role only when it is unsealed', async () => {
     const [first, second] = [await open('shamir'), await open('shamir')];
@@ -110,29 +80,6 @@ describe('a node with its records in etcd', () => {
   });
 
   describe('restores backups of both engines:', () => {
-    const started = async (storage: object): Promise<Node> => {
-      const node = await openOn(storage, staticSeal());
-      await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-      await until(() => stateOf(node) === 'active');
-      return node;
-    };
-    const onEtcd = (prefix: string): object => ({ type: 'etcd', endpoints: [etcd.endpoint], prefix });
-    const write = async ({ store }: Node, value: string): Promise<void> => {
-      await store?.barrier.store.commit({ conditions: [], writes: [{ path: 'test/record', value: Buffer.from(value) }] });
-    };
-    const read = async ({ store }: Node): Promise<string | undefined> => {
-      const record = await store?.barrier.store.get('test/record').catch(() => undefined);
-      return record && Buffer.from(record.value).toString();
-    };
-    const reads = async (node: Node, value: string): Promise<void> => {
-      let seen: string | undefined;
-      await until(() => {
-        void read(node).then((now) => {
-          seen = now;
-        });
-        return seen === value;
-      });
-    };
     const backupOf = async ({ snapshots }: Node): Promise<Buffer[]> => {
       if (snapshots === undefined) throw new Error('an initialized node takes backups');
       return (await snapshots.take()).toArray();
@@ -164,7 +111,7 @@ describe('a node with its records in etcd', () => {
         const backup = await backupOf(source);
         await source.stop();
         const target = await started(on[to]);
-        const other = to === 'etcd' ? await openOn(on.etcd, staticSeal()) : undefined;
+        const other = to === 'etcd' ? await nodes.open(await nodes.config(on.etcd)) : undefined;
         await write(target, 'own');
         const refusal = await errorOf(target.snapshots?.restore(Readable.from(backup), { proved: true }) ?? Promise.resolve());
         expect((refusal as Error).message).to.include('was made under another root key');
@@ -188,7 +135,7 @@ describe('a node with its records in etcd', () => {
     expect((away as Error).message).to.match(/^storage: etcd at http:\/\/127\.0\.0\.1:\d+ cannot be used: /);
     const noPassword = await errorOf(open('away', { storage: { username: 'u', password_file: '/nowhere' } }));
     expect((noPassword as Error).message).to.equal('storage: /nowhere cannot be read: ENOENT');
-    const empty = join(folder, 'empty-password');
+    const empty = join(nodes.folder, 'empty-password');
     writeFileSync(empty, '\n');
     const emptyPassword = await errorOf(open('away', { storage: { username: 'u', password_file: empty } }));
     expect((emptyPassword as Error).message).to.equal(`storage.password_file: ${empty} is empty`);

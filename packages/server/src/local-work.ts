@@ -17,4 +17,12 @@ export const localWork: LocalWork = {
     const { withRecovery } = await import('@transitd/node');
     await withRecovery(directory, options, use);
   },
+
+  async migrateStorage({ from, to }, options) {
+    const [{ readConfigFile }, { migrateStorage }] = await Promise.all([
+      import('@transitd/configuration'),
+      import('@transitd/node'),
+    ]);
+    return migrateStorage({ from: readConfigFile(from), to: readConfigFile(to), ...options });
+  },
 };

@@ -20,9 +20,11 @@ export { LogUnreadable, type RecoveredState, type RecoveryOptions, withRecovered
 export {
   clearRestores,
   inspectSnapshot,
+  type RestorableTotals,
   type RestoreOptions,
   type RestoreOutcome,
   recordsOfSnapshot,
+  restorableTotals,
   restoreSnapshot,
   type SnapshotSummary,
 } from './snapshot/restore.ts';

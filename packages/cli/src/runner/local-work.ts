@@ -34,6 +34,17 @@ export interface Recovery {
   readonly archive: () => Readable;
 }
 
+/** The records that a migration has moved, or would move. */
+export interface StorageMigration {
+  readonly records: number;
+  /** Sum over all records, hexadecimal. */
+  readonly digest: string;
+  readonly level: number;
+  /** Of the newest commit of the source. */
+  readonly term: number;
+  readonly index: number;
+}
+
 /** The commands that run in this process instead of calling a server. The program passes them in; each loads its code when it runs. */
 export interface LocalWork {
   /** Runs a node until it receives a stop signal; resolves with the exit code. @throws StartError */
@@ -47,4 +58,12 @@ export interface LocalWork {
     options: { readonly withoutLog: boolean },
     use: (recovery: Recovery) => Promise<void>,
   ): Promise<void>;
+  /**
+   * Moves a stopped cluster to the other engine. Both files are configurations of nodes.
+   * @throws StartError, StorageDamaged, StorageFailed
+   */
+  migrateStorage(
+    files: { readonly from: string; readonly to: string },
+    options: { readonly dryRun: boolean; readonly onProgress: (records: number, of: number) => void },
+  ): Promise<StorageMigration>;
 }

@@ -26,6 +26,7 @@ import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
 import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
 import { FencedWrites } from './fenced-writes.ts';
 import { Registration } from './registration.ts';
+import { type ReplicaState, stateOf } from './replica-state.ts';
 import { Restores } from './restores.ts';
 import { StateFeed } from './state-feed.ts';
 
@@ -52,17 +53,6 @@ export interface EtcdReplicaOptions {
   readonly mayLead?: boolean;
   /** Reports what went wrong with etcd and is tried again. */
   readonly onFault?: (error: Error) => void;
-}
-
-/** The records as of one commit. Their values must not be changed: the replica uses them too. */
-export interface ReplicaState {
-  readonly clusterId: string;
-  /** Revision of the newest commit. */
-  readonly index: number;
-  readonly term: number;
-  readonly valuesWritten: number;
-  /** Ascending by path. */
-  readonly rows: readonly Row[];
 }
 
 /** A replica whose consensus is an etcd cluster. Its index and its revisions are revisions of etcd, so they rise with gaps. */
@@ -242,15 +232,9 @@ export class EtcdReplica implements Replica {
     return this.#registration.isHeldAt(this.#feed.copy.revision) && this.nodes.has(this.#nodeId);
   }
 
-  /** All records as of one commit, by path, and what is known of them. */
+  /** Returns all records as of one commit. */
   state(): ReplicaState {
-    const { copy } = this.#feed;
-    const { clusterId, term, appliedIndex: index, valuesWritten } = this.status();
-    const rows = Array.from(copy.paths({ prefix: '' }), (path) => ({ path, record: copy.get(path) }));
-    return {
-      ...{ clusterId, term, index, valuesWritten },
-      rows: rows.flatMap(({ path, record }) => (record === undefined ? [] : [{ path, ...record }])),
-    };
+    return { ...stateOf(this.#feed.copy), valuesWritten: this.status().valuesWritten };
   }
 
   /** Deletes what ended restores have left, but not the restore that is `underWay`. @throws StoreError */

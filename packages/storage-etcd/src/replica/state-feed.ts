@@ -190,8 +190,8 @@ export class StateFeed {
 const isOf = ({ revision, attempt }: SeenMarker, row: EtcdRow): boolean =>
   row.modRevision === revision && Buffer.from(row.value).includes(`"${attempt}"`);
 
-/** Reads all keys below the prefix as of one revision, page by page. */
-async function readState({ etcd, keys }: StateFeedOptions): Promise<Copy> {
+/** Reads all keys below the prefix as of one revision, page by page. @throws EtcdError, CopyFault */
+export async function readState({ etcd, keys }: Pick<StateFeedOptions, 'etcd' | 'keys'>): Promise<Copy> {
   for (let reads = 1; ; reads++) {
     try {
       const rows: EtcdRow[] = [];

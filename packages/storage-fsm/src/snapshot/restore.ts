@@ -4,7 +4,7 @@ import { decodeLevel, levelName } from '../level/level-record.ts';
 import type { KeyValueMachine } from '../state/state-machine.ts';
 import { addToDigest, emptyDigest } from '../store/digest.ts';
 import type { Row } from '../store/range.ts';
-import { acceptsWrites } from '../store/replication-state.ts';
+import { acceptsWrites, decodeReplicationState, type ReplicationState, replicationName } from '../store/replication-state.ts';
 import { type RestoredRecord, type RestoreStep, restoredDigest } from '../store/restore-step.ts';
 import { decodeSpaces, noSpaces, type Spaces, spacesName, visiblePath } from '../store/spaces.ts';
 import { type CommitResult, type Replica, StoreError } from '../store/store.ts';
@@ -20,18 +20,24 @@ export interface SnapshotSummary {
   readonly digest: bigint;
   /** The feature level of the state. */
   readonly level: FeatureLevel;
+  /** The state of replication between clusters; undefined if the cluster never took part in it. */
+  readonly replication: ReplicationState | undefined;
 }
 
 /** Reads a snapshot, checks all of it and returns its summary. @throws CodecError, and errors of `source` */
 export async function inspectSnapshot(source: AsyncIterable<Uint8Array>): Promise<SnapshotSummary> {
   let meta: SnapshotMeta | undefined;
   let level: FeatureLevel = decodeLevel(undefined);
+  let replication: ReplicationState | undefined;
   for await (const part of readVerifiedSnapshot(source)) {
     if (part.type === 'meta') meta = part.meta;
-    if (part.type === 'records') level = levelIn(part.rows) ?? level;
+    if (part.type === 'records') {
+      level = levelIn(part.rows) ?? level;
+      replication ??= replicationIn(part.rows);
+    }
     if (part.type !== 'end' || meta === undefined) continue;
     const { valuesWritten, digest } = part.state;
-    return { meta, records: part.records, valuesWritten, digest, level };
+    return { meta, records: part.records, valuesWritten, digest, level, replication };
   }
   throw new CodecError('the snapshot is truncated');
 }
@@ -39,6 +45,11 @@ export async function inspectSnapshot(source: AsyncIterable<Uint8Array>): Promis
 function levelIn(rows: readonly Row[]): FeatureLevel | undefined {
   const record = rows.find(({ path }) => path === levelName);
   return record && decodeLevel(record.value);
+}
+
+function replicationIn(rows: readonly Row[]): ReplicationState | undefined {
+  const record = rows.find(({ path }) => path === replicationName);
+  return record && decodeReplicationState(record.value);
 }
 
 /**
@@ -94,7 +105,7 @@ export async function restoreSnapshot(
   { attempt, keep = [], onProgress }: RestoreOptions,
 ): Promise<RestoreOutcome> {
   if (replica.status().role !== 'leader') throw new StoreError('not_leader', 'this node is not the leader');
-  const expected = await totalsOf(open(), keep);
+  const expected = await restorableTotals(open(), keep);
   if (expected.records === 0) throw new CodecError('the snapshot holds no record to restore');
   const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ conditions: [], writes: [], restore });
 
@@ -136,8 +147,23 @@ export async function clearRestores(
   }
 }
 
-/** Returns the totals that the swap will check. */
-async function totalsOf(source: AsyncIterable<Uint8Array>, keep: readonly string[]) {
+/** The records of a snapshot that a restore writes. */
+export interface RestorableTotals {
+  readonly records: number;
+  /** Sum of the digests of the records, each computed with revision 0: it is the same on every engine. */
+  readonly digest: bigint;
+  readonly valuesWritten: number;
+}
+
+/**
+ * Returns the totals of the records that a restore of this snapshot would write: the swap checks them.
+ * @param keep - as in {@link RestoreOptions}
+ * @throws CodecError, and errors of `source`
+ */
+export async function restorableTotals(
+  source: AsyncIterable<Uint8Array>,
+  keep: readonly string[] = [],
+): Promise<RestorableTotals> {
   const expected = { records: 0, digest: emptyDigest, valuesWritten: 0 };
   let spaces = noSpaces;
   for await (const part of readVerifiedSnapshot(source)) {

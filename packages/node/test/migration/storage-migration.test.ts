@@ -1,0 +1,97 @@
+import { readdirSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '@transitd/configuration';
+import { StartError } from '@transitd/process';
+import { connectEtcd } from '@transitd/storage-etcd';
+import { StorageDamaged } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
+import { type LiveEtcd, liveEtcd } from '../../../storage-etcd/test/live-etcd.ts';
+import { migrateStorage } from '../../src/migration/storage-migration.ts';
+import { errorOf, OpenedNodes, reads, stateOf, write } from '../opened-nodes.ts';
+
+describe('a migration between engines', () => {
+  let etcd: LiveEtcd;
+  let nodes: OpenedNodes;
+  before(async () => {
+    etcd = await liveEtcd();
+    nodes = new OpenedNodes();
+  });
+  afterEach(() => nodes.stopAll());
+  after(async () => {
+    await nodes.end();
+    await etcd.stop();
+  });
+
+  const onRaft = (dataDir?: string): Promise<Config> => nodes.config({ type: 'raft' }, nodes.staticSeal, dataDir);
+  const onEtcd = (prefix: string): Promise<Config> => nodes.config({ type: 'etcd', endpoints: [etcd.endpoint], prefix });
+  const migrate = (from: Config, to: Config, dryRun = false) => migrateStorage({ from, to, dryRun, onProgress: () => undefined });
+  const refusal = async (from: Config, to: Config, dryRun = true): Promise<string> => {
+    const error = await errorOf(migrate(from, to, dryRun));
+    expect(error).to.be.instanceOf(StartError);
+    return (error as Error).message;
+  };
+  const keysBelow = async (prefix: string): Promise<readonly string[]> => {
+    const client = await connectEtcd({ endpoint: etcd.endpoint });
+    const { rows } = await client.range({ key: `${prefix}/`, end: `${prefix}0` });
+    client.close();
+    return rows.map(({ key }) => key);
+  };
+
+  it('moves a cluster to etcd and back, with all that its nodes wrote', async () => {
+    const [raft, first, second, back] = [await onRaft(), await onEtcd('moved'), await onEtcd('moved'), await onRaft()];
+    const former = await nodes.started(raft);
+    await write(former, 'of Raft');
+    const formerId = former.clusterName?.id;
+    expect(await refusal(raft, first)).to.include('stop the node first');
+    await nodes.stopAll();
+
+    const checked = await migrate(raft, first, true);
+    expect(await keysBelow('moved')).to.deep.equal([]);
+    expect(await migrate(raft, first)).to.deep.include({ records: checked.records, digest: checked.digest });
+    const [active, standby] = [await nodes.open(first), await nodes.open(second)];
+    await until(() => [active, standby].map(stateOf).sort().join() === 'active,performance_standby');
+    for (const node of [active, standby]) await reads(node, 'of Raft');
+    expect(active.clusterName?.id).to.not.equal(formerId);
+    await write(stateOf(active) === 'active' ? active : standby, 'of etcd');
+    expect(await refusal(first, back)).to.include('a node of the cluster below moved in etcd runs');
+    await nodes.stopAll();
+    expect(await refusal(raft, first)).to.match(/^etcd has \d+ records below moved/);
+
+    await migrate(first, back);
+    expect(await refusal(first, back)).to.include('holds a node already');
+    const last = await nodes.open(back);
+    await until(() => stateOf(last) === 'active');
+    await reads(last, 'of etcd');
+    await write(last, 'of Raft again');
+    expect(last.replicaStatus?.valuesWritten).to.be.at.least(checked.records);
+  });
+
+  it('goes on after it was interrupted before its last write', async () => {
+    const [raft, target] = [await onRaft(), await onEtcd('interrupted')];
+    await write(await nodes.started(raft), 'of Raft');
+    await nodes.stopAll();
+    const client = await connectEtcd({ endpoint: etcd.endpoint });
+    const left = { kind: 'put', key: 'interrupted/r1/test/left', value: Buffer.from('staged before') } as const;
+    await client.txn({ compares: [], success: [left], failure: [] });
+    client.close();
+    await migrate(raft, target);
+    expect(await keysBelow('interrupted')).to.not.include('interrupted/r1/test/left');
+    await reads(await nodes.open(target), 'of Raft');
+  });
+
+  it('refuses what it cannot move, and changes nothing', async () => {
+    const [raft, target] = [await onRaft(), await onEtcd('refused')];
+    expect(await refusal(raft, await onRaft())).to.include('both configurations have storage.type raft');
+    expect(await refusal(target, raft)).to.include('etcd has no records below refused');
+    expect(await refusal(raft, target)).to.include('holds no node');
+    await write(await nodes.started(raft), 'of Raft');
+    await nodes.stopAll();
+    const away = await nodes.config({ type: 'etcd', endpoints: ['http://127.0.0.1:9'], prefix: 'away' });
+    expect(await refusal(raft, away)).to.match(/^storage: etcd at .* cannot be used: /);
+    const [log = ''] = readdirSync(raft.data_dir, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('/log'));
+    for (const file of readdirSync(join(raft.data_dir, log))) truncateSync(join(raft.data_dir, log, file), 10);
+    expect(await errorOf(migrate(raft, target))).to.be.instanceOf(StorageDamaged);
+    expect(await keysBelow('refused')).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Config, parseConfig } from '@transitd/configuration';
+import { pino } from 'pino';
+import { freePort } from '../../../test/cluster/harness/free-port.ts';
+import { until } from '../../process/test/until.ts';
+import { Node } from '../src/node.ts';
+
+export const stateOf = ({ status }: Node): string => status.state;
+
+/** Nodes in this process, each with a data directory of its own in one folder. */
+export class OpenedNodes {
+  readonly folder = mkdtempSync(join(tmpdir(), 'transitd-nodes-'));
+  readonly #nodes: Node[] = [];
+  #opened = 0;
+
+  constructor() {
+    writeFileSync(join(this.folder, 'key'), Buffer.alloc(32, 1), { mode: 0o600 });
+  }
+
+  /** A seal whose key all nodes have. */
+  get staticSeal(): object {
+    return { type: 'static', key_id: 'one', key_file: join(this.folder, 'key') };
+  }
+
+  /** Returns the configuration of a new node, or of one with this data directory. */
+  async config(storage: object, seal: object = this.staticSeal, data_dir?: string): Promise<Config> {
+    this.#opened += 1;
+    return parseConfig({
+      node_id: `n${this.#opened}`,
+      data_dir: data_dir ?? join(this.folder, `data-${this.#opened}`),
+      cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`,
+      api_addr: `http://127.0.0.1:${await freePort('127.0.0.1')}`,
+      cluster_heartbeat_interval: '200ms',
+      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+      seal,
+      storage,
+    });
+  }
+
+  async open(config: Config): Promise<Node> {
+    const onFatal = (error: Error): never => {
+      throw error;
+    };
+    const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal });
+    this.#nodes.push(node);
+    return node;
+  }
+
+  /** Returns the active node of a new cluster with the static seal. */
+  async started(config: Config): Promise<Node> {
+    const node = await this.open(config);
+    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+    await until(() => stateOf(node) === 'active');
+    return node;
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all(this.#nodes.splice(0).map((node) => node.stop()));
+  }
+
+  async end(): Promise<void> {
+    await this.stopAll();
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+/** Writes a record behind the barrier. */
+export async function write({ store }: Node, value: string): Promise<void> {
+  await store?.barrier.store.commit({ conditions: [], writes: [{ path: 'test/record', value: Buffer.from(value) }] });
+}
+
+/** Reads that record; undefined also while the node is sealed. */
+export async function read({ store }: Node): Promise<string | undefined> {
+  const record = await store?.barrier.store.get('test/record').catch(() => undefined);
+  return record && Buffer.from(record.value).toString();
+}
+
+/** Waits until the node reads this value. */
+export async function reads(node: Node, value: string): Promise<void> {
+  let seen: string | undefined;
+  await until(() => {
+    void read(node).then((now) => {
+      seen = now;
+    });
+    return seen === value;
+  });
+}
+
+export const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
+  outcome.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
