@@ -42,6 +42,8 @@ export interface EtcdTxn {
   readonly compares: readonly EtcdCompare[];
   readonly success: readonly EtcdOperation[];
   readonly failure: readonly EtcdOperation[];
+  /** Whether it does no harm when etcd executes it twice, or late. */
+  readonly mayRepeat?: boolean;
 }
 
 export interface EtcdTxnAnswer {
@@ -77,7 +79,7 @@ export interface EtcdWatchRequest {
 
 /**
  * The part of etcd that a replica uses. Keys are text, because paths of records are. No call is repeated by an implementation once etcd may
- * have seen it, except reads.
+ * have seen it, except reads, renewals and grants of leases, and transactions that say so.
  * @throws EtcdError from every call
  */
 export interface Etcd {

@@ -283,7 +283,7 @@ export class ActiveRole {
     if (ttlSeconds <= 0) this.#lose(held);
   }
 
-  /** A heartbeat of unknown outcome does no harm later. */
+  /** A heartbeat of unknown outcome does no harm later, nor one that is sent twice. */
   async #beat(held: Held): Promise<void> {
     const { etcd, keys, feed, holdMs, now } = this.#options;
     const { fence } = held;
@@ -297,6 +297,7 @@ export class ActiveRole {
         { kind: 'range', key: keys.marker },
       ],
       failure: [{ kind: 'range', key: keys.active }],
+      mayRepeat: true,
     });
     if (this.#held !== held) return;
     if (answer.succeeded) feed.requireHistory(before, answer.answers[1]?.rows?.[0]); // a restored etcd may have the same active key

@@ -46,6 +46,45 @@ describe('several endpoints', () => {
     expect(await kindOf(etcd.range({ key: 'a' }))).to.equal('unknown');
   });
 
+  it('answer small reads and renewals of leases also when the present one fails or hangs, and are changed by that', async () => {
+    for (const fault of ['isCutOff', 'isFrozen'] as const) {
+      const server = new FakeServer();
+      const members = [new FakeEtcd(server), new FakeEtcd(server)] as const;
+      const etcd = anyEndpoint(members);
+      const { id } = await etcd.grantLease(5);
+      members[0][fault] = true;
+      expect((await etcd.range({ key: 'b' })).rows).to.deep.equal([]);
+      expect(await kindOf(etcd.txn(put('b')))).to.equal('answered');
+      [members[0][fault], members[1][fault]] = [false, true];
+      expect(await etcd.keepAlive(id)).to.equal(10);
+      expect(await kindOf(etcd.txn(put('c')))).to.equal('answered');
+      members[1][fault] = false;
+    }
+  });
+
+  it('are tried once each for a read, which then says why none has answered', async () => {
+    const server = new FakeServer();
+    const members = [new FakeEtcd(server), new FakeEtcd(server)] as const;
+    const etcd = anyEndpoint(members);
+    for (const member of members) member.isCutOff = true;
+    expect(await kindOf(etcd.range({ key: 'b' }))).to.equal('unknown');
+  });
+
+  it('are changed for a watch too, when a read has found that its member hangs', async () => {
+    const server = new FakeServer();
+    const members = [new FakeEtcd(server), new FakeEtcd(server)] as const;
+    const etcd = anyEndpoint(members);
+    const end = new AbortController();
+    const watched = async (): Promise<void> => {
+      for await (const _ of etcd.watch({ key: 'a', end: 'b', startRevision: 1 }, end.signal)) members[0].isFrozen = true;
+    };
+    const outcome = kindOf(watched());
+    while (!members[0].isFrozen) await new Promise((resolve) => setImmediate(resolve));
+    await etcd.range({ key: 'a' });
+    expect(await outcome).to.equal('unknown');
+    members[0].isFrozen = false;
+  });
+
   it('are not left after a refusal', async () => {
     const server = new FakeServer();
     const first = new FakeEtcd(server);

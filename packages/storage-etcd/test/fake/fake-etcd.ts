@@ -25,6 +25,8 @@ export class FakeEtcd implements Etcd {
   readonly #closing = new AbortController();
   /** While true every call fails as without a network. */
   isCutOff = false;
+  /** While true no call is answered, and no watch shows anything. */
+  isFrozen = false;
 
   constructor(server: FakeServer, faults: Faults = {}) {
     this.server = server;
@@ -74,6 +76,10 @@ export class FakeEtcd implements Etcd {
         yield { kind: 'canceled', compactRevision: server.compacted, reason: '' };
         return;
       }
+      if (this.isFrozen) {
+        await turn();
+        continue;
+      }
       if (this.isCutOff || this.faults.cuts?.()) throw new EtcdError('unknown', 'the watch was cut');
       if (this.faults.holdsWatch?.()) {
         await this.#change(ends);
@@ -118,6 +124,7 @@ export class FakeEtcd implements Etcd {
 
   async #travel(): Promise<void> {
     await turn();
+    while (this.isFrozen && !this.#closing.signal.aborted) await turn();
     if (this.isCutOff || this.#closing.signal.aborted) throw new EtcdError('unknown', 'etcd cannot be reached');
   }
 
