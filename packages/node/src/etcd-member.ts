@@ -3,6 +3,7 @@ import { Barrier, BarrierError } from '@transitd/barrier';
 import { RegisteredPeers } from '@transitd/cluster';
 import { LogLimit, reasonOf, StartError } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
+import { UnsupportedLevel } from '@transitd/storage-fsm';
 import type { ClusterMemberParts } from './cluster-member.ts';
 import { EtcdEngine } from './etcd/etcd-engine.ts';
 import { type EtcdConfig, openEtcd } from './etcd/open-etcd.ts';
@@ -11,7 +12,7 @@ import type { EncryptedStore, NodeMember } from './member.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { newNodeId } from './storage/data-directory.ts';
 
-export interface EtcdMemberParts extends Omit<ClusterMemberParts, 'gateways' | 'onFatal'> {
+export interface EtcdMemberParts extends Omit<ClusterMemberParts, 'gateways'> {
   readonly storage: EtcdConfig;
 }
 
@@ -68,12 +69,12 @@ export class EtcdMember implements NodeMember {
 
   /** Connects to etcd and reads the state. @throws StartError */
   async start(): Promise<void> {
-    const { storage, config, log, observer } = this.#parts;
+    const { storage, config, log, observer, onFatal } = this.#parts;
     const etcd = await openEtcd(storage);
     try {
       const options = { etcd, prefix: storage.prefix, nodeId: newNodeId(), heartbeatMs: config.cluster_heartbeat_interval };
       const engine = await EtcdEngine.open({
-        ...{ ...options, log, observer },
+        ...{ ...options, log, observer, onFatal },
         onStatus: (status) => this.#statusChanged(status),
         onNodes: () => this.#peers?.nodesChanged(),
         onClockJump: (ms) =>
@@ -84,6 +85,7 @@ export class EtcdMember implements NodeMember {
     } catch (error) {
       await this.stop();
       etcd.close();
+      if (error instanceof UnsupportedLevel) throw error;
       throw new StartError(`storage: etcd at ${storage.endpoints.join(', ')} cannot be used: ${reasonOf(error)}`);
     }
   }

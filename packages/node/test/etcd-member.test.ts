@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { BarrierError } from '@transitd/barrier';
 import { StartError } from '@transitd/process';
 import { connectEtcd } from '@transitd/storage-etcd';
+import { UnsupportedLevel } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { freePort } from '../../../test/cluster/harness/free-port.ts';
 import { until } from '../../process/test/until.ts';
@@ -77,6 +78,25 @@ describe('a node with its records in etcd', () => {
     expect(again.clusterName?.id).to.match(/^[0-9a-f-]{36}$/);
     expect(again.clusterName?.id).to.not.equal(before);
     await until(() => again.peers?.membershipList.members.length === 1);
+  });
+
+  it('does not start on a cluster whose feature level it does not support, and ends when the level rises above that', async () => {
+    const client = await connectEtcd({ endpoint: etcd.endpoint });
+    const set = (level: string) => {
+      const success = [{ kind: 'put', key: 'level/m/level', value: Buffer.from(level) } as const];
+      return client.txn({ compares: [], success, failure: [] });
+    };
+    const fatal: Error[] = [];
+    const node = await nodes.open(await nodes.config(onEtcd('level')), (error) => fatal.push(error));
+    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+    await set('99');
+    await until(() => fatal.length > 0 && stateOf(node) !== 'active');
+    expect(fatal[0]).to.be.instanceOf(UnsupportedLevel);
+    const refusal = await errorOf(open('level', { seal: staticSeal() }));
+    expect((refusal as Error).message).to.match(
+      /^the cluster below level in etcd is at feature level 99, and this program supports/,
+    );
+    client.close();
   });
 
   describe('restores backups of both engines:', () => {

@@ -39,10 +39,7 @@ export class OpenedNodes {
     });
   }
 
-  async open(config: Config): Promise<Node> {
-    const onFatal = (error: Error): never => {
-      throw error;
-    };
+  async open(config: Config, onFatal: (error: Error) => void = thrown): Promise<Node> {
     const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal });
     this.#nodes.push(node);
     return node;
@@ -65,6 +62,10 @@ export class OpenedNodes {
     rmSync(this.folder, { recursive: true });
   }
 }
+
+const thrown = (error: Error): never => {
+  throw error;
+};
 
 /** Writes a record behind the barrier. */
 export async function write({ store }: Node, value: string): Promise<void> {

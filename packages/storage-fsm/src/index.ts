@@ -9,6 +9,7 @@ export {
   featureLevels,
   hasFeature,
   type LevelRange,
+  requireSupported,
   supportedLevels,
   UnsupportedLevel,
 } from './level/feature-levels.ts';

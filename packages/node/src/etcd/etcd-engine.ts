@@ -3,7 +3,7 @@ import type { Engine, NodeRegistry } from '@transitd/cluster';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus, ReadOutcome } from '@transitd/raft-core';
 import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
-import { type Replica, supportedLevels } from '@transitd/storage-fsm';
+import type { FeatureLevel, Replica } from '@transitd/storage-fsm';
 import { LeaseClock } from '../clock/lease-clock.ts';
 import type { SnapshotEngine } from '../snapshots/snapshot-engine.ts';
 import { etcdSnapshots } from './etcd-snapshots.ts';
@@ -30,6 +30,8 @@ export interface EtcdEngineOptions {
   readonly onStatus: (status: DriverStatus) => void;
   /** The nodes that are known may have changed. */
   readonly onNodes: () => void;
+  /** This node must end: the cluster was raised to a feature level that it does not support. */
+  readonly onFatal: (error: Error) => void;
   /** @see StorageOptions.onClockJump */
   readonly onClockJump: (ms: number) => void;
 }
@@ -45,8 +47,6 @@ export class EtcdEngine implements Engine {
   readonly diskStalledMs = 0;
   readonly electedWithinMs = (leaseSeconds + 1) * 1000;
   readonly replication = undefined;
-  /** Nodes of one cluster in etcd run one release, so its formats are those of this release. */
-  readonly featureLevel = supportedLevels.newest;
   readonly #options: EtcdEngineOptions;
   readonly #etcd: EtcdReplica;
   readonly #clock: LeaseClock;
@@ -59,14 +59,14 @@ export class EtcdEngine implements Engine {
     this.#etcd = replica;
     this.#clock = new LeaseClock({ leaseMs: leaseSeconds * 1000, onJump: options.onClockJump });
     this.registry = this.#newRegistry();
-    this.snapshots = etcdSnapshots(replica, () => this.featureLevel);
+    this.snapshots = etcdSnapshots(replica);
     this.replica = observedReplica(replica, () => this.status(), options.observer);
     this.#last = this.status();
     const observe = (): void => this.#observe();
     this.#ends.push(replica.observe(observe), this.#clock.forDriver.every(tickMs, observe));
   }
 
-  /** Reads the whole state below the prefix. @throws EtcdError, CopyFault, TypeError */
+  /** Reads the whole state below the prefix. @throws EtcdError, CopyFault, TypeError, UnsupportedLevel */
   static async open(options: EtcdEngineOptions): Promise<EtcdEngine> {
     const { etcd, prefix, nodeId, log } = options;
     const heartbeatMs = Math.min(options.heartbeatMs, heartbeatMaxMs);
@@ -79,7 +79,11 @@ export class EtcdEngine implements Engine {
     };
     return new EtcdEngine(
       options,
-      await EtcdReplica.open({ etcd, prefix, nodeId, heartbeatMs, leaseSeconds, mayLead: false, onFault }),
+      await EtcdReplica.open({
+        ...{ etcd, prefix, nodeId, heartbeatMs, leaseSeconds, onFault },
+        mayLead: false,
+        onUnsupported: options.onFatal,
+      }),
     );
   }
 
@@ -98,6 +102,10 @@ export class EtcdEngine implements Engine {
 
   clockJumpedMs(): number {
     return this.#clock.jumpedMs();
+  }
+
+  get featureLevel(): FeatureLevel {
+    return this.#etcd.featureLevel;
   }
 
   readonly diskLow = (): boolean => false;

@@ -1,22 +1,22 @@
 import type { EtcdReplica } from '@transitd/storage-etcd';
-import { type FeatureLevel, snapshotOfRecords } from '@transitd/storage-fsm';
+import { snapshotOfRecords } from '@transitd/storage-fsm';
 import type { SnapshotEngine } from '../snapshots/snapshot-engine.ts';
 
 /**
  * Returns backups and restores over etcd. A restore keeps nothing: the nodes certify themselves with the authority of the restored state,
  * as they do after each start.
  */
-export const etcdSnapshots = (replica: EtcdReplica, featureLevel: () => FeatureLevel): SnapshotEngine => ({
+export const etcdSnapshots = (replica: EtcdReplica): SnapshotEngine => ({
   replica,
   get featureLevel() {
-    return featureLevel();
+    return replica.featureLevel;
   },
   isReplicated: false,
   keep: [],
   diskLow: () => false,
   backup: async () => {
     await replica.fresh();
-    return snapshotOfRecords({ ...replica.state(), level: featureLevel() });
+    return snapshotOfRecords(replica.state());
   },
   clearLeftovers: (underWay) => replica.clearRestores(underWay),
 });

@@ -1,6 +1,6 @@
 import { reasonOf, StartError } from '@transitd/process';
 import { CopyFault, type Etcd, EtcdError, EtcdReplica, type InspectedCluster, inspectCluster } from '@transitd/storage-etcd';
-import { restoreSnapshot, StoreError, snapshotOfRecords, supportedLevels } from '@transitd/storage-fsm';
+import { restoreSnapshot, StoreError, snapshotOfRecords, UnsupportedLevel } from '@transitd/storage-fsm';
 import { type EtcdConfig, openEtcd } from '../etcd/open-etcd.ts';
 import { newNodeId } from '../storage/data-directory.ts';
 import type { MigrationSource, MigrationTarget, OpenRecords } from './migration-sides.ts';
@@ -35,10 +35,10 @@ export const etcdTarget = <T>(config: EtcdConfig, use: (target: MigrationTarget)
     }),
   );
 
-/** Nodes of a cluster in etcd run at the newest level of their release. */
-const recordsOf = (found: InspectedCluster): OpenRecords => {
-  return () => snapshotOfRecords({ ...found, level: supportedLevels.newest });
-};
+const recordsOf =
+  (found: InspectedCluster): OpenRecords =>
+  () =>
+    snapshotOfRecords(found);
 
 /** Reads the cluster. @throws StartError while a node runs */
 async function stopped(etcd: Etcd, { prefix }: EtcdConfig): Promise<InspectedCluster> {
@@ -76,6 +76,7 @@ async function withEtcd<T>(config: EtcdConfig, use: (etcd: Etcd) => Promise<T>):
   } catch (error) {
     if (error instanceof EtcdError || error instanceof CopyFault)
       throw new StartError(`storage: etcd at ${config.endpoints.join(', ')} cannot be used: ${reasonOf(error)}`);
+    if (error instanceof UnsupportedLevel) throw new StartError(error.message);
     if (error instanceof StoreError) throw new StartError(`the migration has ended, and can be started again: ${error.message}`);
     throw error;
   } finally {

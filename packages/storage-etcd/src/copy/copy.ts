@@ -1,4 +1,4 @@
-import type { Change, RangeQuery, Write } from '@transitd/storage-fsm';
+import type { Change, FeatureLevel, RangeQuery, Write } from '@transitd/storage-fsm';
 import type { EtcdEvent, EtcdRow } from '../etcd.ts';
 import { Chunks } from './chunks.ts';
 import type { KeyKind, Keys } from './keys.ts';
@@ -26,6 +26,12 @@ export interface SeenMarker {
 export interface ActiveKey {
   readonly owner: string;
   readonly createRevision: number;
+  readonly modRevision: number;
+}
+
+/** The feature level of the cluster; 0 before it was written. */
+export interface ClusterLevel {
+  readonly level: FeatureLevel;
   readonly modRevision: number;
 }
 
@@ -67,6 +73,7 @@ export class Copy {
   #staged: StagedTransaction | undefined;
   #reserved = 0;
   #cluster = '';
+  #level: ClusterLevel = { level: 0, modRevision: 0 };
   #space: LiveSpace = firstSpace;
 
   /**
@@ -123,6 +130,9 @@ export class Copy {
     return this.#cluster;
   }
 
+  get level(): ClusterLevel {
+    return this.#level;
+  }
   /** The space of the records. */
   get space(): number {
     return this.#space.space;
@@ -155,7 +165,8 @@ export class Copy {
     const staged = stagedEvent === undefined || stagedEvent.deleted ? undefined : this.#stagedBy(stagedEvent);
     const records = known.flatMap(({ event, kind }) => (kind.kind === 'record' ? [this.#checkedRecord(kind.path, event)] : []));
 
-    for (const { event, kind } of known) if (kind.kind === 'reserved') countOf(event.row);
+    for (const { event, kind } of known)
+      if (kind.kind === 'reserved' || (kind.kind === 'level' && !event.deleted)) countOf(event.row);
 
     this.#revision = revision;
     if (marker !== undefined) this.#marker = marker;
@@ -255,6 +266,8 @@ export class Copy {
   #name(kind: Named, { deleted, row }: EtcdEvent): void {
     if (kind === 'marker') this.#marker = seen(row, markerOf(row));
     else if (kind === 'reserved') this.#reserved = countOf(row);
+    else if (kind === 'level')
+      this.#level = deleted ? { level: 0, modRevision: 0 } : { level: countOf(row), modRevision: row.modRevision };
     else if (kind === 'cluster') this.#cluster = textOf(row);
     else if (kind === 'heartbeat') this.#heartbeat = deleted ? undefined : { revision: row.modRevision, owner: textOf(row) };
     else if (kind === 'active')
@@ -268,7 +281,7 @@ const textOf = ({ value }: EtcdRow): string => Buffer.from(value).toString();
 
 function countOf(row: EtcdRow): number {
   const text = textOf(row);
-  if (!/^\d{1,15}$/.test(text)) throw new CopyFault('the number of reserved values is not a number');
+  if (!/^\d{1,15}$/.test(text)) throw new CopyFault('the number of reserved values, or the feature level, is not a number');
   return Number(text);
 }
 

@@ -12,6 +12,8 @@ export interface Keys {
   readonly records: (space: number) => { readonly key: string; readonly end: string };
   /** Names the space of the readers; without it that is space 0. */
   readonly space: string;
+  /** The feature level of the cluster: a node that does not support it must not run. */
+  readonly level: string;
   /** Random id of the cluster, written once. */
   readonly cluster: string;
   /** Written by every commit. */
@@ -38,7 +40,7 @@ export type KeyKind =
   | { readonly kind: 'record'; readonly space: number; readonly path: string }
   | { readonly kind: 'chunk' }
   | { readonly kind: 'node'; readonly id: number }
-  | { readonly kind: 'cluster' | 'marker' | 'active' | 'heartbeat' | 'reserved' | 'space' | 'staged' };
+  | { readonly kind: 'cluster' | 'marker' | 'active' | 'heartbeat' | 'level' | 'reserved' | 'space' | 'staged' };
 
 /** Returns the keys below `prefix`. @throws TypeError for a prefix that is empty or has an empty segment */
 export function keysBelow(prefix: string): Keys {
@@ -54,6 +56,7 @@ export function keysBelow(prefix: string): Keys {
     marker: `${start}m/commit`,
     active: `${start}m/active`,
     heartbeat: `${start}m/heartbeat`,
+    level: `${start}m/level`,
     reserved: `${start}m/reserved`,
     space: `${start}m/space`,
     staged: `${start}m/staged`,

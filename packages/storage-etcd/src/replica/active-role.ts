@@ -214,7 +214,11 @@ export class ActiveRole {
     try {
       const value = Buffer.from(this.#owner);
       const answer = await etcd.txn({
-        compares: [{ key: keys.active, modRevision: 0 }],
+        // Only a node that knows the feature level may become active. So it holds for every write that compares the active key.
+        compares: [
+          { key: keys.active, modRevision: 0 },
+          { key: keys.level, modRevision: feed.copy.level.modRevision },
+        ],
         success: [{ kind: 'put', key: keys.active, value, lease }],
         failure: [],
       });

@@ -5,6 +5,8 @@ import {
   checkQuery,
   decodeTransaction,
   encodeTransaction,
+  type FeatureLevel,
+  type LevelRange,
   mergePathPages,
   type PathPage,
   pageBytesMax,
@@ -16,8 +18,10 @@ import {
   type Row,
   type StoredRecord,
   StoreError,
+  supportedLevels,
   type Transaction,
   takePage,
+  type UnsupportedLevel,
 } from '@transitd/storage-fsm';
 import { CommitOrder } from '../commit/commit-order.ts';
 import { mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
@@ -25,6 +29,7 @@ import { type Keys, keysBelow } from '../copy/keys.ts';
 import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
 import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
 import { FencedWrites } from './fenced-writes.ts';
+import { LevelGuard } from './level-guard.ts';
 import { Registration } from './registration.ts';
 import { type ReplicaState, stateOf } from './replica-state.ts';
 import { Restores } from './restores.ts';
@@ -51,6 +56,10 @@ export interface EtcdReplicaOptions {
   readonly now?: () => number;
   /** Whether this node takes the active role while no node has it; can be changed later. */
   readonly mayLead?: boolean;
+  /** The feature levels that this program supports. */
+  readonly levels?: LevelRange;
+  /** The cluster has been raised to a level that this program does not support: this node must end. Called once. */
+  readonly onUnsupported?: (error: UnsupportedLevel) => void;
   /** Reports what went wrong with etcd and is tried again. */
   readonly onFault?: (error: Error) => void;
 }
@@ -70,9 +79,19 @@ export class EtcdReplica implements Replica {
   readonly #timeoutMs: number;
   #unused = 0;
   #reserving: Promise<void> = Promise.resolve();
+  readonly #level: LevelGuard;
   #isClosed = false;
 
   private constructor(options: Required<EtcdReplicaOptions>, keys: Keys, feed: StateFeed) {
+    // First, because it throws if this node must not run.
+    this.#level = new LevelGuard({
+      ...{ feed, prefix: options.prefix, levels: options.levels },
+      onUnsupported: (error) => {
+        this.#role.mayLead = false;
+        this.#registration.set(undefined); // so it serves nothing as a standby
+        options.onUnsupported(error);
+      },
+    });
     this.#etcd = options.etcd;
     this.#keys = keys;
     this.#feed = feed;
@@ -93,11 +112,16 @@ export class EtcdReplica implements Replica {
     });
   }
 
-  /** Reads the whole state below the prefix; creates the cluster if the prefix is empty. @throws EtcdError, CopyFault, TypeError */
+  /**
+   * Reads the whole state below the prefix; creates the cluster if the prefix is empty.
+   * @throws EtcdError, CopyFault, TypeError, UnsupportedLevel
+   */
   static async open(options: EtcdReplicaOptions): Promise<EtcdReplica> {
     const { heartbeatMs = 1000, retryMs = 250, onFault = () => undefined } = options;
     const all = {
       mayLead: true,
+      levels: supportedLevels,
+      onUnsupported: () => undefined,
       leaseSeconds: 10,
       holdMs: 3000,
       timeoutMs: 10_000,
@@ -109,15 +133,15 @@ export class EtcdReplica implements Replica {
     };
     const keys = keysBelow(options.prefix);
     // Read first: unlike a transaction, a read is repeated at another member of etcd if the first one does not answer.
-    const { rows } = await options.etcd.range({ key: keys.cluster });
-    if (rows.length === 0)
-      await options.etcd.txn({
-        compares: [{ key: keys.cluster, modRevision: 0 }],
-        success: [{ kind: 'put', key: keys.cluster, value: Buffer.from(randomUUID()) }],
-        failure: [],
-      });
+    await putIfAbsent(options.etcd, keys.cluster, randomUUID());
+    await putIfAbsent(options.etcd, keys.level, String(all.levels.newest));
     const feed = await StateFeed.open({ etcd: options.etcd, keys, retryMs, onFault, idleMs: 3 * heartbeatMs });
-    return new EtcdReplica(all, keys, feed);
+    try {
+      return new EtcdReplica(all, keys, feed);
+    } catch (error) {
+      await feed.close();
+      throw error;
+    }
   }
 
   async get(path: string): Promise<StoredRecord | undefined> {
@@ -207,9 +231,14 @@ export class EtcdReplica implements Replica {
     return (await this.#newest()).marker?.modRevision ?? 0;
   }
 
+  /** The level of the cluster. */
+  get featureLevel(): FeatureLevel {
+    return this.#feed.copy.level.level;
+  }
+
   /** Whether this node takes the active role while no node has it. False gives the role up. */
   set mayLead(mayLead: boolean) {
-    this.#role.mayLead = mayLead;
+    this.#role.mayLead = mayLead && !this.#level.isUnsupported;
   }
 
   /** Gives the active role up, and leaves it to other nodes for this time. */
@@ -355,6 +384,14 @@ export class EtcdReplica implements Replica {
     if (staged === undefined || this.#role.fence === undefined) return;
     for (const body of unpackingOf(staged, this.#feed.copy.space, this.#keys, newAttempt)) await this.#writes.write(body);
   }
+}
+
+/** Writes a key that is written once. */
+async function putIfAbsent(etcd: Etcd, key: string, value: string): Promise<void> {
+  const { rows } = await etcd.range({ key });
+  if (rows.length > 0) return;
+  const success = [{ kind: 'put' as const, key, value: Buffer.from(value) }];
+  await etcd.txn({ compares: [{ key, modRevision: 0 }], success, failure: [] });
 }
 
 const newAttempt = (): string => randomBytes(8).toString('hex');

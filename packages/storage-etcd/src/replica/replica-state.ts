@@ -1,4 +1,4 @@
-import type { Row } from '@transitd/storage-fsm';
+import { type FeatureLevel, type Row, supportedLevels } from '@transitd/storage-fsm';
 import type { Copy } from '../copy/copy.ts';
 
 /** The records as of one commit. Their values must not be changed: the replica uses them too. */
@@ -9,6 +9,8 @@ export interface ReplicaState {
   readonly index: number;
   /** 0 if no node is active. */
   readonly term: number;
+  /** The feature level of the cluster. */
+  readonly level: FeatureLevel;
   /** At least the number of values that were ever written. */
   readonly valuesWritten: number;
   /** Ascending by path. */
@@ -23,5 +25,7 @@ export function stateOf(copy: Copy): ReplicaState {
     if (record !== undefined) rows.push({ path, value: record.value, revision: record.revision });
   }
   const { cluster: clusterId, marker, active, reserved: valuesWritten } = copy;
-  return { clusterId, index: marker.revision, term: active?.createRevision ?? 0, valuesWritten, rows };
+  // Nodes of an early preview wrote no level, and ran at the newest one.
+  const level = copy.level.level || supportedLevels.newest;
+  return { clusterId, level, index: marker.revision, term: active?.createRevision ?? 0, valuesWritten, rows };
 }

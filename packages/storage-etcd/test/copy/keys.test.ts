@@ -8,6 +8,7 @@ describe('keys in etcd', () => {
       keys.record(0, 'a/b'),
       keys.record(12, 'a/b'),
       keys.space,
+      keys.level,
       keys.marker,
       keys.active,
       keys.heartbeat,

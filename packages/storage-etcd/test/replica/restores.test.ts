@@ -1,11 +1,4 @@
-import {
-  clearRestores,
-  inspectSnapshot,
-  recordsOfSnapshot,
-  restoreSnapshot,
-  snapshotOfRecords,
-  supportedLevels,
-} from '@transitd/storage-fsm';
+import { clearRestores, inspectSnapshot, recordsOfSnapshot, restoreSnapshot, snapshotOfRecords } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { inTemporaryDirectory } from '../../../storage-fsm/test/directory/temporary-directory.ts';
 import { restoring, stage, swap } from '../../../storage-fsm/test/snapshot/restore-steps.ts';
@@ -18,7 +11,7 @@ import { type FakeNode, fakeNode, outcomeOf, put, textAt, until } from './fake-n
 
 const backupOf = ({ replica }: FakeNode) => {
   const state = replica.state();
-  return () => snapshotOfRecords({ ...state, level: supportedLevels.newest });
+  return () => snapshotOfRecords(state);
 };
 
 /** Paths and texts of all records. */
