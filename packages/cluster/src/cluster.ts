@@ -17,6 +17,7 @@ import type { MemberOperations } from './maintenance/member-operations.ts';
 import type { ClusterAuthority } from './membership/authority.ts';
 import { overtakenFile, recordExclusion, removalFile } from './membership/exclusion.ts';
 import { type NodeIdentity, readIdentity } from './membership/identity.ts';
+import { loadX509 } from './membership/load-x509.ts';
 import type { Member } from './membership/membership.ts';
 import { MembershipList } from './membership/membership-list.ts';
 import type { Peers } from './peers.ts';
@@ -96,6 +97,7 @@ export class Cluster implements Peers {
    */
   static async open(host: ClusterHost): Promise<Cluster> {
     if (existsSync(join(host.directory, overtakenFile))) throw new StorageDamaged(`data_dir is ${staleDataDirectory}`);
+    await loadX509(); // later, a leader would miss heartbeats
     const identity = await readIdentity(host.directory);
     return new Cluster(host, identity, existsSync(join(host.directory, removalFile)));
   }

@@ -1,4 +1,8 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { createRequire } from 'node:module';
+import type { Node } from 'yaml';
+
+/** Loads the parser when a file is parsed: development nodes and gateways parse none, and it has some 70 modules. */
+const loadYaml = (): typeof import('yaml') => createRequire(import.meta.url)('yaml');
 
 /** A key of the configuration: names of sections and keys, and positions in lists from 0. */
 export type KeyPath = readonly (string | number)[];
@@ -16,6 +20,7 @@ export interface ConfigSource {
 
 /** Parses YAML, which includes JSON. Does not throw. */
 export function parseSource(text: string): ConfigSource {
+  const { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } = loadYaml();
   const lines = new LineCounter();
   const document = parseDocument(text, { uniqueKeys: true, lineCounter: lines, logLevel: 'error' });
   const place = (offset: number): string => {

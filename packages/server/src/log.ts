@@ -1,9 +1,9 @@
+import { createRequire } from 'node:module';
 import type { FollowOptions, LiveLog } from '@transitd/api';
 import type { LogConfig } from '@transitd/configuration';
 import { overloaded } from '@transitd/http';
 import type { Logger } from '@transitd/process';
 import { type DestinationStream, pino } from 'pino';
-import pretty from 'pino-pretty';
 import { LogStream } from './log-stream.ts';
 
 /** How often the log can be followed at once. */
@@ -106,5 +106,8 @@ const numberOf = (level: LogConfig['level']): number => pino.levels.values[level
 
 const stderrIn = (format: LogConfig['format']): Sink =>
   format === 'pretty'
-    ? pretty({ destination: 2, colorize: process.stderr.isTTY, sync: true, ignore: 'pid,hostname' })
+    ? loadPretty()({ destination: 2, colorize: process.stderr.isTTY, sync: true, ignore: 'pid,hostname' })
     : pino.destination({ dest: 2, sync: true });
+
+/** Loads the printer of colored text, which services do not need. */
+const loadPretty = (): typeof import('pino-pretty') => createRequire(import.meta.url)('pino-pretty');

@@ -1,14 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import {
-  createLocalJWKSet,
-  errors,
-  type JSONWebKeySet,
-  type JWK,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-  type JWTVerifyOptions,
-  jwtVerify,
-} from 'jose';
+import type { JSONWebKeySet, JWK, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 
 /** Source of the keys that verify signed tokens. Exactly one of `keys`, `jwks`, `file` and `url` is not empty. */
@@ -75,16 +66,18 @@ export class JwtKeys {
    * @throws AccessError `invalid_request` for any other token, `keys_unavailable`, `busy_logins`
    */
   async verify(source: JwtKeySource, jwt: string, options: JWTVerifyOptions): Promise<JWTPayload> {
+    const jose = await loadJose();
     try {
-      return await claimsOf(jwt, await this.#loaded(source, cacheMs), options);
+      return await claimsOf(jose, { jwt, keys: await this.#loaded(source, cacheMs), options });
     } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey) || (source.url === '' && source.file === '')) throw refusalOf(error);
+      const unknownKey = error instanceof jose.errors.JWKSNoMatchingKey;
+      if (!unknownKey || (source.url === '' && source.file === '')) throw refusalOf(jose, error);
     }
     // The signer may have a new key; fetch the keys again.
     try {
-      return await claimsOf(jwt, await this.#loaded(source, refetchMs), options);
+      return await claimsOf(jose, { jwt, keys: await this.#loaded(source, refetchMs), options });
     } catch (error) {
-      throw refusalOf(error);
+      throw refusalOf(jose, error);
     }
   }
 
@@ -133,9 +126,16 @@ export class JwtKeys {
   }
 }
 
+type Jose = typeof import('jose');
+/** Loads the library on demand: most nodes, and all gateways, verify no signed token. */
+const loadJose = (): Promise<Jose> => import('jose');
+
 const nameOf = ({ file, url, urlCa }: JwtKeySource): string => JSON.stringify([file, url, urlCa]);
 
-async function claimsOf(jwt: string, keys: JSONWebKeySet, options: JWTVerifyOptions): Promise<JWTPayload> {
+async function claimsOf(
+  { createLocalJWKSet, errors, jwtVerify }: Jose,
+  { jwt, keys, options }: { readonly jwt: string; readonly keys: JSONWebKeySet; readonly options: JWTVerifyOptions },
+): Promise<JWTPayload> {
   const getKey: JWTVerifyGetKey = createLocalJWKSet(keys);
   try {
     return (await jwtVerify(jwt, getKey, options)).payload;
@@ -154,7 +154,7 @@ async function claimsOf(jwt: string, keys: JSONWebKeySet, options: JWTVerifyOpti
 }
 
 /** Returns the error for a refused token: the reason, without any content of the token. */
-function refusalOf(error: unknown): AccessError {
+function refusalOf({ errors }: Jose, error: unknown): AccessError {
   if (error instanceof AccessError) return error;
   if (error instanceof errors.JOSEError) return invalidRequest(`the token is refused: ${error.code}`);
   // An error about a key, such as a short key or an unknown curve.

@@ -1,20 +1,8 @@
-import './reflect-metadata.ts'; // @peculiar/x509 needs it
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
-import {
-  BasicConstraintsExtension,
-  ExtendedKeyUsage,
-  ExtendedKeyUsageExtension,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  Pkcs10CertificateRequest,
-  Pkcs10CertificateRequestGenerator,
-  X509Certificate as SignedCertificate,
-  SubjectAlternativeNameExtension,
-  X509CertificateGenerator,
-} from '@peculiar/x509';
 import type { NodeId } from '@transitd/raft-core';
 import type { Store, StoredRecord, Write } from '@transitd/storage-fsm';
 import { type NodeName, uriOf } from './certificate.ts';
+import { loadX509 } from './load-x509.ts';
 
 /** The certificate authority of a cluster's nodes. The key is encrypted by the barrier and never leaves an unsealed leader. */
 export interface ClusterAuthority {
@@ -47,6 +35,7 @@ const signature = { name: 'ECDSA', hash: 'SHA-256' } as const;
 
 /** Makes the authority of a cluster, self-signed. */
 export async function makeAuthority(clusterId: string, now: Date): Promise<ClusterAuthority> {
+  const { BasicConstraintsExtension, KeyUsageFlags, KeyUsagesExtension, X509CertificateGenerator } = await loadX509();
   const { pem, keys } = newKey();
   const certificate = await X509CertificateGenerator.createSelfSigned({
     serialNumber: newSerialNumber(),
@@ -66,6 +55,7 @@ export const makeRequest = (nodeId: NodeId): Promise<{ readonly key: string; rea
 
 /** Makes a key and the request to certify it for a subject, both in PEM. */
 export async function requestFor(subject: string): Promise<{ readonly key: string; readonly request: string }> {
+  const { Pkcs10CertificateRequestGenerator } = await loadX509();
   const { pem, keys } = newKey();
   const request = await Pkcs10CertificateRequestGenerator.create({ name: subject, keys, signingAlgorithm: signature });
   return { key: pem, request: request.toString('pem') };
@@ -82,8 +72,7 @@ export async function signRequest(
 ): Promise<string> {
   const subject = `CN=${node.nodeId}`;
   const publicKey = await keyIn(request, subject);
-  const usages = [ExtendedKeyUsage.clientAuth, ExtendedKeyUsage.serverAuth];
-  return certify(authority, { publicKey, subject, uri: uriOf(node), usages, now, lifeMs });
+  return certify(authority, { publicKey, subject, uri: uriOf(node), usages: ['clientAuth', 'serverAuth'], now, lifeMs });
 }
 
 /** The content of a certificate that an authority signs. */
@@ -92,7 +81,7 @@ export interface Certified {
   readonly subject: string;
   /** The only subject alternative name. */
   readonly uri: string;
-  readonly usages: readonly ExtendedKeyUsage[];
+  readonly usages: readonly ('clientAuth' | 'serverAuth')[];
   readonly now: Date;
   readonly lifeMs: number;
 }
@@ -102,9 +91,10 @@ export async function certify(
   authority: ClusterAuthority,
   { publicKey, subject, uri, usages, now, lifeMs: validMs }: Certified,
 ): Promise<string> {
-  const issuer = new SignedCertificate(authority.certificate);
+  const x509 = await loadX509();
+  const issuer = new x509.X509Certificate(authority.certificate);
   const signingKey = createPrivateKey(authority.key).toCryptoKey(curve, false, ['sign']);
-  const certificate = await X509CertificateGenerator.create({
+  const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: newSerialNumber(),
     subject,
     issuer: issuer.subject,
@@ -114,10 +104,10 @@ export async function certify(
     signingKey,
     publicKey,
     extensions: [
-      new BasicConstraintsExtension(false, undefined, true),
-      new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-      new ExtendedKeyUsageExtension([...usages]),
-      new SubjectAlternativeNameExtension([{ type: 'url', value: uri }]),
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension(usages.map((usage) => x509.ExtendedKeyUsage[usage])),
+      new x509.SubjectAlternativeNameExtension([{ type: 'url', value: uri }]),
     ],
   });
   return pemOf(certificate);
@@ -129,6 +119,7 @@ export async function certify(
  */
 export async function keyIn(pem: string, subject: string): Promise<webcrypto.CryptoKey> {
   if (pem.length > requestCharactersMax) throw new RequestRefused('the certificate request is too long');
+  const { Pkcs10CertificateRequest } = await loadX509();
   let key: webcrypto.CryptoKey;
   let requested: string;
   try {
@@ -199,4 +190,4 @@ function newSerialNumber(): string {
   return bytes.toString('hex');
 }
 
-const pemOf = (certificate: SignedCertificate): string => `${certificate.toString('pem')}\n`;
+const pemOf = (certificate: { toString(format: 'pem'): string }): string => `${certificate.toString('pem')}\n`;

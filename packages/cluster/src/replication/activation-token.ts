@@ -1,7 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { fenceMsMax, fenceMsMin, type SetSeal } from '@transitd/replication';
 import { isEpochId } from '@transitd/storage-fsm';
-import { CompactEncrypt, compactDecrypt } from 'jose';
 import { z } from 'zod';
 import { isPair } from '../membership/authority.ts';
 import { credentialFields, jsonIn, type PrimaryCredential } from './credential.ts';
@@ -85,9 +84,9 @@ export function tokenPublicKey(text: string): KeyObject {
 export async function writeActivationToken(token: ActivationToken, publicKey?: KeyObject): Promise<string> {
   const { clusterId: cluster, expiresMs: expires, ...fields } = token;
   const content = Buffer.from(JSON.stringify({ format: 1, cluster, expires, ...fields }));
-  return publicKey === undefined
-    ? prefix + content.toString('base64url')
-    : new CompactEncrypt(content).setProtectedHeader(algorithms).encrypt(publicKey);
+  if (publicKey === undefined) return prefix + content.toString('base64url');
+  const { CompactEncrypt } = await import('jose'); // loaded on demand: few nodes need it
+  return new CompactEncrypt(content).setProtectedHeader(algorithms).encrypt(publicKey);
 }
 
 /**
@@ -108,6 +107,7 @@ async function decrypted(text: string, key: string | undefined): Promise<Uint8Ar
   if (!/^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) throw malformed();
   if (key === undefined)
     throw new ActivationTokenError('key_missing', 'the activation token is encrypted, and this cluster has made no public key');
+  const { compactDecrypt } = await import('jose');
   try {
     const { plaintext } = await compactDecrypt(text, createPrivateKey(key), {
       keyManagementAlgorithms: [algorithms.alg],

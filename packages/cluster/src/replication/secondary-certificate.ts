@@ -1,5 +1,4 @@
 import { createHash, createPublicKey, X509Certificate } from 'node:crypto';
-import { ExtendedKeyUsage } from '@peculiar/x509';
 import { isSecondaryId } from '@transitd/replication';
 import { type ClusterAuthority, certify, keyIn, newKey, requestFor } from '../membership/authority.ts';
 import { fingerprintOf, nameByAny } from '../membership/certificate.ts';
@@ -35,7 +34,7 @@ export async function makeActivationCertificate(
     publicKey: keys.publicKey,
     subject: subjectOf(secondary),
     uri: `transitd-activation:${clusterId}/${secondary}`,
-    usages: [ExtendedKeyUsage.clientAuth],
+    usages: ['clientAuth'],
     ...{ now, lifeMs: ttlMs },
   });
   return { key, certificate, fingerprint: fingerprintOf(new X509Certificate(certificate)) };
@@ -66,7 +65,7 @@ export async function signSecondary(
     publicKey: await keyIn(request, subjectOf(secondary)),
     subject: subjectOf(secondary),
     uri: `transitd-secondary:${clusterId}/${secondary}`,
-    usages: [ExtendedKeyUsage.clientAuth],
+    usages: ['clientAuth'],
     ...{ now, lifeMs: certificateMs },
   });
   const signed = new X509Certificate(certificate);

@@ -1,4 +1,4 @@
-import '../../src/membership/authority.ts'; // brings what the library below needs
+import '../../src/membership/reflect-metadata.ts'; // the library below needs it
 import { X509Certificate } from 'node:crypto';
 import { Pkcs10CertificateRequestGenerator } from '@peculiar/x509';
 import { memoryStore } from '@transitd/storage-fsm';

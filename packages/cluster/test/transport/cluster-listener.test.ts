@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { RequestError } from '@transitd/http';
-import '../../src/membership/authority.ts'; // brings what the library below needs
+import '../../src/membership/reflect-metadata.ts'; // the library below needs it
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 import { expect } from 'chai';
 import type { WebSocket } from 'ws';

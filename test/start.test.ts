@@ -1,0 +1,55 @@
+// The libraries that a node loads when it starts. Each module costs CPU time in every node and once more in every gateway.
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { expect } from 'chai';
+import { specifiersOf } from '../scripts/check/imports.ts';
+
+const packages = join(import.meta.dirname, '../packages');
+const starts = ['run-server.ts', 'dev.ts', 'gateway-thread.ts'].map((name) => join(packages, 'server/src', name));
+
+/** Libraries that are loaded when a node first needs them: they have some 500 modules, and most nodes need none. */
+const onDemand = ['@connectrpc/connect-node', '@peculiar/x509', 'jose', 'pino-pretty', 'yaml'];
+
+/** Returns what a source imports before it runs. */
+const importsOf = (file: string): readonly string[] =>
+  specifiersOf(
+    readFileSync(file, 'utf8')
+      .replace(/^(?:import|export) type [^;]*;/gm, '')
+      .replaceAll(/\bimport\(/g, 'load('),
+  );
+
+/** Returns the file of this project that a source imports; undefined for a library. */
+function fileOf(specifier: string, from: string): string | undefined {
+  if (specifier.startsWith('.')) return resolve(dirname(from), specifier);
+  const [, name] = /^@transitd\/([^/]+)$/.exec(specifier) ?? [];
+  return name === undefined ? undefined : join(packages, name, 'src/index.ts');
+}
+
+/** Returns the libraries that are loaded with a source, each with the first source that imports it. */
+function librariesOf(start: string): ReadonlyMap<string, string> {
+  const libraries = new Map<string, string>();
+  const seen = new Set([start]);
+  for (const file of seen) {
+    for (const specifier of importsOf(file)) {
+      const next = fileOf(specifier, file);
+      if (next === undefined) libraries.set(specifier, libraries.get(specifier) ?? file);
+      else if (next.endsWith('.ts')) seen.add(next);
+    }
+  }
+  return libraries;
+}
+
+describe('the start of a node', () => {
+  it('reads the sources of every start', () => {
+    expect(starts.filter((file) => !existsSync(file))).to.deep.equal([]);
+    for (const start of starts) expect([...librariesOf(start).keys()]).to.include.members(['node:fs', 'zod']);
+  });
+
+  it('loads no library that a node needs only at times', () => {
+    const loaded = starts.flatMap((start) => {
+      const libraries = librariesOf(start);
+      return onDemand.flatMap((name) => (libraries.has(name) ? [`${libraries.get(name)} imports ${name}`] : []));
+    });
+    expect(loaded).to.deep.equal([]);
+  });
+});
