@@ -49,7 +49,7 @@ const tested = readdirSync(join(root, 'packages'))
 const packages: Suite = {
   name: 'packages',
   command: [
-    ...([`${bin}/turbo`, 'run', 'test', '--concurrency=2', '--continue', '--log-order=grouped', '--log-prefix=none'] as const),
+    ...([`${bin}/turbo`, 'run', 'test', '--concurrency=3', '--continue', '--log-order=grouped', '--log-prefix=none'] as const),
     ...rest,
   ],
   folders: rest.length > 0 ? [] : tested,
