@@ -46,6 +46,7 @@ function faultOf(place: 'leader' | 'follower', { what, strike, mend }: MemberFau
   let struck: EtcdMember | undefined;
   return {
     what: `sees the ${place} of etcd ${what}`,
+    isShared: true,
     strike: async ({ etcd }) => {
       struck = place === 'leader' ? await etcd.leader() : await etcd.follower();
       await strike(etcd, struck);
@@ -72,6 +73,7 @@ export const etcdFaults: readonly Fault[] = [
   nodeLink('reaches etcd after 300 ms', { delayMs: 300 }),
   {
     what: 'has its watch held back while etcd is compacted',
+    isShared: true,
     strike: async ({ etcd }, { name }) => etcd.isolateNode(name, 'hold'),
     mend: async ({ etcd }, { name }) => {
       await etcd.compact();
@@ -80,6 +82,7 @@ export const etcdFaults: readonly Fault[] = [
   },
   {
     what: 'sees the lease of the active node end',
+    isShared: true,
     strike: ({ etcd }) => etcd.endActiveLease(),
     mend: async () => undefined,
   },

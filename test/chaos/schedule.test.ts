@@ -1,10 +1,11 @@
 import { expect } from 'chai';
-import { processFaults } from '../cluster/harness/faults.ts';
+import { type Fault, processFaults } from '../cluster/harness/faults.ts';
+import { etcdFaults } from './etcd-faults.ts';
 import { type Round, schedule } from './schedule.ts';
 
-const taken = (count: number, seed: number, size: number): Round[] => {
+const taken = (count: number, seed: number, size: number, faults: readonly Fault[] = processFaults): Round[] => {
   const rounds: Round[] = [];
-  for (const round of schedule({ seed, size, faults: processFaults, total: processFaults.slice(0, 1) })) {
+  for (const round of schedule({ seed, size, faults, total: processFaults.slice(0, 1) })) {
     rounds.push(round);
     if (rounds.length === count) break;
   }
@@ -32,6 +33,14 @@ describe('the schedule of a chaos run', () => {
       expect(strikes.filter(({ at }) => at === 'the active node').length).to.be.at.most(1);
       if (kind === 'all') expect(strikes.length).to.equal(5);
     }
+  });
+
+  it('has at most one fault of etcd in a round, and plays all of them', () => {
+    const rounds = taken(200, 6, 5, [...processFaults, ...etcdFaults]).filter(({ kind }) => kind === 'minority');
+    const shared = rounds.map(({ strikes }) => strikes.filter(({ fault }) => fault.isShared));
+    expect(Math.max(...shared.map(({ length }) => length))).to.equal(1);
+    const played = new Set(rounds.flatMap(({ strikes }) => strikes.map(({ fault }) => fault)));
+    expect([...played]).to.include.members([...etcdFaults]);
   });
 
   it('plays every fault once before it repeats one', () => {

@@ -32,10 +32,12 @@ const activeChance = 0.6;
 export function* schedule({ seed, size, faults, total }: ScheduleOptions): Generator<Round, never> {
   const random = new SimRandom(seed);
   const minority = Math.floor((size - 1) / 2);
-  let deck: Fault[] = [];
-  const draw = (): Fault => {
-    if (deck.length === 0) deck = [...faults];
-    return deck.splice(random.below(deck.length), 1)[0] ?? random.pick(faults);
+  const deck: Fault[] = [];
+  const draw = (fits: (fault: Fault) => boolean): Fault => {
+    if (!deck.some(fits)) deck.push(...faults);
+    const fault = random.pick(deck.filter(fits));
+    deck.splice(deck.indexOf(fault), 1);
+    return fault;
   };
   for (;;) {
     const lastMs = random.below(lastMsMax);
@@ -49,10 +51,12 @@ export function* schedule({ seed, size, faults, total }: ScheduleOptions): Gener
     }
     const victims = random.between(1, minority);
     const withActive = random.chance(activeChance);
-    const strikes = Array.from({ length: victims }, (_, index) => ({
-      fault: draw(),
-      at: withActive && index === 0 ? ('the active node' as const) : ('a standby' as const),
-    }));
+    const strikes: Strike[] = [];
+    for (let index = 0; index < victims; index++) {
+      const hasShared = strikes.some(({ fault }) => fault.isShared);
+      const fault = draw(({ isShared }) => !(hasShared && isShared));
+      strikes.push({ fault, at: withActive && index === 0 ? 'the active node' : 'a standby' });
+    }
     yield { kind: 'minority', lastMs, strikes };
   }
 }

@@ -5,6 +5,8 @@ import type { LiveNode } from './live-node.ts';
 export interface Fault {
   /** Completes the sentence "the victim …". */
   readonly what: string;
+  /** Strikes etcd, which all nodes share: a round has at most one such fault, because etcd must keep its quorum. */
+  readonly isShared?: boolean;
   strike(cluster: LiveCluster, victim: LiveNode): Promise<unknown>;
   mend(cluster: LiveCluster, victim: LiveNode): Promise<unknown>;
 }
