@@ -48,12 +48,14 @@ export function promotionOf(facts: PromotionFacts): PromotionDecision {
   const known = primary !== undefined && sameEpoch(primary.at, from) ? primary : undefined;
   const missing = Math.max(0, (known?.at.index ?? 0) - from.index);
   const hasStopped = known?.demoted === true;
-  if (hasStopped && missing === 0) return { kind: 'promote', from, lossless: true, missing };
-  if (hasStopped && !force) return { kind: 'refuse', reason: 'behind' };
   // A former primary follows no cluster, so a short silence does not mean that another primary is alive.
   const follows = state.role === 'secondary';
-  if (follows && !force && silentMs < recentMs) return { kind: 'refuse', reason: 'primary_alive' };
-  if (follows && !force && !hasStopped && fence !== undefined && !isCounted) return { kind: 'refuse', reason: 'not_counted' };
+  // A primary that stopped may be promoted again, and would not wait for this cluster.
+  const isUnknown = follows && fence !== undefined && !isCounted;
+  if (hasStopped && missing === 0 && (force || !isUnknown)) return { kind: 'promote', from, lossless: true, missing };
+  if (hasStopped && !force && missing > 0) return { kind: 'refuse', reason: 'behind' };
+  if (follows && !force && !hasStopped && silentMs < recentMs) return { kind: 'refuse', reason: 'primary_alive' };
+  if (isUnknown && !force) return { kind: 'refuse', reason: 'not_counted' };
   const waitMs = hasStopped ? 0 : fenceWaitMs(fence, unansweredMs);
   return waitMs > 0 ? { kind: 'wait', waitMs } : { kind: 'promote', from, lossless: state.role === 'demoted', missing };
 }

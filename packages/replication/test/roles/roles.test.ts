@@ -88,12 +88,9 @@ describe('the decision on a promotion', () => {
 
   it('promotes at once and without loss after the primary has stopped, with a fence too', () => {
     const primary = { at: at(40), demoted: true };
-    expect(decide({ primary, silentMs: 0, unansweredMs: 0, isCounted: false, fence })).to.deep.equal({
-      kind: 'promote',
-      from: at(40),
-      lossless: true,
-      missing: 0,
-    });
+    const promoted = { kind: 'promote', from: at(40), lossless: true, missing: 0 };
+    expect(decide({ primary, silentMs: 0, unansweredMs: 0, fence })).to.deep.equal(promoted);
+    expect(decide({ primary, silentMs: 0, isCounted: false }), 'without a fence').to.deep.equal(promoted);
   });
 
   it('refuses while it is behind a primary that has stopped, unless it is forced', () => {
@@ -116,6 +113,10 @@ describe('the decision on a promotion', () => {
     expect(decide({ fence, isCounted: false })).to.deep.equal(refused('not_counted'));
     expect(decide({ fence, isCounted: false, force: true })).to.include({ kind: 'promote' });
     expect(decide({ isCounted: false }), 'without a fence').to.include({ kind: 'promote' });
+    const primary = { at: at(40), demoted: true };
+    const stopped = { fence, isCounted: false, primary };
+    expect(decide(stopped), 'a primary that stopped can be promoted again').to.deep.equal(refused('not_counted'));
+    expect(decide({ ...stopped, force: true })).to.include({ kind: 'promote', lossless: true });
   });
 
   it('refuses clusters that cannot be promoted', () => {

@@ -63,8 +63,8 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'a promotion does not ask whether the fence counts the secondary',
     file: 'replication/src/roles/promotion.ts',
-    find: 'fence !== undefined && !isCounted)',
-    replace: 'fence !== undefined && !isCounted && from.index < 0)',
+    find: 'fence !== undefined && !isCounted;',
+    replace: 'fence !== undefined && !isCounted && from.index < 0;',
   },
   {
     name: 'a primary accepts writes after the fence has closed',
@@ -75,8 +75,8 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'a promotion counts as lossless while the primary still writes',
     file: 'replication/src/roles/promotion.ts',
-    find: 'if (hasStopped && missing === 0)',
-    replace: 'if (known !== undefined && missing === 0)',
+    find: 'if (hasStopped && missing === 0 &&',
+    replace: 'if (known !== undefined && missing === 0 &&',
   },
   {
     name: 'a secondary in the middle of catching up keeps an epoch that it has not reached',
