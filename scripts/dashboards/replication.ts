@@ -41,4 +41,14 @@ export const replicationRow: Dashboard['rows'][number] = [
       ['svc_replication_fence_closed', 'closed'],
     ],
   },
+  {
+    title: 'Key material that secondaries did not confirm in time',
+    description: 'With acknowledge key_material only.',
+    unit: 'short',
+    queries: [
+      ['increase(svc_replication_key_material_refused[10m])', 'refused'],
+      ['increase(svc_replication_key_material_late[10m])', 'late'],
+      ['increase(svc_replication_key_material_degraded[10m])', 'used without a confirmation'],
+    ],
+  },
 ];

@@ -57,6 +57,12 @@ describe('docs/replication.md', function () {
     await play('Set up');
     await reach(second, 472);
     await inSync();
+    await play('Key material');
+    const setting = (await first.ask('GET', `${dr}/status`)).at('data.acknowledge');
+    expect(setting).to.deep.equal({ mode: 'key_material', timeout_ms: 5000, on_timeout: 'refuse' });
+    expect((await east.askWhenLed(first, ...key('acknowledged'), token)).status).to.be.lessThan(300);
+    const off = await east.ask(first, 'POST', `${dr}/primary/acknowledge`, { acknowledge: 'none' }, token);
+    expect(off.status, off.text).to.equal(204);
 
     await play('Hand over, as a drill or for maintenance');
     await reach(second, 200);

@@ -18,5 +18,11 @@ export { type Path, PathError } from './paths.ts';
 export { DamagedStream, dataKeyBytes, fileParameters, SegmentCipher, type SegmentParameters } from './segment-cipher.ts';
 export type * from './sys.ts';
 export type * from './sys-raft.ts';
-export type { ReplicationPromotion, ReplicationStatus, SalvageRequest, SecondaryTokenRequest } from './sys-replication.ts';
+export type {
+  AcknowledgeRequest,
+  ReplicationPromotion,
+  ReplicationStatus,
+  SalvageRequest,
+  SecondaryTokenRequest,
+} from './sys-replication.ts';
 export type * from './transit.ts';

@@ -30,6 +30,8 @@ export interface ReplicationStatus {
   /** Age of the newest canary of the primary, on a secondary. */
   readonly replication_primary_canary_age_ms?: number;
   readonly fence?: { readonly state: string; readonly fence_after_ms: number };
+  /** Absent while a primary uses key material at once. */
+  readonly acknowledge?: { readonly mode: string; readonly timeout_ms: number; readonly on_timeout: string };
   /** Name of the newest state that this node has kept of a former primary. */
   readonly diverged_state?: string;
   /** The last promotion of this cluster. */
@@ -75,6 +77,14 @@ export interface SecondaryTokenRequest {
   readonly secondary_public_key?: string;
 }
 
+export interface AcknowledgeRequest {
+  readonly acknowledge: 'key_material' | 'none';
+  /** Such as `5s`, which is the default. */
+  readonly timeout?: string;
+  /** `refuse` (the default) or `degrade`. */
+  readonly on_timeout?: string;
+}
+
 export interface SalvageRequest {
   /** Name of the archive. */
   readonly snapshot: string;
@@ -116,6 +126,11 @@ export class ReplicationCalls {
   /** @param fenceAfter - such as `10s`; no fence by default */
   enablePrimary(fenceAfter?: string): Promise<Written> {
     return this.#send('POST', `${dr}/primary/enable`, fenceAfter === undefined ? {} : { fence_after: fenceAfter });
+  }
+
+  /** Sets whether key material is used only once each secondary has it. */
+  acknowledge(request: AcknowledgeRequest): Promise<Written> {
+    return this.#send('POST', `${dr}/primary/acknowledge`, request);
   }
 
   demotePrimary(): Promise<Written> {

@@ -49,6 +49,7 @@ export async function runActiveTasks({ services, barrier, log, isActive }: Activ
     if (removed > 0) log.info({ removed }, 'deleted records of removed mounts');
   });
   for (const engine of services.mounts.engines.values()) {
+    await attempt('use key material that secondary clusters have confirmed', () => engine.useConfirmed());
     await attempt('rotate keys that are due', async () => {
       const { rotated, failed } = await engine.rotateDue(rotationLimit);
       if (rotated > 0) log.info({ rotated }, 'rotated keys that were due');

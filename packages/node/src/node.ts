@@ -23,6 +23,7 @@ import { ReadEligibility } from './read-eligibility.ts';
 import { ClusterReports } from './reports/cluster-reports.ts';
 import { LeadershipHistory } from './reports/leadership-history.ts';
 import { nodeReport, type WorkFigures } from './reports/node-report.ts';
+import { confirmationOf } from './secondary-confirmation.ts';
 import { ServiceLoader } from './service-loader.ts';
 import type { Services } from './services.ts';
 import { type Snapshots, transfersFolder } from './snapshots/snapshots.ts';
@@ -85,7 +86,8 @@ export class Node {
     this.#observer = observer;
     this.#leadershipObserver = new LeadershipObserver(observer, () => performance.now());
     const clock = new NodeClock({ log, ...(clocks && { read: clocks }) });
-    const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom };
+    const secondaries = confirmationOf(() => clusterMember);
+    const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom, secondaries };
     const serviceLoader = new ServiceLoader(loaderParts, () => this.#servicesChanged());
     const isActive = (): boolean => this.active;
     const ties = { engine: () => clusterMember.engine, peers: () => clusterMember.peers };

@@ -1,7 +1,7 @@
 import type { Barrier } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
 import type { Logger, NodeObserver } from '@transitd/process';
-import type { RandomSource } from '@transitd/transit-engine';
+import type { RandomSource, SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
@@ -15,6 +15,7 @@ interface ServiceLoaderParts {
   readonly canonicalPath: (path: string) => string;
   /** Absent if the seal gives no random bytes. */
   readonly sealRandom: RandomSource | undefined;
+  readonly secondaries: SecondaryConfirmation;
 }
 
 /** Loads the services when the barrier is unsealed, and closes them when it is sealed. */
@@ -25,6 +26,7 @@ export class ServiceLoader {
   readonly #observer: NodeObserver;
   readonly #canonicalPath: (path: string) => string;
   readonly #sealRandom: RandomSource | undefined;
+  readonly #secondaries: SecondaryConfirmation;
   readonly #onChange: () => void;
   #services: Services | undefined;
   /** The load that the last unseal started; never rejects. */
@@ -33,13 +35,17 @@ export class ServiceLoader {
   #sealChanges = 0;
 
   /** @param onChange - called when the services were loaded or closed */
-  constructor({ config, log, clock, observer, canonicalPath, sealRandom }: ServiceLoaderParts, onChange: () => void) {
+  constructor(
+    { config, log, clock, observer, canonicalPath, sealRandom, secondaries }: ServiceLoaderParts,
+    onChange: () => void,
+  ) {
     this.#config = config;
     this.#log = log;
     this.#clock = clock;
     this.#observer = observer;
     this.#canonicalPath = canonicalPath;
     this.#sealRandom = sealRandom;
+    this.#secondaries = secondaries;
     this.#onChange = onChange;
   }
 
@@ -99,6 +105,7 @@ export class ServiceLoader {
         canonicalPath: this.#canonicalPath,
         tracer: this.#observer.tracer,
         sealRandom: this.#sealRandom,
+        secondaries: this.#secondaries,
         onFailure: fail,
       });
       if (change !== this.#sealChanges) return closeServices(services);

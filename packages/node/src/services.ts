@@ -3,7 +3,7 @@ import { AuditKey } from '@transitd/audit';
 import type { Config } from '@transitd/configuration';
 import type { Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
-import { divideThreadPool, type RandomSource } from '@transitd/transit-engine';
+import { divideThreadPool, type RandomSource, type SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { keySources } from './key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
@@ -42,6 +42,7 @@ export async function loadServices(
     canonicalPath,
     tracer,
     sealRandom,
+    secondaries,
     onFailure,
   }: {
     readonly config: Config;
@@ -49,6 +50,8 @@ export async function loadServices(
     readonly canonicalPath: (path: string) => string;
     readonly tracer: Tracer | undefined;
     readonly sealRandom: RandomSource | undefined;
+    /** Absent in a gateway, which makes no keys. */
+    readonly secondaries?: SecondaryConfirmation;
     readonly onFailure: (error: unknown) => void;
   },
 ): Promise<Services> {
@@ -61,6 +64,7 @@ export async function loadServices(
     now: clock.dueNow,
     useObserver: tracer && tracedUse(tracer),
     threads: servingThreads(config),
+    ...(secondaries && { secondaries }),
     onFailure,
   });
   const access = openAccess({

@@ -18,6 +18,15 @@ export {
 } from './registry/registry.ts';
 export { decodeRegistry, encodeRegistry, registryPath } from './registry/registry-record.ts';
 export { StoredRegistry } from './registry/stored-registry.ts';
+export {
+  type Acknowledgement,
+  type AcknowledgeSettings,
+  acknowledgeMsDefault,
+  acknowledgeMsMax,
+  acknowledgeMsMin,
+  acknowledgementOf,
+  type SecondaryProgress,
+} from './roles/acknowledgement.ts';
 export { divergenceOf } from './roles/divergence.ts';
 export {
   Contacts,

@@ -46,13 +46,14 @@ function replicationFigures(node: Node | undefined): ReplicationFigures | undefi
   const replication = node?.store?.replication;
   const isReplicating = takesPart(node?.eligibility.replicationStatus);
   if (node === undefined || replication === undefined || !node.active || !isReplicating) return undefined;
-  const { secondaries, statesSent, primary, fence } = replication;
+  const { secondaries, statesSent, primary, fence, material } = replication;
   const canaryUtcMs = node.peers?.canaryUtcMs;
   const { state, silentMs, afterMs } = fence.status;
   const remainingMs = afterMs !== undefined && silentMs !== undefined ? Math.max(0, afterMs - silentMs) : undefined;
   return {
     ...{ secondaries, statesSent },
     ...(state !== 'off' && { fence: { isClosed: state === 'closed', remainingMs } }),
+    ...(material.setting.last && { keyMaterial: material.counts }),
     ...(primary && {
       primary: {
         isConnected: primary.connection === 'connected',

@@ -12,6 +12,8 @@ export interface ReplicationFigures {
   readonly statesSent: number;
   /** Undefined if the set has no fence, or this cluster is not the primary. */
   readonly fence?: { readonly isClosed: boolean; readonly remainingMs?: number | undefined } | undefined;
+  /** How often key material was not confirmed in time, since the start of this node; undefined while it need not be confirmed. */
+  readonly keyMaterial?: { readonly refused: number; readonly late: number; readonly degraded: number } | undefined;
   /** On a secondary. */
   readonly primary?:
     | {
@@ -93,6 +95,21 @@ export function registerReplicationMetrics({
     'fence_remaining_ms',
     'Time after which this primary refuses writes unless a secondary answers, in milliseconds; absent without a fence',
     ({ fence }) => one(fence?.remainingMs),
+  );
+  gauge(
+    'key_material_refused',
+    'Requests since the start of this node that made no key material because a secondary was not connected',
+    ({ keyMaterial }) => one(keyMaterial?.refused),
+  );
+  gauge(
+    'key_material_late',
+    'Requests since the start of this node whose key material is used later, because a secondary did not confirm it in time',
+    ({ keyMaterial }) => one(keyMaterial?.late),
+  );
+  gauge(
+    'key_material_degraded',
+    'Times since the start of this node that key material was used which a secondary had not confirmed',
+    ({ keyMaterial }) => one(keyMaterial?.degraded),
   );
   gauge('connected', '1 if this secondary is connected to its primary, otherwise 0', ({ primary }) =>
     one(primary && flag(primary.isConnected)),

@@ -19,7 +19,8 @@ describe('the metrics of replication', () => {
       { secondary: 'south', isConnected: false },
     ];
     const fence = { isClosed: false, remainingMs: 4_000 };
-    expect(await linesOf({ secondaries, statesSent: 2, fence })).to.deep.equal([
+    const keyMaterial = { refused: 1, late: 2, degraded: 0 };
+    expect(await linesOf({ secondaries, statesSent: 2, fence, keyMaterial })).to.deep.equal([
       'svc_replication_secondary_connected{secondary="west"} 1',
       'svc_replication_secondary_connected{secondary="south"} 0',
       'svc_replication_secondary_lag_entries{secondary="west"} 3',
@@ -27,6 +28,9 @@ describe('the metrics of replication', () => {
       'svc_replication_states_sent 2',
       'svc_replication_fence_closed 0',
       'svc_replication_fence_remaining_ms 4000',
+      'svc_replication_key_material_refused 1',
+      'svc_replication_key_material_late 2',
+      'svc_replication_key_material_degraded 0',
     ]);
   });
 

@@ -6,6 +6,7 @@ import {
   type CreateKeyRequest,
   creationWarnings,
   deleteKey,
+  heldBack,
   type KeyChange,
   rotateKey,
   type StoredKey,
@@ -15,6 +16,7 @@ import {
 } from './keys/key.ts';
 import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
 import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
+import { KeyConfirmations, noConfirmation, type SecondaryConfirmation } from './keys/key-confirmations.ts';
 import { KeyNames, type ListRequest, type LongList } from './keys/key-names.ts';
 import type { KeyRecord } from './keys/key-record.ts';
 import { type KeyView, keyView, type VersionView } from './keys/key-view.ts';
@@ -58,6 +60,8 @@ export interface TransitEngineOptions {
   readonly managedKeys?: ManagedKeys;
   /** Reports when keys are used; none when absent. */
   readonly observer?: UseObserver | undefined;
+  /** The secondary clusters, which must have key material before it is used; none when absent. */
+  readonly secondaries?: SecondaryConfirmation | undefined;
 }
 
 /** A key after a successful change, and warnings for the caller. */
@@ -79,6 +83,8 @@ export class TransitEngine {
   readonly #keys: KeyCache;
   readonly #names: KeyNames;
   readonly #changes = new ChangeQueue();
+  readonly #secondaries: SecondaryConfirmation;
+  readonly #confirmations: KeyConfirmations;
   readonly #cacheBytesMax: number;
   readonly #managedKeys: ManagedKeys;
   readonly #tools: Tools & { prefix: string };
@@ -112,7 +118,10 @@ export class TransitEngine {
       observer: options.observer,
     };
     const tools: Tools = this.#tools;
-    const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes, now };
+    this.#secondaries = options.secondaries ?? noConfirmation;
+    const base = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes };
+    this.#confirmations = new KeyConfirmations({ ...base, secondaries: this.#secondaries });
+    const parts = { ...base, confirmations: this.#confirmations, now };
     this.encryption = new Encryption({ ...parts, tools });
     this.signing = new Signing(tools);
     this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
@@ -156,14 +165,15 @@ export class TransitEngine {
     return this.#keys.cached(name)?.revision;
   }
 
-  /** Creates a key, or returns the existing key of that name unchanged. @throws TransitError `invalid_request` */
+  /** Creates a key, or returns the existing key of that name unchanged. @throws TransitError `invalid_request`, `unconfirmed` */
   async createKey(name: string, request: CreateKeyRequest): Promise<KeyAnswer> {
     const settings = settingsOf(request);
-    return this.#changes.run(name, async () => {
+    return this.#making(name, async (isHeld) => {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
       const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), {
         given: () => managedMaterial(this.#managedKeys, settings, request),
+        isHeld,
         observer: this.#tools.observer,
       });
       const revision = await commitAndWipe(this.#store, transaction);
@@ -209,10 +219,20 @@ export class TransitEngine {
 
   /**
    * @param reference - the key of another system, for a new version of a managed key
-   * @throws TransitError `key_not_found`, `invalid_request`
+   * @throws TransitError `key_not_found`, `invalid_request`, `unconfirmed`
    */
   rotateKey(name: string, reference: ManagedKeyReference = {}): Promise<KeyAnswer> {
-    return this.#change(name, 'key not found', (key) => this.#rotation(key, reference));
+    return this.#making(name, (isHeld) =>
+      this.#changed(name, 'key not found', (key) => this.#rotation(isHeld ? heldBack(key) : key, reference)),
+    );
+  }
+
+  /**
+   * Lets material be used that the secondary clusters have confirmed after its request had ended. Only the active node calls it.
+   * @returns whether none is left
+   */
+  useConfirmed(): Promise<boolean> {
+    return this.#confirmations.useConfirmed();
   }
 
   /**
@@ -260,22 +280,38 @@ export class TransitEngine {
     return { removed, finished };
   }
 
+  /** Runs a change that makes key material, and waits until the material may be used. */
+  async #making(name: string, change: (isHeld: boolean) => Promise<KeyAnswer | undefined>): Promise<KeyAnswer> {
+    const { made, isHeld, warnings } = await this.#confirmations.making(name, (held) =>
+      this.#changes.run(name, () => change(held)),
+    );
+    const key = isHeld ? await this.#keys.key(name) : undefined; // its newest version was hidden in the view that was made first
+    return { key: key === undefined ? made.key : await this.#view(key), warnings: [...made.warnings, ...warnings] };
+  }
+
   #change(name: string, missing: string, change: (key: LoadedKey) => KeyChange | Promise<KeyChange>): Promise<KeyAnswer> {
-    return this.#changes.run(name, async () => {
-      const key = await this.#keys.key(name);
-      if (key === undefined) throw new TransitError('key_not_found', missing);
-      const { record, newVersion, transaction, warnings } = await change(key);
-      if (transaction === undefined) return { key: await this.#view(key), warnings };
-      try {
-        // Nothing is read after the commit, so a committed change is answered even if the node is sealed at that moment.
-        const kept = await this.#versionsAfter(key, record);
-        const versions = newVersion === undefined ? kept : [...kept, newVersion];
-        const changed = await this.#keys.keepChanged({ name, record }, versions, () => commitAndWipe(this.#store, transaction));
-        return changed && { key: changed, warnings };
-      } finally {
-        wipe(transaction.writes);
-      }
-    });
+    return this.#changes.run(name, () => this.#changed(name, missing, change));
+  }
+
+  /** Returns undefined if another change came first. */
+  async #changed(
+    name: string,
+    missing: string,
+    change: (key: LoadedKey) => KeyChange | Promise<KeyChange>,
+  ): Promise<KeyAnswer | undefined> {
+    const key = await this.#keys.key(name);
+    if (key === undefined) throw new TransitError('key_not_found', missing);
+    const { record, newVersion, transaction, warnings } = await change(key);
+    if (transaction === undefined) return { key: await this.#view(key), warnings };
+    try {
+      // Nothing is read after the commit, so a committed change is answered even if the node is sealed at that moment.
+      const kept = await this.#versionsAfter(key, record);
+      const versions = newVersion === undefined ? kept : [...kept, newVersion];
+      const changed = await this.#keys.keepChanged({ name, record }, versions, () => commitAndWipe(this.#store, transaction));
+      return changed && { key: changed, warnings };
+    } finally {
+      wipe(transaction.writes);
+    }
   }
 
   /** Returns the stored versions that a changed key's view shows. They come from the cached view, if it has all of them. */
@@ -293,12 +329,16 @@ export class TransitEngine {
     return withFreshVersion(source, (fresh) => rotateKey(this.#paths, key, fresh));
   }
 
-  /** Returns whether the key was rotated; false if it was deleted or its due time has changed. */
-  #rotateAsDue(place: DuePlace): Promise<boolean> {
+  /**
+   * Returns whether the key was rotated; false if it was deleted, its due time has changed, or its newest version is unconfirmed. It does
+   * not wait until the new version may be used.
+   */
+  async #rotateAsDue(place: DuePlace): Promise<boolean> {
+    const isHeld = await this.#secondaries.required();
     return this.#changes.run(place.name, async () => {
       const key = await this.#keys.key(place.name);
-      if (key === undefined || dueMs(key.record) !== place.dueMs) return false;
-      const { transaction } = await this.#rotation(key);
+      if (key === undefined || dueMs(key.record) !== place.dueMs || key.record.confirmedVersion !== undefined) return false;
+      const { transaction } = await this.#rotation(isHeld ? heldBack(key) : key);
       return transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined ? true : undefined;
     });
   }

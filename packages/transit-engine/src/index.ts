@@ -5,6 +5,7 @@ export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
 export { divideThreadPool } from './key-pairs/native-signature.ts';
 export type { CreateKeyRequest } from './keys/key.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';
+export type { Confirmation, SecondaryConfirmation } from './keys/key-confirmations.ts';
 export type { ListRequest, LongList } from './keys/key-names.ts';
 export { defaultKeyType, keyTypeNames } from './keys/key-type.ts';
 export type { KeyView, PairView, VersionView } from './keys/key-view.ts';

@@ -30,6 +30,7 @@ export const answers: Readonly<Record<Refusal['code'], Answer>> = {
   record_unreadable: refused(500),
   too_many_conflicts: refusedForNow(503),
   too_many_rules: refused(403),
+  unconfirmed: refusedForNow(503),
 };
 
 /** Returns whether an error is an expected refusal. Any other error is internal and must not be reported as a client error. */

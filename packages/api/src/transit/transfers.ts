@@ -197,8 +197,8 @@ const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }
     async ({ transfers }, values, { params }, principal) => {
       // The name may come from the backup (decision 13).
       const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
-      await transfers.restoreKey({ backup: values.backup, name: params.name, force: values.force, mayRestore });
-      return {};
+      const request = { backup: values.backup, name: params.name, force: values.force, mayRestore };
+      return { warnings: await transfers.restoreKey(request) };
     },
   );
 

@@ -54,6 +54,7 @@ describe('a cluster of a replication set', () => {
       },
       fence: { status: { state: 'off' } },
       diverged: { newest: undefined },
+      material: { setting: { last: { timeoutMs: 5_000, onTimeout: 'refuse' } } },
       reports: {
         promotion: () => ({
           ...{ id, utcMs: 1_000, isForced: true, position: 16, lossless: false, missing: 2, primaryPosition: 18 },
@@ -69,6 +70,7 @@ describe('a cluster of a replication set', () => {
     const replicationState = { epochs: [] } as unknown as NonNullable<Node['eligibility']['replication']>;
     withFacts({ replicationStatus: known, replication: replicationState });
     const primary = await statusOf('sys/replication/dr/status');
+    expect(primary.acknowledge).to.deep.equal({ mode: 'key_material', timeout_ms: 5_000, on_timeout: 'refuse' });
     expect(primary.promotion).to.deep.equal({
       ...{ time: '1970-01-01T00:00:01.000Z', force: true, position: 16, lossless: false, missing: 2, primary_position: 18 },
       ...{ lag_entries: 2, lag_ms: 8, last_contact_ms: 3 },

@@ -1,5 +1,5 @@
 import type { ReplicationStatus } from '@transitd/client';
-import type { Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
 import { secretFrom, textFrom } from '../terminal/input.ts';
@@ -11,6 +11,11 @@ interface TokenOptions {
   readonly publicKey?: string;
   readonly wrapTtl?: string;
   readonly field?: string;
+}
+
+interface AcknowledgeOptions {
+  readonly timeout?: string;
+  readonly onTimeout?: string;
 }
 
 interface ChangeOptions {
@@ -37,6 +42,28 @@ export function replicationCommands(program: Command, runner: Runner): void {
       serverAction(async ({ client, output }, { fenceAfter }: { readonly fenceAfter?: string }) =>
         output.done(await client.sys.replication.enablePrimary(fenceAfter), 'This cluster is a primary.'),
       ),
+    );
+
+  serverOptions(replication.command('acknowledge'))
+    .description('set whether key material is used only once each secondary has it')
+    .addArgument(new Argument('<what>', 'what the secondaries must confirm').choices(['key_material', 'none']))
+    .option('--timeout <duration>', 'time to wait for the secondaries: 1s to 30s (default: 5s)')
+    .addOption(
+      new Option('--on-timeout <policy>', 'refuse to use the material before it is confirmed, or use it with a warning').choices([
+        'refuse',
+        'degrade',
+      ]),
+    )
+    .action(
+      serverAction(async ({ client, output }, what: 'key_material' | 'none', { timeout, onTimeout }: AcknowledgeOptions) => {
+        const request = {
+          acknowledge: what,
+          ...(timeout !== undefined && { timeout }),
+          ...(onTimeout !== undefined && { on_timeout: onTimeout }),
+        };
+        const done = what === 'none' ? 'Key material is used at once.' : 'Key material is used once each secondary has it.';
+        output.done(await client.sys.replication.acknowledge(request), done);
+      }),
     );
 
   fieldOption(replication.command('secondary-token'))
@@ -211,6 +238,8 @@ async function showStatus({ client, output }: Session): Promise<void> {
     ...row('Lag (ms)', data.lag_ms),
     ...row('Canary Age (ms)', data.replication_primary_canary_age_ms),
     ...row('Fence', data.fence?.state),
+    ...row('Acknowledge', data.acknowledge?.mode),
+    ...row('On Timeout', data.acknowledge?.on_timeout),
     ...row('Promoted', data.promotion?.time),
     ...row('Promoted At Position', data.promotion?.position),
     ...row('Missing At Promotion', data.promotion?.missing),

@@ -112,6 +112,7 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
   }
 
   answered(): void {}
+  acknowledged(): void {}
 
   counted(): void {}
 

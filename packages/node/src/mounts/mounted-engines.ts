@@ -1,6 +1,12 @@
 import { noHandler } from '@transitd/http';
 import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
-import { type ManagedKeys, TransitEngine, TransitError, type UseObserver } from '@transitd/transit-engine';
+import {
+  type ManagedKeys,
+  type SecondaryConfirmation,
+  TransitEngine,
+  TransitError,
+  type UseObserver,
+} from '@transitd/transit-engine';
 import { disableMount, enableMount, type MountRequest, type MountTuning, moveMount, tuneMount } from './mount-changes.ts';
 import { fenced } from './mount-fence.ts';
 import {
@@ -25,6 +31,8 @@ export interface MountedEnginesOptions {
   readonly now: () => number;
   /** Reports when keys are used; absent if nobody wants to know. */
   readonly useObserver?: UseObserver | undefined;
+  /** The secondary clusters, which must have key material before it is used; absent where no keys are made. */
+  readonly secondaries?: SecondaryConfirmation;
   /** Number of threads that share the memory for keys; each opens the engines of all mounts. */
   readonly threads: number;
   /** Called when changed mounts could not be read; all engines are closed then. */
@@ -197,7 +205,7 @@ export class MountedEngines {
   }
 
   async #open(mount: Mount): Promise<Mounted> {
-    const { store, managedKeysFor, now, threads, useObserver } = this.#options;
+    const { store, managedKeysFor, now, threads, useObserver, secondaries } = this.#options;
     const { id, ciphertextPrefix } = mount;
     const engine = new TransitEngine({
       store: fenced(store, mount, () => mounted.isRemoved),
@@ -207,6 +215,7 @@ export class MountedEngines {
       threads,
       managedKeys: managedKeysFor(() => mounted.mount.allowedManagedKeys),
       observer: useObserver,
+      secondaries,
     });
     const mounted: Mounted = { engine, mount, isRemoved: false };
     await engine.open();

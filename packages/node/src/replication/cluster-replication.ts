@@ -20,6 +20,7 @@ import {
 import { StoreError, takesPart } from '@transitd/storage-fsm';
 import { DivergedState } from './diverged-state.ts';
 import { KeptReports } from './kept-reports.ts';
+import { MaterialConfirmation } from './material-confirmation.ts';
 import { MeasuredDigest } from './measured-digest.ts';
 import { newId } from './new-id.ts';
 import { OperationTokens } from './operation-tokens.ts';
@@ -43,6 +44,8 @@ export class ClusterReplication {
   readonly #parts: ReplicationParts;
   /** The fence of this cluster as a primary. */
   readonly fence: WriteFence;
+  /** Whether the secondaries of this cluster have key material. */
+  readonly material: MaterialConfirmation;
   readonly #outcomes = new OutcomeLog(outcomeLimits);
   readonly #digest: MeasuredDigest;
   readonly #promotion: PromotionControl;
@@ -72,7 +75,9 @@ export class ClusterReplication {
     this.#registry = new StoredRegistry(barrier.store);
     this.#credential = new StoredPrimaryCredential(parts);
     this.fence = new WriteFence({ ...parts, registry: this.#registry });
-    this.#primary = new PrimarySide(parts, { outcomes: this.#outcomes, fence: this.fence });
+    const connected = () => this.#port?.connected ?? [];
+    this.material = new MaterialConfirmation({ ...parts, registry: this.#registry, connected });
+    this.#primary = new PrimarySide(parts, { outcomes: this.#outcomes, fence: this.fence, material: this.material });
     this.reports = new KeptReports(barrier.store);
     this.diverged = new DivergedState({ ...parts, keep: (divergence) => this.reports.keepDivergence(divergence) });
     this.#secondary = new SecondarySide(parts, {
@@ -313,6 +318,7 @@ export class ClusterReplication {
     if (isUnsealed) await this.reports.refresh();
     if (isUnsealed && isActive() && state.fenceMs !== undefined) await this.fence.activated(storage.driver.status().term);
     this.#digest.measure(state);
+    if (isUnsealed && state.role === 'primary') await this.material.tick();
     if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#openPort();
     else this.#closePort();
     if (!isActive()) this.#port?.disconnect();

@@ -8,6 +8,7 @@ import {
   type ReplicatedSnapshot,
   type ReplicationState,
 } from '@transitd/storage-fsm';
+import type { MaterialConfirmation } from './material-confirmation.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import type { WriteFence } from './write-fence.ts';
 
@@ -16,11 +17,24 @@ export class PrimarySide implements PrimaryCluster {
   readonly outcomes: OutcomeLog;
   readonly #parts: ReplicationParts;
   readonly #fence: WriteFence;
+  readonly #material: Pick<MaterialConfirmation, 'acknowledged'>;
   #statesSent = 0;
 
-  constructor(parts: ReplicationParts, { outcomes, fence }: { readonly outcomes: OutcomeLog; readonly fence: WriteFence }) {
+  constructor(
+    parts: ReplicationParts,
+    {
+      outcomes,
+      fence,
+      material,
+    }: {
+      readonly outcomes: OutcomeLog;
+      readonly fence: WriteFence;
+      readonly material: Pick<MaterialConfirmation, 'acknowledged'>;
+    },
+  ) {
     this.#parts = parts;
     this.#fence = fence;
+    this.#material = material;
     this.outcomes = outcomes;
   }
 
@@ -68,6 +82,10 @@ export class PrimarySide implements PrimaryCluster {
 
   answered(secondary: string, sentMs: number, at: EpochName): void {
     this.#fence.answered(secondary, sentMs, at);
+  }
+
+  acknowledged(): void {
+    this.#material.acknowledged();
   }
 
   nodes(): PrimaryNodes {

@@ -159,6 +159,7 @@ export class PrimarySession {
       this.#sender?.acknowledged(own.index);
       if (this.#checkpoint !== undefined && own.index >= this.#checkpoint) this.#checkpoint = undefined;
       if (echoMs !== undefined) cluster.answered(secondary, echoMs, own);
+      cluster.acknowledged();
     }
     this.progress();
   }

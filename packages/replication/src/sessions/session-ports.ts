@@ -42,6 +42,8 @@ export interface PrimaryCluster {
   superseded(by: EpochName): Promise<void>;
   /** Called when a secondary answered the heartbeat that was sent at `sentMs`. */
   answered(secondary: string, sentMs: number, at: EpochName): void;
+  /** Called when a secondary has confirmed a position, which its session shows from now on. */
+  acknowledged(): void;
   nodes(): PrimaryNodes;
 }
 

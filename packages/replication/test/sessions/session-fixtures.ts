@@ -26,6 +26,7 @@ export class TestPrimary implements PrimaryCluster {
   readonly registrations: string[] = [];
   readonly answers: { readonly secondary: string; readonly sentMs: number }[] = [];
   readonly supersededBy: string[] = [];
+  acknowledgements = 0;
   outcomes: OutcomeLog;
   current: ReplicationState | undefined = {
     ...{ role: 'primary', set, local: localPrefixes, index: 10, offset: 0, seen: 1 },
@@ -101,6 +102,10 @@ export class TestPrimary implements PrimaryCluster {
 
   async superseded({ id }: { readonly id: string }): Promise<void> {
     this.supersededBy.push(id);
+  }
+
+  acknowledged(): void {
+    this.acknowledgements += 1;
   }
 
   answered(secondary: string, sentMs: number): void {

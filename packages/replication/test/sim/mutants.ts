@@ -8,6 +8,7 @@ export interface ReplicationMutant {
 }
 
 const steps = 'storage-fsm/src/store/replication-step.ts';
+const acknowledgement = 'replication/src/roles/acknowledgement.ts';
 const states = 'storage-fsm/src/store/replication-state.ts';
 
 /** Faults of replication that the simulation must find. */
@@ -107,6 +108,24 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     file: 'replication/src/stream/outcome.ts',
     find: 'const writes = step.writes.map(',
     replace: 'const writes = step.writes.slice(1).map(',
+  },
+  {
+    name: 'key material is used once one of two secondaries has it',
+    file: acknowledgement,
+    find: 'if (first === undefined) return',
+    replace: 'if (first === undefined || missing.length < secondaries.length) return',
+  },
+  {
+    name: 'key material is used while a secondary is absent',
+    file: acknowledgement,
+    find: 'acknowledged === undefined || acknowledged < index',
+    replace: 'acknowledged !== undefined && acknowledged < index',
+  },
+  {
+    name: 'key material is used before the secondary has committed it',
+    file: acknowledgement,
+    find: 'acknowledged === undefined || acknowledged < index',
+    replace: 'acknowledged === undefined || acknowledged < index - 8',
   },
   {
     name: 'a demoted cluster still writes',

@@ -1,5 +1,5 @@
 import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
-import { cursorOf, type ReplicationStep } from '@transitd/storage-fsm';
+import { continues, cursorOf, type ReplicationStep } from '@transitd/storage-fsm';
 import {
   answerHello,
   Follower,
@@ -7,6 +7,7 @@ import {
   type Frame,
   isSupersededBy,
   meetingOf,
+  type SecondaryProgress,
   Sender,
   snapshotToSend,
   stateFrames,
@@ -30,6 +31,8 @@ export class Sessions {
   readonly #parts: { clock: SimClock; random: SimRandom; links: Links; sites: readonly Site[] };
   readonly #followers = new Map<Connection, { follower: Follower; heardMs: number }>();
   readonly #senders = new Map<Connection, Sender>();
+  /** Positions that secondaries have confirmed on their connections. */
+  readonly #acknowledged = new Map<Connection, number>();
   /** Connections on which the whole state is being sent, with a function that ends it. */
   readonly #states = new Map<Connection, () => void>();
   /** Keyrings of the states that are being received. */
@@ -71,6 +74,15 @@ export class Sessions {
     for (const connection of this.#senders.keys()) this.#pump(connection);
   }
 
+  /** Returns the secondaries that a primary counts, with the positions that they have confirmed. */
+  progressOf(primary: Site): SecondaryProgress[] {
+    const positions = new Map<string, number>();
+    for (const [connection, index] of this.#acknowledged)
+      if (connection.primary === primary && this.#parts.links.isAlive(connection))
+        positions.set(connection.secondary.name, index);
+    return [...primary.registered].map((secondary) => ({ secondary, acknowledged: positions.get(secondary), absentMs: 0 }));
+  }
+
   #site(name: string | undefined): Site | undefined {
     return this.#parts.sites.find((site) => site.name === name);
   }
@@ -78,6 +90,7 @@ export class Sessions {
   #close(connection: Connection): void {
     connection.isOpen = false;
     this.#followers.delete(connection);
+    this.#acknowledged.delete(connection);
     this.#senders.get(connection)?.close();
     this.#senders.delete(connection);
     this.#states.get(connection)?.();
@@ -116,6 +129,7 @@ export class Sessions {
     const { primary, secondary } = connection;
     if (frame.kind === 'ack' && frame.at !== undefined) {
       this.#senders.get(connection)?.acknowledged(frame.at.index);
+      if (continues(stateOf(primary).epochs, frame.at)) this.#acknowledged.set(connection, frame.at.index);
       if (frame.echoMs !== undefined) primary.contacts()?.answered(secondary.name, frame.echoMs, frame.at);
       this.#pump(connection);
     }

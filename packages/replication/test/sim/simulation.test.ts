@@ -28,6 +28,8 @@ describe('replication between simulated clusters', () => {
       'diverged',
       'behind',
       'ended',
+      'used',
+      'heldBack',
     ])
       expect(totals[name], name).to.be.greaterThan(0);
   });

@@ -17,7 +17,13 @@ import { holds, type Image, type Oracle } from './oracle.ts';
 export const keyringPath = 'core/keyring';
 /** Their values are `epoch id:serial number:key`. */
 export const keyPaths = Array.from({ length: 12 }, (_, at) => `transit/key-${at}`);
-const replicatedPaths = [keyringPath, ...keyPaths];
+/** Number of keys whose material secondaries acknowledge. */
+export const versionsMax = 3;
+/** Key material, and the mark that it may not be used yet; values as those of keys. */
+export const versionPath = (number: number): string => `transit/version-${number}`;
+export const unconfirmedPath = (number: number): string => `transit/unconfirmed-${number}`;
+const versionPaths = Array.from({ length: versionsMax }, (_, at) => [versionPath(at), unconfirmedPath(at)]).flat();
+const replicatedPaths = [keyringPath, ...keyPaths, ...versionPaths];
 /** Its value is `site|key`. */
 export const localPath = 'core/cluster-authority';
 

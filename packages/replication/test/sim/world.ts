@@ -9,6 +9,7 @@ import {
   type Transaction,
 } from '@transitd/storage-fsm';
 import { type FenceSettings, localPrefixes, mayAccept, promotionOf } from '../../src/index.ts';
+import { KeyMaterial } from './key-material.ts';
 import { Links } from './links.ts';
 import { holds, Oracle } from './oracle.ts';
 import { heartbeatMs, Sessions } from './sessions.ts';
@@ -35,6 +36,7 @@ export class World {
   readonly #links: Links;
   readonly #sites: readonly Site[];
   readonly #fence: FenceSettings | undefined;
+  readonly material: KeyMaterial;
   readonly #options: WorldOptions;
   /** Positions at which a primary stopped for good, by epoch: nothing is acknowledged after them. */
   readonly #ends = new Map<string, number>();
@@ -54,6 +56,7 @@ export class World {
     this.clock = parts.clock;
     this.oracle = parts.oracle;
     this.sessions = new Sessions({ clock: this.clock, random, links: parts.links, sites: parts.sites });
+    this.material = new KeyMaterial(random, this.sessions);
     this.#fence = parts.sites.length === 2 && random.chance(0.5) ? { afterMs: 120, marginMs: 5 } : undefined;
   }
 
@@ -90,6 +93,9 @@ export class World {
     }
     this.#every(heartbeatMs, () => this.sessions.tick());
     this.#every(4, () => this.#write());
+    this.#every(15, () => {
+      for (const site of this.#sites) if (this.#accepts(site)) this.material.use(site);
+    });
     this.#every(50, () => {
       for (const site of this.#sites) if (this.#random.chance(0.3)) site.disk.push(site.flush());
     });
@@ -145,6 +151,10 @@ export class World {
       return;
     }
     this.#serial += 1;
+    if (this.#random.chance(0.05)) {
+      this.material.make(site, this.#serial);
+      return;
+    }
     const isSame = { path: keyringPath, revision: keyring.revision };
     if (this.#random.chance(0.02)) {
       site.propose({ conditions: [isSame], writes: [this.#newKey(site, epoch.id)] });
@@ -279,6 +289,7 @@ export class World {
         active.promoting = false;
         if (result !== 'committed') return this.#promote(site, { force, untilMs });
         this.counts.promotions += 1;
+        this.material.promoted(site, state, from);
         if (force) this.counts.forced += 1;
         const isLost = (write: { epoch: string; index: number }) => write.epoch === from.id && write.index > from.index;
         this.counts.lost += this.oracle.acknowledged.filter(isLost).length;

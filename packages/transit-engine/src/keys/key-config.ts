@@ -1,6 +1,6 @@
 import { TransitError } from '../values/errors.ts';
 import { changed, checkAutoRotatePeriod, checkRotatesByItself, type KeyChange, type StoredKey } from './key.ts';
-import type { KeyRecord } from './key-record.ts';
+import { type KeyRecord, usableVersion } from './key-record.ts';
 import { keyType } from './key-type.ts';
 import type { Paths } from './paths.ts';
 
@@ -35,7 +35,8 @@ export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKey
   return changed(paths, key, configured, configurationWarnings(record, request));
 }
 
-function checkVersionBound(kind: 'decryption' | 'encryption', version: number | undefined, { latestVersion }: KeyRecord): void {
+function checkVersionBound(kind: 'decryption' | 'encryption', version: number | undefined, record: KeyRecord): void {
+  const latestVersion = usableVersion(record);
   if (version === undefined) return;
   if (version < 0) throw new TransitError('invalid_request', `min ${kind} version cannot be negative`);
   if (version > latestVersion) {

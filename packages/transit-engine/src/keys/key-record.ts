@@ -1,5 +1,5 @@
 import { parseJsonObject } from '../formats/json-object.ts';
-import { DamagedRecord } from '../values/errors.ts';
+import { DamagedRecord, TransitError } from '../values/errors.ts';
 import { isKeyType } from './key-type.ts';
 
 /** A key's configuration. Its versions have their own records, under `id`. Version numbers start at 1. */
@@ -32,6 +32,11 @@ export interface KeyRecord {
   readonly minEncryptionVersion: number;
   /** Lower versions were deleted; 0 until the key is trimmed. Never above the other two minimums. */
   readonly minAvailableVersion: number;
+  /**
+   * The newest version that the secondary clusters are known to have, 0 for none; newer ones may not be used yet. Absent: all versions may
+   * be used.
+   */
+  readonly confirmedVersion?: number;
   /** The last backup. */
   readonly backup?: Occasion;
   /** The restore that made this key. */
@@ -47,12 +52,28 @@ export interface Occasion {
   readonly version: number;
 }
 
+/**
+ * Returns the newest version that may encrypt, sign, or be shown to a caller; 0 if none may. A newer version exists in this cluster only
+ * until the secondary clusters have confirmed it.
+ */
+export const usableVersion = ({ confirmedVersion, latestVersion }: KeyRecord): number => confirmedVersion ?? latestVersion;
+
+/** As {@link usableVersion}. @throws TransitError `unconfirmed` if none may be used */
+export function latestUsable(record: KeyRecord): number {
+  const version = usableVersion(record);
+  if (version === 0)
+    throw new TransitError('unconfirmed', 'the secondary clusters have not confirmed this key yet: try again later');
+  return version;
+}
+
 const formatVersion = 1;
 
 /** Defaults of fields that early records of this format lack. */
 const addedLater = { allowRotation: false, keySize: 0, kdf: 'hkdf_sha256', convergentVersion: -1, latestCreatedMs: 0 };
 
-const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, 'backup' | 'restore'>, 'string' | 'boolean' | 'number'>> = {
+const fieldTypes: Readonly<
+  Record<Exclude<keyof KeyRecord, 'confirmedVersion' | 'backup' | 'restore'>, 'string' | 'boolean' | 'number'>
+> = {
   id: 'string',
   type: 'string',
   derived: 'boolean',
@@ -98,6 +119,7 @@ function isKeyRecord(record: object): record is KeyRecord {
     isKeyType(type) &&
     ['hkdf_sha256', 'hmac-sha256-counter'].includes(String(fields.get('kdf'))) &&
     [-1, 1, 2].includes(Number(fields.get('convergentVersion'))) &&
+    ['number', 'undefined'].includes(typeof fields.get('confirmedVersion')) &&
     isOccasion(fields.get('backup')) &&
     isOccasion(fields.get('restore'))
   );

@@ -1,6 +1,6 @@
 import { uuidText } from '../formats/uuid.ts';
 import { publicPemOf } from '../key-pairs/key-formats.ts';
-import type { Kdf, KeyRecord } from './key-record.ts';
+import { type Kdf, type KeyRecord, usableVersion } from './key-record.ts';
 import { keyType, type TypeParameters } from './key-type.ts';
 import type { VersionRecord } from './version-record.ts';
 
@@ -24,7 +24,8 @@ export interface PairView {
 }
 
 /** The readable part of a key, without key material. */
-export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs'> {
+export interface KeyView
+  extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs' | 'confirmedVersion'> {
   readonly name: string;
   /** Index of the log entry that last wrote the key. */
   readonly revision: number;
@@ -39,7 +40,9 @@ export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | '
   readonly convergentEncryption?: boolean;
   /** Present on convergent keys only. -1 means that each version has its own convergent version, which is 3 on keys created here. */
   readonly convergentEncryptionVersion?: -1 | 1 | 2;
-  /** The versions from `minDecryptionVersion` to the latest, ascending. */
+  /** The latest version that may be used; 0 if none may be used yet. */
+  readonly latestVersion: number;
+  /** The versions from `minDecryptionVersion` to the latest that may be used, ascending. */
   readonly versions: readonly VersionView[];
 }
 
@@ -47,11 +50,13 @@ export function keyView(
   { name, record, revision }: { name: string; record: KeyRecord; revision: number },
   versions: readonly VersionView[],
 ): KeyView {
-  const { id, convergent, kdf, convergentVersion, latestCreatedMs, ...settings } = record;
+  const { id, convergent, kdf, convergentVersion, latestCreatedMs, confirmedVersion, ...settings } = record;
+  const latestVersion = usableVersion(record);
   const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, api } = keyType(record.type);
   return {
     ...settings,
     ...(api && { type: api.type, parameters: api.parameters }),
+    latestVersion,
     name,
     revision,
     supportsEncryption,
@@ -60,7 +65,7 @@ export function keyView(
     supportsDerivation,
     ...(record.derived && { kdf, convergentEncryption: convergent }),
     ...(convergent && { convergentEncryptionVersion: convergentVersion }),
-    versions,
+    versions: confirmedVersion === undefined ? versions : versions.filter(({ version }) => version <= latestVersion),
   };
 }
 

@@ -2,7 +2,7 @@ import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
 import type { ManagedKeyReference } from '../managed/provider.ts';
 import { TransitError } from '../values/errors.ts';
 import { dueWrites } from './auto-rotation.ts';
-import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
+import { encodeKeyRecord, type KeyRecord, usableVersion } from './key-record.ts';
 import { apiNameOf, fitsType, type KeyType, keyType, requestedType, type TypeRequest } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
@@ -119,6 +119,37 @@ export function createKey(paths: Paths, name: string, record: KeyRecord, fresh: 
   return withNewVersion(paths, { name, revision: 0 }, record, fresh);
 }
 
+/** Returns the key so that versions which are added to it may not be used before the secondary clusters have confirmed them. */
+export const heldBack = <K extends { readonly record: KeyRecord }>(key: K): K => ({
+  ...key,
+  record: { ...key.record, confirmedVersion: usableVersion(key.record) },
+});
+
+/** Lets all versions of a key be used. @param noteRevision - of the key's entry in the index of unconfirmed keys */
+export function confirmKey(
+  paths: Paths,
+  key: StoredKey,
+  noteRevision: number,
+): { readonly record: KeyRecord; readonly transaction: Transaction } {
+  const { confirmedVersion: _, ...record } = key.record;
+  const path = paths.unconfirmed + key.name;
+  const transaction = {
+    conditions: [unchanged(paths, key), { path, revision: noteRevision }],
+    writes: [
+      { path: paths.key(key.name), value: encodeKeyRecord(record) },
+      { path, value: null },
+    ],
+  };
+  return { record, transaction };
+}
+
+/** Returns the writes that keep the index of unconfirmed keys in step with a key that gets new versions. */
+export const unconfirmedWrites = (paths: Paths, name: string, { confirmedVersion }: KeyRecord): Write[] =>
+  confirmedVersion === undefined ? [] : [{ path: paths.unconfirmed + name, value: unconfirmedMark }];
+
+/** The path and the revision contain all the information, but every record needs a value. */
+const unconfirmedMark = Uint8Array.of(1);
+
 /** Returns warnings about the key's type. */
 export const typeWarnings = ({ type: name }: Pick<KeyRecord, 'type'>): string[] => {
   const type = keyType(name);
@@ -185,6 +216,7 @@ export function replaceVersion(
     writes: [
       { path: paths.key(key.name), value: encodeKeyRecord(key.record) },
       { path, value: encodeVersionRecord(record) },
+      ...unconfirmedWrites(paths, key.name, key.record),
     ],
   };
 }
@@ -220,7 +252,8 @@ export function deleteKey(paths: Paths, key: StoredKey): Transaction {
     throw new TransitError('deletion_not_allowed', `error deleting policy ${key.name}: deletion is not allowed for this key`);
   }
   const due = dueWrites(paths, key.name, { before: key.record, after: undefined });
-  return { conditions: [unchanged(paths, key)], writes: [{ path: paths.key(key.name), value: null }, ...due] };
+  const unconfirmed = unconfirmedWrites(paths, key.name, key.record).map(({ path }) => ({ path, value: null }));
+  return { conditions: [unchanged(paths, key)], writes: [{ path: paths.key(key.name), value: null }, ...due, ...unconfirmed] };
 }
 
 /** The condition that the key has not changed; for revision 0, that it does not exist. */
@@ -243,6 +276,7 @@ function withNewVersion(
       { path: paths.key(name), value: encodeKeyRecord(record) },
       { path: version, value: encodeVersionRecord({ keyName: name, ...fresh }) },
       ...dueWrites(paths, name, { before: key.record, after: record }),
+      ...unconfirmedWrites(paths, name, record),
     ],
   };
 }

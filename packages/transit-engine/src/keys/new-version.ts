@@ -90,6 +90,10 @@ export async function managedMaterial(
   return { material: uuidBytes(id), ...(publicKey && { publicKey }) };
 }
 
+/** Returns the record of a new key, held back until the secondary clusters have confirmed all of its versions if `isHeld`. */
+export const newRecord = (record: KeyRecord, isHeld: boolean): KeyRecord =>
+  isHeld ? { ...record, confirmedVersion: 0 } : record;
+
 /** A key that is not stored yet. `transaction` stores it; the caller commits and wipes it. */
 export interface NewKey {
   readonly key: LoadedKey;
@@ -100,6 +104,8 @@ export interface NewKey {
 export interface NewKeyOptions {
   /** Returns the material of the first version, or undefined for new material. */
   readonly given?: () => Promise<VersionMaterial | undefined>;
+  /** Whether the stored key may not be used before the secondary clusters have confirmed it. */
+  readonly isHeld?: boolean;
   /** Whether operations will use the key before it is stored, so that its first version has to be loaded. */
   readonly forUse?: boolean;
   readonly observer?: GenerationObserver | undefined;
@@ -114,7 +120,7 @@ export async function newKey(
   name: string,
   settings: Omit<KeyRecord, 'id'>,
   nowMs: number,
-  { given, forUse = false, observer }: NewKeyOptions,
+  { given, isHeld = false, forUse = false, observer }: NewKeyOptions,
 ): Promise<NewKey> {
   if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
   checkDerivation(settings);
@@ -123,6 +129,6 @@ export async function newKey(
     const version = key.record.latestVersion;
     if (forUse) key.versions.set(version, loadedVersion(key, fresh));
     const firstVersion = versionView(key.record, { ...fresh, version });
-    return { key, firstVersion, transaction: createKey(paths, name, key.record, fresh) };
+    return { key, firstVersion, transaction: createKey(paths, name, newRecord(key.record, isHeld), fresh) };
   });
 }

@@ -38,6 +38,8 @@ export interface Paths {
   readonly wrappingKey: string;
   /** Prefix of the index of automatic rotations. The due time follows, then the name. */
   readonly due: string;
+  /** Prefix of the index of keys with versions that the secondary clusters have not confirmed. The name follows. */
+  readonly unconfirmed: string;
   dueAt(place: DuePlace): string;
   parseDue(path: string): DuePlace;
   key(name: string): string;
@@ -53,11 +55,11 @@ export interface Paths {
  * Returns the paths of a mount. One record per key, `transit/<mount id>/key/<name>`, and one per key version,
  * `transit/<mount id>/ver/<key id>/<version>`, so that cost does not grow with history. Versions have ten digits, so that they sort in
  * numeric order. Keys with automatic rotation have an entry `transit/<mount id>/due/<time>/<name>`, so that due keys are found without
- * reading the others.
+ * reading the others; so are keys with unconfirmed versions, which have an entry `transit/<mount id>/unconfirmed/<name>`.
  */
 export function pathsOf(mountId: string): Paths {
   const mount = `transit/${mountId}/`;
-  const [keys, versions, due] = [`${mount}key/`, `${mount}ver/`, `${mount}due/`];
+  const [keys, versions, due, unconfirmed] = [`${mount}key/`, `${mount}ver/`, `${mount}due/`, `${mount}unconfirmed/`];
   const versionsOf = (keyId: string): string => `${versions}${keyId}/`;
   return {
     mount,
@@ -68,6 +70,7 @@ export function pathsOf(mountId: string): Paths {
     cacheReload: `${mount}config/cache-reload`,
     wrappingKey: `${mount}wrapping-key`,
     due,
+    unconfirmed,
     dueAt: ({ dueMs, name }) => `${due}${String(dueMs).padStart(timeDigits, '0')}/${name}`,
     parseDue(path) {
       const [dueMs = '', name = ''] = path.slice(due.length).split('/');

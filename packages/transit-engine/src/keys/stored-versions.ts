@@ -5,7 +5,7 @@ import { wipe } from '../values/secrets.ts';
 import { derivePair } from './derivation.ts';
 import type { StoredKey, StoredVersion } from './key.ts';
 import { loadedVersion, VersionGone } from './key-cache.ts';
-import type { KeyRecord } from './key-record.ts';
+import { type KeyRecord, usableVersion } from './key-record.ts';
 import { keyType } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
@@ -97,7 +97,8 @@ export async function visibleVersions(
   record: KeyRecord,
   context: Uint8Array = noBytes,
 ): Promise<VersionView[]> {
-  const { id: keyId, minDecryptionVersion, latestVersion } = record;
+  const { id: keyId, minDecryptionVersion } = record;
+  const latestVersion = usableVersion(record);
   // The derived key of a cipher is secret; only key pairs have a public half to show.
   const derives = record.derived && context.length > 0 && keyType(record.type).keyPair !== undefined;
   const versions: VersionView[] = [];

@@ -1,5 +1,5 @@
 import { TimeSlice } from '@transitd/event-loop';
-import { TransitError } from '../values/errors.ts';
+import { TransitError, type TransitErrorCode } from '../values/errors.ts';
 
 /** The result of one item of a batch. */
 export type ItemResult<R> = (R | { readonly error: string }) & { readonly reference: string };
@@ -11,6 +11,9 @@ export interface BatchReply<R> {
 }
 
 export const batchItemsMax = 100_000;
+
+/** Refusals that would meet every item: each would wait for a managed key's system again, or find the same key unconfirmed. */
+const wholeBatch: ReadonlySet<TransitErrorCode> = new Set(['managed_key_unavailable', 'unconfirmed']);
 
 /**
  * Reads `batch_input`, which may be any JSON.
@@ -91,8 +94,7 @@ export async function runBatch<I extends { readonly reference: string }, R>(
       const result = made instanceof Promise ? await made : made;
       results.push({ ...result, reference: item.reference });
     } catch (error) {
-      // Ends the batch if the system that holds a managed key did not answer: each further item would wait for a timeout too.
-      if (!(error instanceof TransitError) || error.code === 'managed_key_unavailable') throw error;
+      if (!(error instanceof TransitError) || wholeBatch.has(error.code)) throw error;
       failures += 1;
       results.push({ error: error.message, reference: item.reference });
     }

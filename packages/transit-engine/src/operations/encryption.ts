@@ -2,6 +2,7 @@ import type { Store } from '@transitd/storage-fsm';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { type CreateKeyRequest, settingsOf } from '../keys/key.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
+import type { KeyConfirmations } from '../keys/key-confirmations.ts';
 import { keyType } from '../keys/key-type.ts';
 import { readKeysConfig } from '../keys/mount-config.ts';
 import { newKey } from '../keys/new-version.ts';
@@ -21,6 +22,7 @@ export interface EncryptionParts {
   readonly paths: Paths;
   readonly keys: KeyCache;
   readonly changes: ChangeQueue;
+  readonly confirmations: KeyConfirmations;
   readonly tools: Tools;
   readonly now: () => number;
 }
@@ -72,23 +74,32 @@ export class Encryption {
     return underKey(tools, name, (key) => runUnder(encryption, tools, key, work), encryptionKeyNotFound);
   }
 
-  #encryptUnderNewKey(name: string, request: EncryptRequest, work: Work<EncryptItem>) {
-    const { store, paths, keys, changes, tools, now } = this.#parts;
-    return changes.run(name, async () => {
-      if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request, work);
-      const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request, work)), now(), {
-        forUse: true,
-        observer: tools.observer,
-      });
-      try {
-        const reply = await runUnder(encryption, tools, key, work);
-        keys.assertOpen();
-        const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
-        return nothingDone || (await commitAndWipe(store, transaction)) !== undefined ? reply : undefined;
-      } finally {
-        wipe(transaction.writes);
-      }
+  async #encryptUnderNewKey(name: string, request: EncryptRequest, work: Work<EncryptItem>) {
+    const { changes, confirmations } = this.#parts;
+    // Without a confirmation, the ciphertext is dropped: a promotion could lose its key.
+    const { made } = await confirmations.making(name, (isHeld) =>
+      changes.run(name, () => this.#encryptAndStore(name, request, work, isHeld)),
+    );
+    return made;
+  }
+
+  /** Returns undefined if the key could not be stored because something changed in the meantime. */
+  async #encryptAndStore(name: string, request: EncryptRequest, work: Work<EncryptItem>, isHeld: boolean) {
+    const { store, paths, keys, tools, now } = this.#parts;
+    if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request, work);
+    const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request, work)), now(), {
+      forUse: true,
+      isHeld,
+      observer: tools.observer,
     });
+    try {
+      const reply = await runUnder(encryption, tools, key, work);
+      keys.assertOpen();
+      const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
+      return nothingDone || (await commitAndWipe(store, transaction)) !== undefined ? reply : undefined;
+    } finally {
+      wipe(transaction.writes);
+    }
   }
 }
 

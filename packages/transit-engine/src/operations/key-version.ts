@@ -1,4 +1,5 @@
 import type { LoadedKey } from '../keys/key-cache.ts';
+import { latestUsable } from '../keys/key-record.ts';
 import { TransitError } from '../values/errors.ts';
 
 /** Operations that make a ciphertext, signature or MAC. The caller may choose the key version. */
@@ -7,10 +8,11 @@ export type VersionPurpose = 'encryption' | 'signing' | 'HMAC' | 'CMAC';
 /**
  * Returns the version to use: the latest, or the requested one if it may still be used to encrypt, sign or make MACs.
  * @param requested - 0 selects the latest
- * @throws TransitError `key_version_unavailable`
+ * @throws TransitError `key_version_unavailable`, `unconfirmed`
  */
 export function versionFor(purpose: VersionPurpose, { record }: LoadedKey, requested: number): number {
-  const { latestVersion, minEncryptionVersion, minDecryptionVersion } = record;
+  const { minEncryptionVersion, minDecryptionVersion } = record;
+  const latestVersion = latestUsable(record);
   if (requested === 0) return latestVersion;
   if (requested < 0) throw unavailable(refusals[purpose].negative);
   if (requested > latestVersion) throw unavailable(refusals[purpose].tooNew(latestVersion));

@@ -3,6 +3,7 @@ import { nextTurn } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import { takeWrappingKey, wrapKey } from '../algorithms/key-wrap.ts';
 import type { StoredKey } from '../keys/key.ts';
+import { latestUsable } from '../keys/key-record.ts';
 import { apiNameOf, type KeyType, keyType } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, versionsBetween } from '../keys/stored-versions.ts';
@@ -39,7 +40,7 @@ export async function destinationKey(store: Store, paths: Paths, key: StoredKey 
   const { keyPair, supportsEncryption, name } = keyType(key.record.type);
   if (keyPair === undefined) throw refusal(`message signing not supported for key type ${name}`);
   if (!supportsEncryption) throw refusal('unsupported key type in use; must be a rsa key');
-  const { record } = await storedVersion(store, paths, key.record, key.record.latestVersion);
+  const { record } = await storedVersion(store, paths, key.record, latestUsable(key.record));
   wipeSecrets([record]);
   return createPublicKey(keyPair.publicText(record.publicKey ?? new Uint8Array(0)));
 }
@@ -64,7 +65,7 @@ export async function wrapVersions(
       if (wrapped.length % wrapsPerTurn === wrapsPerTurn - 1) await nextTurn();
       wrapped.push({ version: each.version, wrapped: wrap(destination, oaepHash, type, each.material) });
     }
-    return { name, type: record.type, latestVersion: record.latestVersion, versions: wrapped };
+    return { name, type: record.type, latestVersion: latestUsable(record), versions: wrapped };
   } finally {
     wipeSecrets(versions);
   }

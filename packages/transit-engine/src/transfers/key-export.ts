@@ -4,7 +4,7 @@ import { noBytes } from '../algorithms/aead.ts';
 import { publicPemOf } from '../key-pairs/key-formats.ts';
 import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
 import type { StoredKey } from '../keys/key.ts';
-import type { KeyRecord } from '../keys/key-record.ts';
+import { type KeyRecord, latestUsable } from '../keys/key-record.ts';
 import { apiNameOf, type KeyType, keyType } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { type NumberedVersion, versionsBetween } from '../keys/stored-versions.ts';
@@ -147,7 +147,7 @@ export async function exportKey(
   } finally {
     wipeSecrets(versions);
   }
-  return { name, type: apiNameOf(type), latestVersion: record.latestVersion, versions: exported };
+  return { name, type: apiNameOf(type), latestVersion: latestUsable(record), versions: exported };
 }
 
 /** Number of versions to export between two turns of the event loop: a few milliseconds of work. */
@@ -159,7 +159,7 @@ export function requestedVersions(
   record: KeyRecord,
 ): { readonly first: number; readonly last: number } {
   const first = version === undefined ? record.minDecryptionVersion : requestedVersion(version, record);
-  return { first, last: version === undefined ? record.latestVersion : first };
+  return { first, last: version === undefined ? latestUsable(record) : first };
 }
 
 function kindOf(exportType: string): ExportKind {
@@ -168,7 +168,9 @@ function kindOf(exportType: string): ExportKind {
   return kind;
 }
 
-function requestedVersion(requested: string, { latestVersion, minDecryptionVersion }: KeyRecord): number {
+function requestedVersion(requested: string, record: KeyRecord): number {
+  const { minDecryptionVersion } = record;
+  const latestVersion = latestUsable(record);
   if (requested === 'latest') return latestVersion;
   const digits = /^v?(\d{1,15})$/.exec(requested)?.[1];
   if (digits === undefined) throw refusal('invalid key version');

@@ -1,11 +1,12 @@
 import type { KeyObject } from 'node:crypto';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import type { ChangeQueue } from '../keys/change-queue.ts';
-import { addVersion, createKey, markBackup, replaceVersion } from '../keys/key.ts';
+import { addVersion, createKey, heldBack, markBackup, replaceVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
+import type { KeyConfirmations } from '../keys/key-confirmations.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
 import { type KeyType, keyType } from '../keys/key-type.ts';
-import { newKeyId, type VersionMaterial, withFreshVersion } from '../keys/new-version.ts';
+import { newKeyId, newRecord, type VersionMaterial, withFreshVersion } from '../keys/new-version.ts';
 import { isKeyName, type Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
@@ -35,6 +36,7 @@ export interface TransferParts {
   readonly paths: Paths;
   readonly keys: KeyCache;
   readonly changes: ChangeQueue;
+  readonly confirmations: KeyConfirmations;
   readonly wrappingKey: WrappingKey;
   readonly now: () => number;
 }
@@ -71,13 +73,13 @@ export class KeyTransfers {
     const settings = importSettings(request);
     const type = keyType(settings.type);
     checkImported(type, settings.derived, request);
-    const { store, paths, keys, changes, now } = this.#parts;
-    return changes.run(name, async () => {
+    const { store, paths, keys, now } = this.#parts;
+    return this.#making(name, async (isHeld) => {
       if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', keyExists);
       const given = await importedMaterial(this.#wrapping, type, request);
       const nowMs = now();
       const id = newKeyId();
-      const record = { ...settings, id, keySize: sizeOf(type, given.material), latestCreatedMs: nowMs };
+      const record = newRecord({ ...settings, id, keySize: sizeOf(type, given.material), latestCreatedMs: nowMs }, isHeld);
       const transaction = await withFreshVersion({ record, nowMs, given }, (fresh) => createKey(paths, name, record, fresh));
       return (await commitAndWipe(store, transaction)) !== undefined ? importWarnings(request) : undefined;
     });
@@ -89,8 +91,8 @@ export class KeyTransfers {
    * @throws TransitError `key_not_found`, `key_version_unavailable`, `invalid_request`
    */
   async importVersion(name: string, request: ImportVersionRequest): Promise<readonly string[]> {
-    const { store, paths, keys, changes } = this.#parts;
-    return changes.run(name, async () => {
+    const { store, paths, keys } = this.#parts;
+    return this.#making(name, async (isHeld) => {
       const key = await keys.key(name);
       if (key === undefined) {
         const refusal = `no key found with name ${name}; to import a new key, use the import/ endpoint`;
@@ -99,11 +101,20 @@ export class KeyTransfers {
       checkTakesVersion(key, request);
       checkImported(key.type, key.record.derived, request);
       const given = await importedMaterial(this.#wrapping, key.type, request);
-      const transaction = await unlessGone(store, paths, key, () => this.#withMaterial(key, given, request.version));
+      const transaction = await unlessGone(store, paths, key, () =>
+        this.#withMaterial(isHeld ? heldBack(key) : key, given, request.version),
+      );
       return transaction !== undefined && (await commitAndWipe(store, transaction)) !== undefined
         ? materialWarnings(request)
         : undefined;
     });
+  }
+
+  /** Runs a change that makes key material, and waits until the material may be used. Returns the warnings of both. */
+  async #making(name: string, change: (isHeld: boolean) => Promise<readonly string[] | undefined>): Promise<readonly string[]> {
+    const { changes, confirmations } = this.#parts;
+    const { made, warnings } = await confirmations.making(name, (isHeld) => changes.run(name, () => change(isHeld)));
+    return [...made, ...warnings];
   }
 
   /** Adds the material to the version that lacks it, or as a new version, and wipes it. */
@@ -172,6 +183,7 @@ export class KeyTransfers {
     return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) throw new TransitError('key_not_found', `key "${name}" not found`);
+      if (key.record.confirmedVersion !== undefined) throw new TransitError('unconfirmed', backupTooEarly(name));
       if (!key.record.exportable) throw new TransitError('invalid_request', 'exporting is disallowed on the policy');
       if (!key.record.allowPlaintextBackup) {
         throw new TransitError('invalid_request', 'plaintext backup is disallowed on the policy');
@@ -190,20 +202,22 @@ export class KeyTransfers {
     });
   }
 
-  /** @throws TransitError `invalid_request`, `permission_denied`; nothing is written then */
-  async restoreKey({ backup = '', name: requested, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
+  /** @returns warnings @throws TransitError `invalid_request`, `permission_denied`, `unconfirmed`; nothing is written then */
+  async restoreKey(request: RestoreRequest): Promise<readonly string[]> {
+    const { backup = '', name: requested, force = false, mayRestore = () => true } = request;
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
     const whole = await decodeBackup(backup);
     const name = requested ?? whole.name;
-    const { store, paths, changes, keys, now } = this.#parts;
+    const { store, paths, keys, now } = this.#parts;
     try {
       await this.#pairChecks.check(whole);
       if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
       if (!mayRestore(name)) throw new TransitError('permission_denied', 'permission denied');
-      await changes.run(name, async () => {
+      return await this.#making(name, async (isHeld) => {
         const existing = await keys.key(name);
         if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
-        return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, now())) || undefined;
+        const at = { nowMs: now(), isHeld };
+        return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, at)) ? [] : undefined;
       });
     } finally {
       wipeSecrets(whole.versions);
@@ -214,16 +228,17 @@ export class KeyTransfers {
    * Restores a key of another state of this mount under a name that no key has. Unlike a backup, this needs no permission of the key: the
    * other state has been one of this cluster.
    * @param source - the key's name in that state
-   * @throws TransitError `key_not_found`, `invalid_request`; nothing is written then
+   * @returns warnings
+   * @throws TransitError `key_not_found`, `invalid_request`, `unconfirmed`; nothing is written then
    */
-  async salvageKey(source: string, name: string, read: ReadRecords): Promise<void> {
+  async salvageKey(source: string, name: string, read: ReadRecords): Promise<readonly string[]> {
     if (!isKeyName(source) || !isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
-    const { store, paths, changes, keys, now } = this.#parts;
+    const { store, paths, keys, now } = this.#parts;
     const whole = await archivedKey(paths, source, read);
     try {
-      await changes.run(name, async () => {
+      return await this.#making(name, async (isHeld) => {
         if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', 'a key of this name already exists');
-        return (await restoreKey(store, paths, { name, revision: 0 }, whole, now())) || undefined;
+        return (await restoreKey(store, paths, { name, revision: 0 }, whole, { nowMs: now(), isHeld })) ? [] : undefined;
       });
     } finally {
       wipeSecrets(whole.versions);
@@ -231,6 +246,8 @@ export class KeyTransfers {
   }
 }
 
+const backupTooEarly = (name: string): string =>
+  `the secondary clusters have not confirmed the newest version of key ${name} yet: try again later`;
 const keyExists = 'the import path cannot be used with an existing key; use import-version to rotate an existing imported key';
 
 /** Returns the key size for the record: 0 for types with a fixed size. */

@@ -1,8 +1,8 @@
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import { dueWrites } from '../keys/auto-rotation.ts';
-import type { StoredKey } from '../keys/key.ts';
+import { type StoredKey, unconfirmedWrites } from '../keys/key.ts';
 import { encodeKeyRecord, type KeyRecord } from '../keys/key-record.ts';
-import { newKeyId } from '../keys/new-version.ts';
+import { newKeyId, newRecord } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
 import { encodeVersionRecord } from '../keys/version-record.ts';
 import { commitAndWipe } from '../values/secrets.ts';
@@ -16,6 +16,7 @@ const versionsPerTransaction = 1000;
  * unreachable, and after a failure the sweep deletes them. If the sweep deletes versions of a restore in progress, it deletes the lowest
  * version first, and the last transaction conflicts.
  * @param replaced - the existing key, or its absence; if this has changed by the end, the key is not restored
+ * @param isHeld - see {@link newRecord}
  * @returns whether the key was restored; if not, something changed in the meantime
  */
 export async function restoreKey(
@@ -23,15 +24,16 @@ export async function restoreKey(
   paths: Paths,
   replaced: Pick<StoredKey, 'name' | 'revision'> & { readonly record?: KeyRecord },
   { record: settings, versions }: KeyBackup,
-  nowMs: number,
+  { nowMs, isHeld }: { readonly nowMs: number; readonly isHeld: boolean },
 ): Promise<boolean> {
   const { name } = replaced;
-  const record: KeyRecord = {
+  const restored: KeyRecord = {
     ...settings,
     id: newKeyId(),
     latestCreatedMs: Math.min(settings.latestCreatedMs, nowMs),
     restore: { timeMs: nowMs, version: settings.latestVersion },
   };
+  const record = newRecord(restored, isHeld);
   let firstRevision = 0;
   for (let at = 0; at < versions.length; at += versionsPerTransaction) {
     // A creation time in the future would postpone automatic rotation, possibly forever.
@@ -52,6 +54,7 @@ export async function restoreKey(
     writes: [
       { path: paths.key(name), value: encodeKeyRecord(record) },
       ...dueWrites(paths, name, { before: replaced.record, after: record }),
+      ...unconfirmedWrites(paths, name, record),
     ],
   });
   return outcome === 'committed';

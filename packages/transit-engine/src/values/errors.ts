@@ -9,6 +9,7 @@
  * - `deletion_not_allowed`: the key's configuration forbids its deletion
  * - `permission_denied`: the caller may not create, or not update, a key of this name
  * - `managed_key_unavailable`: the system that holds a managed key does not answer, or answers with an error
+ * - `unconfirmed`: the secondary clusters have not confirmed key material, which may not be used until then
  * - `too_many_conflicts`: other changes of the key came first at every attempt; nothing was changed
  */
 export type TransitErrorCode =
@@ -21,6 +22,7 @@ export type TransitErrorCode =
   | 'deletion_not_allowed'
   | 'managed_key_unavailable'
   | 'permission_denied'
+  | 'unconfirmed'
   | 'too_many_conflicts';
 
 /** A refused request. The message reaches the caller, so it contains no key material and no plaintext. */

@@ -4,6 +4,7 @@ import type { CertifiedPair } from '../key-pairs/key-pair.ts';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { replaceVersion, type StoredVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
+import { latestUsable } from '../keys/key-record.ts';
 import { apiNameOf } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone } from '../keys/stored-versions.ts';
@@ -115,12 +116,13 @@ function certifiedOf({ type, record }: LoadedKey): CertifiedPair {
   return certified;
 }
 
-/** @throws TransitError `invalid_request`, `key_version_unavailable` */
-function requestedVersion({ record: { latestVersion, minDecryptionVersion } }: LoadedKey, requested = ''): number {
+/** @throws TransitError `invalid_request`, `key_version_unavailable`, `unconfirmed` */
+function requestedVersion({ record }: LoadedKey, requested = ''): number {
+  const latestVersion = latestUsable(record);
   if (requested === '' || requested === 'latest') return latestVersion;
   if (!/^-?\d{1,15}$/.test(requested)) throw new TransitError('invalid_request', 'invalid key version');
   const version = Number(requested);
-  if (version >= minDecryptionVersion && version <= latestVersion) return version;
+  if (version >= record.minDecryptionVersion && version <= latestVersion) return version;
   throw new TransitError('key_version_unavailable', 'no such key version');
 }
 

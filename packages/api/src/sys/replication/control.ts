@@ -65,6 +65,36 @@ const enablePrimary = guarded({
     return noContentReply;
   },
 });
+const acknowledge = guarded({
+  ...control,
+  name: 'dr-primary-acknowledge',
+  about: 'Set whether key material is used only once each secondary has it',
+  takes: {
+    acknowledge: text('`key_material`, or `none` to use key material at once', {
+      required: true,
+      oneOf: ['key_material', 'none'],
+    }),
+    timeout: duration('Time to wait for the secondaries, 1 to 30 seconds; default: 5 seconds'),
+    on_timeout: text(
+      '`refuse`: material that is late is not used before it is confirmed; `degrade`: it is used, with a warning',
+      {
+        oneOf: ['refuse', 'degrade'],
+        default: 'refuse',
+      },
+    ),
+  },
+  answers: answers.noContent,
+  run: async ({ node }, { values }) => {
+    const { acknowledge: what, timeout, on_timeout: onTimeout = 'refuse' } = values;
+    if (what !== 'key_material' && what !== 'none')
+      throw new RequestError('invalid_request', 'acknowledge must be key_material or none');
+    if (onTimeout !== 'refuse' && onTimeout !== 'degrade')
+      throw new RequestError('invalid_request', 'on_timeout must be refuse or degrade');
+    const settings = { ...(timeout !== undefined && { timeoutMs: timeout * 1000 }), onTimeout } as const;
+    await controlled(node, (replication) => replication.material.setting.write(what === 'key_material' ? settings : undefined));
+    return noContentReply;
+  },
+});
 const demote = simple(
   'dr-primary-demote',
   'End the writes of this primary, so that a secondary can be promoted without loss',
@@ -213,6 +243,7 @@ const recover = guardedOnSecondary({
 /** Routes that change replication. Below the feature level of replication they answer 400. */
 export const replicationControlRoutes: readonly Route[] = [
   { path: 'sys/replication/dr/primary/enable', operations: { POST: enablePrimary } },
+  { path: 'sys/replication/dr/primary/acknowledge', operations: { POST: acknowledge } },
   { path: 'sys/replication/dr/primary/demote', operations: { POST: demote } },
   { path: 'sys/replication/dr/primary/disable', operations: { POST: disablePrimary } },
   { path: 'sys/replication/dr/primary/secondary-token', operations: { POST: secondaryToken } },

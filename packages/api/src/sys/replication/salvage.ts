@@ -1,4 +1,4 @@
-import { noContentReply, RequestError, text } from '@transitd/http';
+import { RequestError, text, writtenReply } from '@transitd/http';
 import * as answers from '../../operation/answers.ts';
 import { guarded, type Route } from '../../operation/operation.ts';
 import { controlled } from './control.ts';
@@ -17,15 +17,14 @@ const salvage = guarded({
     key: text('Name of the key in the archive', { required: true }),
     name: text('Name of the restored key; no key may have it', { required: true }),
   },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async ({ node, services }, { values: { snapshot = '', mount = 'transit', key = '', name = '' } }) => {
     const engine = services.mounts.engines.get(mount.replace(/\/$/, ''));
     if (engine === undefined) throw new RequestError('invalid_request', 'there is no transit mount at this path');
     const { snapshots } = node;
     if (snapshots === undefined) throw new RequestError('invalid_request', 'this node keeps no snapshots');
     const archive = await controlled(node, (replication) => replication.openDiverged(snapshot));
-    await snapshots.reading(archive, (read) => engine.transfers.salvageKey(key, name, read));
-    return noContentReply;
+    return writtenReply(await snapshots.reading(archive, (read) => engine.transfers.salvageKey(key, name, read)));
   },
 });
 

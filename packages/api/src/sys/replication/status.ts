@@ -35,6 +35,7 @@ const drStatusSchema = object(
     lag_entries: integer,
     lag_ms: integer,
     fence: object({ state: string, fence_after_ms: integer }, { secondary: string, last_heartbeat_duration_ms: integer }),
+    acknowledge: object({ mode: string, timeout_ms: integer, on_timeout: string }),
     replication_primary_canary_age_ms: integer,
     diverged_state: string,
     promotion: object(
@@ -83,9 +84,20 @@ function drStatusOf(node: Node) {
     ...(role === 'primary' || role === 'demoted' ? secondariesOf(node) : role === 'secondary' ? primaryOf(node) : {}),
     ...(role === 'secondary' && canaryOf(node)),
     ...fenceOf(node),
+    ...(role === 'primary' && acknowledgeOf(node)),
     ...(replication?.diverged.newest !== undefined && { diverged_state: replication.diverged.newest }),
     ...(replication !== undefined && reportsOf(node, replication.reports)),
   };
+}
+
+/** Returns whether this primary uses key material only once its secondaries have it; undefined while it uses it at once. */
+function acknowledgeOf({ store }: Node) {
+  const settings = store?.replication?.material.setting.last;
+  return (
+    settings && {
+      acknowledge: { mode: 'key_material', timeout_ms: settings.timeoutMs, on_timeout: settings.onTimeout },
+    }
+  );
 }
 
 /** Returns the age of the primary's canary, which each node of a secondary knows; the difference of the clocks is part of it. */

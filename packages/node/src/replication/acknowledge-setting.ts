@@ -1,0 +1,63 @@
+import { type AcknowledgeSettings, acknowledgeMsDefault, acknowledgeMsMax, acknowledgeMsMin } from '@transitd/replication';
+import { StoreError } from '@transitd/storage-fsm';
+import { z } from 'zod';
+import type { ReplicationParts } from './replication-parts.ts';
+import { ReplicationRefused } from './replication-refused.ts';
+import { requireRole } from './requirements.ts';
+
+/** Replicated, so that a promoted cluster has the same setting. */
+export const acknowledgePath = 'core/acknowledge';
+const format = 1;
+const schema = z.object({
+  format: z.literal(format),
+  timeoutMs: z.number(),
+  onTimeout: z.enum(['refuse', 'degrade']),
+});
+
+/** The option `acknowledge: key_material` of a replication set. */
+export class AcknowledgeSetting {
+  readonly #parts: Pick<ReplicationParts, 'storage' | 'barrier' | 'isActive'>;
+  #last: AcknowledgeSettings | undefined;
+
+  constructor(parts: Pick<ReplicationParts, 'storage' | 'barrier' | 'isActive'>) {
+    this.#parts = parts;
+  }
+
+  /** The setting that was read last, for reports. */
+  get last(): AcknowledgeSettings | undefined {
+    return this.#last;
+  }
+
+  /** Returns the setting; undefined while the option is off. @throws StoreError, or an error for a record of an unknown format */
+  async read(): Promise<AcknowledgeSettings | undefined> {
+    const record = await this.#parts.barrier.store.get(acknowledgePath);
+    this.#last = record && settingsIn(record.value);
+    return this.#last;
+  }
+
+  /**
+   * Changes the setting of this primary.
+   * @param changed - absent fields get their defaults; undefined ends the option
+   * @throws ReplicationRefused, StoreError
+   */
+  async write(changed: Partial<AcknowledgeSettings> | undefined): Promise<void> {
+    requireRole(this.#parts, 'primary');
+    const settings = changed && { timeoutMs: acknowledgeMsDefault, onTimeout: 'refuse', ...changed };
+    if (settings !== undefined && !(settings.timeoutMs >= acknowledgeMsMin && settings.timeoutMs <= acknowledgeMsMax))
+      throw new ReplicationRefused(
+        'refused',
+        `timeout must be from ${acknowledgeMsMin / 1000} to ${acknowledgeMsMax / 1000} seconds`,
+      );
+    const value = settings === undefined ? null : Buffer.from(JSON.stringify({ format, ...settings }));
+    const { outcome } = await this.#parts.barrier.store.commit({ conditions: [], writes: [{ path: acknowledgePath, value }] });
+    // Each write depends on the keyring, which may have changed too often.
+    if (outcome === 'conflict') throw new StoreError('busy', 'the keyring changes too often: try again');
+    await this.read();
+  }
+}
+
+/** Returns the settings in a record. @throws Error for an unknown format */
+function settingsIn(bytes: Uint8Array): AcknowledgeSettings {
+  const { timeoutMs, onTimeout } = schema.parse(JSON.parse(Buffer.from(bytes).toString()));
+  return { timeoutMs, onTimeout };
+}

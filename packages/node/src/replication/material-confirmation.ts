@@ -1,0 +1,150 @@
+import type { ReplicationPort } from '@transitd/cluster';
+import {
+  type Acknowledgement,
+  type AcknowledgeSettings,
+  acknowledgementOf,
+  following,
+  type SecondaryProgress,
+  type StoredRegistry,
+} from '@transitd/replication';
+import { type Confirmation, type SecondaryConfirmation, TransitError } from '@transitd/transit-engine';
+import { AcknowledgeSetting } from './acknowledge-setting.ts';
+import type { ReplicationParts } from './replication-parts.ts';
+
+export interface MaterialConfirmationParts extends Pick<ReplicationParts, 'storage' | 'barrier' | 'isActive' | 'nowMs' | 'log'> {
+  readonly registry: Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
+  readonly connected: () => ReplicationPort['connected'];
+}
+
+/** How often each end of a wait for secondaries was met on this node. */
+export interface ConfirmationCounts {
+  /** Nothing was made. */
+  readonly refused: number;
+  /** The material is stored, and used later. */
+  readonly late: number;
+  /** The material was used without a confirmation. */
+  readonly degraded: number;
+}
+
+/** A wait also looks again after this time, because a secondary may have been revoked, or this node replaced as the active one. */
+const lookMs = 100;
+
+/** The secondaries of this cluster as its active node knows them: whether they have key material, so that it may be used. */
+export class MaterialConfirmation implements SecondaryConfirmation {
+  /** Whether they must have it before it is used. */
+  readonly setting: AcknowledgeSetting;
+  readonly #parts: MaterialConfirmationParts;
+  readonly #absentSinceMs = new Map<string, number>();
+  readonly #wakers = new Set<() => void>();
+  #term: number | undefined;
+  #counts = { refused: 0, late: 0, degraded: 0 };
+
+  constructor(parts: MaterialConfirmationParts) {
+    this.#parts = parts;
+    this.setting = new AcknowledgeSetting(parts);
+  }
+
+  get counts(): ConfirmationCounts {
+    return this.#counts;
+  }
+
+  /** Called when a secondary has confirmed a position. */
+  acknowledged(): void {
+    for (const wake of [...this.#wakers]) wake();
+  }
+
+  /** Reads the setting for reports, and notes which secondaries are absent. Call it from time to time on each node of a primary. */
+  async tick(): Promise<void> {
+    await this.setting.read().catch(() => undefined); // each use reads it again
+    if (this.#parts.isActive()) this.#observe();
+  }
+
+  #observe(): void {
+    const { storage, registry, connected, nowMs } = this.#parts;
+    const { term } = storage.driver.status();
+    if (this.#term !== term) {
+      this.#term = term;
+      this.#absentSinceMs.clear();
+    }
+    const present = new Set(
+      connected().flatMap(({ secondary, acknowledged }) => (acknowledged === undefined ? [] : [secondary])),
+    );
+    const secondaries = following(registry.current);
+    for (const secondary of secondaries)
+      if (!present.has(secondary) && !this.#absentSinceMs.has(secondary)) this.#absentSinceMs.set(secondary, nowMs());
+    for (const secondary of [...this.#absentSinceMs.keys()])
+      if (present.has(secondary) || !secondaries.includes(secondary)) this.#absentSinceMs.delete(secondary);
+  }
+
+  async required(): Promise<boolean> {
+    const settings = await this.#settings();
+    if (settings === undefined) return false;
+    if (settings.onTimeout === 'degrade') return true;
+    // Any position shows that the secondary is there. Without it, material would be stored that cannot be used.
+    const decision = await this.#decision(0, settings, true);
+    if (decision.kind === 'confirmed') return true;
+    this.#counts = { ...this.#counts, refused: this.#counts.refused + 1 };
+    const secondary = 'secondary' in decision ? `the secondary ${decision.secondary}` : 'a secondary';
+    throw new TransitError(
+      'unconfirmed',
+      `${secondary} is not connected, and the replication set acknowledges key material: nothing was done, try again when it is connected`,
+    );
+  }
+
+  async of(index: number, wait: boolean): Promise<Confirmation> {
+    const settings = await this.#settings();
+    if (settings === undefined) return 'confirmed';
+    const decision = await this.#decision(index, settings, wait);
+    if (decision.kind === 'confirmed') return 'confirmed';
+    if (decision.kind === 'degrade') {
+      this.#counts = { ...this.#counts, degraded: this.#counts.degraded + 1 };
+      const { secondary } = decision;
+      this.#parts.log.warn({ secondary }, 'key material is used that a secondary has not confirmed: a promotion may lose it');
+      return 'degraded';
+    }
+    if (wait) this.#counts = { ...this.#counts, late: this.#counts.late + 1 };
+    return 'unconfirmed';
+  }
+
+  /** Returns the setting if it is in force, that is, on a primary. */
+  async #settings(): Promise<AcknowledgeSettings | undefined> {
+    return this.#parts.storage.machine.replication?.role === 'primary' ? this.setting.read() : undefined;
+  }
+
+  async #decision(index: number, settings: AcknowledgeSettings, wait: boolean): Promise<Acknowledgement> {
+    const { registry, isActive, nowMs } = this.#parts;
+    await registry.refresh();
+    const startMs = nowMs();
+    for (;;) {
+      const waitedMs = nowMs() - startMs;
+      const decision: Acknowledgement = registry.isRead
+        ? acknowledgementOf(index, this.#progress(), { settings, waitedMs })
+        : { kind: 'wait' };
+      if (decision.kind !== 'wait' || !wait || !isActive() || waitedMs > settings.timeoutMs) return decision;
+      await this.#woken();
+    }
+  }
+
+  #progress(): SecondaryProgress[] {
+    const { registry, connected, nowMs } = this.#parts;
+    this.#observe();
+    const positions = new Map(connected().map(({ secondary, acknowledged }) => [secondary, acknowledged?.index]));
+    return following(registry.current).map((secondary) => {
+      const sinceMs = this.#absentSinceMs.get(secondary);
+      const absentMs = sinceMs === undefined ? 0 : nowMs() - sinceMs;
+      return { secondary, acknowledged: positions.get(secondary), absentMs };
+    });
+  }
+
+  #woken(): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#wakers.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, lookMs);
+      this.#wakers.add(wake);
+    });
+  }
+}

@@ -1,0 +1,84 @@
+import type { SimRandom } from '@transitd/raft-core/sim';
+import type { Cursor, ReplicationState } from '@transitd/storage-fsm';
+import { type AcknowledgeSettings, acknowledgementOf } from '../../src/index.ts';
+import { holds } from './oracle.ts';
+import type { Sessions } from './sessions.ts';
+import { keyringPath, type Site, unconfirmedPath, versionPath, versionsMax } from './site.ts';
+
+/** Material that has been used: ciphertexts under it exist outside of the clusters. */
+interface Used {
+  readonly epoch: string;
+  readonly index: number;
+  /** Ids of all epochs of the primary at that time. */
+  readonly epochs: ReadonlySet<string>;
+  /** The secondaries that the primary counted at that time. */
+  readonly secondaries: ReadonlySet<string>;
+}
+
+const settings: AcknowledgeSettings = { timeoutMs: 100, onTimeout: 'refuse' };
+
+/**
+ * Key material of clusters that acknowledge it: it is stored with a mark, and used once the mark is removed, which any active node does
+ * when all secondaries have the material.
+ */
+export class KeyMaterial {
+  readonly counts = { made: 0, used: 0, heldBack: 0 };
+  readonly #random: SimRandom;
+  readonly #sessions: Sessions;
+  readonly #used: Used[] = [];
+
+  constructor(random: SimRandom, sessions: Sessions) {
+    this.#random = random;
+    this.#sessions = sessions;
+  }
+
+  /** Makes new material on a primary, which replaces that of the same number. */
+  make(site: Site, serial: number): void {
+    const keyring = site.keyring();
+    const epoch = site.state?.epochs.at(-1)?.id;
+    if (keyring === undefined || epoch === undefined) return;
+    const number = this.#random.below(versionsMax);
+    const value = Buffer.from(`${epoch}:${serial}:${keyring.keys.at(-1)}`);
+    const conditions = [
+      { path: keyringPath, revision: keyring.revision },
+      { path: unconfirmedPath(number), revision: 0 },
+    ];
+    const writes = [versionPath(number), unconfirmedPath(number)].map((path) => ({ path, value }));
+    site.propose({ conditions, writes }, (result) => {
+      if (result === 'committed') this.counts.made += 1;
+    });
+  }
+
+  /** Lets material be used that all secondaries of this primary have. */
+  use(site: Site): void {
+    for (let number = 0; number < versionsMax; number++) {
+      const path = unconfirmedPath(number);
+      const mark = site.machine.getSync(path);
+      if (mark === undefined) continue;
+      const decision = acknowledgementOf(mark.revision, this.#sessions.progressOf(site), { settings, waitedMs: 0 });
+      if (decision.kind !== 'confirmed') {
+        this.counts.heldBack += 1;
+        continue;
+      }
+      const secondaries = new Set(site.registered);
+      site.propose({ conditions: [{ path, revision: mark.revision }], writes: [{ path, value: null }] }, (result) => {
+        if (result === 'committed' && site.state?.role === 'primary') this.#note(site.state, mark.revision, secondaries);
+      });
+    }
+  }
+
+  /** A cluster with the state was promoted at the cursor. */
+  promoted({ name }: Site, { epochs }: ReplicationState, from: Cursor): void {
+    const lost = this.#used.find(
+      (used) => used.secondaries.has(name) && used.index > from.index && epochs.every(({ id }) => used.epochs.has(id)),
+    );
+    holds('a promotion loses no key material that was used', lost === undefined, () => ({ name, from, lost, epochs }));
+  }
+
+  #note({ epochs }: ReplicationState, index: number, secondaries: ReadonlySet<string>): void {
+    const epoch = epochs.at(-1)?.id;
+    if (epoch === undefined) return;
+    this.counts.used += 1;
+    this.#used.push({ epoch, index, epochs: new Set(epochs.map(({ id }) => id)), secondaries });
+  }
+}
