@@ -79,9 +79,9 @@ export class BodyRoom {
 
   #tryTake(caller: BodyCaller, bytes: number): 'taken' | 'beyond the share' | 'full' {
     const keys = keysOf(caller);
-    if (!keys.every((key) => this.#of.of(key) === 0 || this.#of.fits(key, bytes))) return 'beyond the share';
+    if (!keys.every((key) => this.#of.hasNone(key) || this.#of.fits(key, bytes))) return 'beyond the share';
     if (!this.#bytes.tryTake(bytes)) return 'full';
-    for (const key of keys) this.#of.take(key, bytes); // two threads that look at once may exceed the share by one body
+    for (const key of keys) this.#of.take(key, bytes); // threads that look at once may each exceed the share by one body
     return 'taken';
   }
 

@@ -65,6 +65,11 @@ export class CommonAmount {
     this.#give(0, amount);
   }
 
+  /** Amount that is counted to the caller on all threads, and to the others of its group. */
+  countedTo(caller: string): number {
+    return this.#sum(this.#groupOf(caller));
+  }
+
   /** Returns whether the caller has this amount left of its part. */
   fitsCaller(caller: string, amount: number): boolean {
     return this.#fits(this.#groupOf(caller), amount, this.#memory.perCallerMax);

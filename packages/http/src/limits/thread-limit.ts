@@ -67,6 +67,11 @@ export class CallerAmounts {
     return this.#of.get(caller) ?? 0;
   }
 
+  /** Returns whether the caller has taken nothing on this thread, and nothing of the common amount on any thread. */
+  hasNone(caller: string): boolean {
+    return this.of(caller) === 0 && (this.#limit.common?.countedTo(caller) ?? 0) === 0;
+  }
+
   fits(caller: string, amount: number): boolean {
     const { ownPerCaller, common } = this.#limit;
     const beyond = excess(this.of(caller), amount, ownPerCaller);

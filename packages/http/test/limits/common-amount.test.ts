@@ -147,6 +147,30 @@ describe('the common amount of several threads', () => {
     }
   });
 
+  it('admits one body above the part of its caller, not one on each thread', async () => {
+    const memory = memoryOf(100, 5);
+    const rooms = [0, 1].map((row) => {
+      const limit = { own: 10, ownPerCaller: 2, common: new CommonAmount(memory, row) };
+      return new BodyRoom({ limit, waitingMax: 10, waitMsMax: 60_000 });
+    });
+    const body = { tokenId: 'a', address: 'b' };
+    expect(rooms[0]?.reserve(caller(), body, 8)).to.equal(undefined);
+    expect(rooms[1]?.reserve(caller(), body, 2), 'its own part on the other thread').to.equal(undefined);
+    rooms[1]?.release(body, 2);
+    const second = rooms[1]?.reserve(caller(), body, 8);
+    await later();
+    expect(rooms.map((room) => [room.held, room.waiting])).to.deep.equal([
+      [8, 0],
+      [0, 1],
+    ]);
+    rooms[0]?.release(body, 8);
+    await second;
+    expect(rooms.map((room) => [room.held, room.waiting])).to.deep.equal([
+      [0, 0],
+      [8, 0],
+    ]);
+  });
+
   it('is taken only when a thread has nothing left of its own, and given back first', () => {
     const common = new CommonAmount(memoryOf(10), 0);
     const bytes = new TakenAmount({ own: 5, ownPerCaller: 5, common });
