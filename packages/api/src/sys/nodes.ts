@@ -27,10 +27,13 @@ const nodes = guarded({
     const { reports } = context.node;
     if (values.follow !== true) return dataReply(JSON.stringify(await reports.view()));
     if (wrapTtlS !== undefined) throw new RequestError('invalid_request', 'this response cannot be wrapped');
+    const hasRights = continuedRights(context, path, 'read');
+    // A cluster that becomes a secondary, or is demoted or superseded, refuses this path.
+    const mayContinue = async (): Promise<boolean> => !context.node.eligibility.isSecondary && (await hasRights());
     return {
       status: 200,
       headers: { 'Content-Type': 'application/x-ndjson' },
-      stream: reports.streams.follow({ caller: context.principal.id, mayContinue: continuedRights(context, path, 'read') }),
+      stream: reports.streams.follow({ caller: context.principal.id, mayContinue }),
     };
   },
 });

@@ -69,6 +69,14 @@ describe('sys/nodes', () => {
     Object.assign(server.node, { services });
   });
 
+  it('ends a stream when the cluster no longer serves its clients, as a secondary or a superseded primary', async () => {
+    const stream = await follow(await tokenWith('auditor'));
+    const { eligibility } = server.node;
+    server.node.eligibility = Object.assign(Object.create(eligibility), { isSecondary: true });
+    await text(stream);
+    server.node.eligibility = eligibility;
+  });
+
   it('refuses a fifth stream of one token, and not another token', async () => {
     const token = await tokenWith('auditor');
     const streams = await Promise.all([1, 2, 3, 4].map(() => follow(token)));
