@@ -179,7 +179,7 @@ export class PromotionControl {
 
   async #wait(waitMs: number): Promise<void> {
     const { nowMs, log } = this.#options.parts;
-    if (this.#waitUntilMs === undefined) log.info({ waitMs }, 'the promotion waits until the fence of the primary has closed');
+    if (this.#waitUntilMs === undefined) log.info({ waitMs }, 'waiting until the fence of the primary has closed');
     this.#waitUntilMs = nowMs() + waitMs;
     await new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, checkMs)));
   }
