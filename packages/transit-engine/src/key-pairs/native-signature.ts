@@ -35,12 +35,15 @@ const otherWorkMax = 6;
 export const signaturesAtOnce = (poolThreads: number, threads: number): number =>
   Math.max(1, Math.min(signaturesMax, Math.floor((poolThreads / 2 - otherWorkMax) / threads)));
 
+/** Returns the size of the thread pool as libuv reads it: a text that begins with no number means one thread. */
+export const poolSize = (text = '4'): number => Math.max(1, Number.parseInt(text, 10) || 1);
+
 let atOnce = signaturesMax;
 let onPool = new TaskLimit(atOnce);
 
 /** Divides the thread pool between this number of threads. Each of them calls it before its first signature. */
 export function divideThreadPool(threads: number): void {
-  const part = signaturesAtOnce(Number(process.env['UV_THREADPOOL_SIZE'] ?? 4), threads);
+  const part = signaturesAtOnce(poolSize(process.env['UV_THREADPOOL_SIZE']), threads);
   if (part === atOnce) return;
   atOnce = part;
   onPool = new TaskLimit(part);

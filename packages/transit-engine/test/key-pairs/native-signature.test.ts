@@ -1,6 +1,6 @@
 import { constants, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { expect } from 'chai';
-import { type NativeOptions, signaturesAtOnce, signNatively, verifyNatively } from '../../src/key-pairs/native-signature.ts';
+import { type NativeOptions, poolSize, signaturesAtOnce, signNatively, verifyNatively } from '../../src/key-pairs/native-signature.ts';
 
 const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING } = constants;
 const input = Buffer.from('input');
@@ -42,6 +42,11 @@ describe('native signatures', () => {
     for (const threads of [1, 2, 3, 5, 10]) expect(6 + threads * signaturesAtOnce(32, threads)).to.be.at.most(16);
     expect([1, 2, 5].map((threads) => signaturesAtOnce(32, threads))).to.deep.equal([2, 2, 2]);
     expect(signaturesAtOnce(8, 3)).to.equal(1); // a pool that an operator made small still signs
+  });
+
+  it('are made, whatever UV_THREADPOOL_SIZE says', () => {
+    expect([undefined, '32', '16 threads', '0', '', 'many', '-1'].map(poolSize)).to.deep.equal([4, 32, 16, 1, 1, 1, 1]);
+    expect(signaturesAtOnce(poolSize('many'), 3)).to.equal(1);
   });
 
   it('of slow keys leave this thread free: no result is ready in the microtasks of the same turn', async () => {
