@@ -215,7 +215,7 @@ export class ClusterReplication {
   async disablePrimary(): Promise<void> {
     requireRole(this.#parts, 'primary');
     await this.#disable();
-    await this.#left();
+    await this.#credential.forgetIfPossible(); // that of its time as a secondary
   }
 
   /**
@@ -226,22 +226,14 @@ export class ClusterReplication {
   async disableSecondary(request: { readonly force: boolean }): Promise<void> {
     const { epochs } = requireRole(this.#parts, 'secondary');
     await (epochs.length === 0 ? this.#disable() : this.#promotion.leave(request));
-    await this.#left();
+    await this.#credential.forgetIfPossible();
+    this.tick();
   }
 
   async #disable(): Promise<void> {
     const { outcome } = await commitStep(this.#parts, { kind: 'disable' });
     if (outcome === 'conflict')
       throw new ReplicationRefused('wrong_mode', 'the role of this cluster has just changed: try again');
-  }
-
-  /** Deletes the credential for a primary of the set that this cluster has left, also that of a time before its own as a primary. */
-  async #left(): Promise<void> {
-    await this.#credential.forget().catch((error: unknown) =>
-      // The next role replaces or deletes it.
-      this.#parts.log.warn({ reason: reasonOf(error) }, 'could not delete the credential for the former primary: revoke it there'),
-    );
-    this.tick();
   }
 
   /**

@@ -64,6 +64,13 @@ export class StoredPrimaryCredential {
     this.#present = undefined;
   }
 
+  /** As {@link forget}, after this cluster has left the set, which does not fail for it: the next role replaces the credential. */
+  async forgetIfPossible(): Promise<void> {
+    await this.forget().catch((error: unknown) =>
+      this.#parts.log.warn({ reason: reasonOf(error) }, 'the credential for the former primary is still stored: revoke it there'),
+    );
+  }
+
   /** Stores where the nodes are of the primary that has issued a certificate. */
   async keepNodes(certificate: string, nodes: PrimaryNodes): Promise<void> {
     await this.#change(certificate, (stored) => withNodes(stored, nodes)).catch((error: unknown) =>

@@ -1,5 +1,5 @@
 import { credentialPath, decodeCredential, type PrimaryCredential } from '@transitd/cluster';
-import { memoryStore, type Store } from '@transitd/storage-fsm';
+import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { clusterId, type TestCluster, testCluster } from '../../../cluster/test/credentials.ts';
 import { StoredPrimaryCredential } from '../../src/replication/primary-credential.ts';
@@ -35,6 +35,14 @@ describe('the stored credential of a secondary', () => {
     ]);
     expect(await stored()).to.deep.equal({ ...first, addresses: ['10.0.0.2:8201'], isCounted: true });
     expect(credential.present).to.deep.equal(await stored());
+  });
+
+  it('stays, with a warning, when it cannot be deleted after the cluster has left the set', async () => {
+    const first = await issued('10.0.0.1:8201');
+    await credential.write(first);
+    store.commit = () => Promise.reject(new StoreError('not_leader', 'another node is active'));
+    await credential.forgetIfPossible();
+    expect([warnings, credential.present]).to.deep.equal([1, first]);
   });
 
   it('is gone on each node when one of them has forgotten it', async () => {

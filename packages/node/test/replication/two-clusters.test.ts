@@ -148,9 +148,10 @@ describe('two clusters that replicate', function () {
     expect(await former.read('transit/fifth')).to.equal('five');
     expect(await former.read('transit/sixth')).to.equal(undefined);
     await former.replication.disablePrimary();
-    expect(await former.store.barrier.store.get('core/replication/primary'), 'the credential of its time as a secondary').to.equal(
-      undefined,
-    );
+    expect(
+      await former.store.barrier.store.get('core/replication/primary'),
+      'the credential of its time as a secondary',
+    ).to.equal(undefined);
     await former.write('transit/own', 'again');
   });
 

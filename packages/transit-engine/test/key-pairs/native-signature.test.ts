@@ -1,6 +1,12 @@
 import { constants, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { expect } from 'chai';
-import { type NativeOptions, poolSize, signaturesAtOnce, signNatively, verifyNatively } from '../../src/key-pairs/native-signature.ts';
+import {
+  type NativeOptions,
+  poolSize,
+  signaturesAtOnce,
+  signNatively,
+  verifyNatively,
+} from '../../src/key-pairs/native-signature.ts';
 
 const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING } = constants;
 const input = Buffer.from('input');
