@@ -3,15 +3,26 @@ import type { ClusterView } from './cluster-reports.ts';
 
 /** Time between two lines, in milliseconds. */
 const defaultEveryMs = 1000;
+/** Time after which a reader that takes no line is disconnected, in milliseconds. */
+const defaultStalledMs = 30_000;
+
+/** Times of a stream, in milliseconds; tests shorten them. */
+export interface ReportStreamTimes {
+  readonly everyMs?: number;
+  readonly stalledMs?: number;
+}
 
 export interface ReportStreamOptions {
   readonly view: () => Promise<ClusterView>;
   /** Asked before each line; the stream ends when it is false or cannot be answered. */
   readonly mayContinue: () => Promise<boolean>;
-  readonly everyMs?: number | undefined;
+  readonly times: ReportStreamTimes;
 }
 
-/** The reports of all members for one reader, as lines of JSON. Nothing is asked or kept for a reader that has not taken the last line. */
+/**
+ * The reports of all members for one reader, as lines of JSON. Nothing is asked or kept for a reader that has not taken the last line. One
+ * that takes none for long is disconnected: its rights are checked only before a line, so it would keep its place when they have ended.
+ */
 export class ReportStream extends Readable {
   readonly #options: ReportStreamOptions;
   #timer: NodeJS.Timeout | undefined;
@@ -33,6 +44,7 @@ export class ReportStream extends Readable {
 
   override _read(): void {
     if (this.#isEnded) return;
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#next(), Math.max(0, this.#dueMs - performance.now()));
   }
 
@@ -43,12 +55,16 @@ export class ReportStream extends Readable {
   }
 
   async #next(): Promise<void> {
-    const { view, mayContinue, everyMs = defaultEveryMs } = this.#options;
+    const { view, mayContinue, times } = this.#options;
+    const { everyMs = defaultEveryMs, stalledMs = defaultStalledMs } = times;
     this.#dueMs = performance.now() + everyMs;
     try {
       const line = `${JSON.stringify(await view())}\n`;
       if (!(await mayContinue())) this.end();
-      else if (!this.#isEnded) this.push(line);
+      else if (!this.#isEnded) {
+        this.#timer = setTimeout(() => this.destroy(), stalledMs);
+        this.push(line);
+      }
     } catch {
       this.end(); // the reader asks again, and gets the reason as an answer
     }

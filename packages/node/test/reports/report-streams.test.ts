@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import type { ClusterView } from '../../src/reports/cluster-reports.ts';
+import type { ReportStreamTimes } from '../../src/reports/report-stream.ts';
 import { ReportStreams } from '../../src/reports/report-streams.ts';
 
 describe('streams of reports', () => {
@@ -12,10 +13,10 @@ describe('streams of reports', () => {
   });
 
   /** Streams whose views are counted. */
-  function streamsOf({ everyMs = 1 } = {}) {
+  function streamsOf(times: ReportStreamTimes = {}) {
     const asked = { views: 0 };
     const view = async (): Promise<ClusterView> => ({ asked: `n${++asked.views}`, nodes: [] });
-    const streams = new ReportStreams(view, everyMs);
+    const streams = new ReportStreams(view, { everyMs: 1, ...times });
     const follow = (caller = 'ann', mayContinue = async () => true): Readable => {
       const stream = streams.follow({ caller, mayContinue });
       opened.push(stream);
@@ -59,6 +60,16 @@ describe('streams of reports', () => {
     });
     while (lines < 20) await once(quick, 'data');
     expect(asked.views - before).to.be.within(lines - 1, lines + 3); // at most one waits for each reader
+  });
+
+  it('disconnect a reader that takes no line for long, which frees its place, and no other one', async () => {
+    const { follow } = streamsOf({ stalledMs: 20 });
+    const quick = follow('ann').resume();
+    const [stalled] = [1, 2, 3].map(() => follow('ann'));
+    await line(stalled as Readable);
+    await once(stalled as Readable, 'close');
+    expect(quick.destroyed).to.equal(false);
+    follow('ann');
   });
 
   it('are at most four for one caller, and a place is free again when a reader leaves, even one that never read', async () => {
