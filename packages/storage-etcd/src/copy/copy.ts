@@ -75,6 +75,7 @@ export class Copy {
   #cluster = '';
   #level: ClusterLevel = { level: 0, modRevision: 0 };
   #space: LiveSpace = firstSpace;
+  #spaceRevision = 0;
 
   /**
    * @param rows - all rows below the prefix, as of `revision`
@@ -84,7 +85,10 @@ export class Copy {
     this.#keys = keys;
     this.#revision = revision;
     const spaceRow = rows.find(({ key }) => key === keys.space);
-    if (spaceRow !== undefined) this.#space = spaceOf(spaceRow);
+    if (spaceRow !== undefined) {
+      this.#space = spaceOf(spaceRow);
+      this.#spaceRevision = spaceRow.modRevision;
+    }
     const events = this.#known(rows.map((row) => ({ deleted: false, row })));
     for (const { event, kind } of events) {
       if (kind.kind === 'record') this.#records.set(kind.path, recordOf(event.row));
@@ -136,6 +140,10 @@ export class Copy {
   /** The space of the records. */
   get space(): number {
     return this.#space.space;
+  }
+  /** Revision at which the latest restore took effect; 0 if there was none. */
+  get spaceRevision(): number {
+    return this.#spaceRevision;
   }
   /** The restore that made these records the state; empty if there was none. */
   get restoredBy(): string {

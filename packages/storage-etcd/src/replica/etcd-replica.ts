@@ -106,7 +106,7 @@ export class EtcdReplica implements Replica {
     this.#writes = new FencedWrites({ ...parts, timeoutMs: this.#timeoutMs });
     this.#restores = new Restores({
       ...{ ...parts, writes: this.#writes, order: this.#order, newAttempt },
-      onRestored: () => {
+      onSwap: () => {
         this.#unused = 0;
       },
     });
@@ -361,6 +361,7 @@ export class EtcdReplica implements Replica {
   #reserve(values: number): Promise<void> {
     const reserved = this.#reserving.then(async () => {
       if (this.#unused >= values) return;
+      await this.#role.settledFence(); // a restore of unknown outcome may have raised the count
       const more = Math.max(reservedAtOnce, values);
       const value = Buffer.from(String(this.#feed.copy.reserved + more));
       await this.#writes.write([{ kind: 'put', key: this.#keys.reserved, value }]);

@@ -1,7 +1,7 @@
 import { StoreError } from '@transitd/storage-fsm';
 import { fenced } from '../commit/plan.ts';
 import type { Keys } from '../copy/keys.ts';
-import { type Etcd, EtcdError, type EtcdOperation, type EtcdTxn, type EtcdTxnAnswer } from '../etcd.ts';
+import { type Etcd, type EtcdCompare, EtcdError, type EtcdOperation, type EtcdTxn, type EtcdTxnAnswer } from '../etcd.ts';
 import { type ActiveRole, notActive } from './active-role.ts';
 import type { StateFeed } from './state-feed.ts';
 
@@ -28,7 +28,8 @@ export class FencedWrites {
     const { revision } = feed.copy;
     try {
       const answer = await etcd.txn(fenced(keys, fence, body));
-      if (answer.succeeded && answer.revision <= revision) this.#restored(answer.revision);
+      const isWritten = answer.succeeded && (isDone(answer) || body.failure.length > 0);
+      if (isWritten && answer.revision <= revision) this.#restored(answer.revision);
       return answer;
     } catch (error) {
       if (!(error instanceof EtcdError)) throw error;
@@ -60,14 +61,21 @@ export class FencedWrites {
     }
   }
 
-  /** Carries out a write that may be repeated, and waits until the copy contains it. @throws StoreError */
-  async write(success: readonly EtcdOperation[]): Promise<void> {
+  /**
+   * Carries out a write that may be repeated, and waits until the copy contains it.
+   * @throws StoreError; `busy` if a comparison fails, and then nothing was written
+   */
+  async write(success: readonly EtcdOperation[], compares: readonly EtcdCompare[] = []): Promise<void> {
     const fence = await this.#parts.role.settledFence();
-    const answer = await this.send(fence, { compares: [], success, failure: [] });
+    const answer = await this.send(fence, { compares, success, failure: [] });
     if (!answer.succeeded) throw notActive();
+    if (!isDone(answer)) throw new StoreError('busy', 'the state has changed, and nothing was written; try again');
     await this.seen(answer.revision);
   }
 }
+
+/** Whether the comparisons of the transaction held, besides that of the fence. */
+const isDone = ({ answers }: EtcdTxnAnswer): boolean => answers.at(-1)?.txn?.succeeded === true;
 
 const refusalOf = ({ message }: EtcdError): 'too_large' | 'busy' =>
   /too large|too many operations/.test(message) ? 'too_large' : 'busy';

@@ -3,7 +3,7 @@ import type { CommitOrder } from '../commit/commit-order.ts';
 import { stagingOf, swapOf } from '../commit/plan.ts';
 import type { Keys } from '../copy/keys.ts';
 import { decodeRecord } from '../copy/record-value.ts';
-import type { Etcd, EtcdRow } from '../etcd.ts';
+import type { Etcd, EtcdCompare, EtcdRow } from '../etcd.ts';
 import { type ActiveRole, notActive } from './active-role.ts';
 import type { FencedWrites } from './fenced-writes.ts';
 import type { StateFeed } from './state-feed.ts';
@@ -16,8 +16,17 @@ export interface RestoresParts {
   readonly writes: FencedWrites;
   readonly order: CommitOrder;
   readonly newAttempt: () => string;
-  /** The state was replaced, and with it the count of values. */
-  readonly onRestored: () => void;
+  /** A restore is about to take effect, and with it another count of values: what was reserved of the present one is given up. */
+  readonly onSwap: () => void;
+}
+
+interface Staged {
+  readonly attempt: string;
+  readonly fence: number;
+  readonly space: number;
+  /** Holds while no node reads the space. */
+  readonly unread: EtcdCompare;
+  chunks: number;
 }
 
 type Step<Kind extends RestoreStep['kind']> = Extract<RestoreStep, { kind: Kind }>;
@@ -35,7 +44,7 @@ const readWithinMs = 600_000;
  */
 export class Restores {
   readonly #parts: RestoresParts;
-  #staged: { readonly attempt: string; readonly fence: number; readonly space: number; chunks: number } | undefined;
+  #staged: Staged | undefined;
   /** Steps one after the other. */
   #running: Promise<unknown> = Promise.resolve();
 
@@ -80,6 +89,15 @@ export class Restores {
     return { index: revision, revision };
   }
 
+  /**
+   * Holds while the space of the readers is that of the copy. Writes to another space compare it: the copy may not show yet that a restore
+   * of unknown outcome took effect, or that etcd was restored.
+   */
+  get #unread(): EtcdCompare {
+    const { feed, keys } = this.#parts;
+    return { key: keys.space, modRevision: feed.copy.spaceRevision };
+  }
+
   /** Returns the attempt if its records are still there: another node that was active meanwhile may have deleted them. */
   #stagedBy(attempt: string) {
     const { feed, role } = this.#parts;
@@ -95,12 +113,13 @@ export class Restores {
       this.#staged = undefined;
       await this.#clearSpaces();
       if (role.since === undefined) throw notActive();
-      this.#staged = { attempt, fence: role.since, space: feed.copy.space + 1, chunks: 0 };
+      this.#staged = { attempt, fence: role.since, space: feed.copy.space + 1, unread: this.#unread, chunks: 0 };
     }
     const staged = this.#stagedBy(attempt);
     if (staged === undefined || chunk > staged.chunks) return { outcome: 'conflict', ...this.#unchanged };
     if (chunk === staged.chunks) {
-      const written = await Promise.allSettled(stagingOf(records, staged.space, keys).map((puts) => writes.write(puts)));
+      const parts = stagingOf(records, staged.space, keys);
+      const written = await Promise.allSettled(parts.map((puts) => writes.write(puts, [staged.unread])));
       for (const one of written) if (one.status === 'rejected') throw one.reason;
       staged.chunks += 1;
     }
@@ -108,7 +127,7 @@ export class Restores {
   }
 
   async #swap(step: Step<'swap'>): Promise<CommitResult> {
-    const { feed, role, writes, order, keys, newAttempt, onRestored } = this.#parts;
+    const { feed, role, writes, order, keys, newAttempt, onSwap } = this.#parts;
     if (step.keep.length > 0) throw new TypeError('a restore in etcd keeps no records');
     if (feed.copy.restoredBy === step.attempt) return { outcome: 'committed', ...this.#unchanged };
     const staged = this.#stagedBy(step.attempt);
@@ -117,6 +136,7 @@ export class Restores {
     try {
       const fence = await role.settledFence();
       if (!role.isReady || this.#stagedBy(step.attempt) === undefined) throw notActive();
+      onSwap();
       const live = { space: staged.space, attempt: step.attempt };
       const body = swapOf({ copy: feed.copy, keys, attempt: newAttempt() }, live, step.valuesWritten);
       const { revision, succeeded, answers } = await writes.send(fence, body);
@@ -124,7 +144,6 @@ export class Restores {
       if (answers.at(-1)?.txn?.succeeded !== true)
         throw new StoreError('busy', 'another commit came between, and nothing was changed; restore again');
       await writes.seen(revision, readWithinMs);
-      onRestored();
       return { outcome: 'committed', index: revision, revision };
     } finally {
       this.#staged = undefined;
@@ -158,11 +177,12 @@ export class Restores {
   async #clearSpaces(): Promise<void> {
     const { feed, writes } = this.#parts;
     const { space } = feed.copy;
+    const unread = this.#unread;
     for (const other of [space - 1, space + 1].filter((one) => one >= 0))
       for await (const rows of this.#pages(other)) {
         const [first, last] = [rows[0], rows.at(-1)];
         if (first !== undefined && last !== undefined)
-          await writes.write([{ kind: 'delete', key: first.key, end: `${last.key}\0` }]);
+          await writes.write([{ kind: 'delete', key: first.key, end: `${last.key}\0` }], [unread]);
       }
   }
 

@@ -1,4 +1,11 @@
-import { clearRestores, inspectSnapshot, recordsOfSnapshot, restoreSnapshot, snapshotOfRecords } from '@transitd/storage-fsm';
+import {
+  clearRestores,
+  inspectSnapshot,
+  recordsOfSnapshot,
+  restoreSnapshot,
+  StoreError,
+  snapshotOfRecords,
+} from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { inTemporaryDirectory } from '../../../storage-fsm/test/directory/temporary-directory.ts';
 import { restoring, stage, swap } from '../../../storage-fsm/test/snapshot/restore-steps.ts';
@@ -135,6 +142,37 @@ describe('a restore in etcd', () => {
       expect(await recordsOf(node)).to.deep.equal(expected);
       expect(await recordsOf(await open(2))).to.deep.equal(expected);
     });
+
+  it('keeps the restored records if leftovers are deleted before the node has seen that its restore took effect', async () => {
+    let isHeld = false;
+    const node = await open(1, { fateOf: (txn) => (isSwap(txn) ? 'answer lost' : 'answered'), holdsWatch: () => isHeld });
+    await node.replica.leads;
+    await node.replica.commit(put('a', 'own'));
+    await node.replica.commit(stage('one', 0, ['a', 'restored']));
+    const fence = (): number => server.rows('test/m/active', undefined)[0]?.modRevision ?? 0;
+    const before = fence();
+    isHeld = true;
+    expect(await outcomeOf(node.replica.commit(swap('one', [['a', 'restored']])))).to.equal('outcome_unknown');
+    const clearing = rejection(node.replica.clearRestores());
+    await until(() => fence() > before);
+    isHeld = false;
+    server.txn({ compares: [], success: [{ kind: 'put', key: 'other', value: Buffer.from('') }], failure: [] });
+    expect(await clearing).to.be.instanceOf(StoreError);
+    expect(await recordsOf(await open(2))).to.deep.equal({ a: 'restored' });
+    await node.replica.clearRestores();
+    expect(keysOf('r')).to.deep.equal(['test/r1/a']);
+    expect(await recordsOf(node)).to.deep.equal({ a: 'restored' });
+  });
+
+  it('counts at least as many values as the backup when the outcome of its last write is unknown', async () => {
+    const node = await open(1, { fateOf: (txn) => (isSwap(txn) ? 'answer lost' : 'answered') });
+    await node.replica.leads;
+    await node.replica.commit(stage('one', 0, ['a', '1']));
+    const written = 1_000_000;
+    expect(await outcomeOf(node.replica.commit(swap('one', [['a', '1']], [], written)))).to.equal('outcome_unknown');
+    await node.replica.commit(put('b', '1'));
+    expect(node.replica.status().valuesWritten).to.be.above(written);
+  });
 
   it('changes nothing when a record is too large for etcd', async () => {
     const node = await open(1);
