@@ -16,7 +16,7 @@ import {
 } from './keys/key.ts';
 import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
 import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
-import { KeyConfirmations, noConfirmation, type SecondaryConfirmation } from './keys/key-confirmations.ts';
+import { afterMaking, KeyConfirmations, noConfirmation, type SecondaryConfirmation } from './keys/key-confirmations.ts';
 import { KeyNames, type ListRequest, type LongList } from './keys/key-names.ts';
 import type { KeyRecord } from './keys/key-record.ts';
 import { type KeyView, keyView, type VersionView } from './keys/key-view.ts';
@@ -168,9 +168,12 @@ export class TransitEngine {
   /** Creates a key, or returns the existing key of that name unchanged. @throws TransitError `invalid_request`, `unconfirmed` */
   async createKey(name: string, request: CreateKeyRequest): Promise<KeyAnswer> {
     const settings = settingsOf(request);
+    const present = await this.#keys.key(name);
+    // Nothing is made then, so it does not depend on the secondaries.
+    if (present !== undefined && present.record.confirmedVersion === undefined) return this.#existing(present, request);
     return this.#making(name, async (isHeld) => {
       const existing = await this.#keys.key(name);
-      if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
+      if (existing !== undefined) return this.#existing(existing, request);
       const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), {
         given: () => managedMaterial(this.#managedKeys, settings, request),
         isHeld,
@@ -180,6 +183,10 @@ export class TransitEngine {
       if (revision === undefined) return undefined;
       return { key: keyView({ ...key, revision }, [firstVersion]), warnings: typeWarnings(key.record) };
     });
+  }
+
+  async #existing(key: LoadedKey, request: CreateKeyRequest): Promise<KeyAnswer> {
+    return { key: await this.#view(key), warnings: creationWarnings(key, request) };
   }
 
   /** @param context - base64; selects the public key of a derived key pair @throws TransitError `not_found` */
@@ -285,8 +292,9 @@ export class TransitEngine {
     const { made, isHeld, warnings } = await this.#confirmations.making(name, (held) =>
       this.#changes.run(name, () => change(held)),
     );
-    const key = isHeld ? await this.#keys.key(name) : undefined; // its newest version was hidden in the view that was made first
-    return { key: key === undefined ? made.key : await this.#view(key), warnings: [...made.warnings, ...warnings] };
+    // The newest version was hidden in the view that was made first.
+    const view = isHeld ? await afterMaking(name, () => this.#newestView(name)) : undefined;
+    return { key: view ?? made.key, warnings: [...made.warnings, ...warnings] };
   }
 
   #change(name: string, missing: string, change: (key: LoadedKey) => KeyChange | Promise<KeyChange>): Promise<KeyAnswer> {
@@ -341,6 +349,12 @@ export class TransitEngine {
       const { transaction } = await this.#rotation(isHeld ? heldBack(key) : key);
       return transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined ? true : undefined;
     });
+  }
+
+  /** Returns undefined if the key was deleted in the meantime. */
+  async #newestView(name: string): Promise<KeyView | undefined> {
+    const key = await this.#keys.key(name);
+    return key && this.#view(key);
   }
 
   async #view(key: LoadedKey, context = ''): Promise<KeyView> {

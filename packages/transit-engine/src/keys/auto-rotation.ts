@@ -1,4 +1,5 @@
 import { type RangePage, type Store, StoreError, type Write } from '@transitd/storage-fsm';
+import { TransitError } from '../values/errors.ts';
 import type { KeyRecord } from './key-record.ts';
 import type { DuePlace, Paths } from './paths.ts';
 
@@ -59,5 +60,6 @@ export async function rotateDue(
   return { rotated, failed };
 }
 
-/** Damaged records and refusals concern one key. A store that cannot write concerns all keys. */
-const concernsOneKey = (error: unknown): boolean => !(error instanceof StoreError) || error.code === 'too_large';
+/** Damaged records and refusals concern one key. A store that cannot write concerns all keys, and so does a secondary that is absent. */
+const concernsOneKey = (error: unknown): boolean =>
+  error instanceof StoreError ? error.code === 'too_large' : !(error instanceof TransitError && error.code === 'unconfirmed');

@@ -53,7 +53,7 @@ export class KeyConfirmations {
    * Runs a change that makes key material, and waits until the material may be used.
    * @param make - stores the material, held back if the argument is true
    * @returns the result of `make`, and warnings for the caller
-   * @throws TransitError `unconfirmed`, and then nothing was done; StoreError `outcome_unknown` if the material may be used later
+   * @throws TransitError `unconfirmed`, and then nothing was done; StoreError `outcome_unknown` once `make` has stored the material
    */
   async making<T>(
     name: string,
@@ -63,7 +63,7 @@ export class KeyConfirmations {
     const isHeld = await this.#parts.secondaries.required();
     const made = await make(isHeld);
     if (!isHeld) return { made, isHeld, warnings: [] };
-    const confirmation = await this.#confirmed(name);
+    const confirmation = await afterMaking(name, () => this.#confirmed(name));
     if (confirmation === 'unconfirmed') throw new StoreError('outcome_unknown', confirmedTooLate(name));
     return { made, isHeld, warnings: confirmation === 'degraded' ? [usedUnconfirmed(name)] : [] };
   }
@@ -75,11 +75,14 @@ export class KeyConfirmations {
   async useConfirmed(): Promise<boolean> {
     const { store, paths, secondaries } = this.#parts;
     let [isDone, after]: [boolean, string | undefined] = [true, paths.unconfirmed];
+    // Secondaries that lack an entry lack every later one too. Asking for each of many notes would hold up the event loop.
+    let lacking = Number.POSITIVE_INFINITY;
     while (after !== undefined) {
       const page: RangePage = await store.range({ prefix: paths.unconfirmed, after });
       for (const { path, revision } of page.records) {
         try {
-          if ((await secondaries.of(revision, false)) === 'unconfirmed') isDone = false;
+          if (revision < lacking && (await secondaries.of(revision, false)) === 'unconfirmed') lacking = revision;
+          if (revision >= lacking) isDone = false;
           else await this.#use(path.slice(paths.unconfirmed.length), revision);
         } catch (error) {
           if (error instanceof StoreError) throw error;
@@ -126,6 +129,18 @@ export class KeyConfirmations {
   }
 }
 
+/** Runs what follows the storing of material. Its refusals would say that nothing was done, and the request would be sent again. */
+export async function afterMaking<T>(name: string, follow: () => Promise<T>): Promise<T> {
+  try {
+    return await follow();
+  } catch (error) {
+    if (!(error instanceof StoreError || error instanceof TransitError)) throw error;
+    throw new StoreError('outcome_unknown', stored(name, error.message), { cause: error });
+  }
+}
+
+const stored = (name: string, reason: string): string =>
+  `the new material of key ${name} is stored, but whether it may be used already is unknown: ${reason}`;
 const stillUnconfirmed = (name: string): string =>
   `the secondary clusters have not confirmed the newest material of key ${name} yet: nothing was done, try again later`;
 const confirmedTooLate = (name: string): string =>

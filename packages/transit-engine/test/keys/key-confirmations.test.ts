@@ -88,6 +88,26 @@ describe('key material that secondary clusters must confirm', () => {
     expect(await active.keyExists('k')).to.equal(false);
   });
 
+  it('need not be confirmed where nothing is made: a key that exists is returned', async () => {
+    await createConfirmed();
+    secondaries.required = () => Promise.reject(new TransitError('unconfirmed', 'w is not connected'));
+    expect((await active.createKey('k', {})).key.latestVersion).to.equal(1);
+  });
+
+  it('is never reported as not made once it is stored, whatever fails afterwards', async () => {
+    await createConfirmed();
+    const asked = secondaries.of.bind(secondaries);
+    const refusals = [new StoreError('sealed', 'transitd is sealed'), new TransitError('too_many_conflicts', 'nothing was done')];
+    for (const refusal of refusals) {
+      secondaries.of = () => Promise.reject(refusal);
+      await late(active.rotateKey('k'));
+      secondaries.of = asked;
+      secondaries.present = 'confirmed';
+      await active.useConfirmed();
+    }
+    expect(await versionsUsed()).to.deep.equal([3, 3]);
+  });
+
   it('is not used by any node while it is late: a new key cannot encrypt', async () => {
     const error = await active.createKey('k', {}).catch((caught: unknown) => caught);
     expect(error).to.be.instanceOf(StoreError).and.include({ code: 'outcome_unknown' });
@@ -195,6 +215,31 @@ describe('key material that secondary clusters must confirm', () => {
     await active.useConfirmed();
     expect(await versionsUsed()).to.deep.equal([2, 2]);
     expect(await active.rotateDue(10)).to.deep.equal({ rotated: 1, failed: 0 });
+  });
+
+  it('of automatic rotations asks once for an absent secondary, and not once for each key', async () => {
+    secondaries.isRequired = false;
+    for (const name of ['a', 'b', 'c']) await active.createKey(name, { autoRotatePeriodS: 3600 });
+    nowMs += 3_600_000;
+    let asked = 0;
+    secondaries.required = () => {
+      asked += 1;
+      return Promise.reject(new TransitError('unconfirmed', 'w is not connected'));
+    };
+    expect((await refusalOf(active.rotateDue(10))).code).to.equal('unconfirmed');
+    expect(asked).to.equal(1);
+  });
+
+  it('of many keys is not asked for again, once an earlier entry has turned out to be unconfirmed', async () => {
+    for (const name of ['a', 'b', 'c']) await late(active.createKey(name, {}));
+    const before = secondaries.asked.length;
+    expect(await active.useConfirmed()).to.equal(false);
+    expect(secondaries.asked.length - before).to.equal(1);
+    const newest = Math.max(...secondaries.asked);
+    secondaries.of = (index) => Promise.resolve(index < newest ? 'confirmed' : 'unconfirmed');
+    expect(await active.useConfirmed()).to.equal(false);
+    const latest = await Promise.all(['a', 'b', 'c'].map(async (name) => (await standby.readKey(name)).latestVersion));
+    expect(latest).to.deep.equal([1, 1, 0]);
   });
 
   it('decrypts while it is unconfirmed: a promoted cluster may have material that the former primary has used', async () => {
