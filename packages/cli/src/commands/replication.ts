@@ -49,10 +49,10 @@ export function replicationCommands(program: Command, runner: Runner): void {
     .addArgument(new Argument('<what>', 'what the secondaries must confirm').choices(['key_material', 'none']))
     .option('--timeout <duration>', 'time to wait for the secondaries: 1s to 30s (default: 5s)')
     .addOption(
-      new Option('--on-timeout <policy>', 'refuse to use the material before it is confirmed, or use it with a warning').choices([
-        'refuse',
-        'degrade',
-      ]),
+      new Option(
+        '--on-timeout <policy>',
+        'refuse to use the material before it is confirmed (the default), or degrade: use it with a warning',
+      ).choices(['refuse', 'degrade']),
     )
     .action(
       serverAction(async ({ client, output }, what: 'key_material' | 'none', { timeout, onTimeout }: AcknowledgeOptions) => {

@@ -201,7 +201,7 @@ const refusals: Refusals = {
     'the primary was demoted at a later position: wait until this secondary has it, or promote with force and lose the rest',
   superseded: 'another cluster of the set was promoted after this one: promote with force to give up its writes',
   not_counted:
-    'the fence of the primary does not wait for this secondary yet, so the primary may still write: connect once, or promote with force',
+    'the fence of the primary does not wait for this secondary yet, so both could accept writes: let it connect once, or promote with force',
 };
 
 const leaveRefusals: Refusals = {
@@ -211,5 +211,5 @@ const leaveRefusals: Refusals = {
   behind:
     'the primary was demoted at a later position: wait until this secondary has it, or leave with force and without the rest',
   not_counted:
-    'the fence of the primary does not wait for this secondary yet, so the primary may still write: connect once, or leave with force',
+    'the fence of the primary does not wait for this secondary yet, so both could accept writes: let it connect once, or leave with force',
 };
