@@ -135,9 +135,10 @@ export class ActiveRole {
    * @throws StoreError `not_leader`
    */
   async settledFence(): Promise<number> {
+    const held = this.#held;
     if (this.#isSuspect) await this.#settle();
-    if (this.#held === undefined) throw notActive();
-    return this.#held.fence;
+    if (held === undefined || this.#held !== held) throw notActive(); // a write that was planned before the role was lost
+    return held.fence;
   }
 
   /** Call it when etcd refused a write because of its fence. @returns whether this node is still active, with a newer fence */

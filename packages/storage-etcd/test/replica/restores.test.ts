@@ -27,8 +27,10 @@ async function recordsOf({ replica }: FakeNode): Promise<Record<string, string>>
   return Object.fromEntries(records.map(({ path, value }) => [path, Buffer.from(value).toString()]));
 }
 
-const isSwap = ({ success }: EtcdTxn): boolean =>
-  success.some((one) => (one.kind === 'txn' ? isSwap(one.txn) : one.kind === 'put' && one.key === 'test/m/space'));
+const isPutOf = ({ success }: EtcdTxn, key: string): boolean =>
+  success.some((one) => (one.kind === 'txn' ? isPutOf(one.txn, key) : one.kind === 'put' && one.key === key));
+
+const isSwap = (txn: EtcdTxn): boolean => isPutOf(txn, 'test/m/space');
 
 describe('a restore in etcd', () => {
   let server: FakeServer;
@@ -162,6 +164,31 @@ describe('a restore in etcd', () => {
     await node.replica.clearRestores();
     expect(keysOf('r')).to.deep.equal(['test/r1/a']);
     expect(await recordsOf(node)).to.deep.equal({ a: 'restored' });
+  });
+
+  it('refuses a step that waited while the node lost the active role and took it again', async () => {
+    const node = await open(1, { fateOf: (txn) => (isPutOf(txn, 'test/r/lost') ? 'answer lost' : 'answered') });
+    const { etcd, replica } = node;
+    await replica.leads;
+    await replica.commit(stage('one', 0, ['a', '1']));
+    expect(await outcomeOf(replica.commit(put('lost', '1')))).to.equal('outcome_unknown');
+    const renewal = Promise.withResolvers<void>();
+    const send = etcd.txn.bind(etcd);
+    let isRenewing = false;
+    etcd.txn = async (txn) => {
+      isRenewing ||= isPutOf(txn, 'test/m/active');
+      if (isPutOf(txn, 'test/m/active') && txn.compares[0]?.modRevision !== 0) await renewal.promise;
+      return send(txn);
+    };
+    const step = outcomeOf(replica.commit(stage('one', 1, ['b', '1'])));
+    await until(() => isRenewing);
+    replica.mayLead = false;
+    await until(() => server.rows('test/m/active', undefined).length === 0);
+    replica.mayLead = true;
+    await until(() => replica.status().ready);
+    renewal.resolve();
+    expect(await step).to.equal('not_leader');
+    expect(keysOf('r1/')).to.deep.equal(['test/r1/a']);
   });
 
   it('counts at least as many values as the backup when the outcome of its last write is unknown', async () => {
