@@ -8,12 +8,19 @@ import type { MigrationSource, MigrationTarget, OpenRecords } from './migration-
 /** A node that died holds the active role for less than this. */
 const activeWithinMs = 15_000;
 
-/** Reads the records below a prefix as of one revision. @throws StartError */
+/** Reads the records below a prefix as of one revision. @throws StartError, also if a node has started meanwhile */
 export const etcdSource = <T>(config: EtcdConfig, use: (source: MigrationSource) => Promise<T>): Promise<T> =>
   withEtcd(config, async (etcd) => {
     const found = await stopped(etcd, config);
     if (found.rows.length === 0) throw new StartError(`etcd has no records below ${config.prefix}: see storage.prefix`);
-    return use({ position: { term: found.term, index: found.index }, stream: recordsOf(found) });
+    const moved = await use({ position: { term: found.term, index: found.index }, stream: recordsOf(found) });
+    const { index, runningNodes } = await inspectCluster({ etcd, prefix: config.prefix });
+    if (runningNodes > 0 || index !== found.index)
+      throw new StartError(
+        `a node of the cluster below ${config.prefix} in etcd has started meanwhile, so the target may lack its writes: ` +
+          'stop all nodes, empty the target, and begin again',
+      );
+    return moved;
   });
 
 /** Fills an empty prefix. @throws StartError */

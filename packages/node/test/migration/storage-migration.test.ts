@@ -7,6 +7,7 @@ import { StorageDamaged } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { type LiveEtcd, liveEtcd } from '../../../storage-etcd/test/live-etcd.ts';
+import { etcdSource } from '../../src/migration/etcd-side.ts';
 import { migrateStorage } from '../../src/migration/storage-migration.ts';
 import { errorOf, OpenedNodes, reads, stateOf, write } from '../opened-nodes.ts';
 
@@ -78,6 +79,24 @@ describe('a migration between engines', () => {
     await migrate(raft, target);
     expect(await keysBelow('interrupted')).to.not.include('interrupted/r1/test/left');
     await reads(await nodes.open(target), 'of Raft');
+  });
+
+  it('reports that a node of the source in etcd has written meanwhile', async () => {
+    const source = await onEtcd('written');
+    const { storage } = source;
+    if (storage.type !== 'etcd') throw new TypeError('the source is not in etcd');
+    await write(await nodes.started(source), 'before');
+    await nodes.stopAll();
+    const error = await errorOf(
+      etcdSource(storage, async () => {
+        const node = await nodes.open(source);
+        await until(() => stateOf(node) === 'active');
+        await write(node, 'meanwhile');
+        await nodes.stopAll();
+      }),
+    );
+    expect(error).to.be.instanceOf(StartError);
+    expect((error as Error).message).to.include('has started meanwhile');
   });
 
   it('refuses what it cannot move, and changes nothing', async () => {
