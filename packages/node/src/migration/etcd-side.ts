@@ -33,8 +33,12 @@ export const etcdTarget = <T>(config: EtcdConfig, use: (target: MigrationTarget)
         if (rows.length > 0)
           throw new StartError(`etcd has ${rows.length} records below ${config.prefix}: use another storage.prefix`);
       },
-      fill: ({ open, attempt, onProgress }) =>
+      fill: ({ open, level, attempt, onProgress }) =>
         asActiveNode(etcd, config, async (replica) => {
+          if (level > replica.featureLevel)
+            throw new StartError(
+              `the cluster is at feature level ${level}, and ${config.prefix} in etcd at ${replica.featureLevel}: use another storage.prefix`,
+            );
           await restoreSnapshot(replica, open, { attempt, onProgress });
           await replica.clearRestores();
         }),

@@ -108,6 +108,12 @@ describe('a migration between engines', () => {
     await nodes.stopAll();
     const away = await nodes.config({ type: 'etcd', endpoints: ['http://127.0.0.1:9'], prefix: 'away' });
     expect(await refusal(raft, away)).to.match(/^storage: etcd at .* cannot be used: /);
+    const client = await connectEtcd({ endpoint: etcd.endpoint });
+    const level = { kind: 'put', key: 'lower/m/level', value: Buffer.from('1') } as const;
+    await client.txn({ compares: [], success: [level], failure: [] });
+    client.close();
+    expect(await refusal(raft, await onEtcd('lower'), false)).to.match(/is at feature level \d, and lower in etcd at 1: /);
+    expect((await keysBelow('lower')).filter((key) => key.startsWith('lower/r'))).to.deep.equal([]);
     const [log = ''] = readdirSync(raft.data_dir, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('/log'));
     for (const file of readdirSync(join(raft.data_dir, log))) truncateSync(join(raft.data_dir, log, file), 10);
     expect(await errorOf(migrate(raft, target))).to.be.instanceOf(StorageDamaged);
