@@ -63,14 +63,23 @@ export class LoadedKeys {
       const record = await this.#store.get(keyringPath);
       const rootKeyRecord = await this.#store.get(rootKeyPath);
       if (this.#keys !== keys) continue; // sealed, or another reload was faster
-      if (record?.revision === keys.keyringRevision) return true;
       const next = record && openNewer(keys, record, rootKeyRecord);
       if (next === undefined) return false;
-      this.install(next);
+      if (isLoaded(next, keys)) wipeKeyring(next.keyring);
+      else this.install(next);
       return true;
     }
   }
 }
+
+/**
+ * Returns whether these keys are the loaded ones. The revision alone does not show it: clusters that are promoted at the same position both
+ * wrote a keyring at the next one, and a received state may bring the other keyring.
+ */
+const isLoaded = (next: Keys, loaded: Keys): boolean =>
+  next.rootKey === loaded.rootKey &&
+  next.keyringRevision === loaded.keyringRevision &&
+  next.keyring.encoded.equals(loaded.keyring.encoded);
 
 /** Opens a newer keyring with the loaded root key or, after a rekey, with the root key in `core/root-key`, which a loaded term decrypts. */
 function openNewer({ rootKey, keyring }: Keys, record: StoredRecord, rootKeyRecord: StoredRecord | undefined): Keys | undefined {
