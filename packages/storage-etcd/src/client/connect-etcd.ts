@@ -5,6 +5,7 @@ import type { Etcd, EtcdEvent, EtcdOperationAnswer, EtcdRow, EtcdTxn, EtcdWatchM
 import { EtcdError, type EtcdErrorKind } from '../etcd.ts';
 import { Auth, type Event, type KeyValue, KV, Lease, type ResponseOp, Watch, type WatchResponse } from '../wire/etcd_pb.ts';
 import { rangeRequest, txnRequest, watchRequest } from '../wire/requests.ts';
+import { EtcdSessions } from './sessions.ts';
 
 export interface EtcdConnection {
   /** For example `https://etcd-1.example:2379`. */
@@ -16,15 +17,6 @@ export interface EtcdConnection {
   readonly timeoutMs?: number;
 }
 
-/**
- * HTTP/2 pings find a connection that died without a word: a watch would otherwise wait forever. Idle connections get none
- * (`pingIdleConnection`), because connect-node 2.2.0 would then ping a connection that has ended, and that ends the process.
- */
-const pings = { pingIntervalMs: 5000, pingTimeoutMs: 5000 };
-
-/** In MB. Above it, Node resets streams whose requests etcd may have carried out; its default of 10 is too low for a few large commits. */
-const maxSessionMemory = 512;
-
 /** Opens a connection to one endpoint when it is first needed, and again after it broke. */
 export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdConnection): Etcd {
   let token: string | undefined;
@@ -33,7 +25,8 @@ export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdCon
     if (token !== undefined) request.header.set('token', token);
     return next(request);
   };
-  const options = { baseUrl: endpoint, httpVersion: '2' as const, nodeOptions: { ...tls, maxSessionMemory }, ...pings };
+  const sessions = new EtcdSessions(endpoint, { tls });
+  const options = { baseUrl: endpoint, httpVersion: '2' as const, sessionManager: sessions };
   const transport = createGrpcTransport({ ...options, interceptors: [withToken] });
   const kv = createClient(KV, transport);
   const watch = createClient(Watch, transport);
@@ -95,7 +88,10 @@ export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdCon
     revokeLease: async (id) => {
       await authorized(() => lease.leaseRevoke({ ID: id }, call()));
     },
-    close: () => closing.abort(),
+    close: () => {
+      closing.abort();
+      sessions.close();
+    },
   };
 }
 
