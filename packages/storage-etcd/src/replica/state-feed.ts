@@ -113,7 +113,7 @@ export class StateFeed {
     while (!signal.aborted) {
       try {
         if (this.#isSuspect || !(await this.#continues())) await this.#readAgain();
-        await this.#follow();
+        if (!this.#isSuspect) await this.#follow();
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof CopyFault) this.#isSuspect = true;
@@ -140,10 +140,17 @@ export class StateFeed {
   }
 
   async #readAgain(): Promise<void> {
-    const copy = await readState(this.#options);
+    // Ended before the reading: a suspicion that arrives during it concerns the new copy too.
+    this.#isSuspect = false;
+    let copy: Copy;
+    try {
+      copy = await readState(this.#options);
+    } catch (error) {
+      this.#isSuspect = true;
+      throw error;
+    }
     if (this.#closing.signal.aborted) return;
     this.#copy = copy;
-    this.#isSuspect = false;
     this.#publish('everything');
   }
 
