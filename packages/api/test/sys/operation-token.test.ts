@@ -50,9 +50,14 @@ describe('an operation token', () => {
     return token;
   }
 
-  it('may wait for the fence: a standby that forwards a promotion waits too, and it takes no place of short requests', () => {
+  it('may wait for the fence: a standby that forwards a promotion or a leave waits too, and it takes no place of short requests', () => {
     const slow = replicationControlRoutes.filter(({ operations: { POST: operation } }) => operation && 'isSlow' in operation);
-    expect(slow.map(({ path }) => path)).to.deep.equal([`${dr}/enable`, `${dr}/promote`, `${dr}/update-primary`]);
+    expect(slow.map(({ path }) => path)).to.have.members([
+      `${dr}/enable`,
+      `${dr}/promote`,
+      `${dr}/disable`,
+      `${dr}/update-primary`,
+    ]);
   });
 
   it('is made on a secondary only, and its attempts are those of no other ceremony', async () => {

@@ -11,6 +11,12 @@ export interface SessionOptions {
   readonly pingTimeoutMs?: number;
 }
 
+interface OpenedSession {
+  readonly session: ClientHttp2Session;
+  /** Those that are open. */
+  readonly requests: Set<ClientHttp2Stream>;
+}
+
 /** In MB. Above it, Node resets streams whose requests etcd may have carried out; its default of 10 is too low for a few large commits. */
 const maxSessionMemory = 512;
 
@@ -24,8 +30,8 @@ const maxSessionMemory = 512;
 export class EtcdSessions implements SessionManager {
   readonly authority: string;
   readonly #options: Required<SessionOptions>;
-  readonly #requests = new Set<ClientHttp2Stream>();
-  #session: ClientHttp2Session | undefined;
+  #opened: OpenedSession | undefined;
+  #isClosed = false;
 
   constructor(endpoint: string, { tls, pingIntervalMs = 5500, pingTimeoutMs = 5000 }: SessionOptions = {}) {
     this.authority = new URL(endpoint).origin;
@@ -33,42 +39,49 @@ export class EtcdSessions implements SessionManager {
   }
 
   async request(...[method, path, headers, options]: Parameters<SessionManager['request']>): Promise<ClientHttp2Stream> {
-    let session = this.#session;
-    if (session === undefined || session.closed || session.destroyed) {
-      session = this.#open();
-      this.#session = session;
-    }
+    if (this.#isClosed) throw new Error('this client of etcd is closed');
+    if (this.#opened === undefined || this.#opened.session.closed || this.#opened.session.destroyed) this.#opened = this.#open();
+    const { session, requests } = this.#opened;
     const stream = session.request({ ...headers, ':method': method, ':path': path }, options);
-    this.#requests.add(stream);
-    stream.once('close', () => this.#requests.delete(stream));
+    requests.add(stream);
+    session.ref();
+    stream.once('close', () => {
+      requests.delete(stream);
+      // Node 24 never closes the socket of a session whose certificate was refused; it must not keep the process alive.
+      if (requests.size === 0) session.unref();
+    });
     return stream;
   }
 
   notifyResponseByteRead(): void {}
 
-  /** Ends the connection, and fails the requests that are open on it. */
+  /** Ends the connection, and fails the requests that are open on it and all later ones. */
   close(): void {
-    this.#session?.destroy();
+    this.#isClosed = true;
+    this.#opened?.session.destroy();
   }
 
-  #open(): ClientHttp2Session {
+  #open(): OpenedSession {
     const { tls, pingIntervalMs, pingTimeoutMs } = this.#options;
     const session = connect(this.authority, { ...tls, maxSessionMemory });
     session.on('error', () => undefined); // the requests of the session fail with it
+    const requests = new Set<ClientHttp2Stream>();
     let timeout: NodeJS.Timeout | undefined;
     const ping = (): void => {
-      if (this.#requests.size === 0 || timeout !== undefined || session.connecting || session.destroyed) return;
-      timeout = setTimeout(() => session.destroy(new Error('etcd did not answer a ping')), pingTimeoutMs);
-      session.ping(() => {
-        clearTimeout(timeout);
-        timeout = undefined;
-      });
+      if (session.destroyed) clearInterval(interval);
+      else if (requests.size > 0 && timeout === undefined && !session.connecting) {
+        timeout = setTimeout(() => session.destroy(new Error('etcd did not answer a ping')), pingTimeoutMs);
+        session.ping(() => {
+          clearTimeout(timeout);
+          timeout = undefined;
+        });
+      }
     };
-    const interval = setInterval(ping, pingIntervalMs);
+    const interval = setInterval(ping, pingIntervalMs).unref();
     session.once('close', () => {
       clearInterval(interval);
       clearTimeout(timeout);
     });
-    return session;
+    return { session, requests };
   }
 }

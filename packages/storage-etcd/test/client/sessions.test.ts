@@ -53,7 +53,7 @@ describe('the connection to a member of etcd', () => {
   });
 
   it('ends when a ping gets no answer while a request is open', async () => {
-    const silent = createSilentServer((socket) => void socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+    const silent = createSilentServer((socket) => void socket.on('error', () => undefined).resume()).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
     const sessions = new EtcdSessions(`http://127.0.0.1:${port}`, { pingIntervalMs: 10, pingTimeoutMs: 50 });
