@@ -10,12 +10,13 @@ import { Generator } from './http/generator.ts';
 import { OwnCluster } from './http/own-cluster.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 import { machine } from './machine.ts';
+import { coreCurve } from './scale/core.ts';
 import { measurePoint, type Point } from './scale/measures.ts';
 import { isLearner, type Options, parseOptions, usage } from './scale/options.ts';
 
 await runCommand('bench:scale', usage, (args) => main(parseOptions(args)));
 
-async function main({ nodes, etcd, requests, restSeconds, out }: Options): Promise<void> {
+async function main({ nodes, etcd, learners, requests, restSeconds, out }: Options): Promise<void> {
   const own = new OwnProcesses();
   const generator = new Generator(1);
   const [date, [loadBefore = 0]] = [new Date().toISOString(), loadavg()];
@@ -38,8 +39,10 @@ async function main({ nodes, etcd, requests, restSeconds, out }: Options): Promi
       console.error(JSON.stringify(point));
       points.push(point);
     }
+    // How a leader's core scales does not depend on processes; etcd has none.
+    const curves = [{ size: 'nodes', points }, ...(etcd === undefined ? [coreCurve(learners)] : [])];
     const settings = { storage: engine, requests, 'seconds at rest': restSeconds };
-    const run = { title: 'Scale', machine: machine(), loadAfter: loadavg()[0] ?? 0, curves: [{ size: 'nodes', points }] };
+    const run = { title: 'Scale', machine: machine(), loadAfter: loadavg()[0] ?? 0, curves };
     writeReport(out, engine, { ...run, date, loadBefore, settings });
   } finally {
     await generator.close();

@@ -17,6 +17,7 @@ export const sections: readonly Section[] = [
       'cluster-operations',
       'replication',
       'etcd',
+      'scale',
       'seals',
       'kubernetes',
       'upgrades',

@@ -40,7 +40,9 @@ export async function measurePoint(parts: Parts): Promise<Point> {
   const created = await fill(generator, active.server, { path: `scale/keys/many-${size}-{n}` }, many);
   const creation = usage.take();
   const encrypted = await fill(generator, standby.server, { path: 'scale/encrypt/one', body: plaintext }, many);
+  usage.take();
   const revokedMs = await medianRevocationMs(active.server);
+  const revocation = usage.take();
   const caughtUpMs = await catchUpMs(parts, active.server, standby);
   if (valueAt(await active.server.call('GET', 'sys/leader'), 'is_self') !== true)
     throw new Error('another node became active during the measurement');
@@ -49,16 +51,18 @@ export async function measurePoint(parts: Parts): Promise<Point> {
     size,
     'active node at rest, CPU ms/s': rest.activeUs / 1000 / restS,
     'each other node at rest, CPU ms/s': rest.othersUs / followers / 1000 / restS,
-    'active node at rest, bytes/s to each other node': rest.sentBytes / followers / restS,
+    'active node at rest, bytes/s sent ÷ other nodes': rest.sentBytes / followers / restS,
     'create, one connection, p50 ms': alone.p50Ms,
     'create, 16 connections, requests/s': created.perSecond,
     'create, 16 connections, p50 ms': created.p50Ms,
     'create, CPU µs of the active node': creation.activeUs / requests,
     'create, CPU µs of each other node': creation.othersUs / followers / requests,
-    'create, bytes to each other node': creation.sentBytes / followers / requests,
+    'create, bytes sent by the active node ÷ other nodes': creation.sentBytes / followers / requests,
     'encrypt at one standby, requests/s': encrypted.perSecond,
     'encrypt at one standby, CPU µs': encrypted.cpuUs,
     'revoke a token, p50 ms': revokedMs,
+    'create and revoke a token, CPU µs of the active node': revocation.activeUs / revocations,
+    'create and revoke a token, CPU µs of each other node': revocation.othersUs / followers / revocations,
     [`start of a node that missed ${requests.toLocaleString('en')} creations, ms`]: caughtUpMs,
   };
 }

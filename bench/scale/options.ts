@@ -6,6 +6,8 @@ export interface Options {
   readonly nodes: readonly number[];
   /** Client address of an etcd that holds the records; undefined: Raft. */
   readonly etcd: string | undefined;
+  /** Numbers of learners with which a leader's consensus core is measured alone. */
+  readonly learners: readonly number[];
   /** Requests per measured point. */
   readonly requests: number;
   /** How long the nodes are observed at rest. */
@@ -17,6 +19,7 @@ export const usage = `npm run bench:scale -- [options]
 
   --nodes A,B     numbers of nodes, ascending; three of them are voters, the others learners; default 3,5,9,17,33
   --etcd URL      client address of an etcd that holds the records; default: Raft
+  --learners A,B  numbers of learners with which a leader's consensus core is measured alone; default 0,30,100,300,1000
   --requests N    requests per measured point; default 2000
   --rest N        seconds for which the nodes are observed at rest; default 10
   --out DIR       folder of the report; default bench/results`;
@@ -30,22 +33,32 @@ export function parseOptions(args: readonly string[]): Options {
     options: {
       nodes: { type: 'string', default: '3,5,9,17,33' },
       etcd: { type: 'string' },
+      learners: { type: 'string', default: '0,30,100,300,1000' },
       requests: { type: 'string', default: '2000' },
       rest: { type: 'string', default: '10' },
       out: { type: 'string', default: join(import.meta.dirname, '../results') },
     },
   });
   const smallest = values.etcd === undefined ? voters : 2;
-  const nodes = values.nodes.split(',').map(Number);
-  if (!nodes.every((count, i) => Number.isSafeInteger(count) && count >= smallest && count > (nodes[i - 1] ?? 0)))
-    throw new Error(`--nodes must be ascending integers from ${smallest}, with commas between them`);
+  const ascending = (name: 'nodes' | 'learners', from: number): number[] => {
+    const counts = values[name].split(',').map(Number);
+    if (counts.every((count, i) => Number.isSafeInteger(count) && count >= from && count > (counts[i - 1] ?? -1))) return counts;
+    throw new Error(`--${name} must be ascending integers from ${from}, with commas between them`);
+  };
   const positive = (name: 'requests' | 'rest'): number => {
     const value = Number(values[name]);
     if (!Number.isSafeInteger(value) || value < 1) throw new Error(`--${name} must be a positive integer`);
     return value;
   };
   if (values.etcd !== undefined && !URL.canParse(values.etcd)) throw new Error(`--etcd: ${values.etcd} is not a URL`);
-  return { nodes, etcd: values.etcd, requests: positive('requests'), restSeconds: positive('rest'), out: values.out };
+  return {
+    nodes: ascending('nodes', smallest),
+    learners: ascending('learners', 0),
+    etcd: values.etcd,
+    requests: positive('requests'),
+    restSeconds: positive('rest'),
+    out: values.out,
+  };
 }
 
 /** True if the node with this number, counted from one, is a learner of a cluster with Raft. */

@@ -6,7 +6,11 @@ import { execFileSync } from 'node:child_process';
  */
 export function sentBytes(pid: number, port: string): number {
   try {
-    return parseSentBytes(execFileSync('ss', ['-tinpHO', 'state', 'established'], { encoding: 'utf8' }), pid, port);
+    return parseSentBytes(
+      execFileSync('ss', ['-tinpHO', 'state', 'established'], { encoding: 'utf8', maxBuffer: 2 ** 26 }),
+      pid,
+      port,
+    );
   } catch {
     return Number.NaN;
   }
