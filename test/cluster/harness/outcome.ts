@@ -25,7 +25,8 @@ export function isRefusedForNow(answer: Answer): boolean {
 /** Only a failed connection attempt certainly sent nothing. */
 export function outcomeOfError(error: unknown): Outcome {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
+  // The code of a DOMException, such as a timeout, is a number that says nothing to a reader.
+  const code = typeof cause === 'object' && cause !== null && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
   return code === 'ECONNREFUSED'
     ? { kind: 'refused', status: 0, text: code }
     : { kind: 'unknown', text: code === '' ? String(error) : code };
