@@ -168,12 +168,13 @@ export class TransitEngine {
   /** Creates a key, or returns the existing key of that name unchanged. @throws TransitError `invalid_request`, `unconfirmed` */
   async createKey(name: string, request: CreateKeyRequest): Promise<KeyAnswer> {
     const settings = settingsOf(request);
-    const present = await this.#keys.key(name);
-    // Nothing is made then, so it does not depend on the secondaries.
-    if (present !== undefined && present.record.confirmedVersion === undefined) return this.#existing(present, request);
-    return this.#making(name, async (isHeld) => {
-      const existing = await this.#keys.key(name);
-      if (existing !== undefined) return this.#existing(existing, request);
+    const existing = async (key: LoadedKey): Promise<KeyAnswer> => ({
+      key: await this.#view(key),
+      warnings: creationWarnings(key, request),
+    });
+    const create = async (isHeld: boolean): Promise<KeyAnswer | undefined> => {
+      const present = await this.#keys.key(name);
+      if (present !== undefined) return existing(present);
       const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), {
         given: () => managedMaterial(this.#managedKeys, settings, request),
         isHeld,
@@ -182,11 +183,8 @@ export class TransitEngine {
       const revision = await commitAndWipe(this.#store, transaction);
       if (revision === undefined) return undefined;
       return { key: keyView({ ...key, revision }, [firstVersion]), warnings: typeWarnings(key.record) };
-    });
-  }
-
-  async #existing(key: LoadedKey, request: CreateKeyRequest): Promise<KeyAnswer> {
-    return { key: await this.#view(key), warnings: creationWarnings(key, request) };
+    };
+    return this.#making(name, create, existing);
   }
 
   /** @param context - base64; selects the public key of a derived key pair @throws TransitError `not_found` */
@@ -287,11 +285,14 @@ export class TransitEngine {
     return { removed, finished };
   }
 
-  /** Runs a change that makes key material, and waits until the material may be used. */
-  async #making(name: string, change: (isHeld: boolean) => Promise<KeyAnswer | undefined>): Promise<KeyAnswer> {
-    const { made, isHeld, warnings } = await this.#confirmations.making(name, (held) =>
-      this.#changes.run(name, () => change(held)),
-    );
+  /** Runs a change that makes key material, and waits until the material may be used. @param existing - see `KeyConfirmations.making` */
+  async #making(
+    name: string,
+    change: (isHeld: boolean) => Promise<KeyAnswer | undefined>,
+    existing?: (key: LoadedKey) => Promise<KeyAnswer>,
+  ): Promise<KeyAnswer> {
+    const run = (held: boolean): Promise<KeyAnswer> => this.#changes.run(name, () => change(held));
+    const { made, isHeld, warnings } = await this.#confirmations.making(name, run, existing);
     // The newest version was hidden in the view that was made first.
     const view = isHeld ? await afterMaking(name, () => this.#newestView(name)) : undefined;
     return { key: view ?? made.key, warnings: [...made.warnings, ...warnings] };

@@ -3,7 +3,7 @@ import { TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
 import type { ChangeQueue } from './change-queue.ts';
 import { confirmKey } from './key.ts';
-import type { KeyCache } from './key-cache.ts';
+import type { KeyCache, LoadedKey } from './key-cache.ts';
 import type { Paths } from './paths.ts';
 import { visibleVersions } from './stored-versions.ts';
 
@@ -52,15 +52,23 @@ export class KeyConfirmations {
   /**
    * Runs a change that makes key material, and waits until the material may be used.
    * @param make - stores the material, held back if the argument is true
-   * @returns the result of `make`, and warnings for the caller
+   * @param existing - for a request that makes nothing if the key exists: its result then, which does not depend on the secondaries
+   * @returns the result of `make` or `existing`, and warnings for the caller
    * @throws TransitError `unconfirmed`, and then nothing was done; StoreError `outcome_unknown` once `make` has stored the material
    */
   async making<T>(
     name: string,
     make: (isHeld: boolean) => Promise<T>,
+    existing?: (key: LoadedKey) => Promise<T>,
   ): Promise<{ readonly made: T; readonly isHeld: boolean; readonly warnings: readonly string[] }> {
-    if ((await this.#confirmed(name)) === 'unconfirmed') throw new TransitError('unconfirmed', stillUnconfirmed(name));
-    const isHeld = await this.#parts.secondaries.required();
+    const { keys, secondaries } = this.#parts;
+    const present = await keys.key(name);
+    const isMarked = present?.record.confirmedVersion !== undefined;
+    if (present !== undefined && !isMarked && existing !== undefined)
+      return { made: await existing(present), isHeld: false, warnings: [] };
+    if (isMarked && (await this.#confirmed(name)) === 'unconfirmed')
+      throw new TransitError('unconfirmed', stillUnconfirmed(name));
+    const isHeld = await secondaries.required();
     const made = await make(isHeld);
     if (!isHeld) return { made, isHeld, warnings: [] };
     const confirmation = await afterMaking(name, () => this.#confirmed(name));
