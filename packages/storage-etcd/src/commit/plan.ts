@@ -74,20 +74,16 @@ function directPlan(parts: PlanParts, writes: readonly Write[]): Plan {
   return { kind: 'direct', isConflict: false, body };
 }
 
-/** No other commit may come between: the copy's newest marker must still be the newest. That makes all conditions hold. */
+/** That no other commit comes between makes all conditions hold. */
 function stagedPlan(parts: PlanParts, writes: readonly Write[]): Plan {
-  const { copy, keys, attempt } = parts;
+  const { keys, attempt } = parts;
   const data = encodeTransaction({ conditions: [], writes });
   const chunks: EtcdOperation[] = [];
   for (let at = 0; at < data.length; at += bytesMax)
     chunks.push({ kind: 'put', key: keys.chunk(attempt, chunks.length), value: data.subarray(at, at + bytesMax) });
   const pointer = encodePointer({ attempt, chunks: chunks.length, digest: digestOf(data) });
-  const compares: EtcdCompare[] = [
-    { key: keys.marker, modRevision: copy.marker.revision },
-    { key: keys.staged, modRevision: 0 },
-  ];
   const success: EtcdOperation[] = [{ kind: 'put', key: keys.staged, value: pointer }, marker(parts, 1, 0)];
-  return { kind: 'staged', chunks, body: { compares, success, failure: [] } };
+  return { kind: 'staged', chunks, body: { compares: nothingBetween(parts), success, failure: [] } };
 }
 
 /**
@@ -141,22 +137,22 @@ export const fenced = (keys: Keys, fence: number, body: EtcdTxn): EtcdTxn => ({
   failure: [{ kind: 'range', key: keys.active }],
 });
 
-/**
- * Returns the transaction that makes the records of a restore the state. No other commit may come between: the copy's newest marker must
- * still be the newest.
- */
-export function swapOf({ copy, keys, attempt }: Omit<PlanParts, 'transaction'>, live: LiveSpace, valuesWritten: number): EtcdTxn {
+/** Returns the transaction that makes the records of a restore the state, if no other commit comes between. */
+export function swapOf(parts: Omit<PlanParts, 'transaction'>, live: LiveSpace, valuesWritten: number): EtcdTxn {
+  const { copy, keys } = parts;
   const success: EtcdOperation[] = [
     { kind: 'put', key: keys.space, value: encodeSpace(live) },
     { kind: 'put', key: keys.reserved, value: Buffer.from(String(Math.max(copy.reserved, valuesWritten))) },
-    marker({ keys, attempt }, 2, 0),
+    marker(parts, 2, 0),
   ];
-  const compares = [
-    { key: keys.marker, modRevision: copy.marker.revision },
-    { key: keys.staged, modRevision: 0 },
-  ];
-  return { compares, success, failure: [] };
+  return { compares: nothingBetween(parts), success, failure: [] };
 }
+
+/** Holds while the copy's newest commit is the newest one, and no staged transaction is in effect. */
+const nothingBetween = ({ copy, keys }: Pick<PlanParts, 'copy' | 'keys'>): readonly EtcdCompare[] => [
+  { key: keys.marker, modRevision: copy.marker.revision },
+  { key: keys.staged, modRevision: 0 },
+];
 
 const operation = (keys: Keys, space: number, { path, value }: Write, revision: number): EtcdOperation =>
   value === null

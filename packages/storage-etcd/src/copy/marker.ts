@@ -1,3 +1,5 @@
+import { isCount, objectIn } from './json-object.ts';
+
 /**
  * The facts that a commit writes about itself, in the same transaction as its records. With them a copy notices that a watch has lost an
  * event: the version of the key rises by one with each commit, and the revision has exactly these events.
@@ -15,7 +17,7 @@ export const encodeMarker = (marker: Marker): Uint8Array => Buffer.from(JSON.str
 
 /** Returns undefined for bytes that {@link encodeMarker} did not write. */
 export function decodeMarker(bytes: Uint8Array): Marker | undefined {
-  const { attempt, puts, deletes } = parsed(bytes);
+  const { attempt, puts, deletes } = objectIn(bytes);
   if (typeof attempt !== 'string' || !isCount(puts) || (deletes !== undefined && !isCount(deletes))) return undefined;
   return { attempt, puts, ...(deletes !== undefined && { deletes }) };
 }
@@ -32,18 +34,7 @@ export const encodePointer = (pointer: StagedPointer): Uint8Array => Buffer.from
 
 /** Returns undefined for bytes that {@link encodePointer} did not write. */
 export function decodePointer(bytes: Uint8Array): StagedPointer | undefined {
-  const { attempt, chunks, digest } = parsed(bytes);
+  const { attempt, chunks, digest } = objectIn(bytes);
   if (typeof attempt !== 'string' || !isCount(chunks) || typeof digest !== 'string') return undefined;
   return { attempt, chunks, digest };
-}
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
-
-function parsed(bytes: Uint8Array): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
 }

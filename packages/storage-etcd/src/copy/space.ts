@@ -1,3 +1,5 @@
+import { isCount, objectIn } from './json-object.ts';
+
 /** The space whose records readers see, and the restore that filled it. */
 export interface LiveSpace {
   readonly space: number;
@@ -11,12 +13,6 @@ export const encodeSpace = ({ space, attempt }: LiveSpace): Uint8Array => Buffer
 
 /** Returns undefined for bytes that {@link encodeSpace} did not write. */
 export function decodeSpace(bytes: Uint8Array): LiveSpace | undefined {
-  try {
-    const { space, attempt } = JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>;
-    return Number.isSafeInteger(space) && Number(space) >= 0 && typeof attempt === 'string'
-      ? { space: Number(space), attempt }
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const { space, attempt } = objectIn(bytes);
+  return isCount(space) && typeof attempt === 'string' ? { space, attempt } : undefined;
 }

@@ -28,7 +28,7 @@ import { mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan
 import { type Keys, keysBelow } from '../copy/keys.ts';
 import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
 import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
-import { FencedWrites } from './fenced-writes.ts';
+import { FencedWrites, isDone } from './fenced-writes.ts';
 import { LevelGuard } from './level-guard.ts';
 import { Registration } from './registration.ts';
 import { type ReplicaState, stateOf } from './replica-state.ts';
@@ -341,9 +341,9 @@ export class EtcdReplica implements Replica {
         throw notActive();
       }
       await this.#writes.seen(answer.revision);
-      const isDone = answer.answers.at(-1)?.txn?.succeeded === true;
-      if (plan.kind === 'staged' && !isDone) throw new StoreError('busy', 'another commit came between; commit again');
-      const committed = isDone && !(plan.kind === 'direct' && plan.isConflict);
+      const done = isDone(answer);
+      if (plan.kind === 'staged' && !done) throw new StoreError('busy', 'another commit came between; commit again');
+      const committed = done && !(plan.kind === 'direct' && plan.isConflict);
       return { outcome: committed ? 'committed' : 'conflict', index: answer.revision, revision: answer.revision };
     }
   }

@@ -75,7 +75,7 @@ export class FencedWrites {
 }
 
 /** Whether the comparisons of the transaction held, besides that of the fence. */
-const isDone = ({ answers }: EtcdTxnAnswer): boolean => answers.at(-1)?.txn?.succeeded === true;
+export const isDone = ({ answers }: EtcdTxnAnswer): boolean => answers.at(-1)?.txn?.succeeded === true;
 
 const refusalOf = ({ message }: EtcdError): 'too_large' | 'busy' =>
   /too large|too many operations/.test(message) ? 'too_large' : 'busy';

@@ -5,7 +5,7 @@ import type { Keys } from '../copy/keys.ts';
 import { decodeRecord } from '../copy/record-value.ts';
 import type { Etcd, EtcdCompare, EtcdRow } from '../etcd.ts';
 import { type ActiveRole, notActive } from './active-role.ts';
-import type { FencedWrites } from './fenced-writes.ts';
+import { type FencedWrites, isDone } from './fenced-writes.ts';
 import type { StateFeed } from './state-feed.ts';
 
 export interface RestoresParts {
@@ -139,10 +139,10 @@ export class Restores {
       onSwap();
       const live = { space: staged.space, attempt: step.attempt };
       const body = swapOf({ copy: feed.copy, keys, attempt: newAttempt() }, live, step.valuesWritten);
-      const { revision, succeeded, answers } = await writes.send(fence, body);
-      if (!succeeded) throw notActive();
-      if (answers.at(-1)?.txn?.succeeded !== true)
-        throw new StoreError('busy', 'another commit came between, and nothing was changed; restore again');
+      const answer = await writes.send(fence, body);
+      if (!answer.succeeded) throw notActive();
+      if (!isDone(answer)) throw new StoreError('busy', 'another commit came between, and nothing was changed; restore again');
+      const { revision } = answer;
       await writes.seen(revision, readWithinMs);
       return { outcome: 'committed', index: revision, revision };
     } finally {
