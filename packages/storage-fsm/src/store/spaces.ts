@@ -123,10 +123,10 @@ function decodeAttempt(stored: unknown): Attempt {
   if (!isObject(stored)) throw new CodecError('the spaces record is malformed');
   const { id, space, chunks, records, digest, localWriteAt } = stored;
   const isWhole = typeof id === 'string' && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest);
-  const areCounts = [space, chunks, records, localWriteAt ?? 0].every(isCount);
-  if (!isWhole || !areCounts) throw new CodecError('the spaces record is malformed');
-  const attempt = { id, space, chunks, records, digest: BigInt(`0x${digest}`) } as Attempt;
-  return localWriteAt === undefined ? attempt : { ...attempt, localWriteAt: Number(localWriteAt) };
+  const hasCounts =
+    isCount(space) && isCount(chunks) && isCount(records) && (localWriteAt === undefined || isCount(localWriteAt));
+  if (!isWhole || !hasCounts) throw new CodecError('the spaces record is malformed');
+  return { id, space, chunks, records, digest: BigInt(`0x${digest}`), ...(localWriteAt !== undefined && { localWriteAt }) };
 }
 
 function parsed(bytes: Uint8Array): unknown {
