@@ -1,5 +1,4 @@
 import { type AcknowledgeSettings, acknowledgeMsDefault, acknowledgeMsMax, acknowledgeMsMin } from '@transitd/replication';
-import { StoreError } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import type { ReplicationParts } from './replication-parts.ts';
 import { ReplicationRefused } from './replication-refused.ts';
@@ -49,9 +48,7 @@ export class AcknowledgeSetting {
         `timeout must be from ${acknowledgeMsMin / 1000} to ${acknowledgeMsMax / 1000} seconds`,
       );
     const value = settings === undefined ? null : Buffer.from(JSON.stringify({ format, ...settings }));
-    const { outcome } = await this.#parts.barrier.store.commit({ conditions: [], writes: [{ path: acknowledgePath, value }] });
-    // Each write depends on the keyring, which may have changed too often.
-    if (outcome === 'conflict') throw new StoreError('busy', 'the keyring changes too often: try again');
+    await this.#parts.barrier.store.commit({ conditions: [], writes: [{ path: acknowledgePath, value }] });
     await this.read();
   }
 }

@@ -44,6 +44,7 @@ export interface RestoreResult {
 const stateBytesMax = 64 * 2 ** 30;
 /** Maximum number of archives at a time. Each is a copy of the state on disk until its caller has read it. */
 const openArchivesMax = 4;
+
 /** Returns the folder for archives in transfer, below the data directory. Files that a crash left there are deleted at the next start. */
 export const transfersFolder = (directory: string): string => join(directory, 'transfers');
 
