@@ -86,7 +86,8 @@ describe('the sessions of a primary and a secondary', () => {
     expect(link.ends).to.deep.equal({});
   });
 
-  it('commit the entries that arrive during a commit as one step, with one acknowledgement', async () => {
+  /** Writes these records while a commit of the secondary is under way. Returns the number of entries in each step from then on. */
+  async function writtenDuringCommit(records: readonly (readonly [path: string, value: string])[]) {
     const [primary, secondary] = [filled(3), new TestSecondary()];
     const link = new Link(primary, secondary, 'east', { ...limits, framesMax: 16 });
     await link.until(inSync(primary, secondary));
@@ -96,42 +97,30 @@ describe('the sessions of a primary and a secondary', () => {
       new Promise((resolve) => {
         finish = () => resolve('committed');
       });
-    for (let at = 0; at < 10; at++) {
-      primary.write(at === 9 ? 'transit/key-0' : `transit/more-${at}`, `${at}`);
+    for (const [path, value] of records) {
+      primary.write(path, value);
       link.primary.progress();
       while (link.deliver());
     }
     finish();
     secondary.commit = async () => 'committed';
     await link.until(inSync(primary, secondary));
-    expect(secondary.steps.slice(before).map((step) => step.kind === 'follow' && step.to - step.from.index)).to.deep.equal([
-      1, 9,
-    ]);
+    const steps = secondary.steps.slice(before).map((step) => step.kind === 'follow' && step.to - step.from.index);
+    return { primary, secondary, link, steps };
+  }
+
+  it('commit the entries that arrive during a commit as one step, with one acknowledgement', async () => {
+    const records = Array.from({ length: 10 }, (_, at) => [at === 9 ? 'transit/key-0' : `transit/more-${at}`, `${at}`] as const);
+    const { primary, secondary, link, steps } = await writtenDuringCommit(records);
+    expect(steps).to.deep.equal([1, 9]);
     expect(textsOf(secondary.records)).to.deep.equal(textsOf(primary.records));
     expect(link.ends).to.deep.equal({});
   });
 
   it('never commit two changes of the keyring as one step', async () => {
-    const [primary, secondary] = [filled(3), new TestSecondary()];
-    const link = new Link(primary, secondary, 'east', { ...limits, framesMax: 16 });
-    await link.until(inSync(primary, secondary));
-    const before = secondary.steps.length;
-    let finish = (): void => undefined;
-    secondary.commit = () =>
-      new Promise((resolve) => {
-        finish = () => resolve('committed');
-      });
-    for (const path of ['transit/key', 'core/keyring', 'transit/key', 'core/keyring', 'transit/key']) {
-      primary.write(path, 'value');
-      link.primary.progress();
-      while (link.deliver());
-    }
-    finish();
-    secondary.commit = async () => 'committed';
-    await link.until(inSync(primary, secondary));
-    expect(secondary.steps.slice(before).map((step) => step.kind === 'follow' && step.to - step.from.index)).to.deep.equal([
-      1, 2, 2,
-    ]);
+    const paths = ['transit/key', 'core/keyring', 'transit/key', 'core/keyring', 'transit/key'];
+    const { steps } = await writtenDuringCommit(paths.map((path) => [path, 'value'] as const));
+    expect(steps).to.deep.equal([1, 2, 2]);
   });
 
   it('begin again with the whole state when the outcomes are no longer kept', async () => {
