@@ -27,6 +27,7 @@ export class OwnCluster {
   readonly #folder: string;
   readonly #environment = { BENCH_SEAL_KEY: newSealKey() };
   readonly #certificate: Certificate | undefined;
+  readonly #authority: string | undefined;
   #token = '';
 
   private constructor(own: OwnProcesses, settings: ClusterSettings) {
@@ -34,6 +35,7 @@ export class OwnCluster {
     this.#settings = settings;
     this.#folder = own.newFolder();
     this.#certificate = settings.tls === true ? makeCertificate(this.#folder) : undefined;
+    this.#authority = this.#certificate && readFileSync(this.#certificate.cert_file, 'utf8');
   }
 
   static async start(own: OwnProcesses, settings: ClusterSettings): Promise<OwnCluster> {
@@ -78,8 +80,7 @@ export class OwnCluster {
   }
 
   #server({ url, pid }: StartedNode): ApiServer {
-    const authority = this.#certificate && readFileSync(this.#certificate.cert_file, 'utf8');
-    return new ApiServer({ name: 'ours', url, token: this.#token, pids: [pid], authority });
+    return new ApiServer({ name: 'ours', url, token: this.#token, pids: [pid], authority: this.#authority });
   }
 
   async #serve({ name, file, started }: { name: string; file: string; started: StartedNode }): Promise<ClusterNode> {
