@@ -38,7 +38,9 @@ export class JoinAttempts {
   #candidate: Candidate | undefined;
   /** The target of a join request with `retry`. */
   #retryTarget: JoinTarget | undefined;
-  #attempt: Promise<unknown> | undefined;
+  #attempt: { readonly what: string; readonly ended: Promise<unknown> } | undefined;
+  /** The attempts that this node makes by itself each second. Requests wait for their end instead of failing by chance. */
+  #round: Promise<void> | undefined;
   #closed = false;
 
   constructor(parts: JoinAttemptsParts) {
@@ -51,17 +53,23 @@ export class JoinAttempts {
   }
 
   /**
-   * Runs one attempt at a time: two concurrent attempts would both create a node in one directory.
+   * Runs the attempt of a request, and no other attempt beside it.
    * @param what - past participle for the refusal of a second attempt, e.g. `initialized`
    * @throws StoreError `busy`, `stopped`
    */
   async exclusively<T>(what: string, task: () => Promise<T>): Promise<T> {
-    if (this.#attempt !== undefined) throw new StoreError('busy', `this node is already being ${what}`);
+    await this.#round;
+    return this.#alone(what, task);
+  }
+
+  /** Runs one attempt at a time: two concurrent attempts would both create a node in one directory. */
+  async #alone<T>(what: string, task: () => Promise<T>): Promise<T> {
+    if (this.#attempt !== undefined) throw new StoreError('busy', `this node is already being ${this.#attempt.what}`);
     if (this.#closed) throw new StoreError('stopped', 'this node is stopping');
-    const attempt = task();
-    this.#attempt = attempt;
+    const ended = task();
+    this.#attempt = { what, ended };
     try {
-      return await attempt;
+      return await ended;
     } finally {
       this.#attempt = undefined;
       if (this.#parts.isMember()) this.#forget(); // a member joins no other cluster
@@ -72,7 +80,7 @@ export class JoinAttempts {
   async resume(): Promise<void> {
     const { directory, isMember, start } = this.#parts;
     if (isMember() || this.#attempt !== undefined || !(await directory.holdsNode())) return;
-    await this.exclusively('started', async () => {
+    await this.#alone('started', async () => {
       if (!isMember()) await start();
     });
   }
@@ -85,6 +93,7 @@ export class JoinAttempts {
    * @throws JoinError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+    await this.#round;
     if (this.#joining !== undefined && this.#isConfigured) {
       this.#parts.log.warn('a join request was ignored: this node is joining the cluster that retry_join names');
       return { joined: false };
@@ -101,7 +110,7 @@ export class JoinAttempts {
     request: JoinTarget,
     { retry, isConfigured = false }: { readonly retry?: boolean; readonly isConfigured?: boolean } = {},
   ): Promise<{ readonly joined: boolean }> {
-    return this.exclusively('joined to a cluster', async () => {
+    return this.#alone('joined to a cluster', async () => {
       if (retry !== undefined) this.#retryTarget = retry ? request : undefined;
       this.#forget();
       try {
@@ -136,9 +145,10 @@ export class JoinAttempts {
    * @throws BarrierError, JoinError, StoreError
    */
   async addShare(share: Uint8Array): Promise<boolean> {
+    await this.#round;
     const joining = this.#joining;
     if (joining === undefined) return false;
-    await this.exclusively('joined to a cluster', async () => {
+    await this.#alone('joined to a cluster', async () => {
       try {
         if (joining.addShare(share)) await this.#complete(joining);
       } catch (error) {
@@ -155,8 +165,15 @@ export class JoinAttempts {
     this.#joining?.reset();
   }
 
-  /** Tries again to start or to join; called every second while this node does not belong to a cluster. */
-  async retry(): Promise<void> {
+  /** Tries again to start or to join; called every second while this node does not belong to a cluster. Never rejects. */
+  retry(): Promise<void> {
+    this.#round ??= this.#retryOnce().finally(() => {
+      this.#round = undefined;
+    });
+    return this.#round;
+  }
+
+  async #retryOnce(): Promise<void> {
     const { config, isListening, isMember } = this.#parts;
     if (this.#attempt !== undefined || this.#closed || !isListening()) return;
     try {
@@ -183,7 +200,7 @@ export class JoinAttempts {
     this.#preferredMs = performance.now();
     const joining = await this.#prepare(target);
     try {
-      await this.exclusively('joined to a cluster', async () => {
+      await this.#alone('joined to a cluster', async () => {
         if (this.#parts.isMember()) return;
         this.#forget();
         await this.#begin(joining, true);
@@ -201,7 +218,7 @@ export class JoinAttempts {
 
   /** Resolves when no attempt is in progress; never rejects. */
   async ended(): Promise<void> {
-    await this.#attempt?.catch(() => undefined);
+    await this.#attempt?.ended.catch(() => undefined);
   }
 
   /** Completes the join with the seal's key or shares; the node unseals with them once it has the cluster's records. */

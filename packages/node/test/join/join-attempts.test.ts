@@ -14,8 +14,10 @@ describe('JoinAttempts with retry_join', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  /** Retries once; returns the log lines. @param isInitialized - the node is initialized while it reads its join target */
-  async function retried({ isInitialized }: { readonly isInitialized: boolean }): Promise<readonly string[]> {
+  /** Returns attempts of a node that is not a member and holds no node, except for these parts, and their log lines. */
+  function attemptsWith(
+    parts: Partial<Omit<JoinAttemptsParts, 'directory'>> & { readonly directory?: Partial<JoinAttemptsParts['directory']> },
+  ): { readonly joinAttempts: JoinAttempts; readonly lines: readonly string[] } {
     const lines: string[] = [];
     const log = pino({ level: 'silent' });
     const config = parseConfig({
@@ -27,24 +29,33 @@ describe('JoinAttempts with retry_join', () => {
       retry_join_ca_file: join(folder, 'ca.pem'),
       seal: { type: 'shamir' },
     });
-    let isMember = false;
-    const directory: Partial<JoinAttemptsParts['directory']> = {
-      holdsNode: async () => {
-        setImmediate(() => {
-          isMember = isInitialized;
-        });
-        return false;
-      },
-    };
     const joinAttempts = new JoinAttempts({
       config,
       seal: { type: 'shamir' },
-      directory: directory as JoinAttemptsParts['directory'],
       log: Object.assign(Object.create(log), { info: (_: object, text: string) => lines.push(text) }),
       apiAddress: () => 'http://127.0.0.1:2',
       isListening: () => true,
-      isMember: () => isMember,
+      isMember: () => false,
       start: async () => undefined,
+      ...parts,
+      directory: { holdsNode: async () => false, ...parts.directory } as JoinAttemptsParts['directory'],
+    });
+    return { joinAttempts, lines };
+  }
+
+  /** Retries once; returns the log lines. @param isInitialized - the node is initialized while it reads its join target */
+  async function retried({ isInitialized }: { readonly isInitialized: boolean }): Promise<readonly string[]> {
+    let isMember = false;
+    const { joinAttempts, lines } = attemptsWith({
+      isMember: () => isMember,
+      directory: {
+        holdsNode: async () => {
+          setImmediate(() => {
+            isMember = isInitialized;
+          });
+          return false;
+        },
+      },
     });
     await joinAttempts.retry();
     return lines;
@@ -58,5 +69,30 @@ describe('JoinAttempts with retry_join', () => {
 
   it('does not ask when the node has been initialized in the meantime', async () => {
     expect(await retried({ isInitialized: true })).to.deep.equal([]);
+  });
+
+  it('lets an initialization wait for an attempt that the node makes by itself, and one initialization refuse another', async () => {
+    const started = Promise.withResolvers<void>();
+    const initialized = Promise.withResolvers<string>();
+    const events: string[] = [];
+    const { joinAttempts } = attemptsWith({
+      directory: { holdsNode: async () => true },
+      start: async () => {
+        await started.promise;
+        events.push('started');
+        throw new Error('the port of the cluster is in use');
+      },
+    });
+    const round = joinAttempts.retry();
+    const first = joinAttempts.exclusively('initialized', async () => {
+      events.push('initialized');
+      return initialized.promise;
+    });
+    const second = joinAttempts.exclusively('initialized', async () => 'again').catch((error: Error) => error.message);
+    started.resolve();
+    expect(await second).to.equal('this node is already being initialized');
+    initialized.resolve('token');
+    expect([await first, events]).to.deep.equal(['token', ['started', 'initialized']]);
+    await round;
   });
 });
