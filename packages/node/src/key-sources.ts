@@ -28,7 +28,7 @@ export function fetchText(url: string, ca: string): Promise<string> {
         let bytes = 0;
         response.on('data', (chunk: Buffer) => {
           bytes += chunk.length;
-          if (bytes > bytesMax) request.destroy(new Error('the response is too long'));
+          if (bytes > bytesMax) response.destroy(new Error('the response is too long'));
           else chunks.push(chunk);
         });
         response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));

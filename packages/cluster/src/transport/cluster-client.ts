@@ -223,13 +223,15 @@ function exchange(peer: Peer, request: ClusterRequest, stallMs: number): Promise
     const address = parseHostAndPort(peer.member.clusterAddress);
     const req = httpsRequest({ ...address, agent: peer.agentFor(path), method, path, headers });
     let mayBeSent = false;
+    let answer: IncomingMessage | undefined;
     const fail = (error: Error): void => {
       const code = mayBeSent ? 'outcome_unknown' : 'not_sent';
       reject(new ClusterCallError(code, `node ${peer.member.id}: ${error.message}`, { cause: error }));
     };
     const giveUp = (reason: string): void => {
       const error = new Error(reason);
-      req.destroy(error);
+      // Node drops the unread part of an answer when its request is destroyed. The reader would find a shorter body without an error.
+      (answer ?? req).destroy(error);
       if (!mayBeSent) fail(error); // the request itself reports the error only once it gets a connection
     };
     const deadline = setTimeout(() => {
@@ -247,6 +249,7 @@ function exchange(peer: Peer, request: ClusterRequest, stallMs: number): Promise
     });
     req.on('error', fail);
     req.once('response', (res) => {
+      answer = res;
       clearTimeout(deadline);
       breakWhenStalled(res, stallMs);
       resolve({ status: res.statusCode ?? 0, headers: res.headers, body: res });

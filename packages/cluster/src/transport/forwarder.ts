@@ -72,7 +72,7 @@ export const forwardedByHeader = 'x-transitd-forwarded-by';
 
 /**
  * Forwards whole requests to the active node. Sends no request twice: a failure after the first byte may have been processed is reported as
- * outcome unknown. Cuts all requests in flight when the leader changes.
+ * outcome unknown. Cuts all requests without an answer when the leader changes.
  */
 export class Forwarder {
   readonly #options: ForwarderOptions;
@@ -122,6 +122,7 @@ export class Forwarder {
         signal: abort.signal,
         timeoutMs: isSlow ? slowDeadlineMs : isLong(req, body) ? bodyDeadlineMs : deadlineMs,
       });
+      this.#inFlight.delete(abort); // the outcome is known: a new leader must not abort the answer
       // This node was removed or runs on a copied disk. It learns that from its echoes and connections; its clients choose another node.
       if (answer.status === 410 || answer.status === 421) {
         answer.body.destroy();
@@ -133,7 +134,8 @@ export class Forwarder {
       }
       const index = indexIn(answer.headers[indexHeader.toLowerCase()]);
       if (index !== undefined) await this.#applied(index, span);
-      this.#inFlight.delete(abort); // the outcome is known: a new leader must not abort the answer
+      const { errored } = answer.body;
+      if (errored !== null) throw errored; // the body broke during the wait, and nothing was sent to the caller yet
       const unread = body === undefined && !req.readableEnded && announcesBody(req);
       res.writeHead(answer.status, { ...answerHeaders(answer.headers), ...(unread && { connection: 'close' }) });
       // Discard the rest of the body: closing with unread bytes would reset the connection before the client has the answer.

@@ -293,6 +293,14 @@ describe('calls to a peer', () => {
       expect(await read).to.not.equal('answered');
     });
 
+    it('when it is aborted after it has arrived completely, and before it is read', async () => {
+      const giveUp = new AbortController();
+      const { body } = await get({ signal: giveUp.signal });
+      await until(() => (body as IncomingMessage).complete);
+      giveUp.abort();
+      expect(await failure(buffer(body))).to.include('aborted');
+    });
+
     it('when the peer ends it', async () => {
       const { body } = await client.request(1, { method: 'GET', path: '/cluster/snapshot', timeoutMs });
       const read = failure(buffer(body));

@@ -1,0 +1,135 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { indexValue } from '@transitd/http';
+import { StoreError } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { listedNode, type Membership } from '../../src/membership/membership.ts';
+import { ClusterClient, type ClusterResponse } from '../../src/transport/cluster-client.ts';
+import { ClusterListener } from '../../src/transport/cluster-listener.ts';
+import { Forwarder, type Leader } from '../../src/transport/forwarder.ts';
+import { clusterId, memberAt, testCluster } from '../credentials.ts';
+
+const answered = '{"data":{"name":"orders"}}';
+const headers = {
+  'Content-Type': 'application/json',
+  'Content-Length': String(answered.length),
+  'X-Service-Index': indexValue({ history: clusterId, index: 7 }),
+};
+
+describe('a forwarded request', () => {
+  let leader: Leader | undefined;
+  let onForwarded: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Runs while the standby waits until it has applied the change. */
+  let onWait: () => unknown;
+  let listener: ClusterListener;
+  let client: ClusterClient;
+  let forwarder: Forwarder;
+  let standby: Server;
+  let forwarded: Promise<number | string>;
+
+  const forwarderOf = (via: Pick<ClusterClient, 'request'>): Forwarder =>
+    new Forwarder({
+      client: via,
+      leader: () => leader,
+      reached: async () => {
+        await onWait();
+        return true;
+      },
+      self: 'n2',
+    });
+  const loseLeader = (): void => {
+    leader = undefined;
+    forwarder.leaderChanged();
+  };
+  /** Sends a request to the standby. A failed forward closes the connection. */
+  const ask = async (method: 'GET' | 'POST'): Promise<string> => {
+    const { port } = standby.address() as AddressInfo;
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/x`, { method });
+      return `${answer.status} ${await answer.text()}`;
+    } catch {
+      return 'closed';
+    }
+  };
+
+  before(async () => {
+    const cluster = await testCluster();
+    const [active, local] = await Promise.all([cluster.node(1), cluster.node(2)]);
+    let membership: Membership = { members: [], removed: [] };
+    listener = new ClusterListener({
+      identity: () => active.identity,
+      memberState: (fingerprint) => listedNode(membership, fingerprint),
+      calls: {},
+      forwarded: (req, res) => onForwarded(req, res),
+      raft: () => undefined,
+      judge: () => 'in order',
+      onFault: () => undefined,
+    });
+    const port = await listener.listen({ host: '127.0.0.1', port: 0 });
+    membership = { members: [memberAt(active, port), memberAt(local, 1)], removed: [] };
+    client = new ClusterClient({
+      identity: () => local.identity,
+      incarnation: () => ({ number: 1, nonce: 'a'.repeat(32) }),
+      member: (id) => membership.members.find((one) => one.id === id),
+    });
+    standby = createServer((req, res) => {
+      const options = { url: '/v1/x', body: Buffer.from('{}'), changes: req.method === 'POST', caller: '127.0.0.1' };
+      forwarded = forwarder.forward(req, res, options).catch((error: unknown) => {
+        res.destroy();
+        return error instanceof StoreError ? error.code : String(error);
+      });
+    });
+    standby.listen(0, '127.0.0.1');
+    await once(standby, 'listening');
+  });
+  after(async () => {
+    standby.close();
+    standby.closeAllConnections();
+    client.close();
+    await listener.close();
+  });
+
+  beforeEach(() => {
+    leader = { id: 1, term: 1, isSilent: false };
+    onForwarded = (_req, res) => void res.writeHead(200, headers).end(answered);
+    onWait = () => undefined;
+    forwarder = forwarderOf(client);
+  });
+
+  it('gets the answer of the active node', async () => {
+    expect(await ask('POST')).to.equal(`200 ${answered}`);
+    expect(await forwarded).to.equal(200);
+  });
+
+  it('gets the whole answer if the leader changes while the standby still applies the change', async () => {
+    onWait = async () => {
+      loseLeader();
+      await buffer((await client.request(1, { method: 'GET', path: '/v1/y', timeoutMs: 60_000 })).body); // some turns of the event loop
+    };
+    expect(await ask('POST')).to.equal(`200 ${answered}`);
+    expect(await forwarded).to.equal(200);
+  });
+
+  for (const [method, code] of [
+    ['POST', 'outcome_unknown'],
+    ['GET', 'not_leader'],
+  ] as const) {
+    it(`fails at once as ${code} if the leader changes before it answers a ${method}`, async () => {
+      onForwarded = () => loseLeader();
+      expect(await ask(method)).to.equal('closed');
+      expect(await forwarded).to.equal(code);
+    });
+
+    it(`sends nothing and fails as ${code} if the answer to a ${method} breaks while the standby still applies the change`, async () => {
+      const body = new Readable({ read: () => undefined });
+      const broken: ClusterResponse = { status: 200, headers: { 'x-service-index': headers['X-Service-Index'] }, body };
+      forwarder = forwarderOf({ request: async () => broken });
+      onWait = () => body.on('error', () => undefined).destroy(new Error('the connection ended'));
+      expect(await ask(method)).to.equal('closed');
+      expect(await forwarded).to.equal(code);
+    });
+  }
+});
