@@ -6,12 +6,32 @@ import { LiveCluster } from './harness/live-cluster.ts';
 import { scenarioMs } from './harness/scenario.ts';
 import { until } from './harness/until.ts';
 
+/** A program in place of `transitd`: the first change is made, and its answer is lost; after that, there is nothing left to change. */
+const losingAnAnswer = (command: string, mode: string): string => `
+case $2 in
+  status) printf 'Key    Value\\n---    -----\\nMode   %s\\n' "$(cat mode)";;
+  ${command}) echo ${mode} > mode; exit 2;;
+esac
+`;
+
 describe('docs/replication.md', function () {
   this.timeout(scenarioMs);
   const clusters: LiveCluster[] = [];
   after(async () => {
     for (const cluster of clusters) await cluster.end();
   });
+
+  for (const [heading, command, mode] of [
+    ['Hand over, as a drill or for maintenance', 'promote', 'primary'],
+    ['Leave the set', 'disable-secondary', 'disabled'],
+  ] as const)
+    it(`has a loop that ends although the answer of ${command} is lost`, async () => {
+      const { code, stdout } = await runBlocks(shellBlocks('docs/replication.md', heading), {
+        replace: { transitd: 'sh ./program' },
+        files: { program: losingAnAnswer(command, mode), mode: 'secondary', 'east.token': 't', 'west.token': 't' },
+      });
+      expect([code, stdout.match(/^Mode .*$/m)?.[0]]).to.deep.equal([0, `Mode   ${mode}`]);
+    });
 
   it('has commands that set up a secondary, hand over, fail over, fail back and leave the set', async () => {
     for (let at = 0; at < 2; at++) {

@@ -15,6 +15,11 @@ export interface BarrierOptions {
   /** The rotation configuration that applies until one is stored. */
   readonly rotation?: RotationConfig;
   readonly onSealWritten?: OnSealWritten;
+  /**
+   * Path of a record that is written again whenever a state of another cluster, with its keyring, replaces that of this one. Its revision
+   * is an index of this cluster. That of the received keyring is not, and may by chance be that of the former keyring.
+   */
+  readonly witnessPath?: string;
 }
 
 export interface BarrierState {

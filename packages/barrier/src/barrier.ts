@@ -76,10 +76,10 @@ export class Barrier {
   private constructor(options: BarrierOptions) {
     this.#options = options;
     this.#ciphertext = options.store;
-    this.#keys = new LoadedKeys(options.store, this.sharedKeyring);
+    this.#keys = new LoadedKeys(options.store, this.sharedKeyring, options.witnessPath);
     this.store = plaintextView(options.store, {
       keyring: () => this.#keys.get().keyring,
-      keyringRevision: () => this.#keys.get().keyringRevision,
+      keyringConditions: () => this.#keys.get().keyringConditions,
       reload: () => this.#reload(),
     });
     const parts = { ...options, keys: () => this.#keys.get(), reload: () => this.#reload(), exclusive: this.#exclusive };
@@ -99,9 +99,9 @@ export class Barrier {
     this.rootGeneration = generation('root generation');
     this.operationTokenGeneration = generation('operation token generation');
     this.#unwatch = options.store.watch('core/', (changes) => {
-      const touches = (record: string): boolean => changes === 'everything' || changes.some(({ path }) => path === record);
-      if (touches(sealPath)) void this.#follow(() => this.#refreshSeal());
-      if (touches(keyringPath)) void this.#follow(() => this.#reload());
+      const touch = (record?: string): boolean => changes === 'everything' || changes.some(({ path }) => path === record);
+      if (touch(sealPath)) void this.#follow(() => this.#refreshSeal());
+      if (touch(keyringPath) || touch(options.witnessPath)) void this.#follow(() => this.#reload());
     });
   }
 
@@ -169,7 +169,7 @@ export class Barrier {
         // Nothing below may fail: the caller must get the only copy of the shares.
         this.#seal = { record: decodeSeal(sealed[0].value), revision };
         installed = seal.type !== 'shamir' && sealCount === this.#sealCount;
-        if (installed) this.#keys.install({ rootKey, keyring, keyringRevision: revision });
+        if (installed) this.#keys.installRead({ rootKey, keyring }, revision);
       } finally {
         if (!installed) {
           rootKey.fill(0);
@@ -343,7 +343,7 @@ export class Barrier {
       if (sealCount !== this.#sealCount) throw sealedMeanwhile();
       throw new BarrierError('barrier_corrupt', `the root key does not open the record ${keyringPath}`);
     }
-    this.#keys.install({ rootKey, keyring, keyringRevision: stored.revision });
+    this.#keys.installRead({ rootKey, keyring }, stored.revision);
     this.#announce();
     await this.#reload(); // if the record changed after it was read, the watch could not reload it, because no keys were loaded yet
   }

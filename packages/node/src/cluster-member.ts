@@ -1,6 +1,13 @@
 import type { RequestListener } from 'node:http';
 import { Barrier, BarrierError, type OnSealWritten, type SealConfig } from '@transitd/barrier';
-import { Cluster, ConfigurationChanges, FeatureLevelControl, readAuthority, type Storage } from '@transitd/cluster';
+import {
+  authorityPath,
+  Cluster,
+  ConfigurationChanges,
+  FeatureLevelControl,
+  readAuthority,
+  type Storage,
+} from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
@@ -303,6 +310,7 @@ export class ClusterMember implements NodeMember {
         intervalMs: config.barrier_rotation.interval,
       },
       onSealWritten: (change) => log.info({ seal: seal.type }, sealWritten[change]),
+      witnessPath: authorityPath, // a local record of each cluster that can follow another one
     });
     serviceLoader.follow(barrier);
     gateways?.opened(replica, barrier);

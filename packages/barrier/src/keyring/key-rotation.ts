@@ -45,11 +45,10 @@ export class KeyRotation {
     return exclusive(async () => {
       for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
         await reload();
-        const { rootKey, keyring, keyringRevision } = keys();
+        const { rootKey, keyring, keyringConditions: conditions } = keys();
         const next = withNewTerm(keyring, { installedMs: now(), valuesAtInstall: valuesWritten() });
         const value = closeKeyring(rootKey, next);
         wipeKeyring(next);
-        const conditions = [{ path: keyringPath, revision: keyringRevision }];
         const { outcome } = await store.commit({ conditions, writes: [{ path: keyringPath, value }] });
         if (outcome === 'committed') {
           await reload();

@@ -1,6 +1,6 @@
-import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
+import { type Changes, type Condition, type Store, StoreError } from '@transitd/storage-fsm';
 import { BarrierError } from '../records/errors.ts';
-import { isReserved, keyringPath } from '../records/paths.ts';
+import { isReserved } from '../records/paths.ts';
 import { type Keyring, keyringCommitAttempts } from './keyring.ts';
 import { corruptValue, decryptValue, encryptValue, termOf } from './value.ts';
 
@@ -8,8 +8,8 @@ import { corruptValue, decryptValue, encryptValue, termOf } from './value.ts';
 export interface ViewKeys {
   /** @throws StoreError `sealed` */
   keyring(): Keyring;
-  /** Returns the revision of the keyring's record. @throws StoreError `sealed` */
-  keyringRevision(): number;
+  /** Returns conditions that hold while the stored keyring is this one. @throws StoreError `sealed` */
+  keyringConditions(): readonly Condition[];
   /** Loads the keyring again after another node has changed it. */
   reload(): Promise<void>;
 }
@@ -69,15 +69,15 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
       for (const { path } of [...conditions, ...writes]) refuseReserved(path);
       for (let tries = 1; ; tries += 1) {
         const { newest } = keys.keyring();
-        const revision = keys.keyringRevision();
+        const keyring = keys.keyringConditions();
         // Sealing after this line does not change the result: the write is in flight, and its outcome must be reported.
         const result = await store.commit({
-          conditions: [{ path: keyringPath, revision }, ...conditions],
+          conditions: [...keyring, ...conditions],
           writes: writes.map(({ path, value }) => ({ path, value: value && encryptValue(newest, path, value) })),
         });
         if (result.outcome === 'committed') return result;
         // The condition failed because the keyring was replaced: encrypt again, otherwise nobody could read the value.
-        if (tries === keyringCommitAttempts || (await store.get(keyringPath))?.revision === revision) {
+        if (tries === keyringCommitAttempts || (await hold(store, keyring))) {
           // Callers without conditions of their own expect no conflict: they would report success.
           if (conditions.length === 0) throw new StoreError('busy', 'the keyring changes too often; try again');
           return result;
@@ -93,6 +93,11 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
       });
     },
   };
+}
+
+async function hold(store: Pick<Store, 'get'>, conditions: readonly Condition[]): Promise<boolean> {
+  for (const { path, revision } of conditions) if (((await store.get(path))?.revision ?? 0) !== revision) return false;
+  return true;
 }
 
 function refuseReserved(path: string): void {

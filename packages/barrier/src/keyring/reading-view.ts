@@ -17,7 +17,7 @@ export function openReadingView(store: Store, shared: SharedArrayBuffer): Store 
       if (encoded[0] === 0) throw new StoreError('sealed', 'transitd is sealed');
       return keyring;
     },
-    keyringRevision: () => 0,
+    keyringConditions: () => [],
     reload: async () => undefined,
   });
   const commit = (): Promise<never> => Promise.reject(new StoreError('not_leader', 'this thread changes nothing'));

@@ -90,14 +90,11 @@ export class KeyTransfer {
     for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
       const seal = await readSeal(store);
       await reload();
-      const { keyring, keyringRevision } = keys();
+      const { keyring, keyringConditions } = keys();
       if (seal === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
       const { shares, threshold, shareHashes } = seal.record;
       const value = closeRecoveryShares(keyring.newest, { counts: { shares, threshold }, shareHashes });
-      const conditions = [
-        { path: sealPath, revision: seal.revision },
-        { path: keyringPath, revision: keyringRevision },
-      ];
+      const conditions = [{ path: sealPath, revision: seal.revision }, ...keyringConditions];
       const { outcome } = await store.commit({ conditions, writes: [{ path: recoverySharesPath, value }] });
       if (outcome === 'committed') return;
     }

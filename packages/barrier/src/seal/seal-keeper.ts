@@ -89,7 +89,7 @@ export class SealKeeper {
     try {
       for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
         await reload();
-        const { keyring, keyringRevision } = keys();
+        const { keyring, keyringConditions } = keys();
         const rootKey = randomBytes(keyBytes);
         const writes = [
           ...sealWrites({ counts, shareHashes, wrapping, rootKey }, keyring.newest),
@@ -100,10 +100,7 @@ export class SealKeeper {
             : [{ path: recoverySharesPath, value: closeRecoveryShares(keyring.newest, { counts, shareHashes }) }]),
         ];
         rootKey.fill(0);
-        const conditions = [
-          { path: sealPath, revision },
-          { path: keyringPath, revision: keyringRevision },
-        ];
+        const conditions = [{ path: sealPath, revision }, ...keyringConditions];
         const { outcome } = await store.commit({ conditions, writes });
         if (outcome === 'committed') {
           await loadCommitted();
@@ -152,13 +149,10 @@ export class SealKeeper {
     try {
       if (wrapping.keyId === record.keyId) return false;
       await reload();
-      const { rootKey, keyring, keyringRevision } = keys();
+      const { rootKey, keyring, keyringConditions } = keys();
       const { shares, threshold, shareHashes } = record;
       const writes = sealWrites({ counts: { shares, threshold }, shareHashes, wrapping, rootKey }, keyring.newest);
-      const conditions = [
-        { path: sealPath, revision },
-        { path: keyringPath, revision: keyringRevision },
-      ];
+      const conditions = [{ path: sealPath, revision }, ...keyringConditions];
       const committed = (await store.commit({ conditions, writes })).outcome === 'committed';
       if (committed) this.#options.onSealWritten?.('rewrapped');
       return committed;

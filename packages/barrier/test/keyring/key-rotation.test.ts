@@ -174,27 +174,26 @@ describe('loaded keys', () => {
   const keys = () => ({
     rootKey: randomBytes(32),
     keyring: newKeyring({ installedMs: 0, valuesAtInstall: 0 }),
-    keyringRevision: 1,
   });
   const zero = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0);
 
   it('are zero in memory once wiped', () => {
-    const loaded = new LoadedKeys(memoryStore(), new SharedKeyring());
+    const loaded = new LoadedKeys(memoryStore(), new SharedKeyring(), undefined);
     const held = keys();
-    loaded.install(held);
+    loaded.installRead(held, 1);
     loaded.wipe();
     expect([held.rootKey, held.keyring.encoded, held.keyring.newest.key].every(zero)).to.equal(true);
     expect(loaded.loaded).to.equal(false);
   });
 
   it('are zero in memory once replaced, except a root key that stays in use', () => {
-    const loaded = new LoadedKeys(memoryStore(), new SharedKeyring());
+    const loaded = new LoadedKeys(memoryStore(), new SharedKeyring(), undefined);
     const [first, second, third] = [keys(), keys(), keys()];
-    loaded.install(first);
-    loaded.install({ ...second, rootKey: first.rootKey });
+    loaded.installRead(first, 1);
+    loaded.installRead({ ...second, rootKey: first.rootKey }, 2);
     expect(zero(first.keyring.encoded)).to.equal(true);
     expect(zero(first.rootKey)).to.equal(false);
-    loaded.install(third);
+    loaded.installRead(third, 1);
     expect(zero(first.rootKey) && zero(second.keyring.encoded)).to.equal(true);
     expect(zero(third.rootKey) || zero(third.keyring.encoded)).to.equal(false);
   });

@@ -50,8 +50,20 @@ describe('a secondary that has left its set where another one was promoted', fun
     );
     expect(revisions[0], 'their keyrings have the same revision').to.equal(revisions[1]);
     await west.write('transit/m/next', 'of the west');
+    // A local record whose entry follows that of the swap, although its value was encrypted before.
+    const overtaken: Promise<void>[] = [];
+    const { replica } = north.store;
+    const commit = replica.commit.bind(replica);
+    replica.commit = (transaction) => {
+      const result = commit(transaction);
+      if (transaction.replication?.kind === 'swap') overtaken.push(north.write('core/autopilot-note', 'of the north'));
+      return result;
+    };
     await north.follow(west, 'north');
     await until(() => north.position === west.position);
     expect(await north.read('transit/m/next')).to.equal('of the west');
+    expect(overtaken).to.have.length(1);
+    await overtaken[0];
+    expect(await north.read('core/autopilot-note')).to.equal('of the north');
   });
 });
