@@ -8,7 +8,7 @@ import { changedCopy, delays, delaysOf, faults } from '../process/gateways/chang
 import { allChanges } from '../process/gateways/changes.ts';
 import { answeredByGateways, contradictions, prepare, type Served } from '../process/gateways/clients.ts';
 import { Connection, untilKnown } from '../process/gateways/connection.ts';
-import type { LiveCluster } from './harness/live-cluster.ts';
+import type { ClusterOptions, LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
 import { scenarioMs, withCluster } from './harness/scenario.ts';
 import { until } from './harness/until.ts';
@@ -27,6 +27,22 @@ async function isAnswering({ server, apiAddress }: LiveNode, { rootToken }: Live
   return (await answeredByGateways({ server })) > 0;
 }
 
+/** Checks that a client reads its own writes on all threads of the node that it uses. */
+async function readsItsOwnWrites({ urls, rootToken }: Served): Promise<void> {
+  for (const [n, url] of urls.entries()) {
+    const connections = Array.from({ length: 12 }, () => new Connection(url, rootToken, { isPatient: true }));
+    const [writer = new Connection(url, rootToken)] = connections;
+    await untilKnown(() => writer.data('POST', `transit/keys/own-${n}`));
+    for (let round = 0; round < 20; round++) {
+      const written = round % 2 === 0;
+      await untilKnown(() => writer.data('POST', `transit/keys/own-${n}/config`, { deletion_allowed: written }));
+      const read = await Promise.all(connections.map((each) => each.data('GET', `transit/keys/own-${n}`)));
+      expect(read.map(({ deletion_allowed }) => deletion_allowed)).to.deep.equal(connections.map(() => written));
+    }
+    for (const connection of connections) connection.close();
+  }
+}
+
 describe('a cluster of nodes with a gateway each', function () {
   this.timeout(scenarioMs);
   const folders: string[] = [];
@@ -39,8 +55,11 @@ describe('a cluster of nodes with a gateway each', function () {
     return folder;
   };
 
-  const withGateways = (program: string | undefined, task: (served: Served, cluster: LiveCluster) => Promise<void>) =>
-    withCluster({ config: { workers: 1 }, ...(program !== undefined && { program }) }, async (cluster) => {
+  const withGateways = (
+    { program, storage = 'raft' }: Pick<ClusterOptions, 'program' | 'storage'>,
+    task: (served: Served, cluster: LiveCluster) => Promise<void>,
+  ) =>
+    withCluster({ config: { workers: 1 }, storage, ...(program !== undefined && { program }) }, async (cluster) => {
       const leader = await cluster.settled();
       for (const { server } of cluster.nodes) await server.log(/"msg":"a gateway thread listens"/);
       await prepare(new Connection(leader.apiAddress, cluster.rootToken, { isPatient: true }));
@@ -49,38 +68,27 @@ describe('a cluster of nodes with a gateway each', function () {
       await task({ urls, rootToken: cluster.rootToken, isPatient: true }, cluster);
     });
 
-  it('obeys each answered change on all threads of all nodes, whichever node answered it', () =>
-    withGateways(undefined, async (served, cluster) => {
-      expect(await contradictions(served, { rounds: 3, only: clusterWide })).to.deep.equal([]);
-      for (const { server } of cluster.nodes) expect(await answeredByGateways({ server })).to.be.above(50);
-    }));
+  for (const { storage, rounds } of [
+    { storage: 'raft', rounds: 3 },
+    { storage: 'etcd', rounds: 2 },
+  ] as const)
+    it(`obeys each answered change on all threads of all nodes on ${storage}, and lets clients read their own writes`, () =>
+      withGateways({ storage }, async (served, cluster) => {
+        expect(await contradictions(served, { rounds, only: clusterWide })).to.deep.equal([]);
+        for (const { server } of cluster.nodes) expect(await answeredByGateways({ server })).to.be.above(50);
+        await readsItsOwnWrites(served);
+      }));
 
   it('obeys each answered change while ports and drains are delayed', () =>
-    withGateways(changedCopy(copyFolder(), delays), async (served) => {
+    withGateways({ program: changedCopy(copyFolder(), delays) }, async (served) => {
       expect(await contradictions(served, { rounds: 1, only: clusterWide })).to.deep.equal([]);
     }));
 
   it('shows a planted fault: gateways do not take the changes before they answer', () => {
     if (missingDrain === undefined) throw new Error('there is no such fault');
     const changes = [missingDrain, ...delaysOf(lateMs).filter(({ find }) => !find.includes(missingDrain.find))];
-    return withGateways(changedCopy(copyFolder(), changes), async (served) => {
+    return withGateways({ program: changedCopy(copyFolder(), changes) }, async (served) => {
       expect(await contradictions(served, { rounds: 1, only: clusterWide })).not.to.deep.equal([]);
     });
   });
-
-  it('lets a client read its own writes on all threads of the node that it uses', () =>
-    withGateways(undefined, async ({ urls, rootToken }) => {
-      for (const [n, url] of urls.entries()) {
-        const connections = Array.from({ length: 12 }, () => new Connection(url, rootToken, { isPatient: true }));
-        const [writer = new Connection(url, rootToken)] = connections;
-        await untilKnown(() => writer.data('POST', `transit/keys/own-${n}`));
-        for (let round = 0; round < 20; round++) {
-          const written = round % 2 === 0;
-          await untilKnown(() => writer.data('POST', `transit/keys/own-${n}/config`, { deletion_allowed: written }));
-          const read = await Promise.all(connections.map((each) => each.data('GET', `transit/keys/own-${n}`)));
-          expect(read.map(({ deletion_allowed }) => deletion_allowed)).to.deep.equal(connections.map(() => written));
-        }
-        for (const connection of connections) connection.close();
-      }
-    }));
 });

@@ -44,6 +44,7 @@ export class Cluster implements Peers {
   readonly membershipList: MembershipList;
   readonly heartbeats: Heartbeats;
   readonly standbys: Standbys;
+  readonly awaitedUntilMs = Number.POSITIVE_INFINITY; // the configuration in the log names the nodes
   readonly #host: ClusterHost;
   readonly #client: ClusterClient;
   readonly #port: ClusterPort;

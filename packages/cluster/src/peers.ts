@@ -13,6 +13,11 @@ export interface Peers {
   /** Returns the other node that this node believes to be active; undefined if none is known or this node itself is active. */
   readonly activeMember: Member | undefined;
   readonly heartbeats: Pick<Heartbeats, 'appliedSentMs' | 'echoes'>;
+  /**
+   * Until when the active node waits for this node before it answers a revocation, by the monotonic clock. Later this node serves nothing
+   * as a standby.
+   */
+  readonly awaitedUntilMs: number;
   readonly standbys: Pick<Standbys, 'confirmed'> & {
     report(id: NodeId): (StandbyReport & { readonly agoMs: number }) | undefined;
   };

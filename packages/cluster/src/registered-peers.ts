@@ -30,8 +30,8 @@ export interface NodeRegistry {
   readonly nodes: ReadonlyMap<NodeId, Uint8Array>;
   /** Makes this node known by this record; undefined ends that. */
   register(record: Uint8Array | undefined): void;
-  /** Whether every node that has applied the newest commit knows this node. */
-  readonly isRegistered: boolean;
+  /** Until when every node that has applied the newest commit knows this node, by the monotonic clock; negative infinity if some do not. */
+  readonly registeredUntilMs: number;
   /** Reads the index of the newest commit of any node, linearizably. Any failure rejects. */
   newestIndex(): Promise<LogIndex>;
 }
@@ -122,7 +122,12 @@ export class RegisteredPeers implements Peers {
   /** A node that is not registered serves nothing as a standby: nobody would wait for it when rights are taken away. */
   get heartbeats(): Peers['heartbeats'] {
     const { heartbeats } = this.#freshness;
-    return this.#parts.registry.isRegistered ? heartbeats : { echoes: heartbeats.echoes, appliedSentMs: () => undefined };
+    const isAwaited = performance.now() < this.awaitedUntilMs;
+    return isAwaited ? heartbeats : { echoes: heartbeats.echoes, appliedSentMs: () => undefined };
+  }
+
+  get awaitedUntilMs(): number {
+    return this.#parts.registry.registeredUntilMs;
   }
 
   /** Sets the handler of requests that other nodes forward. */

@@ -34,7 +34,7 @@ export const storage = z.discriminatedUnion('type', [z.strictObject({ type: z.li
 
 /** Returns the faults of the storage in combination with other keys. Each key must already be valid by itself. */
 export function storageFaults(config: Config): readonly Fault[] {
-  const { storage: engine, cluster_addr, cluster_heartbeat_interval: heartbeatMs, retry_join, non_voter, workers } = config;
+  const { storage: engine, cluster_addr, cluster_heartbeat_interval: heartbeatMs, retry_join, non_voter } = config;
   if (engine.type !== 'etcd') return [];
   const { endpoints, tls, username, password_file } = engine;
   const faults: Fault[] = [];
@@ -65,7 +65,5 @@ export function storageFaults(config: Config): readonly Fault[] {
     );
   if (retry_join.length > 0) fault(['retry_join'], 'has no meaning with storage.type etcd: nodes find each other in etcd');
   if (non_voter) fault(['non_voter'], 'has no meaning with storage.type etcd: no node votes');
-  if (workers !== 'auto' && workers > 0)
-    fault(['workers'], 'must be 0 or auto with storage.type etcd: gateway threads are not supported there yet');
   return faults;
 }

@@ -67,7 +67,6 @@ describe('the storage', () => {
       says: /retry_join: has no meaning with storage\.type etcd/,
     },
     { what: 'non_voter', more: { non_voter: true }, says: /non_voter: has no meaning with storage\.type etcd/ },
-    { what: 'gateway threads', more: { workers: 2 }, says: /workers: must be 0 or auto with storage\.type etcd/ },
   ])
     it(`in etcd refuses ${what}`, () => {
       const input = { ...minimal, ...more, storage: { type: 'etcd', endpoints, ...storage } };

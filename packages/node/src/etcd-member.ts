@@ -12,7 +12,7 @@ import type { EncryptedStore, NodeMember } from './member.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { newNodeId } from './storage/data-directory.ts';
 
-export interface EtcdMemberParts extends Omit<ClusterMemberParts, 'gateways'> {
+export interface EtcdMemberParts extends ClusterMemberParts {
   readonly storage: EtcdConfig;
 }
 
@@ -69,13 +69,14 @@ export class EtcdMember implements NodeMember {
 
   /** Connects to etcd and reads the state. @throws StartError */
   async start(): Promise<void> {
-    const { storage, config, log, observer, onFatal } = this.#parts;
+    const { storage, config, log, observer, onFatal, gateways } = this.#parts;
     const etcd = await openEtcd(storage);
     try {
       const options = { etcd, prefix: storage.prefix, nodeId: newNodeId(), heartbeatMs: config.cluster_heartbeat_interval };
       const engine = await EtcdEngine.open({
         ...{ ...options, log, observer, onFatal },
         onStatus: (status) => this.#statusChanged(status),
+        onLease: (endMs) => gateways?.lease(endMs),
         onNodes: () => this.#peers?.nodesChanged(),
         onClockJump: (ms) =>
           this.#logLimit.write('warn', 'clock jump', { jumpMs: Math.round(ms) }, 'a clock of this machine jumped'),
@@ -107,6 +108,7 @@ export class EtcdMember implements NodeMember {
 
   async stop(): Promise<void> {
     this.#store?.barrier.close();
+    this.#parts.gateways?.closed();
     this.#store = undefined;
     this.#snapshots = undefined;
     await this.#peers?.close();
@@ -126,8 +128,9 @@ export class EtcdMember implements NodeMember {
   }
 
   async #open(engine: EtcdEngine): Promise<void> {
-    const { config, seal, serviceLoader, log, clock, directory, apiAddress, isActive, report, observer } = this.#parts;
+    const { config, seal, serviceLoader, log, clock, directory, apiAddress, isActive, report, observer, gateways } = this.#parts;
     const { replica } = engine;
+    gateways?.follow(replica);
     const { max_operations: maxOperations, interval: intervalMs } = config.barrier_rotation;
     const barrier = await Barrier.open({
       store: replica,
@@ -139,6 +142,7 @@ export class EtcdMember implements NodeMember {
       onSealWritten: (change) => log.info({ seal: seal.type }, change),
     });
     serviceLoader.follow(barrier);
+    gateways?.opened(replica, barrier);
     this.#peers = new RegisteredPeers({
       ...{ config, log, observer, apiAddress, isActive, report, engine, barrier, registry: engine.registry },
       isUnsealed: () => serviceLoader.services !== undefined,

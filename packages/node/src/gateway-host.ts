@@ -3,8 +3,8 @@ import type { Barrier } from '@transitd/barrier';
 import type { Engine, Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { ChangeFeed, Deadline, type NodeMemory, newNodeMemory, ReplicaHost, SealFlag, SharedClock } from '@transitd/gateway';
-import { freshForIntervals } from '@transitd/health';
 import { type Replica, takesPart } from '@transitd/storage-fsm';
+import { leaseMsOf } from './clock/lease-length.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ReadEligibility } from './read-eligibility.ts';
 import { gatewayCount, type Services } from './services.ts';
@@ -46,8 +46,8 @@ export interface GatewayHostParts {
   readonly isReplicating: () => boolean;
   /** Monotonic time of the newest jump of a clock. */
   readonly clockJumpedMs: () => number;
-  /** Send time of the newest heartbeat that shows that this node may answer as a performance standby. */
-  readonly appliedSentMs: () => number | undefined;
+  /** Until when this node may answer reads as a performance standby, by the monotonic clock; undefined if it may not. */
+  readonly readUntilMs: () => number | undefined;
 }
 
 interface Attached {
@@ -166,22 +166,21 @@ export class GatewayHost {
     const nowNs = process.hrtime.bigint(); // read first, so that the end can only come out early
     const nowMs = performance.now();
     this.#clock.publish(this.#parts.clock.steadyMs, nowNs);
-    const { config, mayServe, isReplicating, clockJumpedMs, appliedSentMs } = this.#parts;
+    const { config, mayServe, isReplicating, clockJumpedMs, readUntilMs } = this.#parts;
     if (!mayServe()) {
       this.endDeadlines();
       return;
     }
     const atNs = (ms: number): bigint => nowNs + BigInt(Math.floor((ms - nowMs) * 1e6));
-    const isTrusted = endMs !== undefined && nowMs - clockJumpedMs() >= config.raft.lease;
+    const isTrusted = endMs !== undefined && nowMs - clockJumpedMs() >= leaseMsOf(config);
     if (isTrusted) this.#lease.set(atNs(endMs));
     else this.#lease.end();
     this.#feed?.publishStatus(); // health shows the commit index
     if (isTrusted && !isReplicating()) this.#active.set(atNs(endMs));
     else this.#active.end();
-    if (endMs !== undefined) return; // the state is the active node's
-    const sentMs = appliedSentMs();
-    if (sentMs === undefined) this.#read.end();
-    else this.#read.set(atNs(sentMs + freshForIntervals * config.cluster_heartbeat_interval));
+    const untilMs = isTrusted ? undefined : readUntilMs(); // under a lease, the state is the active node's
+    if (untilMs === undefined) this.#read.end();
+    else this.#read.set(atNs(untilMs));
   }
 
   /** From now on no gateway answers from the state, until the next call of {@link lease} that allows it. */
@@ -237,5 +236,5 @@ export const newGatewayHost = (node: ServingNode, clock: NodeClock, engine: () =
         mayServe: () => node.services !== undefined && !node.eligibility.isSecondary && node.peers?.stateDigestDiffers !== true,
         isReplicating: () => takesPart(node.eligibility.replication),
         clockJumpedMs: () => engine()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
-        appliedSentMs: () => node.eligibility.appliedSentMs,
+        readUntilMs: () => node.eligibility.readUntilMs,
       });

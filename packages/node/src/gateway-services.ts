@@ -5,6 +5,7 @@ import { Deadline, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '
 import { freshForIntervals, type NodeStatus } from '@transitd/health';
 import { type RandomSource, TransitError } from '@transitd/transit-engine';
 import { ClockJump, readClocks, readWallClock } from './clock/clock-jump.ts';
+import { leaseMsOf } from './clock/lease-length.ts';
 import type { GatewaySession } from './gateway-host.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { activeStatus, clusterNamed } from './status.ts';
@@ -47,7 +48,7 @@ export class GatewayServices {
     this.#active = new Deadline(memory, 'active');
     this.#clock = new SharedClock(memory);
     this.#sealFlag = new SealFlag(memory);
-    this.#untrustedMs = Math.max(config.raft.lease, freshForIntervals * config.cluster_heartbeat_interval);
+    this.#untrustedMs = Math.max(leaseMsOf(config), freshForIntervals * config.cluster_heartbeat_interval);
     this.#sealFlag.confirm(row);
   }
 

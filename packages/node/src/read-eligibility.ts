@@ -11,7 +11,7 @@ import {
   serviceIndexOf,
 } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { isFresh, type ReplicationMode } from '@transitd/health';
+import { freshForIntervals, type ReplicationMode } from '@transitd/health';
 import { indexValue, type ServiceIndex } from '@transitd/http';
 import type { NodeObserver } from '@transitd/process';
 import type { LogIndex, Term } from '@transitd/raft-core';
@@ -106,9 +106,15 @@ export class ReadEligibility {
   get readRole(): ReadRole | undefined {
     if (!this.#mayServe) return undefined;
     if (this.active && this.#parts.engine()?.holdsLease() === true) return 'active';
-    const { appliedSentMs } = this;
-    const { cluster_heartbeat_interval: intervalMs } = this.#parts.config;
-    return appliedSentMs !== undefined && isFresh(appliedSentMs, intervalMs, performance.now()) ? 'reader' : undefined;
+    const { readUntilMs } = this;
+    return readUntilMs !== undefined && performance.now() < readUntilMs ? 'reader' : undefined;
+  }
+
+  /** Until when this node may answer reads as a performance standby, by the monotonic clock; undefined if it may not. */
+  get readUntilMs(): number | undefined {
+    const [peers, { appliedSentMs }] = [this.#parts.peers(), this];
+    if (peers === undefined || appliedSentMs === undefined) return undefined;
+    return Math.min(appliedSentMs + freshForIntervals * this.#parts.config.cluster_heartbeat_interval, peers.awaitedUntilMs);
   }
 
   /** Send time of the newest heartbeat whose answer shows that the state of this node is fresh; undefined if no read may use the state. */

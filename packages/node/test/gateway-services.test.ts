@@ -5,122 +5,135 @@ import { parseConfig } from '@transitd/configuration';
 import { Deadline } from '@transitd/gateway';
 import { expect } from 'chai';
 import { pino } from 'pino';
+import { freePort } from '../../../test/cluster/harness/free-port.ts';
 import { until } from '../../process/test/until.ts';
+import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
 import { GatewayServices } from '../src/gateway-services.ts';
 import { Node } from '../src/node.ts';
 
 /** A node and the services of one gateway, in one thread. */
-describe('the services of a gateway', () => {
-  let folder = '';
-  let node: Node;
-  let gateway: GatewayServices;
-  const lost: string[] = [];
-  beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'transitd-gateway-'));
-    writeFileSync(join(folder, 'key'), Buffer.alloc(32, 1), { mode: 0o600 });
-    const config = parseConfig({
-      node_id: 'n1',
-      data_dir: join(folder, 'data'),
-      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
-      seal: { type: 'static', key_id: 'one', key_file: join(folder, 'key') },
-      workers: 1,
+for (const storage of ['raft', 'etcd'] as const)
+  describe(`the services of a gateway of a node on ${storage}`, () => {
+    let etcd: LiveEtcd | undefined;
+    let prefixes = 0;
+    before(async () => {
+      if (storage === 'etcd') etcd = await liveEtcd();
     });
-    const onFatal = (error: Error): never => {
-      throw error;
+    after(() => etcd?.stop());
+    let folder = '';
+    let node: Node;
+    let gateway: GatewayServices;
+    const lost: string[] = [];
+    beforeEach(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'transitd-gateway-'));
+      writeFileSync(join(folder, 'key'), Buffer.alloc(32, 1), { mode: 0o600 });
+      const config = parseConfig({
+        node_id: 'n1',
+        data_dir: join(folder, 'data'),
+        listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+        seal: { type: 'static', key_id: 'one', key_file: join(folder, 'key') },
+        workers: 1,
+        ...(etcd && {
+          storage: { type: 'etcd', endpoints: [etcd.endpoint], prefix: `test-${++prefixes}` },
+          cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`,
+        }),
+      });
+      const onFatal = (error: Error): never => {
+        throw error;
+      };
+      node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal });
+      const { memory } = host();
+      lost.length = 0;
+      const onLost = (reason: string): void => {
+        lost.push(reason);
+        host().renew(0);
+      };
+      gateway = new GatewayServices({ config, memory, row: 0, canonicalPath: (path) => path, onLost });
+      const terminate = async (): Promise<never> => {
+        throw new Error('the gateway did not confirm the seal');
+      };
+      host().attach(0, { open: (session) => gateway.open(session), seal: () => gateway.seal(), terminate });
+      await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+      await until(() => gateway.look() !== undefined);
+    });
+    afterEach(async () => {
+      await node.stop();
+      rmSync(folder, { recursive: true });
+    });
+    const host = () => {
+      if (node.gateways === undefined) throw new Error('no gateways');
+      return node.gateways;
     };
-    node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal });
-    const { memory } = host();
-    lost.length = 0;
-    const onLost = (reason: string): void => {
-      lost.push(reason);
-      host().renew(0);
+    const engineOf = (services: ReturnType<GatewayServices['look']>) => {
+      const engine = services?.mounts.engines.get('transit');
+      if (engine === undefined) throw new Error('no engine');
+      return engine;
     };
-    gateway = new GatewayServices({ config, memory, row: 0, canonicalPath: (path) => path, onLost });
-    const terminate = async (): Promise<never> => {
-      throw new Error('the gateway did not confirm the seal');
-    };
-    host().attach(0, { open: (session) => gateway.open(session), seal: () => gateway.seal(), terminate });
-    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-    await until(() => gateway.look() !== undefined);
-  });
-  afterEach(async () => {
-    await node.stop();
-    rmSync(folder, { recursive: true });
-  });
-  const host = () => {
-    if (node.gateways === undefined) throw new Error('no gateways');
-    return node.gateways;
-  };
-  const engineOf = (services: ReturnType<GatewayServices['look']>) => {
-    const engine = services?.mounts.engines.get('transit');
-    if (engine === undefined) throw new Error('no engine');
-    return engine;
-  };
 
-  it('show each change at the next look, and change nothing themselves', async () => {
-    await engineOf(node.services).createKey('k', {});
-    for (let version = 2; version < 5; version++) {
-      await engineOf(node.services).rotateKey('k');
-      const { latestVersion } = await engineOf(gateway.look()).readKey('k');
-      expect(latestVersion).to.equal(version);
-    }
-    const refused = await engineOf(gateway.look())
-      .rotateKey('k')
-      .catch((error: { code?: string }) => error.code);
-    expect(refused).to.equal('not_leader');
-  });
+    it('show each change at the next look, and change nothing themselves', async () => {
+      await engineOf(node.services).createKey('k', {});
+      for (let version = 2; version < 5; version++) {
+        await engineOf(node.services).rotateKey('k');
+        const { latestVersion } = await engineOf(gateway.look()).readKey('k');
+        expect(latestVersion).to.equal(version);
+      }
+      const refused = await engineOf(gateway.look())
+        .rotateKey('k')
+        .catch((error: { code?: string }) => error.code);
+      expect(refused).to.equal('not_leader');
+    });
 
-  it('are not shown once the deadline has passed, or the main thread has ended it', async () => {
-    const deadline = new Deadline(host().memory, 'lease');
-    host().lease(performance.now() - 1);
-    expect(deadline.holds()).to.equal(false);
-    expect(gateway.look()).to.equal(undefined);
-    host().lease(performance.now() + 1000);
-    expect(gateway.look()).not.to.equal(undefined);
-    host().lease(undefined);
-    expect(gateway.look()).to.equal(undefined);
-  });
+    it('are not shown once the deadline has passed, or the main thread has ended it', async () => {
+      const deadline = new Deadline(host().memory, 'lease');
+      host().lease(performance.now() - 1);
+      expect(deadline.holds()).to.equal(false);
+      expect(gateway.look()).to.equal(undefined);
+      host().lease(performance.now() + 1000);
+      expect(gateway.look()).not.to.equal(undefined);
+      host().lease(undefined);
+      expect(gateway.look()).to.equal(undefined);
+    });
 
-  it('know the status that health reports while this node is certainly active, and no other one', async () => {
-    const status = () => gateway.activeStatus();
-    host().lease(performance.now() + 1000);
-    expect(status()).to.deep.equal(node.status);
-    expect(status()).to.include({ state: 'active', lastWal: node.replicaStatus?.commitIndex });
-    host().lease(performance.now() - 1);
-    expect(status(), 'after the lease').to.equal(undefined);
-    new Deadline(host().memory, 'read').set(process.hrtime.bigint() + 10n ** 12n);
-    expect(gateway.look(), 'a performance standby answers').not.to.equal(undefined);
-    expect(status(), 'but does not report its health').to.equal(undefined);
-    host().lease(performance.now() + 1000);
-    await node.seal();
-    expect(status(), 'sealed').to.equal(undefined);
-  });
+    it('know the status that health reports while this node is certainly active, and no other one', async () => {
+      const status = () => gateway.activeStatus();
+      host().lease(performance.now() + 1000);
+      expect(status()).to.deep.equal(node.status);
+      expect(status()).to.include({ state: 'active', lastWal: node.replicaStatus?.commitIndex });
+      host().lease(performance.now() - 1);
+      expect(status(), 'after the lease').to.equal(undefined);
+      new Deadline(host().memory, 'read').set(process.hrtime.bigint() + 10n ** 12n);
+      expect(gateway.look(), 'a performance standby answers').not.to.equal(undefined);
+      expect(status(), 'but does not report its health').to.equal(undefined);
+      host().lease(performance.now() + 1000);
+      await node.seal();
+      expect(status(), 'sealed').to.equal(undefined);
+    });
 
-  it('are gone at once when the node is sealed, and come back in another session', async () => {
-    const before = gateway.look();
-    await node.seal();
-    expect(gateway.look()).to.equal(undefined);
-    expect(() => before?.mounts.under(['transit'])).to.throw(/sealed/);
-    host().lease(performance.now() + 10_000);
-    expect(gateway.look(), 'a late deadline of a sealed node').to.equal(undefined);
-  });
+    it('are gone at once when the node is sealed, and come back in another session', async () => {
+      const before = gateway.look();
+      await node.seal();
+      expect(gateway.look()).to.equal(undefined);
+      expect(() => before?.mounts.under(['transit'])).to.throw(/sealed/);
+      host().lease(performance.now() + 10_000);
+      expect(gateway.look(), 'a late deadline of a sealed node').to.equal(undefined);
+    });
 
-  it('are loaded again when the keyring is rotated', async () => {
-    const before = gateway.look();
-    await node.store?.barrier.rotation.rotate();
-    await until(() => gateway.look() !== undefined && gateway.look() !== before);
-    await engineOf(node.services).createKey('under-the-new-key', {});
-    expect((await engineOf(gateway.look()).readKey('under-the-new-key')).latestVersion).to.equal(1);
-  });
+    it('are loaded again when the keyring is rotated', async () => {
+      const before = gateway.look();
+      await node.store?.barrier.rotation.rotate();
+      await until(() => gateway.look() !== undefined && gateway.look() !== before);
+      await engineOf(node.services).createKey('under-the-new-key', {});
+      expect((await engineOf(gateway.look()).readKey('under-the-new-key')).latestVersion).to.equal(1);
+    });
 
-  it('are loaded again when a gateway missed changes', async () => {
-    const before = gateway.look();
-    const { memory } = host();
-    Atomics.add(memory.words, 0, 2); // the counter names changes that are not in the port
-    expect(gateway.look()).to.equal(undefined);
-    expect(lost).to.have.length(1);
-    await engineOf(node.services).createKey('later', {});
-    await until(() => gateway.look() !== undefined && gateway.look() !== before);
-    expect((await engineOf(gateway.look()).readKey('later')).latestVersion).to.equal(1);
+    it('are loaded again when a gateway missed changes', async () => {
+      const before = gateway.look();
+      const { memory } = host();
+      Atomics.add(memory.words, 0, 2); // the counter names changes that are not in the port
+      expect(gateway.look()).to.equal(undefined);
+      expect(lost).to.have.length(1);
+      await engineOf(node.services).createKey('later', {});
+      await until(() => gateway.look() !== undefined && gateway.look() !== before);
+      expect((await engineOf(gateway.look()).readKey('later')).latestVersion).to.equal(1);
+    });
   });
-});

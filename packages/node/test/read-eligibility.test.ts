@@ -20,6 +20,7 @@ function leading({
   isUnsealed = true,
   isAwake = true,
   lease = true,
+  awaitedUntilMs = Number.POSITIVE_INFINITY,
   ready = (): boolean => true,
   clockJumpedMs = Number.NEGATIVE_INFINITY,
   fresh = async (): Promise<void> => undefined,
@@ -38,7 +39,7 @@ function leading({
         clockJumpedMs: () => clockJumpedMs,
         replica: { fresh },
       }) as unknown as Engine,
-    peers: () => ({ stateDigestMatches, stateDigestDiffers, heartbeats }) as unknown as Peers,
+    peers: () => ({ stateDigestMatches, stateDigestDiffers, heartbeats, awaitedUntilMs }) as unknown as Peers,
     observer: noObserver,
   });
 }
@@ -103,6 +104,12 @@ describe('ReadEligibility', () => {
 
   it('does not report a leader as active for certain after a pause of the process', () => {
     expect(leading({ isAwake: false }).activeForCertain).to.equal(false);
+  });
+
+  it('lets a standby read only while the active node waits for it before it answers a revocation', () => {
+    const standby = { ready: () => false };
+    expect(leading({ ...standby, awaitedUntilMs: performance.now() + 60_000 }).readRole).to.equal('reader');
+    expect(leading({ ...standby, awaitedUntilMs: performance.now() }).readRole).to.equal(undefined);
   });
 
   it('ignores heartbeats that a standby sent before a clock jumped', () => {

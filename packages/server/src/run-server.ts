@@ -171,9 +171,8 @@ const gatewaySourcesOf = (gateways: () => Gateways | undefined): Pick<MetricSour
   collect: async () => gateways()?.report(),
 });
 
-/** Returns the number of gateway threads on this machine; none if the records are in etcd. */
+/** Returns the number of gateway threads on this machine. */
 function workersOf(config: Config, log: Logger): number {
-  if (config.storage.type === 'etcd') return 0;
   const spreadsConnections = process.platform === 'linux';
   const sharing = sharingOf(config, openFilesMax());
   const count = gatewayThreads(config, {

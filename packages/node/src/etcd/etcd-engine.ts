@@ -5,12 +5,11 @@ import type { DriverStatus, ReadOutcome } from '@transitd/raft-core';
 import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
 import type { FeatureLevel, Replica } from '@transitd/storage-fsm';
 import { LeaseClock } from '../clock/lease-clock.ts';
+import { etcdLeaseSeconds as leaseSeconds } from '../clock/lease-length.ts';
 import type { SnapshotEngine } from '../snapshots/snapshot-engine.ts';
 import { etcdSnapshots } from './etcd-snapshots.ts';
 import { observedReplica } from './observed-replica.ts';
 
-/** Time after which etcd ends the role of a silent active node, and the registration of a silent node. */
-const leaseSeconds = 5;
 /** Longest interval of the active node's heartbeats. The default time for which one lets it serve reads is three times as long. */
 const heartbeatMaxMs = 1000;
 const tickMs = 50;
@@ -28,6 +27,11 @@ export interface EtcdEngineOptions {
   readonly observer: NodeObserver;
   /** The role, readiness, term or leader has changed. */
   readonly onStatus: (status: DriverStatus) => void;
+  /**
+   * Reports until when other threads may rely on the role of the active node; undefined while this node does not have it. Called every 50
+   * milliseconds, and before anything that ends the role or the registration of this node.
+   */
+  readonly onLease: (endMs: number | undefined) => void;
   /** The nodes that are known may have changed. */
   readonly onNodes: () => void;
   /** This node must end: the cluster was raised to a feature level that it does not support. */
@@ -158,8 +162,9 @@ export class EtcdEngine implements Engine {
       get nodes() {
         return etcd.nodes;
       },
-      get isRegistered() {
-        return etcd.isRegistered && performance.now() - clock.jumpedMs() >= leaseSeconds * 1000;
+      get registeredUntilMs() {
+        const isTrusted = performance.now() - clock.jumpedMs() >= leaseSeconds * 1000;
+        return isTrusted ? etcd.registeredUntilMs : Number.NEGATIVE_INFINITY;
       },
       register: (record) => etcd.register(record),
       newestIndex: () => etcd.newestIndex(),
@@ -167,6 +172,7 @@ export class EtcdEngine implements Engine {
   }
 
   #observe(): void {
+    this.#options.onLease(this.#etcd.holdsLease() ? this.#etcd.leaseEndMs : undefined); // first: threads must not outlive the role
     const status = this.status();
     const { role, ready, term, leader } = this.#last;
     this.#last = status;

@@ -18,7 +18,8 @@ export class LeaseClock {
     this.#endMs = Number.NEGATIVE_INFINITY;
   }
 
-  isHeld(nowMs: number): boolean {
-    return nowMs < this.#endMs;
+  /** Negative infinity while the lease is not held. */
+  get endMs(): number {
+    return this.#endMs;
   }
 }

@@ -119,9 +119,9 @@ export class ActiveRole {
     this.resign();
   }
 
-  /** Whether no other node can serve as the active one yet, by this node's clock. */
-  holdsLease(): boolean {
-    return this.isReady && this.#clock.isHeld(this.#options.now());
+  /** Until when no other node can serve as the active one, by this node's clock; negative infinity while this node cannot either. */
+  get leaseEndMs(): number {
+    return this.isReady ? this.#clock.endMs : Number.NEGATIVE_INFINITY;
   }
 
   /** A write with this fence had an unknown outcome: it might take effect later, unless the fence changes. */

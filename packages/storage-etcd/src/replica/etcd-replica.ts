@@ -2,30 +2,25 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import {
   type Changes,
   type CommitResult,
-  checkQuery,
   decodeTransaction,
   encodeTransaction,
   type FeatureLevel,
   type LevelRange,
-  mergePathPages,
   type PathPage,
-  pageBytesMax,
-  pageRecordsMax,
   type RangePage,
   type RangeQuery,
   type Replica,
   type ReplicaStatus,
-  type Row,
   type StoredRecord,
   StoreError,
   supportedLevels,
   type Transaction,
-  takePage,
   type UnsupportedLevel,
 } from '@transitd/storage-fsm';
 import { CommitOrder } from '../commit/commit-order.ts';
 import { mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
 import { type Keys, keysBelow } from '../copy/keys.ts';
+import { pathsPage, recordsPage } from '../copy/pages.ts';
 import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
 import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
 import { FencedWrites, isDone } from './fenced-writes.ts';
@@ -77,6 +72,7 @@ export class EtcdReplica implements Replica {
   readonly #order = new CommitOrder();
   readonly #nodeId: number;
   readonly #timeoutMs: number;
+  readonly #now: () => number;
   #unused = 0;
   #reserving: Promise<void> = Promise.resolve();
   readonly #level: LevelGuard;
@@ -97,10 +93,11 @@ export class EtcdReplica implements Replica {
     this.#feed = feed;
     this.#nodeId = options.nodeId;
     this.#timeoutMs = options.timeoutMs;
+    this.#now = options.now;
     const onChange = (): void => {
       for (const observer of [...this.#observers]) observer();
     };
-    this.#registration = new Registration({ ...options, key: keys.node(options.nodeId) });
+    this.#registration = new Registration({ ...options, key: keys.node(options.nodeId), onEnded: onChange });
     this.#role = new ActiveRole({ ...options, keys, feed, prepare: () => this.#prepare(), onChange }, options.mayLead);
     const parts = { etcd: this.#etcd, keys, feed, role: this.#role };
     this.#writes = new FencedWrites({ ...parts, timeoutMs: this.#timeoutMs });
@@ -150,16 +147,11 @@ export class EtcdReplica implements Replica {
   }
 
   async range(query: RangeQuery): Promise<RangePage> {
-    checkQuery(query);
-    return takePage(query, this.#rows(query));
+    return recordsPage(this.#feed.copy, query);
   }
 
   async paths(query: RangeQuery): Promise<PathPage> {
-    checkQuery(query);
-    const limit = Math.min(query.limit ?? pageRecordsMax, pageRecordsMax);
-    const paths: string[] = [];
-    for (const path of this.#feed.copy.paths(query)) if (paths.push(path) > limit) break;
-    return mergePathPages([{ paths }], limit);
+    return pathsPage(this.#feed.copy, query);
   }
 
   watch(prefix: string, listener: (changes: Changes) => void): () => void {
@@ -219,7 +211,12 @@ export class EtcdReplica implements Replica {
 
   /** Whether a read now is linearizable because no other node can have become active. */
   holdsLease(): boolean {
-    return this.#role.holdsLease();
+    return this.#now() < this.leaseEndMs;
+  }
+
+  /** Until when reads are linearizable; negative infinity if they are not. */
+  get leaseEndMs(): number {
+    return this.#role.leaseEndMs;
   }
 
   /**
@@ -256,9 +253,9 @@ export class EtcdReplica implements Replica {
     this.#registration.set(record);
   }
 
-  /** Whether every node that has seen the newest commit knows this node. */
-  get isRegistered(): boolean {
-    return this.#registration.isHeldAt(this.#feed.copy.revision) && this.nodes.has(this.#nodeId);
+  /** Until when every node that has seen the newest commit knows this node; negative infinity if some do not. */
+  get registeredUntilMs(): number {
+    return this.nodes.has(this.#nodeId) ? this.#registration.heldUntilMs(this.#feed.copy.revision) : Number.NEGATIVE_INFINITY;
   }
 
   /** Returns all records as of one commit. */
@@ -271,7 +268,10 @@ export class EtcdReplica implements Replica {
     return this.#restores.clear(underWay);
   }
 
-  /** Calls `observer` when the active role, the known nodes or the state may have changed; returns a function that ends that. */
+  /**
+   * Calls `observer` when the active role, the known nodes or the state may have changed; returns a function that ends that. A role or a
+   * registration that this node ends is reported before etcd learns of that.
+   */
   observe(observer: () => void): () => void {
     this.#observers.add(observer);
     const end = this.#feed.observe(observer);
@@ -307,21 +307,6 @@ export class EtcdReplica implements Replica {
     if (wasActive) this.#role.confirm(activeRow);
     this.#feed.requireHistory(before, markerRow);
     return { active: activeRow, marker: markerRow };
-  }
-
-  *#rows(query: RangeQuery): Generator<Row> {
-    const { copy } = this.#feed;
-    // Collected at once: the copy may change while a page is taken.
-    const rows: Row[] = [];
-    let bytes = 0;
-    for (const path of copy.paths(query)) {
-      if (rows.length > Math.min(query.limit ?? pageRecordsMax, pageRecordsMax) || bytes > 2 * pageBytesMax) break;
-      const record = copy.get(path);
-      if (record === undefined) continue;
-      rows.push({ path, value: Buffer.from(record.value), revision: record.revision });
-      bytes += record.value.length;
-    }
-    yield* rows;
   }
 
   async #commit(transaction: Transaction): Promise<CommitResult> {

@@ -10,10 +10,12 @@ export interface RegistrationOptions {
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   readonly onFault: (error: Error) => void;
+  /** The record counts no longer. Called before etcd deletes it. */
+  readonly onEnded: () => void;
 }
 
 /**
- * Keeps the record with which a node makes itself known, below a lease. A node that relies on {@link isHeldAt} is known to everyone who
+ * Keeps the record with which a node makes itself known, below a lease. A node that relies on {@link heldUntilMs} is known to everyone who
  * reads the records: its lease ends for etcd only after it has ended for the node.
  */
 export class Registration {
@@ -34,20 +36,21 @@ export class Registration {
   /** Writes this record from now on; undefined deletes it. */
   set(record: Uint8Array | undefined): void {
     this.#record = record;
-    this.#clock.ended();
+    this.#end();
     this.#changed.abort();
   }
 
   /**
+   * Returns until when the record counts; negative infinity if it does not.
    * @param revision - of the node's copy. A copy from before the record was written may lack commits whose authors did not know this node:
    * they were made while an earlier record was gone already.
    */
-  isHeldAt(revision: number): boolean {
-    return revision >= this.#revision && this.#clock.isHeld(this.#options.now());
+  heldUntilMs(revision: number): number {
+    return revision >= this.#revision ? this.#clock.endMs : Number.NEGATIVE_INFINITY;
   }
 
   async close(): Promise<void> {
-    this.#clock.ended();
+    this.#end();
     this.#closing.abort();
     await this.#running;
   }
@@ -67,7 +70,6 @@ export class Registration {
       } catch (error) {
         if (!this.#closing.signal.aborted) onFault(error instanceof Error ? error : new Error(String(error)));
       }
-      this.#clock.ended();
       if (!signal.aborted) await delay(retryMs, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -91,7 +93,7 @@ export class Registration {
         ttl = await this.#keepAlive(id, signal);
       }
     } finally {
-      this.#clock.ended();
+      this.#end();
       await etcd.revokeLease(id).catch(() => undefined);
     }
   }
@@ -103,10 +105,15 @@ export class Registration {
       try {
         return await etcd.keepAlive(id);
       } catch (error) {
-        if (signal.aborted || !this.#clock.isHeld(now())) throw error;
+        if (signal.aborted || now() >= this.#clock.endMs) throw error;
         onFault(error instanceof Error ? error : new Error(String(error)));
         await delay(retryMs, undefined, { signal }).catch(() => undefined);
       }
     }
+  }
+
+  #end(): void {
+    this.#clock.ended();
+    this.#options.onEnded();
   }
 }

@@ -4,24 +4,37 @@ import { FakeEtcd } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
 import { until } from './fake-nodes.ts';
 
+const never = Number.NEGATIVE_INFINITY;
+const isHeldAt = (registration: Registration, revision: number): boolean => registration.heldUntilMs(revision) > never;
+
+/** Knows whether the node has revoked a lease. */
+class RevocationWatch extends FakeEtcd {
+  isRevoked = false;
+
+  override revokeLease(id: bigint): Promise<void> {
+    this.isRevoked = true;
+    return super.revokeLease(id);
+  }
+}
+
 describe('the registration of a node', () => {
   it('counts only for a copy that contains the present record, and so every commit from before it', async () => {
     const server = new FakeServer();
     const etcd = new FakeEtcd(server);
     const registration = new Registration({
       ...{ etcd, key: 'n/2', leaseSeconds: 10, retryMs: 1 },
-      ...{ now: () => performance.now(), onFault: () => undefined },
+      ...{ now: () => performance.now(), onFault: () => undefined, onEnded: () => undefined },
     });
     registration.set(Buffer.from('at home'));
-    await until(() => registration.isHeldAt(server.revision));
+    await until(() => isHeldAt(registration, server.revision));
     const before = server.revision;
     registration.set(Buffer.from('elsewhere')); // the first record is deleted, then the second one is written
-    await until(() => registration.isHeldAt(server.revision));
+    await until(() => isHeldAt(registration, server.revision));
     expect(server.revision).to.be.above(before);
-    expect(registration.isHeldAt(before)).to.equal(false);
-    expect(registration.isHeldAt(server.revision - 1)).to.equal(false);
+    expect(isHeldAt(registration, before)).to.equal(false);
+    expect(isHeldAt(registration, server.revision - 1)).to.equal(false);
     await registration.close();
-    expect(registration.isHeldAt(server.revision)).to.equal(false);
+    expect(isHeldAt(registration, server.revision)).to.equal(false);
   });
 
   it('survives calls that fail while its lease holds', async () => {
@@ -30,16 +43,45 @@ describe('the registration of a node', () => {
     let faults = 0;
     const registration = new Registration({
       ...{ etcd, key: 'n/2', leaseSeconds: 1, retryMs: 1 },
-      ...{ now: () => 0, onFault: () => void faults++ },
+      ...{ now: () => 0, onFault: () => void faults++, onEnded: () => undefined },
     });
     registration.set(Buffer.from('at home'));
-    await until(() => registration.isHeldAt(server.revision));
+    await until(() => isHeldAt(registration, server.revision));
     const { revision } = server;
     etcd.isCutOff = true;
     await until(() => faults >= 3);
-    expect(registration.isHeldAt(revision)).to.equal(true);
+    expect(isHeldAt(registration, revision)).to.equal(true);
     etcd.isCutOff = false;
     await registration.close();
     expect(server.leases.size).to.equal(0);
   });
+
+  for (const { how, end } of [
+    { how: 'another record takes its place', end: (registration: Registration) => registration.set(Buffer.from('elsewhere')) },
+    { how: 'it is deleted', end: (registration: Registration) => registration.set(undefined) },
+    { how: 'the node stops', end: (registration: Registration) => void registration.close() },
+    {
+      how: 'etcd has ended its lease',
+      end: (_: Registration, server: FakeServer) => server.endLease([...server.leases.keys()][0] ?? 0n),
+    },
+  ])
+    it(`reports that its record counts no longer before it takes that back in etcd, when ${how}`, async () => {
+      const server = new FakeServer();
+      const etcd = new RevocationWatch(server);
+      const revokedAtEnd: boolean[] = [];
+      const registration = new Registration({
+        ...{ etcd, key: 'n/2', leaseSeconds: 0.01, retryMs: 1, now: () => 0, onFault: () => undefined },
+        onEnded: () => {
+          expect(isHeldAt(registration, server.revision)).to.equal(false);
+          revokedAtEnd.push(etcd.isRevoked);
+        },
+      });
+      registration.set(Buffer.from('at home'));
+      await until(() => isHeldAt(registration, server.revision));
+      revokedAtEnd.length = 0;
+      end(registration, server);
+      await until(() => etcd.isRevoked);
+      expect(revokedAtEnd[0]).to.equal(false);
+      await registration.close();
+    });
 });

@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { FakeServer } from '../fake/fake-server.ts';
 import { type FakeNode, fakeNode, outcomeOf, put, until } from './fake-nodes.ts';
 
+const isRegistered = ({ replica }: FakeNode): boolean => performance.now() < replica.registeredUntilMs;
+
 type Options = Parameters<typeof fakeNode>[2];
 
 describe('a node with its records in etcd', () => {
@@ -88,29 +90,37 @@ describe('a node with its records in etcd', () => {
     expect(second.replica.holdsLease()).to.equal(true);
   });
 
-  it('reports changes of its role to observers', async () => {
-    const first = await open(new FakeServer(), 1);
+  it('reports the end of its role to observers before etcd learns of it', async () => {
+    const server = new FakeServer();
+    const first = await open(server, 1);
     await first.replica.leads;
-    const seen: string[] = [];
-    const end = first.replica.observe(() => seen.push(first.replica.status().role));
+    const seen: object[] = [];
+    const end = first.replica.observe(() => {
+      const { leaseEndMs } = first.replica;
+      seen.push({
+        role: first.replica.status().role,
+        leaseEndMs,
+        keys: server.rows('test/m/active', undefined, undefined).length,
+      });
+    });
     first.replica.mayLead = false;
-    expect(seen).to.deep.equal(['follower']);
+    expect(seen).to.deep.equal([{ role: 'follower', leaseEndMs: Number.NEGATIVE_INFINITY, keys: 1 }]);
     end();
   });
 
   it('is registered while the copy shows its record and its lease holds', async () => {
     const server = new FakeServer();
     const [first, second] = [await open(server, 1), await open(server, 2)];
-    expect(second.replica.isRegistered).to.equal(false);
+    expect(isRegistered(second)).to.equal(false);
     second.replica.register(Buffer.from('at home'));
-    await until(() => second.replica.isRegistered && first.replica.nodes.has(2));
+    await until(() => isRegistered(second) && first.replica.nodes.has(2));
     expect(Buffer.from(first.replica.nodes.get(2) ?? []).toString()).to.equal('at home');
     second.replica.register(Buffer.from('elsewhere'));
-    expect(second.replica.isRegistered).to.equal(false);
-    await until(() => second.replica.isRegistered);
+    expect(isRegistered(second)).to.equal(false);
+    await until(() => isRegistered(second));
     await until(() => Buffer.from(first.replica.nodes.get(2) ?? []).toString() === 'elsewhere');
     second.replica.register(undefined);
-    expect(second.replica.isRegistered).to.equal(false);
+    expect(isRegistered(second)).to.equal(false);
     await until(() => !first.replica.nodes.has(2));
   });
 
@@ -118,9 +128,9 @@ describe('a node with its records in etcd', () => {
     const server = new FakeServer();
     const node = await open(server, 2);
     node.replica.register(Buffer.from('at home'));
-    await until(() => node.replica.isRegistered);
+    await until(() => isRegistered(node));
     for (const lease of [...server.leases.keys()]) server.endLease(lease);
-    await until(() => !node.replica.isRegistered);
+    await until(() => !isRegistered(node));
   });
 
   it('reads the index of the newest commit of any node', async () => {
