@@ -1,6 +1,7 @@
 import type { Store } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
 import { dueMs, rotateDue } from './keys/auto-rotation.ts';
+import { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
 import {
   type CreateKeyRequest,
@@ -52,10 +53,8 @@ export interface TransitEngineOptions {
   readonly ciphertextPrefix?: string;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** Approximate maximum of bytes for cached keys; 64 MiB when absent. */
-  readonly cacheBytesMax?: number;
-  /** Number of threads that share this memory; 1 when absent. */
-  readonly threads?: number;
+  /** Memory that the engines of a thread share; memory of its own when absent. */
+  readonly caches?: EngineCaches;
   /** Keys of other systems that the mount may use; none when absent. */
   readonly managedKeys?: ManagedKeys;
   /** Reports when keys are used; none when absent. */
@@ -70,8 +69,6 @@ export interface KeyAnswer {
   readonly warnings: readonly string[];
 }
 
-const cacheBytesDefault = 64 * 1024 * 1024;
-
 /**
  * One mount's named keys and the operations on them. Every change is one conditional transaction computed from the current records, so
  * it is applied completely or not at all. A refusal is a {@link TransitError}; errors of the store pass through.
@@ -85,7 +82,6 @@ export class TransitEngine {
   readonly #changes = new ChangeQueue();
   readonly #secondaries: SecondaryConfirmation;
   readonly #confirmations: KeyConfirmations;
-  readonly #cacheBytesMax: number;
   readonly #managedKeys: ManagedKeys;
   readonly #tools: Tools & { prefix: string };
   readonly #unwatch: () => void;
@@ -99,14 +95,12 @@ export class TransitEngine {
   #sweepCursor = '';
 
   constructor(options: TransitEngineOptions) {
-    const { store, mountId, ciphertextPrefix = 'svc', now, threads = 1 } = options;
-    const cacheBytesMax = Math.floor((options.cacheBytesMax ?? cacheBytesDefault) / threads);
+    const { store, mountId, ciphertextPrefix = 'svc', now, caches = engineCaches() } = options;
     this.#store = store;
     this.#paths = pathsOf(mountId);
     this.#now = now;
-    this.#cacheBytesMax = cacheBytesMax;
-    this.#keys = new KeyCache(store, this.#paths, { entries: 0, bytes: cacheBytesMax });
-    this.#names = new KeyNames(store, this.#paths.keys);
+    this.#keys = new KeyCache(store, this.#paths, caches.keys);
+    this.#names = new KeyNames(store, this.#paths.keys, caches.names);
     // A node that is being sealed cannot read the cache size. It reads the size again after unsealing.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
     this.#managedKeys = options.managedKeys ?? noManagedKeys;
@@ -136,7 +130,7 @@ export class TransitEngine {
   /** Applies the stored cache size. Call it before the first request. */
   async open(): Promise<void> {
     const { size } = await readCacheConfig(this.#store, this.#paths);
-    this.#keys.resize({ entries: size, bytes: this.#cacheBytesMax });
+    this.#keys.resize(size);
   }
 
   /** Makes every node apply the stored cache size and empty its cache. This node has done so when the promise resolves. */

@@ -3,6 +3,7 @@ export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engi
 export { printableName, printablePath } from './formats/printable-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
 export { divideThreadPool } from './key-pairs/native-signature.ts';
+export { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 export type { CreateKeyRequest } from './keys/key.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';
 export type { Confirmation, SecondaryConfirmation } from './keys/key-confirmations.ts';

@@ -1,7 +1,18 @@
 import { memoryStore, type Store, type StoredRecord, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { DamagedRecord, type TransitEngine, TransitError } from '../src/index.ts';
-import { anything, decryptOne, encryptOne, everything, fox, newEngine, paths, refusalOf, storedKey } from './fixtures.ts';
+import { DamagedRecord, type EngineCaches, type TransitEngine, TransitError } from '../src/index.ts';
+import {
+  anything,
+  decryptOne,
+  encryptOne,
+  everything,
+  fox,
+  keyCaches,
+  newEngine,
+  paths,
+  refusalOf,
+  storedKey,
+} from './fixtures.ts';
 
 /** A store that delays the results of reads of one path until they are released. */
 function heldReads(inner: Store, held: (path: string) => boolean) {
@@ -333,7 +344,7 @@ describe('an engine that is closed while an operation waits for the store', () =
 });
 
 describe('the cache', () => {
-  async function countingEngine({ cacheSize, ...options }: { readonly cacheSize: number; readonly cacheBytesMax?: number }) {
+  async function countingEngine({ cacheSize, ...options }: { readonly cacheSize: number; readonly caches?: EngineCaches }) {
     const inner = memoryStore();
     let reads = 0;
     const store: Store = {
@@ -365,16 +376,35 @@ describe('the cache', () => {
 
   it('keeps no more keys than fit its memory, for any configured number', async () => {
     for (const cacheSize of [0, 1_000_000_000]) {
-      const { readsOf } = await countingEngine({ cacheSize, cacheBytesMax: 30_000 });
+      const { readsOf } = await countingEngine({ cacheSize, caches: keyCaches(30_000) });
       for (let i = 0; i < 30; i++) await readsOf(`k${i}`);
       expect(await readsOf('k29')).to.equal(0);
       expect(await readsOf('k0')).to.be.above(0);
     }
   });
 
+  it('shares its memory with the caches of other mounts, of which the largest gives up keys', async () => {
+    const caches = keyCaches(30_000);
+    const small = newEngine({ caches, mountId: 'small' }).engine;
+    const large = newEngine({ caches, mountId: 'large' }).engine;
+    const useNew = async (engine: TransitEngine, name: string): Promise<void> => {
+      await engine.createKey(name, {});
+      await encryptOne(engine, name, { plaintext: fox });
+    };
+    await useNew(small, 'only');
+    for (let i = 0; i < 30; i++) await useNew(large, `k${i}`);
+    const cached = Array.from({ length: 30 }, (_, i) => large.cachedRevision(`k${i}`) !== undefined);
+    expect(small.cachedRevision('only')).to.be.a('number');
+    expect(cached.at(-1)).to.equal(true);
+    expect(cached.filter(Boolean)).to.have.length.within(3, 6);
+    large.close();
+    for (let i = 0; i < 5; i++) await useNew(small, `k${i}`);
+    expect(small.cachedRevision('only'), 'a closed mount holds nothing').to.be.a('number');
+  });
+
   it('counts the loaded versions of a key', async () => {
     const inner = memoryStore();
-    const { engine } = newEngine({ store: inner, cacheBytesMax: 13_000 });
+    const { engine } = newEngine({ store: inner, caches: keyCaches(13_000) });
     await engine.createKey('k', {});
     for (let i = 0; i < 9; i++) await engine.rotateKey('k');
     for (let keyVersion = 1; keyVersion <= 5; keyVersion++) await encryptOne(engine, 'k', { plaintext: fox, keyVersion });

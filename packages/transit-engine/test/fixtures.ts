@@ -6,11 +6,14 @@ import {
   type DecryptResult,
   type EncryptRequest,
   type EncryptResult,
+  type EngineCaches,
+  engineCaches,
   type RewrapRequest,
   TransitEngine,
   type TransitEngineOptions,
   TransitError,
 } from '../src/index.ts';
+import { CacheBudget } from '../src/keys/cache-budget.ts';
 import { decodeKeyRecord, type KeyRecord } from '../src/keys/key-record.ts';
 import { keyType } from '../src/keys/key-type.ts';
 import { pathsOf } from '../src/keys/paths.ts';
@@ -33,6 +36,9 @@ export function newEngine(options: Partial<TransitEngineOptions> = {}) {
   const engine = new TransitEngine({ mountId, now: () => clock.nowMs, ...options, store });
   return { engine, store, clock };
 }
+
+/** Caches with this many bytes for keys. */
+export const keyCaches = (bytes: number): EngineCaches => ({ ...engineCaches(), keys: new CacheBudget(bytes) });
 
 /** Returns the refusal of a request, and fails if it is not refused. */
 export async function refusalOf(request: Promise<unknown>): Promise<Pick<TransitError, 'code' | 'message'>> {

@@ -1,6 +1,8 @@
 import { noHandler } from '@transitd/http';
 import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import {
+  type EngineCaches,
+  engineCaches,
   type ManagedKeys,
   type SecondaryConfirmation,
   TransitEngine,
@@ -33,7 +35,7 @@ export interface MountedEnginesOptions {
   readonly useObserver?: UseObserver | undefined;
   /** The secondary clusters, which must have key material before it is used; absent where no keys are made. */
   readonly secondaries?: SecondaryConfirmation;
-  /** Number of threads that share the memory for keys; each opens the engines of all mounts. */
+  /** Number of threads that share the memory for caches; each opens the engines of all mounts. */
   readonly threads: number;
   /** Called when changed mounts could not be read; all engines are closed then. */
   readonly onFailure: (error: unknown) => void;
@@ -56,6 +58,7 @@ const attemptsMax = 5;
  */
 export class MountedEngines {
   readonly #options: MountedEnginesOptions;
+  readonly #caches: EngineCaches;
   readonly #unwatch: () => void;
   /** By the id of the mount. */
   readonly #mounted = new Map<string, Mounted>();
@@ -68,6 +71,7 @@ export class MountedEngines {
 
   private constructor(options: MountedEnginesOptions) {
     this.#options = options;
+    this.#caches = engineCaches(options.threads);
     this.#unwatch = options.store.watch(mountsPath, (changes) => this.#follow(changes));
   }
 
@@ -205,14 +209,14 @@ export class MountedEngines {
   }
 
   async #open(mount: Mount): Promise<Mounted> {
-    const { store, managedKeysFor, now, threads, useObserver, secondaries } = this.#options;
+    const { store, managedKeysFor, now, useObserver, secondaries } = this.#options;
     const { id, ciphertextPrefix } = mount;
     const engine = new TransitEngine({
       store: fenced(store, mount, () => mounted.isRemoved),
       mountId: id,
       ciphertextPrefix,
       now,
-      threads,
+      caches: this.#caches,
       managedKeys: managedKeysFor(() => mounted.mount.allowedManagedKeys),
       observer: useObserver,
       secondaries,

@@ -8,6 +8,7 @@ import type { KeyPair, KeyPairBytes, KeyPairScheme } from '../key-pairs/key-pair
 import type { BoundManagedKey } from '../managed/provider.ts';
 import { DamagedRecord } from '../values/errors.ts';
 import { wipe } from '../values/secrets.ts';
+import type { BudgetedCache, CacheBudget } from './cache-budget.ts';
 import type { StoredKey } from './key.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsVersion, type KeyType, keyType } from './key-type.ts';
@@ -44,14 +45,6 @@ export interface LoadedVersion {
 /** A version's record is missing. If the key has not changed since it was loaded, the record is lost. */
 export class VersionGone extends DamagedRecord {}
 
-/** Size of the cache. */
-export interface CacheLimits {
-  /** Maximum number of keys; 0 for no maximum. */
-  readonly entries: number;
-  /** Approximate maximum of bytes, for any number of keys. */
-  readonly bytes: number;
-}
-
 const sealed = (): Error => new StoreError('sealed', 'transitd is sealed');
 
 /** Estimated bytes of a key and of each version, native memory and heap. */
@@ -64,9 +57,10 @@ const perShownVersionBytes = 512;
  * answer of this node. Version records need no watch: each is written or deleted together with, or after, a change of its key's
  * record.
  */
-export class KeyCache {
+export class KeyCache implements BudgetedCache {
   readonly #store: Store;
   readonly #paths: Paths;
+  readonly #budget: CacheBudget;
   #entries: LRUCache<string, LoadedKey>;
   /**
    * Loads in progress. A change removes the load of its key from this map: the load still serves callers that already wait for it, but no
@@ -79,11 +73,22 @@ export class KeyCache {
   /** Makes the error for callers after {@link close}. */
   #refusal: (() => Error) | undefined;
 
-  constructor(store: Store, paths: Paths, limits: CacheLimits) {
+  /** @param budget - memory for the keys of all mounts */
+  constructor(store: Store, paths: Paths, budget: CacheBudget) {
     this.#store = store;
     this.#paths = paths;
-    this.#entries = entriesWithin(limits);
+    this.#budget = budget;
+    this.#entries = entriesWithin(budget, 0);
+    budget.add(this);
     this.#unwatch = store.watch(paths.keys, (changes) => this.#drop(changes));
+  }
+
+  get bytes(): number {
+    return this.#entries.calculatedSize;
+  }
+
+  giveUp(): void {
+    this.#entries.pop();
   }
 
   /** Returns the key if it is cached. */
@@ -149,9 +154,9 @@ export class KeyCache {
     }
   }
 
-  /** Changes the size of the cache and empties it. */
-  resize(limits: CacheLimits): void {
-    this.#entries = entriesWithin(limits);
+  /** Changes the size of the cache and empties it. @param keysMax - maximum number of keys; 0 for no maximum */
+  resize(keysMax: number): void {
+    this.#entries = entriesWithin(this.#budget, keysMax);
   }
 
   /** @throws the error given to {@link close}, once closed: the result of an operation in progress must not be answered */
@@ -163,6 +168,7 @@ export class KeyCache {
   close(refusal = sealed): void {
     this.#refusal = refusal;
     this.#unwatch();
+    this.#budget.remove(this);
     this.#loads.clear();
     this.#committing.clear();
     this.#entries.clear();
@@ -173,7 +179,7 @@ export class KeyCache {
     const loading = this.#loads.get(name);
     if (loading !== undefined) return loading;
     const load = this.#read(name).then((key) => {
-      if (key !== undefined && this.#loads.get(name) === load) this.#entries.set(name, key);
+      if (key !== undefined && this.#loads.get(name) === load) this.#set(key);
       return key;
     });
     this.#loads.set(name, load);
@@ -216,14 +222,15 @@ export class KeyCache {
   #set(key: LoadedKey): void {
     if (sizeOf(key) > this.#entries.maxSize) delete key.cachedView;
     this.#entries.set(key.name, key);
+    this.#budget.grew(this);
   }
 }
 
-const entriesWithin = ({ entries, bytes }: CacheLimits): LRUCache<string, LoadedKey> =>
+const entriesWithin = ({ bytesMax }: CacheBudget, keysMax: number): LRUCache<string, LoadedKey> =>
   new LRUCache({
     // The cache allocates space for `max` entries, so `max` is at most the number that fits.
-    ...(entries > 0 && { max: Math.min(entries, Math.ceil(bytes / perKeyBytes)) }),
-    maxSize: bytes,
+    ...(keysMax > 0 && { max: Math.min(keysMax, Math.ceil(bytesMax / perKeyBytes)) }),
+    maxSize: bytesMax,
     sizeCalculation: sizeOf,
   });
 

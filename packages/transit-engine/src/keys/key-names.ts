@@ -1,4 +1,5 @@
 import type { Changes, PathPage, Store } from '@transitd/storage-fsm';
+import type { BudgetedCache, CacheBudget } from './cache-budget.ts';
 
 /** Selects names after `after`, at most `limit`; all if `limit` is not positive. */
 export interface ListRequest {
@@ -28,12 +29,16 @@ const changesMax = 10_000;
  * The names of a mount's keys, in ascending byte order. They are read from the store once and then updated with each applied change, unless
  * there are too many to be held in memory. They are ASCII (`isKeyName`), so strings sort like their bytes.
  */
-export class KeyNames {
+export class KeyNames implements BudgetedCache {
   readonly #store: Store;
   readonly #prefix: string;
+  readonly #budget: CacheBudget;
+  readonly #bytesMax: number;
   readonly #unwatch: () => void;
   /** The list as of some moment. It is replaced, never modified, so texts made from a list are valid while the list is the same object. */
   #names: readonly string[] | undefined;
+  /** Approximate bytes of {@link #names}. */
+  #bytes = 0;
   /** A read of the list in progress. */
   #reading: Promise<readonly string[] | undefined> | undefined;
   /** Set when the names were last found to be too many to be held in memory. */
@@ -42,11 +47,25 @@ export class KeyNames {
   readonly #changed = new Map<string, boolean>();
   #closed = false;
 
-  /** @param prefix - prefix of the paths of key records */
-  constructor(store: Store, prefix: string) {
+  /**
+   * @param prefix - prefix of the paths of key records
+   * @param budget - memory for the lists of all mounts
+   */
+  constructor(store: Store, prefix: string, budget: CacheBudget) {
     this.#store = store;
     this.#prefix = prefix;
+    this.#budget = budget;
+    this.#bytesMax = Math.min(keptBytesMax, budget.bytesMax);
+    budget.add(this);
     this.#unwatch = store.watch(prefix, (changes) => this.#apply(changes));
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  giveUp(): void {
+    this.#forget();
   }
 
   /**
@@ -67,11 +86,13 @@ export class KeyNames {
   close(): void {
     this.#closed = true;
     this.#unwatch();
+    this.#budget.remove(this);
     this.#forget();
   }
 
   #forget(): void {
     this.#names = undefined;
+    this.#bytes = 0;
     this.#reading = undefined;
     this.#isLong = false;
     this.#changed.clear();
@@ -95,7 +116,7 @@ export class KeyNames {
       bytes += bytesOf(names);
       yield names;
     }
-    if (after === '' && limit <= 0 && bytes <= keptBytesMax) this.#isLong = false;
+    if (after === '' && limit <= 0 && bytes <= this.#bytesMax) this.#isLong = false;
   }
 
   /** Returns all names, or undefined if they are too many. */
@@ -131,7 +152,7 @@ export class KeyNames {
     let bytes = 0;
     for await (const names of readNames(this.#store, this.#prefix)) {
       bytes += bytesOf(names);
-      if (bytes > keptBytesMax) return undefined;
+      if (bytes > this.#bytesMax) return undefined;
       for (const name of names) all.push(name);
     }
     return all;
@@ -157,9 +178,12 @@ export class KeyNames {
   }
 
   #keep(names: readonly string[]): readonly string[] {
+    const bytes = bytesOf(names);
     this.#changed.clear();
-    this.#isLong = bytesOf(names) > keptBytesMax;
+    this.#isLong = bytes > this.#bytesMax;
     this.#names = this.#isLong ? undefined : names;
+    this.#bytes = this.#isLong ? 0 : bytes;
+    this.#budget.grew(this);
     return names;
   }
 }

@@ -1,8 +1,9 @@
 import type { Change, Changes, PathPage, Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { CacheBudget } from '../../src/keys/cache-budget.ts';
 import { KeyNames, type ListRequest } from '../../src/keys/key-names.ts';
-import { newEngine } from '../fixtures.ts';
+import { keyCaches, newEngine } from '../fixtures.ts';
 
 const prefix = 'k/';
 
@@ -16,7 +17,7 @@ class NameStore {
   error: Error | undefined;
   #tell: ((changes: Changes) => void) | undefined;
 
-  constructor(names: readonly string[] = [], perPage = 2) {
+  constructor(names: readonly string[] = [], perPage = 2, budget = new CacheBudget(2 ** 24)) {
     for (const name of names) this.there.add(name);
     const store: Pick<Store, 'paths' | 'watch'> = {
       paths: async ({ after = '' }) => {
@@ -36,7 +37,7 @@ class NameStore {
         };
       },
     };
-    this.names = new KeyNames(store as Store, prefix);
+    this.names = new KeyNames(store as Store, prefix, budget);
   }
 
   /** Reads a list to its end. */
@@ -245,7 +246,7 @@ describe('the view of a key', () => {
   });
 
   it('is not cached if it does not fit; the key stays cached', async () => {
-    const { engine } = newEngine({ cacheBytesMax: 20_000 });
+    const { engine } = newEngine({ caches: keyCaches(20_000) });
     await engine.createKey('k', { type: 'ecdsa-p256' });
     for (let i = 0; i < 7; i++) await engine.rotateKey('k');
     await engine.signing.sign('k', { input: 'b25l' });
