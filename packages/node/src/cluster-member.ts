@@ -273,6 +273,7 @@ export class ClusterMember implements NodeMember {
         log,
         node: config.node_id,
         directory: directory.path,
+        lateRequestsMax: Math.ceil(config.limits.changes / 4), // each holds one of these places
         nowMs: () => performance.now(),
         utcMs: clock.dueNow,
       },

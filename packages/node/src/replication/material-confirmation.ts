@@ -11,7 +11,8 @@ import { type Confirmation, type SecondaryConfirmation, TransitError } from '@tr
 import { AcknowledgeSetting } from './acknowledge-setting.ts';
 import type { ReplicationParts } from './replication-parts.ts';
 
-export interface MaterialConfirmationParts extends Pick<ReplicationParts, 'storage' | 'barrier' | 'isActive' | 'nowMs' | 'log'> {
+export interface MaterialConfirmationParts
+  extends Pick<ReplicationParts, 'storage' | 'barrier' | 'isActive' | 'nowMs' | 'lateRequestsMax' | 'log'> {
   readonly registry: Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
   readonly connected: () => ReplicationPort['connected'];
 }
@@ -29,6 +30,9 @@ export interface ConfirmationCounts {
 /** A wait also looks again after this time, because a secondary may have been revoked, or this node replaced as the active one. */
 const lookMs = 100;
 
+/** Secondaries that have not confirmed after this time are late. */
+const lateMs = 1_000;
+
 /** The secondaries of this cluster as its active node knows them: whether they have key material, so that it may be used. */
 export class MaterialConfirmation implements SecondaryConfirmation {
   /** Whether they must have it before it is used. */
@@ -36,6 +40,8 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   readonly #parts: MaterialConfirmationParts;
   readonly #absentSinceMs = new Map<string, number>();
   readonly #wakers = new Set<() => void>();
+  /** The requests that wait, oldest first, each with the time when it began to. */
+  readonly #waiting = new Set<{ readonly sinceMs: number }>();
   #term: number | undefined;
   #counts = { refused: 0, late: 0, degraded: 0 };
 
@@ -79,16 +85,25 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   async required(): Promise<boolean> {
     const settings = await this.#settings();
     if (settings === undefined) return false;
+    if ([...this.#waiting].filter((request) => this.#isLate(request)).length >= this.#parts.lateRequestsMax)
+      throw this.#refused(
+        `${this.#parts.lateRequestsMax} requests already wait for the secondaries to confirm key material`,
+        'nothing was done, try again later',
+      );
     if (settings.onTimeout === 'degrade') return true;
     // Any position shows that the secondary is there. Without it, material would be stored that cannot be used.
     const decision = await this.#decision(0, settings, true);
     if (decision.kind === 'confirmed') return true;
-    this.#counts = { ...this.#counts, refused: this.#counts.refused + 1 };
     const secondary = 'secondary' in decision ? `the secondary ${decision.secondary}` : 'a secondary';
-    throw new TransitError(
-      'unconfirmed',
-      `${secondary} is not connected, and the replication set acknowledges key material: nothing was done, try again when it is connected`,
+    throw this.#refused(
+      `${secondary} is not connected, and the replication set acknowledges key material`,
+      'nothing was done, try again when it is connected',
     );
+  }
+
+  #refused(reason: string, remedy: string): TransitError {
+    this.#counts = { ...this.#counts, refused: this.#counts.refused + 1 };
+    return new TransitError('unconfirmed', `${reason}: ${remedy}`);
   }
 
   async of(index: number, wait: boolean): Promise<Confirmation> {
@@ -114,15 +129,30 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   async #decision(index: number, settings: AcknowledgeSettings, wait: boolean): Promise<Acknowledgement> {
     const { registry, isActive, nowMs } = this.#parts;
     await registry.refresh();
-    const startMs = nowMs();
-    for (;;) {
-      const waitedMs = nowMs() - startMs;
-      const decision: Acknowledgement = registry.isRead
-        ? acknowledgementOf(index, this.#progress(), { settings, waitedMs })
-        : { kind: 'wait' };
-      if (decision.kind !== 'wait' || !wait || !isActive() || waitedMs > settings.timeoutMs) return decision;
-      await this.#woken();
+    const request = { sinceMs: nowMs() };
+    try {
+      for (;;) {
+        const waitedMs = nowMs() - request.sinceMs;
+        const decision: Acknowledgement = registry.isRead
+          ? acknowledgementOf(index, this.#progress(), { settings, waitedMs })
+          : { kind: 'wait' };
+        const hasWaited = waitedMs > settings.timeoutMs || this.#isSurplus(request);
+        if (decision.kind !== 'wait' || !wait || !isActive() || hasWaited) return decision;
+        this.#waiting.add(request);
+        await this.#woken();
+      }
+    } finally {
+      this.#waiting.delete(request);
     }
+  }
+
+  #isLate({ sinceMs }: { readonly sinceMs: number }): boolean {
+    return this.#parts.nowMs() - sinceMs >= lateMs;
+  }
+
+  /** Returns whether as many requests as may wait for late secondaries have waited longer: this one gives its place to other work. */
+  #isSurplus(request: { readonly sinceMs: number }): boolean {
+    return this.#isLate(request) && [...this.#waiting].indexOf(request) >= this.#parts.lateRequestsMax;
   }
 
   #progress(): SecondaryProgress[] {

@@ -16,6 +16,8 @@ export interface ReplicationParts {
   readonly directory: string;
   /** Returns an archive of the present state. @throws StoreError */
   readonly takeSnapshot: () => Promise<Readable>;
+  /** How many requests may wait for secondaries that are late to confirm key material. */
+  readonly lateRequestsMax: number;
   readonly log: Logger;
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number;

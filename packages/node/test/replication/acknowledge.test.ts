@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { acknowledgeMsMin } from '@transitd/replication';
+import { acknowledgeMsMax, acknowledgeMsMin } from '@transitd/replication';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { Site } from './site.ts';
@@ -16,7 +16,7 @@ describe('a primary whose secondary acknowledges key material', function () {
   let west: Site;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'transitd-acknowledge-'));
-    [east, west] = [await Site.open(folder, 'east'), await Site.open(folder, 'west')];
+    [east, west] = [await Site.open(folder, 'east', { limits: { changes: 8 } }), await Site.open(folder, 'west')];
     await east.replication.enablePrimary();
     await west.follow(east, 'west');
     await until(() => west.node.status.state === 'sealed');
@@ -72,6 +72,25 @@ describe('a primary whose secondary acknowledges key material', function () {
       return versionUsed(east, 'k');
     }, 3);
     expect(east.replication.material.counts).to.include({ late: 1 });
+  });
+
+  it('lets a quarter of the changes wait for a late secondary, and refuses further ones', async () => {
+    await east.replication.material.setting.write({ timeoutMs: acknowledgeMsMax, onTimeout: 'refuse' });
+    const { replica } = west.store;
+    const commit = replica.commit.bind(replica);
+    replica.commit = () => new Promise(() => undefined);
+    const waiting = ['first', 'second', 'third'].map((name) => codeOf(east.engine.createKey(name, {})));
+    expect(await Promise.race(waiting), 'it does not wait for the timeout').to.equal('outcome_unknown');
+    expect(await codeOf(east.engine.createKey('fourth', {}))).to.equal('unconfirmed');
+    expect(await east.engine.keyExists('fourth')).to.equal(false);
+    replica.commit = commit;
+    west.replication.recover({ wholeState: false });
+    expect((await Promise.all(waiting)).toSorted()).to.deep.equal(['done', 'done', 'outcome_unknown']);
+    await repeat(async () => {
+      await runTasks();
+      return codeOf(versionUsed(east, 'third'));
+    }, 'done');
+    await east.replication.material.setting.write({ timeoutMs: acknowledgeMsMin, onTimeout: 'refuse' });
   });
 
   it('makes nothing while the secondary is gone, or uses it all the same, as configured', async () => {

@@ -24,6 +24,7 @@ interface SiteSettings {
   readonly cluster_addr?: string;
   readonly seal?: object;
   readonly barrier_rotation?: object;
+  readonly limits?: object;
   readonly clocks?: NonNullable<Parameters<typeof Node.open>[0]['clocks']>;
 }
 
