@@ -14,6 +14,7 @@ import { FasterLeaderTransfer } from './maintenance/faster-leader-transfer.ts';
 import { FeatureLevelControl } from './maintenance/feature-level-control.ts';
 import { authorityOf, listCertificate } from './maintenance/member-entries.ts';
 import { MemberOperations } from './maintenance/member-operations.ts';
+import { raftLevels } from './maintenance/raft-levels.ts';
 import { Renewal } from './maintenance/renewal.ts';
 import { ConfigurationChanges } from './membership/configuration-changes.ts';
 import { announcedLevels } from './membership/member-levels.ts';
@@ -110,9 +111,7 @@ export class ClusterServices {
       log,
     });
     this.featureLevel = new FeatureLevelControl({
-      storage,
-      changes: this.changes,
-      announced: (id) => announcedLevels(standbys.report(id)),
+      levels: raftLevels({ storage, changes: this.changes, announced: (id) => announcedLevels(standbys.report(id)) }),
       self: config.node_id,
       raiseAfterMs: config.feature_level_raise_after,
       nowMs: () => performance.now(),

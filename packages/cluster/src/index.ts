@@ -30,6 +30,7 @@ export type { AutopilotSettings } from './maintenance/autopilot-settings.ts';
 export type { ServerState } from './maintenance/autopilot-state.ts';
 export { FeatureLevelControl } from './maintenance/feature-level-control.ts';
 export { MemberOperations } from './maintenance/member-operations.ts';
+export { raftLevels } from './maintenance/raft-levels.ts';
 
 // Disaster-recovery replication: the primary's cluster port, and the secondary's connection to it.
 

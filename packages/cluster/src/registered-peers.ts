@@ -3,11 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
 import { LogLimit, reasonOf } from '@transitd/process';
 import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import { supportedLevels } from '@transitd/storage-fsm';
 import { confirmWithinMs, jsonIn, reportPath } from './calls.ts';
 import { clusterListenAddress } from './cluster-port.ts';
 import { authorityOf } from './maintenance/member-entries.ts';
+import type { MemberLevels } from './maintenance/raise-decision.ts';
 import { makeRequest, readAuthority, signRequest } from './membership/authority.ts';
 import type { NodeIdentity } from './membership/identity.ts';
+import { unannouncedLevels } from './membership/member-levels.ts';
 import type { Peers } from './peers.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import type { Engine } from './ports/storage-port.ts';
@@ -126,6 +129,16 @@ export class RegisteredPeers implements Peers {
     return isAwaited ? heartbeats : { echoes: heartbeats.echoes, appliedSentMs: () => undefined };
   }
 
+  /** The levels of all other known nodes. A node whose record is not authentic counts too: it may be one of another authority. */
+  get levels(): readonly MemberLevels[] {
+    return this.membershipList.ids
+      .filter((id) => id !== this.#nodeId)
+      .map((id) => {
+        const { name = `node ${id}`, levels = unannouncedLevels } = this.membershipList.member(id) ?? {};
+        return { name, levels };
+      });
+  }
+
   get awaitedUntilMs(): number {
     return this.#parts.registry.registeredUntilMs;
   }
@@ -189,7 +202,8 @@ export class RegisteredPeers implements Peers {
     this.#identity = identity;
     this.membershipList.authority = authority;
     const { node_id, cluster_addr = '' } = config;
-    registry.register(encodeNodeRecord(identity, { name: node_id, apiAddress: apiAddress(), clusterAddress: cluster_addr }));
+    const addresses = { apiAddress: apiAddress(), clusterAddress: cluster_addr };
+    registry.register(encodeNodeRecord(identity, { name: node_id, ...addresses, levels: supportedLevels }));
   }
 
   async #leave(): Promise<void> {

@@ -5,6 +5,7 @@ import {
   Cluster,
   ConfigurationChanges,
   FeatureLevelControl,
+  raftLevels,
   readAuthority,
   type Storage,
 } from '@transitd/cluster';
@@ -287,9 +288,11 @@ export class ClusterMember implements NodeMember {
   #loneFeatureLevel(storage: Storage): FeatureLevelControl {
     const { config, log } = this.#parts;
     return new FeatureLevelControl({
-      storage,
-      changes: new ConfigurationChanges(storage.driver, async () => undefined),
-      announced: () => undefined,
+      levels: raftLevels({
+        storage,
+        changes: new ConfigurationChanges(storage.driver, async () => undefined),
+        announced: () => undefined,
+      }),
       self: config.node_id,
       raiseAfterMs: config.feature_level_raise_after,
       nowMs: () => performance.now(),

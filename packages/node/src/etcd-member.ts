@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { Barrier, BarrierError } from '@transitd/barrier';
-import { RegisteredPeers } from '@transitd/cluster';
+import { FeatureLevelControl, RegisteredPeers } from '@transitd/cluster';
 import { LogLimit, reasonOf, StartError } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
 import { UnsupportedLevel } from '@transitd/storage-fsm';
@@ -21,7 +21,6 @@ export class EtcdMember implements NodeMember {
   readonly removed = false;
   readonly storage = undefined;
   readonly cluster = undefined;
-  readonly featureLevel = undefined;
   readonly #parts: EtcdMemberParts;
   readonly #leadershipLog: LeadershipLog;
   readonly #logLimit: LogLimit;
@@ -29,6 +28,7 @@ export class EtcdMember implements NodeMember {
   #peers: RegisteredPeers | undefined;
   #store: EncryptedStore | undefined;
   #snapshots: Snapshots | undefined;
+  #featureLevel: FeatureLevelControl | undefined;
   #forwarded: RequestListener | undefined;
   /** This node creates the cluster: until its records are there, it is the active node although it has no keys. */
   #isFounding = false;
@@ -55,6 +55,10 @@ export class EtcdMember implements NodeMember {
 
   get snapshots(): Snapshots | undefined {
     return this.#snapshots;
+  }
+
+  get featureLevel(): FeatureLevelControl | undefined {
+    return this.#featureLevel;
   }
 
   requireStore(): EncryptedStore {
@@ -111,6 +115,7 @@ export class EtcdMember implements NodeMember {
     this.#parts.gateways?.closed();
     this.#store = undefined;
     this.#snapshots = undefined;
+    this.#featureLevel = undefined;
     await this.#peers?.close();
     await this.#engine?.stop();
     this.#engine = undefined;
@@ -143,11 +148,20 @@ export class EtcdMember implements NodeMember {
     });
     serviceLoader.follow(barrier);
     gateways?.opened(replica, barrier);
-    this.#peers = new RegisteredPeers({
+    const peers = new RegisteredPeers({
       ...{ config, log, observer, apiAddress, isActive, report, engine, barrier, registry: engine.registry },
       isUnsealed: () => serviceLoader.services !== undefined,
     });
-    if (this.#forwarded !== undefined) this.#peers.serveForwarded(this.#forwarded);
+    this.#peers = peers;
+    if (this.#forwarded !== undefined) peers.serveForwarded(this.#forwarded);
+    this.#featureLevel = new FeatureLevelControl({
+      // A node that registers after the decision and does not support the level ends itself (decision 171).
+      levels: { replica, level: () => engine.featureLevel, others: () => peers.levels, undisturbed: (task) => task() },
+      self: config.node_id,
+      raiseAfterMs: config.feature_level_raise_after,
+      nowMs: () => performance.now(),
+      log,
+    });
     this.#store = { replica, barrier, replication: undefined };
     this.#snapshots = new Snapshots({
       ...{ engine: engine.snapshots, barrier, directory: directory.path, log },
@@ -159,7 +173,8 @@ export class EtcdMember implements NodeMember {
   #statusChanged(status: DriverStatus): void {
     this.#leadershipLog.statusChanged(status);
     this.#parts.onStatus(status);
-    if (!status.ready) this.#store?.barrier.dropAttempts(); // the next active node does not know them
+    if (status.ready) this.#featureLevel?.leadershipBegins();
+    else this.#store?.barrier.dropAttempts(); // the next active node does not know them
     this.#peers?.statusChanged(status);
     void this.#peers?.update();
   }

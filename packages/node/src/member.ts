@@ -14,7 +14,7 @@ export interface EncryptedStore {
   readonly replication: ClusterReplication | undefined;
 }
 
-/** This node as a member of a cluster, whatever engine keeps the records. The last three are undefined unless that is Raft. */
+/** This node as a member of a cluster, whatever engine keeps the records. The last two are undefined unless that is Raft. */
 export interface NodeMember {
   /** Undefined until the records are open. It is defined earlier than `store`. */
   readonly engine: Engine | undefined;
@@ -42,9 +42,10 @@ export interface NodeMember {
   updateFitness(): void;
   /** Backups of the state; undefined until this node belongs to a cluster. */
   readonly snapshots: Snapshots | undefined;
+  /** Undefined until this node belongs to a cluster. */
+  readonly featureLevel: FeatureLevelControl | undefined;
   readonly storage: Storage | undefined;
   readonly cluster: Cluster | undefined;
-  readonly featureLevel: FeatureLevelControl | undefined;
 }
 
 export const removedText = 'this node was removed from its cluster: to let it join again, stop it, empty data_dir and start it';

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { BarrierError } from '@transitd/barrier';
 import { StartError } from '@transitd/process';
 import { connectEtcd } from '@transitd/storage-etcd';
-import { UnsupportedLevel } from '@transitd/storage-fsm';
+import { supportedLevels, UnsupportedLevel } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { freePort } from '../../../test/cluster/harness/free-port.ts';
 import { until } from '../../process/test/until.ts';
@@ -78,6 +78,29 @@ describe('a node with its records in etcd', () => {
     expect(again.clusterName?.id).to.match(/^[0-9a-f-]{36}$/);
     expect(again.clusterName?.id).to.not.equal(before);
     await until(() => again.peers?.membershipList.members.length === 1);
+  });
+
+  it('raises the feature level once every known node supports the next one', async () => {
+    const client = await connectEtcd({ endpoint: etcd.endpoint });
+    const set = (key: string, value: string) =>
+      client.txn({ compares: [], success: [{ kind: 'put', key, value: Buffer.from(value) }], failure: [] });
+    const [below, { newest }] = [supportedLevels.newest - 1, supportedLevels];
+    await set('raise/m/level', String(below));
+    const [first, second] = [await started(onEtcd('raise')), await open('raise', { seal: staticSeal() })];
+    await until(() => stateOf(second) === 'performance_standby');
+    const status = () => first.featureLevel?.status;
+    await until(() => status()?.highest === newest);
+    expect(status()?.members.map(({ name }) => name)).to.have.members([first.config.node_id, second.config.node_id]);
+    await set('raise/n/7', 'a record that no node of this cluster has signed');
+    await until(() => status()?.highest === below);
+    const refusal = await errorOf(first.featureLevel?.raise(newest) ?? Promise.resolve());
+    expect((refusal as Error).message).to.match(/: node 7 \(level 1\)\. Upgrade or remove them first$/);
+    expect(first.appliedLevel).to.equal(below);
+    await client.txn({ compares: [], success: [{ kind: 'delete', key: 'raise/n/7' }], failure: [] });
+    await until(() => status()?.highest === newest);
+    expect(await first.featureLevel?.raise()).to.equal(newest);
+    await until(() => second.appliedLevel === newest);
+    client.close();
   });
 
   it('does not start on a cluster whose feature level it does not support, and ends when the level rises above that', async () => {

@@ -99,6 +99,19 @@ describe('three nodes on one etcd', function () {
     }
   });
 
+  it('show the feature levels that each of them supports, and raise the level to the one that all support', async () => {
+    const active = await served();
+    for (const node of [active, standbysOf(active)[0] ?? active]) {
+      const env = { TRANSITD_ADDR: node.apiAddress, TRANSITD_TOKEN: cluster.rootToken };
+      const { stdout } = expectCode(await run(['operator', 'feature-level', 'status'], { env }), 0);
+      const [, level = ''] = /^Level +(\d+)$/m.exec(stdout) ?? [];
+      for (const { name } of cluster.nodes) expect(stdout).to.match(new RegExp(`^${name} +1 +${level}$`, 'm'));
+      expect(expectCode(await run(['operator', 'feature-level', 'raise'], { env }), 0).stdout).to.match(
+        new RegExp(`^Level +${level}$`, 'm'),
+      );
+    }
+  });
+
   it('refuse clearly what only Raft offers', async () => {
     const active = await served();
     for (const node of [active, standbysOf(active)[0] ?? active])
@@ -107,7 +120,6 @@ describe('three nodes on one etcd', function () {
         ['GET', 'sys/storage/raft/autopilot/state', undefined],
         ['POST', 'sys/storage/raft/remove-peer', { server_id: 'n1' }],
         ['POST', 'sys/storage/raft/join', { leader_api_addr: active.apiAddress }],
-        ['GET', 'sys/feature-level', undefined],
         ['POST', 'sys/replication/dr/primary/enable', {}],
       ] as const) {
         const answer = await cluster.ask(node, method, path, body);

@@ -2,10 +2,8 @@ import { dataReply, int, integer, list, object, string } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
-import { requireRaft } from './engine.ts';
 
 function requireControl(node: Node): NonNullable<Node['featureLevel']> {
-  requireRaft(node);
   const { featureLevel } = node;
   if (featureLevel === undefined) throw new Error('a node that serves has a feature level');
   return featureLevel;

@@ -1,18 +1,22 @@
 import { RequestError } from '@transitd/http';
 import type { Logger } from '@transitd/process';
-import type { NodeId } from '@transitd/raft-core';
-import { type FeatureLevel, type LevelRange, supportedLevels } from '@transitd/storage-fsm';
-import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
-import { unannouncedLevels } from '../membership/member-levels.ts';
-import { decodeMembership, type Membership } from '../membership/membership.ts';
-import type { Storage } from '../ports/storage-port.ts';
+import { type FeatureLevel, type LevelRange, type Replica, StoreError, supportedLevels } from '@transitd/storage-fsm';
 import { AutomaticRaise, highestLevel, holdingUp, judgeRaise, type MemberLevels } from './raise-decision.ts';
 
+/** The feature level as one engine keeps it, and the members by what it knows of them. */
+export interface ClusterLevels {
+  /** Commits a raise of the level; refused unless this node is the active one. */
+  readonly replica: Pick<Replica, 'commit'>;
+  /** The level of the cluster, by the state of this node. */
+  readonly level: () => FeatureLevel;
+  /** Every member but this node, by the levels that it announced last. */
+  readonly others: () => readonly MemberLevels[];
+  /** Runs a task while no member is admitted that could not follow a raise. @throws what the task throws */
+  readonly undisturbed: <T>(task: () => Promise<T>) => Promise<T>;
+}
+
 export interface FeatureLevelControlParts {
-  readonly storage: Pick<Storage, 'driver' | 'machine' | 'replica'>;
-  readonly changes: Pick<ConfigurationChanges, 'between'>;
-  /** Returns the levels that a member has announced in this term; undefined for a member that has not been heard. */
-  readonly announced: (id: NodeId) => LevelRange | undefined;
+  readonly levels: ClusterLevels;
   /** The name of this node. */
   readonly self: string;
   /** How long all members must have supported a higher level before the active node raises it by itself, in ms; 0 for never. */
@@ -44,9 +48,8 @@ export class FeatureLevelControl {
   }
 
   get status(): FeatureLevelStatus {
-    const { driver, machine } = this.#parts.storage;
-    const level = machine.featureLevel;
-    const members = this.#members(membershipOf(driver));
+    const level = this.#parts.levels.level();
+    const members = this.#members;
     return {
       level,
       highest: highestLevel(members, level),
@@ -67,39 +70,31 @@ export class FeatureLevelControl {
    * @throws RequestError `invalid_request` while a member has not announced that it supports the level; StoreError
    */
   raise(wanted?: FeatureLevel): Promise<FeatureLevel> {
-    const { storage, changes, log } = this.#parts;
-    // No node may be admitted between the decision and the entry: it might not support the new level.
-    return changes.between(async (membership) => {
-      const present = storage.machine.featureLevel;
-      const verdict = judgeRaise({ wanted, present }, this.#members(membership));
+    const { levels, log } = this.#parts;
+    return levels.undisturbed(async () => {
+      const present = levels.level();
+      const verdict = judgeRaise({ wanted, present }, this.#members);
       if ('refused' in verdict) throw new RequestError('invalid_request', verdict.refused);
       if (verdict.to === present) return present;
-      const { index } = await storage.replica.commit({ conditions: [], writes: [], raise: verdict.to });
+      const { index, outcome } = await levels.replica.commit({ conditions: [], writes: [], raise: verdict.to });
+      if (outcome === 'conflict') throw new StoreError('busy', 'the feature level has changed meanwhile; try again');
       log.info(
         { from: present, level: verdict.to, index },
         'raised the feature level: no member can go back to an earlier release',
       );
-      return storage.machine.featureLevel;
+      return levels.level();
     });
   }
 
   /** Raises the level if that is due by itself; a periodic task of the active node. @throws as {@link raise} */
   async maintain(): Promise<void> {
-    const { storage, nowMs } = this.#parts;
-    const members = this.#members(membershipOf(storage.driver));
-    const due = this.#automatic.due(members, storage.machine.featureLevel, nowMs());
+    const { levels, nowMs } = this.#parts;
+    const due = this.#automatic.due(this.#members, levels.level(), nowMs());
     if (due !== undefined) await this.raise(due);
   }
 
-  /** Every member, this node included. A member that has not been heard in this term counts by its entry in the member list. */
-  #members(membership: Membership): readonly MemberLevels[] {
-    const { announced, self, storage } = this.#parts;
-    const { nodeId } = storage.driver.status();
-    const others = membership.members
-      .filter(({ id }) => id !== nodeId)
-      .map(({ id, name, levels }) => ({ name, levels: announced(id) ?? levels ?? unannouncedLevels }));
-    return [{ name: self, levels: supportedLevels }, ...others];
+  get #members(): readonly MemberLevels[] {
+    const { levels, self } = this.#parts;
+    return [{ name: self, levels: supportedLevels }, ...levels.others()];
   }
 }
-
-const membershipOf = (driver: Storage['driver']): Membership => decodeMembership(driver.consensus().conf.context);

@@ -1,16 +1,20 @@
 import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
+import type { LevelRange } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import type { ClusterAuthority } from '../membership/authority.ts';
 import { fingerprintOf, type NodeName, nameIn } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
+import { levelRange } from '../membership/member-levels.ts';
 import { type Member, parseMembers } from '../membership/membership.ts';
 
-/** The name and the addresses of a node, in the record with which it makes itself known. */
+/** The statements of a node about itself, in the record with which it makes itself known. */
 export interface NodeFacts {
   readonly name: string;
   readonly apiAddress: string;
   readonly clusterAddress: string;
+  /** The feature levels that its release supports. */
+  readonly levels: LevelRange;
 }
 
 const format = 1;
@@ -20,6 +24,7 @@ const facts = z.object({
   name: text,
   apiAddress: text,
   clusterAddress: text,
+  levels: levelRange.exactOptional(), // missing in records of the first releases
 });
 const record = z.object({ facts: z.string().max(4096), certificate: z.string().max(4096), signature: z.base64() });
 
@@ -51,6 +56,6 @@ export function readNodeRecord(
   }
 }
 
-function nodeOf(id: NodeId, certificate: string, { name, apiAddress, clusterAddress }: NodeFacts): Member | undefined {
-  return parseMembers([{ id, name, apiAddress, clusterAddress, certificate, nonVoter: false }])[0];
+function nodeOf(id: NodeId, certificate: string, { format: _format, ...about }: z.infer<typeof facts>): Member | undefined {
+  return parseMembers([{ id, ...about, certificate, nonVoter: false }])[0];
 }

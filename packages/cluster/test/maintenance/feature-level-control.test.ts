@@ -1,6 +1,7 @@
 import type { LevelRange } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { FeatureLevelControl } from '../../src/maintenance/feature-level-control.ts';
+import { raftLevels } from '../../src/maintenance/raft-levels.ts';
 import { ConfigurationChanges } from '../../src/membership/configuration-changes.ts';
 import { announcedLevels } from '../../src/membership/member-levels.ts';
 import { encodeMembership, type Member } from '../../src/membership/membership.ts';
@@ -32,9 +33,11 @@ function leader(members: readonly Member[], announced: Readonly<Record<number, L
   };
   const changes = new ConfigurationChanges(driver as never, async () => undefined);
   const control = new FeatureLevelControl({
-    storage: { driver, machine, replica: { commit } } as never,
-    changes,
-    announced: (id) => announced[id],
+    levels: raftLevels({
+      storage: { driver, machine, replica: { commit } } as never,
+      changes,
+      announced: (id) => announced[id],
+    }),
     self: 'n1',
     raiseAfterMs: 0,
     nowMs: () => 0,

@@ -3,7 +3,12 @@ import { makeAuthority, makeRequest, signRequest } from '../../src/membership/au
 import { encodeNodeRecord, readNodeRecord } from '../../src/registered/node-record.ts';
 
 const clusterId = '0f5c0c1e-8a0b-4f6e-9d0a-000000000001';
-const facts = { name: 'n7', apiAddress: 'https://n7.example:8200', clusterAddress: 'n7.example:8201' };
+const facts = {
+  name: 'n7',
+  apiAddress: 'https://n7.example:8200',
+  clusterAddress: 'n7.example:8201',
+  levels: { oldest: 2, newest: 5 },
+};
 
 async function recordOf({ nodeId = 7, inCluster = clusterId, about = facts } = {}) {
   const authority = await makeAuthority(inCluster, new Date());
@@ -18,11 +23,19 @@ const changed = (record: Uint8Array, change: (fields: Record<string, string>) =>
 describe('the record of a node', () => {
   const name = { nodeId: 7, clusterId };
 
-  it('names the node, its addresses and its certificate', async () => {
+  it('names the node, its addresses, its feature levels and its certificate', async () => {
     const { authority, record } = await recordOf();
     const node = readNodeRecord(record, name, authority);
-    expect(node).to.include({ id: 7, ...facts });
+    expect(node).to.deep.include({ id: 7, ...facts });
     expect(node?.certificate).to.match(/^[0-9a-f]{64}$/);
+  });
+
+  it('names no feature levels if the release of the node announces none', async () => {
+    const { levels: _none, ...about } = facts;
+    const { authority, record } = await recordOf({ about: about as typeof facts });
+    const node = readNodeRecord(record, name, authority);
+    expect(node).to.include({ id: 7, name: 'n7' });
+    expect(node).not.to.have.property('levels');
   });
 
   it('is ignored if an address in it was changed', async () => {

@@ -5,6 +5,7 @@ import { type CommitResult, type LevelRange, type Store, StoreError, supportedLe
 import { admit } from '../../src/join/admission.ts';
 import { FeatureLevelControl } from '../../src/maintenance/feature-level-control.ts';
 import { updateMemberEntries } from '../../src/maintenance/member-entries.ts';
+import { raftLevels } from '../../src/maintenance/raft-levels.ts';
 import { authorityRecord } from '../../src/membership/authority.ts';
 import { ConfigurationChanges } from '../../src/membership/configuration-changes.ts';
 import { supportsLevel, unannouncedLevels } from '../../src/membership/member-levels.ts';
@@ -67,18 +68,20 @@ class Term {
     const announced = (id: NodeId): LevelRange | undefined =>
       this.heard.get(id) ?? (fault === 'only heard members count' ? supportedLevels : undefined);
     this.control = new FeatureLevelControl({
-      storage: {
-        driver,
-        machine: {
-          get featureLevel() {
-            return world.level;
+      levels: raftLevels({
+        storage: {
+          driver,
+          machine: {
+            get featureLevel() {
+              return world.level;
+            },
           },
-        },
-        replica: { commit: ({ raise }: { readonly raise: number }) => this.#commit(world, raise) },
-      } as never,
-      changes:
-        fault === 'raise beside changes' ? { between: async (task) => task(decodeMembership(world.context)) } : this.changes,
-      announced,
+          replica: { commit: ({ raise }: { readonly raise: number }) => this.#commit(world, raise) },
+        } as never,
+        changes:
+          fault === 'raise beside changes' ? { between: async (task) => task(decodeMembership(world.context)) } : this.changes,
+        announced,
+      }),
       self: `n${leader}`,
       raiseAfterMs: 0,
       nowMs: () => 0,

@@ -1,4 +1,11 @@
-import { encodeTransaction, type RestoredRecord, StoreError, type Transaction, type Write } from '@transitd/storage-fsm';
+import {
+  encodeTransaction,
+  type FeatureLevel,
+  type RestoredRecord,
+  StoreError,
+  type Transaction,
+  type Write,
+} from '@transitd/storage-fsm';
 import { digestOf } from '../copy/chunks.ts';
 import type { Copy, StagedTransaction } from '../copy/copy.ts';
 import type { Keys } from '../copy/keys.ts';
@@ -19,7 +26,7 @@ export type Plan =
   | { readonly kind: 'staged'; readonly chunks: readonly EtcdOperation[]; readonly body: EtcdTxn };
 
 export interface PlanParts {
-  readonly transaction: Pick<Transaction, 'conditions' | 'writes'>;
+  readonly transaction: Pick<Transaction, 'conditions' | 'writes' | 'raise'>;
   readonly copy: Copy;
   readonly keys: Keys;
   /** Random. */
@@ -48,6 +55,7 @@ function requireFitting(writes: readonly Write[]): void {
  */
 export function planCommit(parts: PlanParts): Plan {
   const { transaction, copy, keys } = parts;
+  if (transaction.raise !== undefined) return raisePlan(parts, transaction.raise);
   requireFitting(transaction.writes);
   const isConflict = transaction.conditions.some(({ path, revision }) => (copy.get(path)?.revision ?? 0) !== revision);
   if (isConflict) return { kind: 'direct', isConflict, body: { compares: [], success: [marker(parts, 0, 0)], failure: [] } };
@@ -72,6 +80,19 @@ function directPlan(parts: PlanParts, writes: readonly Write[]): Plan {
     failure: [marker(parts, 0, 0)],
   };
   return { kind: 'direct', isConflict: false, body };
+}
+
+/** The level never falls, and raising it to its present value changes nothing, as in a log. */
+function raisePlan(parts: PlanParts, to: FeatureLevel): Plan {
+  const { copy, keys } = parts;
+  const { level, modRevision } = copy.level;
+  const puts: EtcdOperation[] = to > level ? [{ kind: 'put', key: keys.level, value: Buffer.from(String(to)) }] : [];
+  const body = {
+    compares: [{ key: keys.level, modRevision }],
+    success: [...puts, marker(parts, puts.length, 0)],
+    failure: [marker(parts, 0, 0)],
+  };
+  return { kind: 'direct', isConflict: to < level, body };
 }
 
 /** That no other commit comes between makes all conditions hold. */

@@ -170,8 +170,7 @@ export class EtcdReplica implements Replica {
   }
 
   async commit(transaction: Transaction): Promise<CommitResult> {
-    const { raise, replication } = transaction;
-    if (raise ?? replication) throw new TypeError('the store in etcd supports neither levels nor replication');
+    if (transaction.replication !== undefined) throw new TypeError('the store in etcd supports no replication');
     const own = decodeTransaction(encodeTransaction(transaction));
     if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
     if (own.restore !== undefined) return this.#restores.apply(own.restore);

@@ -82,4 +82,74 @@ describe('the feature level of a cluster in etcd', () => {
     expect(campaigns).to.have.length(2);
     expect(node.featureLevel).to.equal(4);
   });
+
+  const raise = (level: number) => ({ conditions: [], writes: [], raise: level });
+
+  it('is raised by one commit of the active node, which every fresh copy contains, and never falls', async () => {
+    const server = new FakeServer();
+    set(server, '2');
+    const [active, standby] = [await open(server, { oldest: 1, newest: 4 }), await open(server, { oldest: 1, newest: 4 })];
+    await active.leads;
+    const before = active.status().appliedIndex;
+    const { index } = await active.commit(raise(3));
+    expect(index).to.be.above(before);
+    await standby.fresh();
+    expect([active.featureLevel, standby.featureLevel]).to.deep.equal([3, 3]);
+    expect(await outcomeOf(active.commit(raise(3)))).to.equal('committed');
+    expect(await outcomeOf(active.commit(raise(2)))).to.equal('conflict');
+    expect(await outcomeOf(standby.commit(raise(4)))).to.equal('not_leader');
+    expect(await outcomeOf(active.commit(put('a', '1')))).to.equal('committed');
+    expect(active.featureLevel).to.equal(3);
+  });
+
+  it('is not raised from a level that the node does not know', async () => {
+    const server = new FakeServer();
+    set(server, '2');
+    const fateOf = ({ success }: EtcdTxn) => {
+      const [first] = success;
+      const isRaise = first?.kind === 'txn' && first.txn.compares.some(({ key }) => key === 'test/m/level');
+      if (isRaise) set(server, '4'); // the copy does not show this yet
+      return 'answered' as const;
+    };
+    const node = await open(server, { oldest: 1, newest: 5 }, { faults: { fateOf } });
+    await node.leads;
+    expect(await outcomeOf(node.commit(raise(3)))).to.equal('conflict');
+    expect(node.featureLevel).to.equal(4);
+  });
+
+  it('is raised or not, on all nodes, when the answer to the raise is lost', async () => {
+    for (const fate of ['answer lost', 'request lost'] as const) {
+      const server = new FakeServer();
+      set(server, '2');
+      let isLost = false;
+      const fateOf = ({ success }: EtcdTxn) => {
+        const [first] = success;
+        if (isLost || first?.kind !== 'txn' || !first.txn.compares.some(({ key }) => key === 'test/m/level')) return 'answered';
+        isLost = true;
+        return fate;
+      };
+      const [node, other] = [
+        await open(server, { oldest: 1, newest: 3 }, { faults: { fateOf } }),
+        await open(server, { oldest: 1, newest: 3 }),
+      ];
+      await node.leads;
+      expect(await outcomeOf(node.commit(raise(3)))).to.equal('outcome_unknown');
+      expect(await outcomeOf(node.commit(put('a', '1')))).to.equal('committed');
+      await other.fresh();
+      const level = fate === 'answer lost' ? 3 : 2;
+      expect([node.featureLevel, other.featureLevel]).to.deep.equal([level, level]);
+    }
+  });
+
+  it('ends a node that does not support the new level, and keeps it away', async () => {
+    const server = new FakeServer();
+    set(server, '2');
+    const ends: UnsupportedLevel[] = [];
+    const active = await open(server, { oldest: 1, newest: 3 });
+    await active.leads;
+    await open(server, { oldest: 1, newest: 2 }, { onUnsupported: (error) => ends.push(error) });
+    await active.commit(raise(3));
+    await until(() => ends.length > 0);
+    expect(await rejection(open(server, { oldest: 1, newest: 2 }))).to.be.instanceOf(UnsupportedLevel);
+  });
 });
