@@ -183,6 +183,15 @@ describe('the doctor', () => {
         more: { cluster_addr: '127.0.0.1:8201', retry_join: ['http://127.0.0.1:1'] },
         found: ['warn retry_join http://127.0.0.1:1'],
       },
+      {
+        what: 'an etcd that is unreachable, and no full disk of a node that keeps no records there',
+        more: {
+          cluster_addr: '127.0.0.1:8201',
+          storage: { type: 'etcd', endpoints: ['http://127.0.0.1:1'] },
+          raft: { disk_reserve: '4096TiB' },
+        },
+        found: ['fail etcd http://127.0.0.1:1'],
+      },
     ])
       it(`reports ${what}`, async () => expect(await problems(more)).to.deep.equal(found));
 

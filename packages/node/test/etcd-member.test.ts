@@ -1,15 +1,17 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { BarrierError } from '@transitd/barrier';
 import { StartError } from '@transitd/process';
 import { connectEtcd } from '@transitd/storage-etcd';
-import { supportedLevels, UnsupportedLevel } from '@transitd/storage-fsm';
+import { StoreError, supportedLevels, UnsupportedLevel } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { freePort } from '../../../test/cluster/harness/free-port.ts';
+import { mountable, mountNote, SmallDisk } from '../../../test/process/small-disk.ts';
 import { until } from '../../process/test/until.ts';
 import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
 import type { Node } from '../src/node.ts';
+import { transfersFolder } from '../src/snapshots/snapshots.ts';
 import { errorOf, OpenedNodes, read, reads, stateOf, write } from './opened-nodes.ts';
 
 describe('a node with its records in etcd', () => {
@@ -122,12 +124,38 @@ describe('a node with its records in etcd', () => {
     client.close();
   });
 
-  describe('restores backups of both engines:', () => {
-    const backupOf = async ({ snapshots }: Node): Promise<Buffer[]> => {
-      if (snapshots === undefined) throw new Error('an initialized node takes backups');
-      return (await snapshots.take()).toArray();
-    };
+  const backupOf = async ({ snapshots }: Node): Promise<Buffer[]> => {
+    if (snapshots === undefined) throw new Error('an initialized node takes backups');
+    return (await snapshots.take()).toArray();
+  };
 
+  (mountable ? it : it.skip)(
+    `refuses a backup and a restore for which data_dir has no room, and goes on${mountNote}`,
+    async () => {
+      const disk = new SmallDisk(nodes.folder, { mebibytes: 4 });
+      try {
+        const node = await nodes.started(await nodes.config(onEtcd('full'), staticSeal(), disk.dataDir()));
+        await write(node, 'small');
+        const backup = await backupOf(node);
+        await until(() => readdirSync(transfersFolder(node.config.data_dir)).length === 0);
+        disk.fillTo(0);
+        const restore = async () => node.snapshots?.restore(Readable.from(backup), { proved: true });
+        for (const attempt of [() => backupOf(node), restore])
+          expect(await errorOf(attempt()))
+            .to.be.instanceOf(StoreError)
+            .with.property('code', 'disk_low');
+        await write(node, 'later');
+        disk.clear();
+        await restore();
+        await reads(node, 'small');
+        await nodes.stopAll();
+      } finally {
+        disk.unmount();
+      }
+    },
+  );
+
+  describe('restores backups of both engines:', () => {
     it('one of its own, on every node and with the same authority', async () => {
       const [first, second] = [await started(onEtcd('backup')), await open('backup', { seal: staticSeal() })];
       await until(() => stateOf(second) === 'performance_standby');

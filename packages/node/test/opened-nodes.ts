@@ -26,8 +26,13 @@ export class OpenedNodes {
 
   /** Returns the configuration of a new node, or of one with this data directory. */
   async config(storage: object, seal: object = this.staticSeal, data_dir?: string): Promise<Config> {
+    return parseConfig(await this.settings(storage, seal, data_dir));
+  }
+
+  /** Returns the same as the content of a configuration file. */
+  async settings(storage: object, seal: object = this.staticSeal, data_dir?: string): Promise<object> {
     this.#opened += 1;
-    return parseConfig({
+    return {
       node_id: `n${this.#opened}`,
       data_dir: data_dir ?? join(this.folder, `data-${this.#opened}`),
       cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`,
@@ -36,7 +41,7 @@ export class OpenedNodes {
       listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
       seal,
       storage,
-    });
+    };
   }
 
   async open(config: Config, onFatal: (error: Error) => void = thrown): Promise<Node> {
@@ -68,8 +73,8 @@ const thrown = (error: Error): never => {
 };
 
 /** Writes a record behind the barrier. */
-export async function write({ store }: Node, value: string): Promise<void> {
-  await store?.barrier.store.commit({ conditions: [], writes: [{ path: 'test/record', value: Buffer.from(value) }] });
+export async function write({ store }: Node, value: string, name = 'record'): Promise<void> {
+  await store?.barrier.store.commit({ conditions: [], writes: [{ path: `test/${name}`, value: Buffer.from(value) }] });
 }
 
 /** Reads that record; undefined also while the node is sealed. */

@@ -4,5 +4,5 @@ export { connectEtcd } from './client/load-client.ts';
 export { CopyFault } from './copy/copy.ts';
 export * from './etcd.ts';
 export { EtcdReplica, type EtcdReplicaOptions } from './replica/etcd-replica.ts';
-export { type InspectedCluster, inspectCluster } from './replica/inspect.ts';
+export { type InspectedCluster, inspectCluster, positionOfCluster } from './replica/inspect.ts';
 export type { ReplicaState } from './replica/replica-state.ts';

@@ -26,32 +26,40 @@ export async function checkConfiguration(file: string, nowMs: number): Promise<r
     ...auditDevices(config),
     ...libraries(config),
     ...(await joinTargets(config)),
+    ...(await etcdMembers(config)),
   ];
 }
 
-function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
+function dataDirectory(config: Config): readonly Finding[] {
+  const { data_dir: folder } = config;
   const check = 'data directory';
   const ancestor = existingAncestor(resolve(folder));
-  const { bavail, bsize } = statfsSync(ancestor);
-  const disk = diskFinding(bavail * bsize, raft.disk_reserve === 0 ? 0 : Math.max(raft.disk_reserve, growthBytesMin));
+  const disk = diskFindings(ancestor, config);
   if (ancestor !== resolve(folder))
     return [
       isWritable(resolve(folder))
         ? ok(check, `${folder} does not exist; the first start creates it`)
         : fail(check, `${ancestor} is not writable`, 'make it writable for the user that runs the node'),
-      disk,
+      ...disk,
     ];
   const { uid } = statSync(folder);
   const own = process.getuid?.();
   if (own !== undefined && own !== 0 && uid !== own)
-    return [warn(check, `${folder} belongs to another user`, 'run the doctor as the user that runs the node'), disk];
+    return [warn(check, `${folder} belongs to another user`, 'run the doctor as the user that runs the node'), ...disk];
   return [
     findingOf(check, `only the owner can access ${folder}`, `chmod 0700 ${folder}`, () => {
       requireOwnerOnly(folder);
       requireOwnerOnly(resolve(folder, 'node.state'));
     }),
-    disk,
+    ...disk,
   ];
+}
+
+/** A node on etcd keeps no records on its disk, and has no reserve there. */
+function diskFindings(folder: string, { raft: { disk_reserve: reserve }, storage }: Config): readonly Finding[] {
+  if (storage.type === 'etcd') return [];
+  const { bavail, bsize } = statfsSync(folder);
+  return [diskFinding(bavail * bsize, reserve === 0 ? 0 : Math.max(reserve, growthBytesMin))];
 }
 
 /** Returns the path itself or its nearest existing ancestor. */
@@ -157,3 +165,16 @@ const joinTargets = ({ retry_join }: Config): Promise<readonly Finding[]> =>
         : warn(`retry_join ${address}`, `is not reachable: ${reason}`, 'start that node, or allow connections to it');
     }),
   );
+
+/** Checks whether the members of etcd that keep the records are reachable. A node starts while one of them is. */
+async function etcdMembers({ storage }: Config): Promise<readonly Finding[]> {
+  if (storage.type !== 'etcd') return [];
+  const reasons = await Promise.all(storage.endpoints.map((address) => unreachable(endpointOf(address))));
+  const severity = reasons.includes(undefined) ? warn : fail;
+  return storage.endpoints.map((address, at) => {
+    const reason = reasons[at];
+    return reason === undefined
+      ? ok(`etcd ${address}`, 'is reachable')
+      : severity(`etcd ${address}`, `is not reachable: ${reason}`, 'start that member, or correct storage.endpoints');
+  });
+}

@@ -1,5 +1,13 @@
 import { reasonOf, StartError } from '@transitd/process';
-import { CopyFault, type Etcd, EtcdError, EtcdReplica, type InspectedCluster, inspectCluster } from '@transitd/storage-etcd';
+import {
+  CopyFault,
+  type Etcd,
+  EtcdError,
+  EtcdReplica,
+  type InspectedCluster,
+  inspectCluster,
+  positionOfCluster,
+} from '@transitd/storage-etcd';
 import { restoreSnapshot, StoreError, snapshotOfRecords, UnsupportedLevel } from '@transitd/storage-fsm';
 import { type EtcdConfig, openEtcd } from '../etcd/open-etcd.ts';
 import { newNodeId } from '../storage/data-directory.ts';
@@ -14,7 +22,7 @@ export const etcdSource = <T>(config: EtcdConfig, use: (source: MigrationSource)
     const found = await stopped(etcd, config);
     if (found.rows.length === 0) throw new StartError(`etcd has no records below ${config.prefix}: see storage.prefix`);
     const moved = await use({ position: { term: found.term, index: found.index }, stream: recordsOf(found) });
-    const { index, runningNodes } = await inspectCluster({ etcd, prefix: config.prefix });
+    const { index, runningNodes } = await positionOfCluster({ etcd, prefix: config.prefix });
     if (runningNodes > 0 || index !== found.index)
       throw new StartError(
         `a node of the cluster below ${config.prefix} in etcd has started meanwhile, so the target may lack its writes: ` +
@@ -39,12 +47,23 @@ export const etcdTarget = <T>(config: EtcdConfig, use: (target: MigrationTarget)
             throw new StartError(
               `the cluster is at feature level ${level}, and ${config.prefix} in etcd at ${replica.featureLevel}: use another storage.prefix`,
             );
-          await restoreSnapshot(replica, open, { attempt, onProgress });
+          await restoreSnapshot(replica, open, { attempt, onProgress }).catch((error: unknown) => {
+            throw error instanceof StoreError ? endedBy(error, config.prefix) : error;
+          });
           await replica.clearRestores();
         }),
       read: async (check) => check(recordsOf(await stopped(etcd, config))),
     }),
   );
+
+/** Returns the end of a migration by a failed commit, with what to do next. */
+export function endedBy({ code, message }: StoreError, prefix: string): StartError {
+  const next =
+    code === 'outcome_unknown'
+      ? `its last write may have taken effect below ${prefix} in etcd. Run it again, into another storage.prefix if it finds records there`
+      : 'no record has taken effect. Run it again';
+  return new StartError(`the migration has ended, and ${next}: ${message}`);
+}
 
 const recordsOf =
   (found: InspectedCluster): OpenRecords =>
@@ -88,7 +107,6 @@ async function withEtcd<T>(config: EtcdConfig, use: (etcd: Etcd) => Promise<T>):
     if (error instanceof EtcdError || error instanceof CopyFault)
       throw new StartError(`storage: etcd at ${config.endpoints.join(', ')} cannot be used: ${reasonOf(error)}`);
     if (error instanceof UnsupportedLevel) throw new StartError(error.message);
-    if (error instanceof StoreError) throw new StartError(`the migration has ended, and can be started again: ${error.message}`);
     throw error;
   } finally {
     etcd.close();

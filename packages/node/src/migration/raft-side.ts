@@ -1,7 +1,14 @@
 import { authorityPath, type Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { noObserver, StartError } from '@transitd/process';
-import { clearRestores, featureLevels, restoreSnapshot, StorageInUse, withRecoveredState } from '@transitd/storage-fsm';
+import {
+  clearRestores,
+  featureLevels,
+  restoreSnapshot,
+  StorageInUse,
+  StoreError,
+  withRecoveredState,
+} from '@transitd/storage-fsm';
 import { raftSnapshots } from '../snapshots/raft-snapshots.ts';
 import { withRecovery } from '../snapshots/recovery.ts';
 import { DataDirectory } from '../storage/data-directory.ts';
@@ -28,25 +35,39 @@ export async function raftTarget<T>(config: Config, use: (target: MigrationTarge
       inDirectory(data_dir, async (directory) => {
         await requireEmpty(directory);
         await directory.bootstrapCluster();
-        const storage = await directory.openStorage({
-          ...{ raft: config.raft, observer: noObserver, onStatus: () => undefined, onConfiguration: () => undefined },
-          onFatal: (error) => {
-            throw error;
-          },
-        });
-        try {
+        await withStorage(directory, config, async (storage) => {
           storage.driver.start();
           await storage.leads;
           if (level > featureLevels.initial) await storage.replica.commit({ conditions: [], writes: [], raise: level });
           await restoreSnapshot(storage.replica, open, { attempt, keep: [authorityPath], onProgress });
           await clearRestores(storage.replica, storage.machine);
           await flushed(storage);
-        } finally {
-          await storage.stop();
-        }
+        });
       }),
     read: (check) => withRecoveredState(data_dir, {}, async (state) => check(() => state.stream())),
   });
+}
+
+/** @throws StartError that says how to go on; StorageFailed if the disk fails */
+async function withStorage(directory: DataDirectory, { raft }: Config, use: (storage: Storage) => Promise<void>): Promise<void> {
+  const { promise: failing, reject } = Promise.withResolvers<never>();
+  let failure: Error | undefined;
+  const storage = await directory.openStorage({
+    ...{ raft, observer: noObserver, onStatus: () => undefined, onConfiguration: () => undefined },
+    onFatal: (error) => {
+      failure = error;
+      reject(error);
+    },
+  });
+  try {
+    await Promise.race([use(storage), failing]);
+    await storage.stop();
+  } catch (error) {
+    await storage.stop().catch(() => undefined); // the first error is the cause
+    if (failure !== undefined) throw failure;
+    if (!(error instanceof StoreError)) throw error;
+    throw new StartError(`the migration has ended: empty ${directory.path}, and run it again: ${error.message}`);
+  }
 }
 
 /** Waits until the records are on the disk. @throws StoreError */

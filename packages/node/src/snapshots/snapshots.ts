@@ -74,7 +74,7 @@ export class Snapshots {
       const backup = await engine.backup();
       path = await this.#newFile();
       const sum = createHash('sha256');
-      await writeSnapshotFile(path, this.#checkingDisk(backup, sum));
+      await onDisk(writeSnapshotFile(path, this.#checkingDisk(backup, sum)));
       const { meta, level } = await inspectSnapshot(readSnapshotFile(path));
       const state = { bytes: (await stat(path)).size, sha256: sum.digest('hex') };
       const { index, term } = meta;
@@ -113,7 +113,7 @@ export class Snapshots {
     this.#attempt = attempt;
     const statePath = await this.#newFile();
     try {
-      const parts = await readArchive(source, { statePath, bytesMax: stateBytesMax, watch: () => this.#refuseWhenLow() });
+      const parts = await this.#read(source, statePath);
       await this.#check(parts, { statePath, proved });
       return await this.#replaceState(statePath, attempt);
     } finally {
@@ -130,7 +130,7 @@ export class Snapshots {
     const { barrier } = this.#parts;
     const statePath = await this.#newFile();
     try {
-      const parts = await readArchive(source, { statePath, bytesMax: stateBytesMax, watch: () => this.#refuseWhenLow() });
+      const parts = await this.#read(source, statePath);
       if (!barrier.isSnapshotProof(parts.sums, parts.proof))
         throw new RequestError(
           'invalid_request',
@@ -266,6 +266,10 @@ export class Snapshots {
     }
   }
 
+  #read(source: AsyncIterable<Uint8Array>, statePath: string): Promise<SealedParts> {
+    return onDisk(readArchive(source, { statePath, bytesMax: stateBytesMax, watch: () => this.#refuseWhenLow() }));
+  }
+
   #refuseWhenLow(): void {
     if (this.#parts.engine.diskLow()) throw new StoreError('disk_low', 'the data disk is below its reserve');
   }
@@ -275,5 +279,15 @@ export class Snapshots {
     const folder = transfersFolder(this.#parts.directory);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     return join(folder, `${randomUUID()}.bin`);
+  }
+}
+
+/** A data directory of a node on etcd has no reserve: it contains only these files. @throws StoreError `disk_low` if the disk is full */
+async function onDisk<T>(written: Promise<T>): Promise<T> {
+  try {
+    return await written;
+  } catch (error) {
+    if (!['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    throw new StoreError('disk_low', 'the disk of data_dir has no room for this snapshot: free space on this node');
   }
 }

@@ -1,13 +1,16 @@
-import { readdirSync, truncateSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '@transitd/configuration';
 import { StartError } from '@transitd/process';
 import { connectEtcd } from '@transitd/storage-etcd';
-import { StorageDamaged } from '@transitd/storage-fsm';
+import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { mountable, mountNote, SmallDisk } from '../../../../test/process/small-disk.ts';
+import { expectCode, run } from '../../../../test/process/transitd-command.ts';
 import { until } from '../../../process/test/until.ts';
 import { type LiveEtcd, liveEtcd } from '../../../storage-etcd/test/live-etcd.ts';
-import { etcdSource } from '../../src/migration/etcd-side.ts';
+import { endedBy, etcdSource } from '../../src/migration/etcd-side.ts';
 import { migrateStorage } from '../../src/migration/storage-migration.ts';
 import { errorOf, OpenedNodes, reads, stateOf, write } from '../opened-nodes.ts';
 
@@ -97,6 +100,33 @@ describe('a migration between engines', () => {
     );
     expect(error).to.be.instanceOf(StartError);
     expect((error as Error).message).to.include('has started meanwhile');
+  });
+
+  (mountable ? it : it.skip)(`ends with one line and exit code 74 when the new data_dir fails${mountNote}`, async () => {
+    const storage = { type: 'etcd', endpoints: [etcd.endpoint], prefix: 'large' };
+    const node = await nodes.started(await nodes.config(storage));
+    for (let number = 0; number < 12; number++) await write(node, randomBytes(400_000).toString('hex'), `large-${number}`);
+    await nodes.stopAll();
+    const disk = new SmallDisk(nodes.folder, { mebibytes: 8 });
+    try {
+      const raft = await nodes.settings({ type: 'raft' }, nodes.staticSeal, disk.dataDir());
+      const [from, to] = [join(nodes.folder, 'from.json'), join(nodes.folder, 'to.json')];
+      writeFileSync(from, JSON.stringify(await nodes.settings(storage)));
+      writeFileSync(to, JSON.stringify({ ...raft, raft: { disk_reserve: 0 } }));
+      const { stderr } = expectCode(await run(['migrate-storage', '--from', from, '--to', to]), 74);
+      expect(stderr).to.match(/^transitd: .*ENOSPC.*\n$/);
+    } finally {
+      disk.unmount();
+    }
+  });
+
+  it('says how to go on after a write to etcd that failed, or whose outcome is unknown', () => {
+    const unknown = endedBy(new StoreError('outcome_unknown', 'etcd did not answer'), 'demo').message;
+    expect(unknown).to.match(/may have taken effect below demo in etcd\. Run it again, into another storage\.prefix if it finds/);
+    const refused = endedBy(new StoreError('not_leader', 'this node is not the active node'), 'demo').message;
+    expect(refused).to.equal(
+      'the migration has ended, and no record has taken effect. Run it again: this node is not the active node',
+    );
   });
 
   it('refuses what it cannot move, and changes nothing', async () => {

@@ -32,6 +32,9 @@ export interface Keys {
   readonly chunk: (attempt: string, number: number) => string;
   /** Key of the record with which a node makes itself known; its lease deletes it. */
   readonly node: (id: number) => string;
+  /** All records of nodes are at or after this key and before `nodesEnd`. */
+  readonly nodes: string;
+  readonly nodesEnd: string;
   /** Returns what `key` is; undefined for a key that this version does not know. */
   readonly kindOf: (key: string) => KeyKind | undefined;
 }
@@ -72,6 +75,8 @@ export function keysBelow(prefix: string): Keys {
     chunksEnd: afterSlash(chunks),
     chunk: (attempt, number) => `${chunks}${attempt}/${String(number).padStart(4, '0')}`,
     node: (id) => `${nodes}${id}`,
+    nodes,
+    nodesEnd: afterSlash(nodes),
     kindOf: (key) => {
       if (key.startsWith(nodes)) return nodeKind(key.slice(nodes.length));
       if (key.startsWith(chunks)) return { kind: 'chunk' };
