@@ -54,8 +54,7 @@ export const cmacOperation: Operation<CmacRequest, CmacItem, CmacResult> = {
       const refusal = `mac_length must be 0 or at least ${cmacBytesMin} bytes, because a shorter CMAC never verifies`;
       throw new TransitError('invalid_request', refusal);
     }
-    if (input === undefined) throw new TransitError('invalid_request', 'missing input for CMAC');
-    const message = bytesOf(input);
+    const message = bytesOf(input, 'missing input for CMAC');
     const mac = await cmacUnder(key.versions.get(version) ?? (await tools.keys.loadVersion(key, version)), message);
     const shown = macLength === 0 ? mac : mac.subarray(0, macLength);
     return { cmac: formatVersioned(tools.prefix, version, shown), keyVersion: version };

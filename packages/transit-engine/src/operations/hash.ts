@@ -20,8 +20,7 @@ export interface HashResult {
 
 /** Computes a hash without a key (FIPS 180-4, FIPS 202). @throws TransitError `invalid_request` */
 export async function hashOf({ input, algorithm = defaultHash, format = 'hex' }: HashRequest): Promise<HashResult> {
-  if (input === undefined) throw new TransitError('invalid_request', 'input missing');
-  const message = bytesOf(input);
+  const message = bytesOf(input, 'input missing');
   const encoding = encodingOf(format);
   const name = hashAlgorithm(algorithm);
   if (name === undefined) throw new TransitError('invalid_request', `unsupported algorithm ${printableName(algorithm)}`);

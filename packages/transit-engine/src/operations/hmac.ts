@@ -43,8 +43,7 @@ export const hmacOperation: Operation<HmacRequest, HmacItem, HmacResult> = {
     const hash = hmacAlgorithm(algorithm);
     if (hash === undefined) throw new TransitError('invalid_request', `unsupported algorithm "${printableName(algorithm)}"`);
     const version = versionFor('HMAC', key, keyVersion);
-    if (input === undefined) throw new TransitError('invalid_request', 'missing input for HMAC');
-    const message = bytesOf(input);
+    const message = bytesOf(input, 'missing input for HMAC');
     const { hmacKey } = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
     return { hmac: formatVersioned(tools.prefix, version, await hmacOf(hash, hmacKey, message)), keyVersion: version };
   },

@@ -38,8 +38,12 @@ export function checkText(name: string, text: string): void {
   }
 }
 
-/** Decodes the input to hash, authenticate or sign. */
-export function bytesOf(input: string): Buffer {
+/**
+ * Decodes the input to hash, authenticate, sign or verify, which may be empty.
+ * @param missing - the error text when the input is absent
+ */
+export function bytesOf(input: string | undefined, missing = 'missing input'): Buffer {
+  if (input === undefined) throw new TransitError('invalid_request', missing);
   try {
     return decodeBase64(input);
   } catch (error) {

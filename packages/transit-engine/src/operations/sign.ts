@@ -39,7 +39,7 @@ export interface SignResult {
 export const signing: Operation<SignRequest, SignItem, SignResult> = {
   workOf(request) {
     const options = signingOptions(request);
-    const { input = '', context = '', keyVersion = 0 } = request;
+    const { input, context = '', keyVersion = 0 } = request;
     if (!isBatch(request)) return { item: { input, context, keyVersion, options, reference: '' } };
     return batchOf(
       (members) => ({
@@ -57,7 +57,6 @@ export const signing: Operation<SignRequest, SignItem, SignResult> = {
       throw new TransitError('invalid_request', `key type ${key.type.name} does not support signing`);
     }
     const version = versionFor('signing', key, keyVersion);
-    if (input === undefined) throw new TransitError('invalid_request', 'missing input');
     const message = bytesOf(input);
     const { pair, publicKey } = await signingPair(tools, key, version, signingContextOf(key, context));
     if (pair.sign === undefined) {

@@ -50,7 +50,7 @@ export interface VerifyResult {
 export const verification: Operation<VerifyRequest, VerifyItem, VerifyResult> = {
   workOf(request) {
     if (isBatch(request)) return readBatch(request);
-    const { input = '', context = '' } = request;
+    const { input, context = '' } = request;
     const [kind, ...more] = kindsIn([request]);
     if (kind === undefined) {
       throw new TransitError('invalid_request', "none of 'signature', 'hmac' and 'cmac' was given to verify");
@@ -58,9 +58,8 @@ export const verification: Operation<VerifyRequest, VerifyItem, VerifyResult> = 
     if (more.length > 0) throw new TransitError('invalid_request', "provide one of 'signature', 'hmac' or 'cmac'");
     return { item: { input, context, kind, value: request[kind] ?? '', ...settingsFor(kind, request), reference: '' } };
   },
-  async run(tools, key, { input, ...item }) {
-    if (input === undefined) throw new TransitError('invalid_request', 'missing input');
-    return { valid: await checks[item.kind](tools, key, { ...item, input }) };
+  async run(tools, key, item) {
+    return { valid: await checks[item.kind](tools, key, item) };
   },
 };
 
@@ -117,9 +116,7 @@ function settingsFor(kind: Verifiable, settings: VerifyRequest): Pick<VerifyItem
   return kind === 'signature' ? { hashAlgorithm, options: signingOptions(settings) } : { hashAlgorithm };
 }
 
-const checks: Readonly<
-  Record<Verifiable, (tools: Tools, key: LoadedKey, item: VerifyItem & { readonly input: string }) => Promise<boolean>>
-> = {
+const checks: Readonly<Record<Verifiable, (tools: Tools, key: LoadedKey, item: VerifyItem) => Promise<boolean>>> = {
   async signature(tools, key, { input, value, context, options }) {
     if (!key.type.supportsSigning) {
       throw new TransitError('invalid_request', `key type ${key.type.name} does not support verification`);

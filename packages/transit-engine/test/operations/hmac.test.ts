@@ -175,6 +175,7 @@ describe('verify of an HMAC', () => {
     [{ signature: 'svc:v1:AAAA' }, 'key type aes256-gcm96 does not support verification'],
     [{ cmac: 'svc:v1:AAAA' }, 'key type aes256-gcm96 does not support CMAC'],
     [{ hmac: 'svc:v1:AAAA', hashAlgorithm: 'md5' }, 'invalid hash algorithm "md5"'],
+    [{ hmac: 'svc:v1:AAAA' }, 'missing input'],
     [{ hmac: 'svc:v1:AAAA', input: '!!' }, 'unable to decode input as base64: illegal base64 data at input byte 0'],
     [
       { batchInput: [{ hmac: 'a' }, { cmac: 'a' }] },

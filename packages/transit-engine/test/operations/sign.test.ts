@@ -204,6 +204,8 @@ describe('signatures', () => {
     ],
     ['ed25519', { prehashed: true, hashAlgorithm: 'sha2-512' }, 'prehashed input for sha2-512 must be 64 bytes'],
     ['ed25519', { input: '%' }, 'unable to decode input as base64: illegal base64 data at input byte 0'],
+    ['ed25519', { input: undefined }, 'missing input'],
+    ['aes', { input: undefined }, 'key type aes256-gcm96 does not support signing'],
     ['derived', { context: '%' }, 'failed to base64-decode context'],
     ['aes', {}, 'key type aes256-gcm96 does not support signing'],
     ['ed25519', { keyVersion: -1 }, 'requested version for signing is negative'],
@@ -214,6 +216,12 @@ describe('signatures', () => {
       expect((await refusalOf(engine.signing.sign(name, { input: fox, ...request }))).message).to.equal(message);
     });
   }
+
+  it('are neither made nor verified without an input; an empty input is one', async () => {
+    const { signature } = await signOne(engine, 'ed25519', { input: '' });
+    expect(await verifies(engine, 'ed25519', { input: '', signature })).to.equal(true);
+    expect((await refusalOf(engine.signing.verify('ed25519', { signature }))).message).to.equal('missing input');
+  });
 
   for (const [name, signature, message] of [
     ['ed25519', '', 'invalid signature: no prefix'],
