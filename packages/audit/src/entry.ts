@@ -28,6 +28,9 @@ export interface AuditedMount {
   /** Ends with a slash. */
   readonly point: string;
   readonly type: string;
+  readonly class?: 'auth' | 'secret';
+  /** Absent for `sys/` and `auth/token/`, which cannot be replaced by another mount. */
+  readonly accessor?: string;
 }
 
 /** The fields that both entries of one request have, hashed for one device. */
@@ -48,8 +51,7 @@ export function requestFields(audited: AuditedRequest, hash: HashText): RequestF
     request: {
       id: audited.id,
       operation: operations[audited.verb],
-      mount_point: mount.point,
-      mount_type: mount.type,
+      ...mountFields(mount),
       ...(token !== undefined && { client_token: hash(token) }),
       ...(accessor !== '' && { client_token_accessor: hash(accessor) }),
       namespace: { id: 'root', path: '' },
@@ -62,6 +64,13 @@ export function requestFields(audited: AuditedRequest, hash: HashText): RequestF
     ...(audited.forwardedFrom !== undefined && { forwarded_from: audited.forwardedFrom }),
   };
 }
+
+const mountFields = ({ point, type, accessor, class: kind }: AuditedMount): object => ({
+  mount_point: point,
+  mount_type: type,
+  ...(accessor !== undefined && { mount_accessor: accessor }),
+  ...(kind !== undefined && { mount_class: kind }),
+});
 
 function principalFields(token: string, { record }: Principal, hash: HashText): object {
   return {
@@ -95,7 +104,7 @@ export function responseEntry(
   hash: HashText,
 ): string {
   const { error, ...content } = replyFields(reply, data, hash);
-  const response = { status: reply.status, mount_point: mount.point, mount_type: mount.type, ...content };
+  const response = { status: reply.status, ...mountFields(mount), ...content };
   return JSON.stringify({
     time,
     type: 'response',

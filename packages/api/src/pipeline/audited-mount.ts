@@ -1,15 +1,18 @@
 import type { AuditedMount } from '@transitd/audit';
-import type { Services } from '@transitd/node';
+import { accessorOf, type Services } from '@transitd/node';
 
 /** Returns the mount of a path as audit entries name it; with empty names if nothing is mounted there. @throws AccessError, StoreError */
 export async function auditedMount({ mounts, logins }: Pick<Services, 'mounts' | 'logins'>, path: string): Promise<AuditedMount> {
   const [first = '', second = ''] = path.split('/', 2);
-  if (first === 'sys') return { point: 'sys/', type: 'system' };
-  if (path === 'auth/token' || path.startsWith('auth/token/')) return { point: 'auth/token/', type: 'token' };
+  if (first === 'sys') return { point: 'sys/', type: 'system', class: 'secret' };
+  if (path === 'auth/token' || path.startsWith('auth/token/')) return { point: 'auth/token/', type: 'token', class: 'auth' };
   if (first === 'auth') {
     const method = await logins.mounts.find(second);
-    if (method !== undefined) return { point: `auth/${method.path}/`, type: method.type };
+    if (method !== undefined) {
+      return { point: `auth/${method.path}/`, type: method.type, class: 'auth', accessor: method.accessor };
+    }
   }
   const engine = mounts.list.find((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
-  return engine === undefined ? { point: '', type: '' } : { point: `${engine.path}/`, type: engine.type };
+  if (engine === undefined) return { point: '', type: '' };
+  return { point: `${engine.path}/`, type: engine.type, class: 'secret', accessor: accessorOf(engine) };
 }

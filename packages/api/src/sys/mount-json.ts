@@ -1,9 +1,9 @@
 import { boolean, integer, list, map, object, orNull, string } from '@transitd/http';
-import type { Mount } from '@transitd/node';
+import { accessorOf, type Mount } from '@transitd/node';
 
 /** Returns a mount in the form of the list. */
 export const mountJson = (mount: Mount): object => ({
-  accessor: `${mount.type}_${mount.id.slice(0, 8)}`,
+  accessor: accessorOf(mount),
   config: configJson(mount),
   description: mount.description,
   external_entropy_access: false,

@@ -98,8 +98,9 @@ const writeRotation = barrierOperation(
   },
 );
 
-const rekeyStatusData = (barrier: Barrier): object => {
-  const { started, nonce, t, n, progress, required, verificationRequired } = barrier.rekey.status;
+const rekeyStatusData = ({ rekey, sealStatus }: Barrier): object => {
+  const { started, nonce, t, n, progress, verificationRequired } = rekey.status;
+  const required = started ? rekey.status.required : sealStatus.t;
   return { started, nonce, t, n, progress, required, verification_required: verificationRequired };
 };
 

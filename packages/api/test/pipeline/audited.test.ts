@@ -77,6 +77,26 @@ describe('the audit of requests', () => {
     expect(devices.lines).to.have.length(2);
   });
 
+  it('names the mount as its list does; sys/ and auth/token/ have no accessor', async () => {
+    await start();
+    await ask('POST sys/auth/people', { body: { type: 'userpass' } });
+    const ofMount = async (request: string) => {
+      await ask(request);
+      const { asked, answered } = devices.pair;
+      const { mount_point, mount_type, mount_class, mount_accessor } = asked.request;
+      expect(answered.response).to.include({ mount_point, mount_type, mount_class });
+      expect(answered.response.mount_accessor).to.equal(mount_accessor);
+      return [mount_point, mount_type, mount_class, mount_accessor];
+    };
+    const { accessor } = (await ask('GET sys/mounts/transit')).body.data;
+    expect(await ofMount('GET transit/keys/k')).to.deep.equal(['transit/', 'transit', 'secret', accessor]);
+    const people = (await ask('GET sys/auth/people')).body.data.accessor;
+    expect(await ofMount('GET auth/people/users/ann')).to.deep.equal(['auth/people/', 'userpass', 'auth', people]);
+    expect(await ofMount('GET sys/mounts')).to.deep.equal(['sys/', 'system', 'secret', undefined]);
+    expect(await ofMount('GET auth/token/lookup-self')).to.deep.equal(['auth/token/', 'token', 'auth', undefined]);
+    expect(await ofMount('GET nothing/there')).to.deep.equal(['', '', undefined, undefined]);
+  });
+
   it('shows a string as the hash that sys/audit-hash returns for the device, different for each device', async () => {
     await start();
     await ask('POST transit/keys/k');

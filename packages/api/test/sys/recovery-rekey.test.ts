@@ -19,6 +19,7 @@ describe('a rotation of the recovery shares', () => {
   it('gives new shares under both of the paths that the peers have, and the old share is then refused', async () => {
     let share = real.share;
     for (const at of ['sys/rotate/recovery', 'sys/rekey-recovery-key']) {
+      expect((await call('GET', `${at}/init`)).data, 'before the start').to.include({ started: false, required: 1 });
       const started = await call('POST', `${at}/init`, { secret_shares: 1, secret_threshold: 1 });
       expect([started.status, started.data.started]).to.deep.equal([200, true]);
       const { nonce } = (await call('GET', `${at}/init`)).data;

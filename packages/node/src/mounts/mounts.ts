@@ -29,6 +29,9 @@ export const allRemoved = removedPrefix;
 export const removedIn = (path: string): string | undefined =>
   path.startsWith(removedPrefix) ? path.slice(removedPrefix.length) : undefined;
 
+/** Returns the name of a mount that audit entries and lists show. It does not change when the mount moves. */
+export const accessorOf = ({ type, id }: Pick<Mount, 'type' | 'id'>): string => `${type}_${id.slice(0, 8)}`;
+
 /** Returns the prefix of all records of a mount. */
 export const recordsOf = (mountId: string): string => `transit/${mountId}/`;
 
