@@ -55,6 +55,7 @@ export { type ThreadLimit, undivided } from './limits/thread-limit.ts';
 export { WorkLimit } from './limits/work-limit.ts';
 export { parsePath, type Query, type RequestPath } from './path.ts';
 export { announcesBody } from './reply/announced-body.ts';
+export { endAfterDrain } from './reply/drain.ts';
 export {
   authReply,
   dataReply,

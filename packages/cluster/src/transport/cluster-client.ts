@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Duplex, Readable } from 'node:stream';
-import { pipeline } from 'node:stream';
+import { finished } from 'node:stream';
 import type { NodeId } from '@transitd/raft-core';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
@@ -255,8 +255,19 @@ function exchange(peer: Peer, request: ClusterRequest, stallMs: number): Promise
       resolve({ status: res.statusCode ?? 0, headers: res.headers, body: res });
     });
     if (body === undefined || body instanceof Uint8Array) req.end(body);
-    else pipeline(body, req, () => undefined); // a failure destroys the request, whose `error` rejects
+    else send(body, req);
   });
+}
+
+/**
+ * Sends a body as long as the exchange lasts. An answer may come before the end of the body, and end the exchange. The owner of the body
+ * discards the rest; to destroy it would close the connection that it comes from, which still needs the answer.
+ */
+function send(body: Readable, req: ClientRequest): void {
+  finished(body, { writable: false }, (error) => {
+    if (error != null) req.destroy(error);
+  });
+  body.pipe(req);
 }
 
 /**

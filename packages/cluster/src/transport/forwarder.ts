@@ -1,6 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { announcesBody, indexHeader, indexIn, type ServiceIndex, strictTransportSecurity, uncountedBytes } from '@transitd/http';
+import {
+  announcesBody,
+  endAfterDrain,
+  indexHeader,
+  indexIn,
+  type ServiceIndex,
+  strictTransportSecurity,
+  uncountedBytes,
+} from '@transitd/http';
 import type { Span } from '@transitd/process';
 import type { NodeId, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
@@ -138,9 +146,8 @@ export class Forwarder {
       if (errored !== null) throw errored; // the body broke during the wait, and nothing was sent to the caller yet
       const unread = body === undefined && !req.readableEnded && announcesBody(req);
       res.writeHead(answer.status, { ...answerHeaders(answer.headers), ...(unread && { connection: 'close' }) });
-      // Discard the rest of the body: closing with unread bytes would reset the connection before the client has the answer.
-      if (unread) req.resume();
-      await pipeline(answer.body, res);
+      await pipeline(answer.body, res, { end: !unread });
+      if (unread) endAfterDrain(res);
       return answer.status;
     } catch (error) {
       if (res.headersSent) {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { announcesBody } from './announced-body.ts';
+import { endAfterDrain } from './drain.ts';
 
 /** A response as plain data. Without `body` the response has no content and no content type. A JSON body ends with a newline. */
 export interface Reply {
@@ -20,12 +21,6 @@ export const strictTransportSecurity = 'max-age=31536000; includeSubDomains';
 
 /** Returns whether responses with this status have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
 const contentless = (status: number): boolean => status === 204 || status === 205 || status === 304;
-
-/**
- * How long the rest of an unread body is drained, in milliseconds. Closing at once would reset the connection before the caller reads the
- * response.
- */
-const lingerMs = 5_000;
 
 /** Longer content is written in pieces of `pieceChars`, each after the caller has read the previous piece. */
 const atOnceCharsMax = 4 * 1024 * 1024;
@@ -64,8 +59,11 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
     return;
   }
   const content = head ? undefined : body;
-  if (unread && !req.destroyed) endAfterDrain(res, content, encoding);
-  else if (content === undefined) res.end();
+  if (unread && !req.destroyed) {
+    if (content === undefined) res.flushHeaders();
+    else write(res, content, encoding);
+    endAfterDrain(res);
+  } else if (content === undefined) res.end();
   else if (typeof content !== 'string') pipeline(Readable.from(content, { objectMode: false }), res, () => undefined);
   else if (content.length > atOnceCharsMax && encoding === 'latin1')
     pipeline(Readable.from(piecesOf(content), { objectMode: false }), res, () => undefined);
@@ -95,17 +93,3 @@ function* piecesOf(content: string): Generator<Buffer> {
  */
 const isRead = (req: IncomingMessage): boolean =>
   req.readableEnded || (req.complete && req.readableDidRead && req.readableLength === 0 && !req.isPaused());
-
-/** Sends the whole response now. Ends the connection once the body is drained, since the caller may still be sending it. */
-function endAfterDrain(res: ServerResponse, content: string | readonly Buffer[] | undefined, encoding: BufferEncoding): void {
-  const { req } = res;
-  if (content === undefined) res.flushHeaders();
-  else write(res, content, encoding);
-  const deadline = setTimeout(() => res.end(), lingerMs);
-  const end = () => {
-    clearTimeout(deadline);
-    res.end();
-  };
-  req.once('end', end).once('close', end);
-  req.resume();
-}

@@ -1,6 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import {
   announcesBody,
+  endAfterDrain,
   errorsBody,
   overloaded,
   type Reply,
@@ -12,11 +13,6 @@ import {
 import type { MainThreadAddress } from './messages.ts';
 import { gatewayHeader, senderText } from './sender.ts';
 
-/**
- * How long the rest of an unread body is read and discarded, in milliseconds. Closing at once would reset the connection before the client
- * has read the answer.
- */
-const lingerMs = 5_000;
 /** How long a complete request may wait for the answer, in milliseconds. A restore of a snapshot sends nothing for minutes. */
 const answerMsMax = 30 * 60_000;
 /** Pause before another attempt to connect, in milliseconds, and number of attempts. The backlog of the socket may be full for a moment. */
@@ -173,19 +169,7 @@ function copyAnswer(answer: IncomingMessage, req: IncomingMessage, res: ServerRe
   answer.once('error', () => res.destroy());
   answer.once('end', () => {
     if (req.complete || !announcesBody(req)) res.end();
-    else endAfterDrain(req, res);
+    else endAfterDrain(res);
   });
   answer.pipe(res, { end: false });
-}
-
-/** Ends the response once the rest of the request was read and discarded. */
-function endAfterDrain(req: IncomingMessage, res: ServerResponse): void {
-  const deadline = setTimeout(() => res.end(), lingerMs);
-  const end = (): void => {
-    clearTimeout(deadline);
-    res.end();
-  };
-  req.unpipe();
-  req.once('end', end).once('close', end);
-  req.resume();
 }
