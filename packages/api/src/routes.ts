@@ -66,6 +66,7 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices, log: L
     ...replicationControlRoutes,
     ...salvageRoutes,
     ...operationTokenRoutes,
+    ...authRoutes, // before the mounts, whose paths may begin with `auth/`
     ...mountRoutes,
     ...pluginRoutes,
     ...monitoringRoutes(log),
@@ -80,7 +81,6 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices, log: L
     ...internalRoutes,
     ...openApiRoutes(() => routes),
     ...hostRoutes,
-    ...authRoutes,
     ...userpassRoutes,
     ...approleRoutes,
     ...approleFieldRoutes,

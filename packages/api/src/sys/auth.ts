@@ -5,10 +5,12 @@ import {
   constant,
   dataReply,
   duration,
+  type Field,
   type FieldSchema,
   fields,
   ignoredField,
   integer,
+  lease,
   map,
   membersOf,
   noContentReply,
@@ -29,6 +31,7 @@ import {
   type GuardedOperation,
   guarded,
   type OperationDescription,
+  type Params,
   pathParam,
   type Route,
   type TypedCall,
@@ -39,8 +42,8 @@ const authMountOperation = <S extends FieldSchema = Record<never, never>>(
   capability: NonNullable<GuardedOperation['capability']>,
   description: OperationDescription<S>,
   run: (context: { readonly node: Node; readonly services: Services }, call: TypedCall<S>) => Promise<Reply>,
-  { sudo = true, ...cluster }: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
-): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...description, run });
+  { sudo = true, ...more }: Pick<GuardedOperation, 'sudo' | 'adds' | 'sameAs'> = {},
+): GuardedOperation => guarded({ name, capability, sudo, ...more, ...description, run });
 
 const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
 const method = text('Path of the auth method, below `auth/`', { required: true });
@@ -122,19 +125,21 @@ const read = authMountOperation(
   },
 );
 
-const tuning = {
+/** Settings that are stored. @param time - makes the fields for TTLs, whose kind differs between the operations */
+const tuning = <Time extends Field>(time: (about: string) => Time) => ({
   description: text('Description for operators'),
-  default_lease_ttl: duration('Default TTL of tokens of the method; 0 uses the default of the node'),
-  max_lease_ttl: duration('Maximum TTL of tokens of the method'),
-} as const satisfies FieldSchema;
+  default_lease_ttl: time('Default TTL of tokens of the method; 0 uses the default of the node'),
+  max_lease_ttl: time('Maximum TTL of tokens of the method'),
+});
 /** Fields that clients send and that have no effect here. */
 const unused = {
   listing_visibility: ignoredField('string'),
   token_type: ignoredField('string'),
   options: ignoredField('any'),
   plugin_version: ignoredField('string'),
+  force_no_cache: ignoredField('bool'),
 } as const satisfies FieldSchema;
-const configFields = { ...tuning, ...unused, force_no_cache: ignoredField('bool') };
+const configFields = { ...tuning(duration), ...unused };
 
 const enable = authMountOperation(
   'auth-enable',
@@ -156,18 +161,21 @@ const enable = authMountOperation(
     answers: answers.written,
   },
   async ({ services }, { values, warnings, ...call }) => {
-    const { values: tuned } = fields(configFields, objectIn('config', values.config));
+    const config = fields(configFields, objectIn('config', values.config));
     if (values.type === undefined || values.type === '')
       throw new RequestError('invalid_request', 'backend type must be specified as a string');
     await services.logins.mounts.enable(pathIn(call), values.type, {
       description: values.description,
-      defaultTtlS: tuned.default_lease_ttl,
-      maxTtlS: tuned.max_lease_ttl,
+      defaultTtlS: config.values.default_lease_ttl,
+      maxTtlS: config.values.max_lease_ttl,
     });
-    return writtenReply(warnings);
+    return writtenReply([...warnings, ...config.warnings]);
   },
   { adds: true },
 );
+
+/** Clients of the peers tune an auth method below `sys/mounts/` too. */
+const tuningPaths = ({ method }: Params): readonly string[] => [`sys/auth/${method}/tune`, `sys/mounts/auth/${method}/tune`];
 
 const tuningSchema = object({ ...configSchema.properties, description: string });
 
@@ -187,6 +195,7 @@ const readTuning = authMountOperation(
     const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
     return topLevelDataReply({ ...configJson(inForce), description: mount.description });
   },
+  { sameAs: tuningPaths },
 );
 
 const tune = authMountOperation(
@@ -194,7 +203,7 @@ const tune = authMountOperation(
   'update',
   {
     about: 'Update settings of an auth method; omitted fields keep their values',
-    takes: { ...tuning, ...unused, method },
+    takes: { ...tuning(lease), ...unused, method },
     answers: answers.written,
   },
   async ({ services }, { values, warnings, ...call }) => {
@@ -208,6 +217,7 @@ const tune = authMountOperation(
     if (!(await services.logins.mounts.tune(path, change))) throw noMethod(path);
     return writtenReply(warnings);
   },
+  { sameAs: tuningPaths },
 );
 
 const disable = authMountOperation(
@@ -227,4 +237,5 @@ export const authRoutes: readonly Route[] = [
   { path: 'sys/auth', operations: { GET: list } },
   { path: 'sys/auth/:method', operations: { GET: read, POST: enable, DELETE: disable } },
   { path: 'sys/auth/:method/tune', operations: { GET: readTuning, POST: tune } },
+  { path: 'sys/mounts/auth/:method/tune', operations: { GET: readTuning, POST: tune } },
 ];

@@ -117,9 +117,10 @@ const unused = {
   passthrough_request_headers: ignoredField('any'),
   plugin_version: ignoredField('string'),
   token_type: ignoredField('string'),
+  trim_request_trailing_slashes: ignoredField('bool'),
   user_lockout_config: ignoredField('any'),
 } as const satisfies FieldSchema;
-const configFields = { ...tuning(duration), ...unused };
+const configFields = { ...tuning(duration), ...unused, options: ignoredField('any'), plugin_name: ignoredField('string') };
 
 const enable = mountOperation(
   'mount-enable',
