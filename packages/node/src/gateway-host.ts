@@ -179,7 +179,7 @@ export class GatewayHost {
     if (isTrusted && !isReplicating()) this.#active.set(atNs(endMs));
     else this.#active.end();
     const untilMs = isTrusted ? undefined : readUntilMs(); // under a lease, the state is the active node's
-    if (untilMs === undefined) this.#read.end();
+    if (untilMs === undefined || untilMs <= nowMs) this.#read.end();
     else this.#read.set(atNs(untilMs));
   }
 

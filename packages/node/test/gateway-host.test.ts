@@ -1,0 +1,53 @@
+import { parseConfig } from '@transitd/configuration';
+import { Deadline } from '@transitd/gateway';
+import { expect } from 'chai';
+import type { NodeClock } from '../src/clock/node-clock.ts';
+import { GatewayHost } from '../src/gateway-host.ts';
+
+const config = parseConfig({
+  node_id: 'n1',
+  data_dir: '/var/lib/transitd',
+  listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+  seal: { type: 'shamir' },
+  workers: 1,
+});
+
+/** A host of a node that may read until this time, and its deadline for reads. */
+function hostOf(readUntilMs: () => number | undefined) {
+  const host = new GatewayHost({
+    config,
+    clock: { steadyMs: 0 } as NodeClock,
+    mayServe: () => true,
+    isReplicating: () => false,
+    clockJumpedMs: () => Number.NEGATIVE_INFINITY,
+    readUntilMs,
+  });
+  return { host, read: new Deadline(host.memory, 'read'), lease: new Deadline(host.memory, 'lease') };
+}
+
+describe('the deadlines of gateways', () => {
+  it('let a standby read until the time that the main thread knows, and no longer', () => {
+    let untilMs: number | undefined = performance.now() + 10_000;
+    const { host, read } = hostOf(() => untilMs);
+    const holdsIn = (ms: number): boolean => read.holds(process.hrtime.bigint() + BigInt(ms) * 1_000_000n);
+    host.lease(undefined);
+    expect([holdsIn(0), holdsIn(9000), holdsIn(10_000)]).to.deep.equal([true, true, false]);
+    for (const over of [undefined, performance.now(), Number.NEGATIVE_INFINITY]) {
+      untilMs = performance.now() + 10_000;
+      host.lease(undefined);
+      untilMs = over;
+      host.lease(undefined);
+      expect(holdsIn(0), String(over)).to.equal(false);
+    }
+  });
+
+  it('are those of the active node while it has the lease, and those of a standby otherwise', () => {
+    const { host, read, lease } = hostOf(() => performance.now() + 10_000);
+    host.lease(performance.now() + 1000);
+    expect([lease.holds(), read.holds()]).to.deep.equal([true, false]);
+    host.lease(undefined);
+    expect([lease.holds(), read.holds()]).to.deep.equal([false, true]);
+    host.endDeadlines();
+    expect([lease.holds(), read.holds()]).to.deep.equal([false, false]);
+  });
+});
