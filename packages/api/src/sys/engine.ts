@@ -6,6 +6,6 @@ export function requireRaft({ config }: Pick<Node, 'config'>): void {
   if (config.storage.type === 'etcd')
     throw new RequestError(
       'invalid_request',
-      'the records of this cluster are in etcd, so it has no members, joins and replication: use the tools of etcd',
+      'the records of this cluster are in etcd: it has no Raft members, no joins, and no replication between clusters',
     );
 }

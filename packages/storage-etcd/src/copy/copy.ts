@@ -63,7 +63,7 @@ interface KnownEvent {
 export class Copy {
   readonly #keys: Keys;
   readonly #records = new Map<string, CopiedRecord>();
-  readonly #paths: SortedPaths;
+  readonly #paths = new SortedPaths();
   readonly #chunks = new Chunks();
   readonly #nodes = new Map<number, Uint8Array>();
   #revision: number;
@@ -78,27 +78,23 @@ export class Copy {
   #spaceRevision = 0;
 
   /**
-   * @param rows - all rows below the prefix, as of `revision`
+   * @param rows - all rows below the prefix as of `revision`, ascending by key
    * @throws CopyFault for rows that no replica writes
    */
   constructor(keys: Keys, { revision, rows }: { readonly revision: number; readonly rows: readonly EtcdRow[] }) {
     this.#keys = keys;
     this.#revision = revision;
-    const spaceRow = rows.find(({ key }) => key === keys.space);
-    if (spaceRow !== undefined) {
-      this.#space = spaceOf(spaceRow);
-      this.#spaceRevision = spaceRow.modRevision;
-    }
-    const events = this.#known(rows.map((row) => ({ deleted: false, row })));
-    for (const { event, kind } of events) {
-      if (kind.kind === 'record') this.#records.set(kind.path, recordOf(event.row));
-      else if (kind.kind === 'chunk') this.#chunks.take(event);
-      else if (kind.kind === 'node') this.#nodes.set(kind.id, event.row.value);
-    }
-    for (const { event, kind } of events)
-      if (kind.kind === 'staged') this.#overlay(this.#stagedBy(event));
-      else if (kind.kind !== 'record' && kind.kind !== 'chunk' && kind.kind !== 'node') this.#name(kind.kind, event);
-    this.#paths = new SortedPaths(this.#records.keys());
+    const staged = this.#read(rows);
+    if (staged !== undefined) this.#takeEffect(this.#stagedBy(staged));
+  }
+
+  /** Makes a copy of rows that arrive page by page, so that other tasks run in between. @throws CopyFault; what `pages` throws */
+  static async of(keys: Keys, revision: number, pages: AsyncIterable<readonly EtcdRow[]>): Promise<Copy> {
+    const copy = new Copy(keys, { revision, rows: [] });
+    let staged: EtcdEvent | undefined;
+    for await (const rows of pages) staged = copy.#read(rows) ?? staged;
+    if (staged !== undefined) copy.#takeEffect(copy.#stagedBy(staged));
+    return copy;
   }
 
   /** Of the newest event below the prefix, or of the reading. */
@@ -166,7 +162,7 @@ export class Copy {
    */
   apply({ revision, events }: RevisionEvents): Change[] | 'replaced' {
     if (revision <= this.#revision) throw new CopyFault(`revision ${revision} comes after ${this.#revision}`);
-    const known = this.#known(events);
+    const known = [...this.#known(events)];
     if (known.some(({ kind }) => kind.kind === 'space')) return 'replaced';
     const marker = this.#checkedMarker(known);
     const stagedEvent = known.find(({ kind }) => kind.kind === 'staged')?.event;
@@ -188,14 +184,28 @@ export class Copy {
     return records.flatMap(({ path, record }) => this.#set(path, record));
   }
 
+  /**
+   * Takes rows of a reading; the key that names the space comes before all records.
+   * @returns the pointer to the staged transaction, if it is among them; its chunks come last
+   */
+  #read(rows: readonly EtcdRow[]): EtcdEvent | undefined {
+    let staged: EtcdEvent | undefined;
+    for (const { event, kind } of this.#known(rows.map((row) => ({ deleted: false, row })))) {
+      if (kind.kind === 'record') this.#set(kind.path, recordOf(event.row));
+      else if (kind.kind === 'chunk') this.#chunks.take(event);
+      else if (kind.kind === 'node') this.#nodes.set(kind.id, event.row.value);
+      else if (kind.kind === 'staged') staged = event;
+      else this.#name(kind.kind, event);
+    }
+    return staged;
+  }
+
   /** Leaves out the records of other spaces, and keys that this version does not know. */
-  #known(events: readonly EtcdEvent[]): KnownEvent[] {
-    return events
-      .map((event) => ({ event, kind: this.#keys.kindOf(event.row.key) }))
-      .filter((event): event is KnownEvent => {
-        const { kind } = event;
-        return kind !== undefined && (kind.kind !== 'record' || kind.space === this.space);
-      });
+  *#known(events: Iterable<EtcdEvent>): Generator<KnownEvent> {
+    for (const event of events) {
+      const kind = this.#keys.kindOf(event.row.key);
+      if (kind !== undefined && (kind.kind !== 'record' || kind.space === this.space)) yield { event, kind };
+    }
   }
 
   /** A record changes only in the transaction of a commit. @returns the marker, if the revision is a commit */
@@ -257,16 +267,6 @@ export class Copy {
     return staged.writes.flatMap(({ path, value }) => this.#set(path, this.#stagedRecord(path, value, staged.revision)));
   }
 
-  /** While the copy is made, before its paths are sorted. */
-  #overlay(staged: StagedTransaction): void {
-    this.#staged = staged;
-    for (const { path, value } of staged.writes) {
-      const record = this.#stagedRecord(path, value, staged.revision);
-      if (record === undefined) this.#records.delete(path);
-      else this.#records.set(path, record);
-    }
-  }
-
   #stagedRecord(path: string, value: Uint8Array | null, revision: number): CopiedRecord | undefined {
     return value === null ? undefined : { value, revision, modRevision: this.#records.get(path)?.modRevision ?? 0 };
   }
@@ -277,7 +277,10 @@ export class Copy {
     else if (kind === 'level')
       this.#level = deleted ? { level: 0, modRevision: 0 } : { level: countOf(row), modRevision: row.modRevision };
     else if (kind === 'cluster') this.#cluster = textOf(row);
-    else if (kind === 'heartbeat') this.#heartbeat = deleted ? undefined : { revision: row.modRevision, owner: textOf(row) };
+    else if (kind === 'space') {
+      this.#space = spaceOf(row);
+      this.#spaceRevision = row.modRevision;
+    } else if (kind === 'heartbeat') this.#heartbeat = deleted ? undefined : { revision: row.modRevision, owner: textOf(row) };
     else if (kind === 'active')
       this.#active = deleted
         ? undefined

@@ -1,47 +1,68 @@
 import { comparePaths } from '@transitd/storage-fsm';
 
+/** Most paths in one array: inserting into an array of millions would move megabytes. */
+const runMax = 1024;
+
 /** Paths in the order of their UTF-8 bytes. */
 export class SortedPaths {
-  readonly #paths: string[];
+  /** Sorted arrays, none of them empty; all paths of one come before those of the next. */
+  readonly #runs: string[][] = [];
 
-  constructor(paths: Iterable<string>) {
-    this.#paths = [...paths].sort(comparePaths);
-  }
-
-  /** The path must not be among them. */
+  /** The path must not be among them. A path that comes after all others costs least. */
   add(path: string): void {
-    this.#paths.splice(this.#indexAfter(path), 0, path);
+    const last = this.#runs.at(-1);
+    if (last === undefined || comparePaths(last.at(-1) ?? '', path) < 0) {
+      if (last !== undefined && last.length < runMax) last.push(path);
+      else this.#runs.push([path]);
+      return;
+    }
+    const at = this.#runOf(path);
+    const run = this.#runs[at] ?? last;
+    run.splice(indexAfter(run, path), 0, path);
+    if (run.length > runMax) this.#runs.splice(at + 1, 0, run.splice(runMax / 2));
   }
 
   delete(path: string): void {
-    const index = this.#indexAfter(path) - 1;
-    if (this.#paths[index] === path) this.#paths.splice(index, 1);
+    const at = this.#runOf(path);
+    const run = this.#runs[at];
+    const index = run === undefined ? -1 : indexAfter(run, path) - 1;
+    if (run?.[index] !== path) return;
+    run.splice(index, 1);
+    if (run.length === 0) this.#runs.splice(at, 1);
   }
 
-  /** Yields the paths that start with `prefix` and come after `after`. */
+  /** Yields the paths that start with `prefix` and come after `after`. The paths must not change meanwhile. */
   *below({ prefix, after = '' }: { readonly prefix: string; readonly after?: string }): Generator<string> {
     const isLater = comparePaths(after, prefix) >= 0;
-    let index = isLater ? this.#indexAfter(after) : this.#indexFrom(prefix);
-    for (let path = this.#paths[index]; path?.startsWith(prefix); path = this.#paths[index]) {
-      yield path;
-      index += 1;
+    const start = isLater ? after : prefix;
+    let at = this.#runOf(start);
+    let index = indexAfter(this.#runs[at] ?? [], start);
+    if (!isLater && this.#runs[at]?.[index - 1] === prefix) index -= 1;
+    for (; at < this.#runs.length; at += 1, index = 0) {
+      for (const path of (this.#runs[at] ?? []).slice(index)) {
+        if (!path.startsWith(prefix)) return;
+        yield path;
+      }
     }
   }
 
-  #indexFrom(path: string): number {
-    const index = this.#indexAfter(path);
-    return this.#paths[index - 1] === path ? index - 1 : index;
+  /** Returns the index of the array that has the path or would have it; 0 if there is none. */
+  #runOf(path: string): number {
+    const after = countWhile(this.#runs, ([first = '']) => comparePaths(first, path) <= 0);
+    return Math.max(0, after - 1);
   }
+}
 
-  /** Returns the index of the first path after `path`. */
-  #indexAfter(path: string): number {
-    let low = 0;
-    let high = this.#paths.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (comparePaths(this.#paths[middle] ?? '', path) <= 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+/** Returns the index of the first path after `path`. */
+const indexAfter = (paths: readonly string[], path: string): number => countWhile(paths, (one) => comparePaths(one, path) <= 0);
+
+/** Returns the number of items for which `holds`; it must hold for no item after one for which it does not. */
+function countWhile<Item>(items: readonly Item[], holds: (item: Item) => boolean): number {
+  let [low, high] = [0, items.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(items[middle] as Item)) low = middle + 1;
+    else high = middle;
   }
+  return low;
 }

@@ -201,17 +201,23 @@ const isOf = ({ revision, attempt }: SeenMarker, row: EtcdRow): boolean =>
 export async function readState({ etcd, keys }: Pick<StateFeedOptions, 'etcd' | 'keys'>): Promise<Copy> {
   for (let reads = 1; ; reads++) {
     try {
-      const rows: EtcdRow[] = [];
-      let page = await etcd.range({ key: keys.start, end: keys.end, limit: pageRows });
-      const { revision } = page;
-      for (;;) {
-        rows.push(...page.rows);
-        const last = page.rows.at(-1);
-        if (!page.more || last === undefined) return new Copy(keys, { revision, rows });
-        page = await etcd.range({ key: `${last.key}\0`, end: keys.end, limit: pageRows, revision });
-      }
+      const first = await etcd.range({ key: keys.start, end: keys.end, limit: pageRows });
+      return await Copy.of(keys, first.revision, pagesFrom(first, { etcd, keys }));
     } catch (error) {
       if (!(error instanceof EtcdError && error.kind === 'compacted') || reads === readsMax) throw error;
     }
+  }
+}
+
+async function* pagesFrom(
+  first: Awaited<ReturnType<Etcd['range']>>,
+  { etcd, keys }: Pick<StateFeedOptions, 'etcd' | 'keys'>,
+): AsyncGenerator<readonly EtcdRow[]> {
+  const { revision } = first;
+  for (let page = first; ; ) {
+    yield page.rows;
+    const last = page.rows.at(-1);
+    if (!page.more || last === undefined) return;
+    page = await etcd.range({ key: `${last.key}\0`, end: keys.end, limit: pageRows, revision });
   }
 }

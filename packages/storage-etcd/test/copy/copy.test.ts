@@ -10,6 +10,10 @@ import { FakeServer } from '../fake/fake-server.ts';
 const keys = keysBelow('test');
 const rowsOf = (server: FakeServer) => ({ revision: server.revision, rows: server.rows(keys.start, keys.end) });
 
+async function* pagesOf<Row>(rows: readonly Row[], size: number): AsyncGenerator<readonly Row[]> {
+  for (let at = 0; at < rows.length; at += size) yield rows.slice(at, at + size);
+}
+
 interface Seen {
   readonly value: string;
   readonly revision: number;
@@ -149,6 +153,20 @@ describe('the copy of a state in etcd', () => {
         expect(other.staged?.revision).to.equal(copy.staged?.revision);
       }),
       { numRuns: 60 },
+    );
+  });
+
+  it('is the same whether its rows arrive at once or in pages', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 4 }), fc.integer({ min: 1, max: 200 }), async (steps, size) => {
+        const { server, copy } = play(steps);
+        const { revision, rows } = rowsOf(server);
+        const paged = await Copy.of(keys, revision, pagesOf(rows, size));
+        expect(recordsOf(paged)).to.deep.equal(recordsOf(copy));
+        expect(paged.marker).to.deep.equal(copy.marker);
+        expect([paged.staged?.revision, paged.hasChunks]).to.deep.equal([copy.staged?.revision, copy.hasChunks]);
+      }),
+      { numRuns: 30 },
     );
   });
 
