@@ -22,6 +22,19 @@ const reach = (cluster: LiveCluster, code: number): Promise<boolean> =>
 const positionOf = async (node: LiveNode, name: string): Promise<number> =>
   Number((await node.ask('GET', `${dr}/status`)).at(`data.${name}`));
 
+/** Takes a backup. */
+async function backupOf({ apiAddress }: LiveNode, token: string): Promise<ArrayBuffer> {
+  const response = await fetch(`${apiAddress}/v1/sys/storage/raft/snapshot`, { headers: { 'X-Service-Token': token } });
+  expect(response.status).to.equal(200);
+  return response.arrayBuffer();
+}
+
+async function restore({ apiAddress }: LiveNode, token: string, body: ArrayBuffer): Promise<string> {
+  const headers = { 'X-Service-Token': token };
+  const response = await fetch(`${apiAddress}/v1/sys/storage/raft/snapshot`, { method: 'POST', headers, body });
+  return `${response.status} ${await response.text()}`;
+}
+
 /** Creates keys one after another until the cluster no longer answers. */
 class Load {
   readonly acknowledged: { readonly name: string; readonly index: number }[] = [];
@@ -79,13 +92,27 @@ describe('a primary cluster and its secondary', function () {
     await reach(west, 472);
     expect(await codesOf(east)).to.deep.equal([200, 200]);
 
+    const follower = west.others(target)[0] ?? target;
+    const standby = east.others(active)[0] ?? active;
+    const digestOf = async (node: LiveNode) => (await node.ask('GET', `${dr}/status`)).at('data.merkle_root');
+    const backup = await backupOf(standby, east.rootToken);
+    expect((await east.ask(active, 'POST', 'transit/keys/undone', {})).status).to.be.lessThan(300);
+    expect(await restore(target, east.rootToken, backup)).to.match(/^400 .*path disabled/);
+    expect(await restore(standby, east.rootToken, backup)).to.match(/^200 /);
+    for (const node of east.nodes) expect((await east.ask(node, 'GET', 'transit/keys/undone')).status).to.equal(404);
+    await until(
+      'the secondary has the restored state',
+      async () => (await digestOf(target)) !== undefined && (await digestOf(target)) === (await digestOf(active)),
+      { explain: () => west.tails() },
+    );
+    await reach(west, 472); // its nodes still have the root key
+
     const load = new Load(east, active);
     east.bears(load);
     await until(
       'the load is replicated',
       async () => (await positionOf(target, 'last_remote_wal')) > (load.acknowledged[20]?.index ?? 1e9),
     );
-    const follower = west.others(target)[0] ?? target;
     const refused = await follower.ask('GET', 'transit/keys/k0', { token: east.rootToken });
     expect([refused.status, refused.text]).to.deep.equal([
       400,
@@ -106,6 +133,7 @@ describe('a primary cluster and its secondary', function () {
     const keys: unknown = (await target.ask('LIST', 'transit/keys', { token: east.rootToken })).at('data.keys');
     const present = new Set(Array.isArray(keys) ? keys : []);
     const lost = load.acknowledged.filter(({ name }) => !present.has(name));
+    expect([...present], 'what the restore has undone').not.to.include('undone');
     expect(load.acknowledged.length).to.be.greaterThan(20);
     expect(
       lost.filter(({ index }) => index <= position),
@@ -131,9 +159,8 @@ describe('a primary cluster and its secondary', function () {
     await until(
       'the former primary has the records of the promoted cluster',
       async () => {
-        const own = await former.ask('GET', `${dr}/status`);
-        const digest = own.at('data.merkle_root');
-        return digest !== undefined && digest === (await target.ask('GET', `${dr}/status`)).at('data.merkle_root');
+        const digest = await digestOf(former);
+        return digest !== undefined && digest === (await digestOf(target));
       },
       {
         explain: () => `${east.tails()}

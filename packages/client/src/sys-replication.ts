@@ -27,6 +27,8 @@ export interface ReplicationStatus {
   readonly known_primary_cluster_addrs?: readonly string[];
   readonly lag_entries?: number;
   readonly lag_ms?: number;
+  /** True while a secondary has the state from before a restore of its primary; absent otherwise. */
+  readonly misses_restore?: boolean;
   /** Age of the newest canary of the primary, on a secondary. */
   readonly replication_primary_canary_age_ms?: number;
   readonly fence?: { readonly state: string; readonly fence_after_ms: number };
@@ -64,6 +66,8 @@ export interface ReplicationPromotion {
   readonly lossless: boolean;
   /** Entries of the primary that are known to be missing. */
   readonly missing: number;
+  /** The primary had been restored from a backup, and this cluster continues with the state from before. */
+  readonly misses_restore: boolean;
   readonly primary_position?: number;
   readonly lag_entries?: number;
   readonly lag_ms?: number;

@@ -19,6 +19,7 @@ import type { GatewayHost } from './gateway-host.ts';
 import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
+import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { refusalWithoutPort } from './replication/write-fence.ts';
 import type { ServiceLoader } from './service-loader.ts';
@@ -249,7 +250,7 @@ export class ClusterMember implements NodeMember {
     const replication = cluster && this.#newReplication({ storage, barrier, cluster });
     this.#store = { replica: storage.replica, barrier, replication };
     this.#snapshots = new Snapshots({
-      engine: raftSnapshots(storage),
+      engine: raftSnapshots(storage, [acknowledgePath]),
       barrier,
       directory: directory.path,
       log,

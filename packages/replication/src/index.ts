@@ -39,7 +39,14 @@ export {
   mayAccept,
 } from './roles/fence.ts';
 export { isSupersededBy, meetingOf } from './roles/meeting.ts';
-export { type PromotionDecision, type PromotionFacts, type PromotionRefusal, promotionOf } from './roles/promotion.ts';
+export {
+  isBeforeRestore,
+  type PromotionDecision,
+  type PromotionFacts,
+  type PromotionRefusal,
+  promotionOf,
+  type ReportedPosition,
+} from './roles/promotion.ts';
 export { localPrefixes, localPrefixesOf, type SetSeal, setSealOf } from './scope.ts';
 export { answerHello, type HelloAnswer } from './sessions/answer-hello.ts';
 export { Follower, type FollowerAction, type FollowerParts } from './sessions/follower.ts';

@@ -57,7 +57,16 @@ describe('a cluster of a replication set', () => {
       material: { setting: { last: { timeoutMs: 5_000, onTimeout: 'refuse' } } },
       reports: {
         promotion: () => ({
-          ...{ id, utcMs: 1_000, isForced: true, position: 16, lossless: false, missing: 2, primaryPosition: 18 },
+          ...{
+            id,
+            utcMs: 1_000,
+            isForced: true,
+            position: 16,
+            lossless: false,
+            missing: 2,
+            missesRestore: true,
+            primaryPosition: 18,
+          },
           ...{ lag: { entries: 2, ms: 7.6 }, silentMs: 3.2 },
         }),
         divergence: {
@@ -72,7 +81,15 @@ describe('a cluster of a replication set', () => {
     const primary = await statusOf('sys/replication/dr/status');
     expect(primary.acknowledge).to.deep.equal({ mode: 'key_material', timeout_ms: 5_000, on_timeout: 'refuse' });
     expect(primary.promotion).to.deep.equal({
-      ...{ time: '1970-01-01T00:00:01.000Z', force: true, position: 16, lossless: false, missing: 2, primary_position: 18 },
+      ...{
+        time: '1970-01-01T00:00:01.000Z',
+        force: true,
+        position: 16,
+        lossless: false,
+        missing: 2,
+        misses_restore: true,
+        primary_position: 18,
+      },
       ...{ lag_entries: 2, lag_ms: 8, last_contact_ms: 3 },
     });
     expect(primary.divergence).to.deep.equal({

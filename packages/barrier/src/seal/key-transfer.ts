@@ -1,4 +1,4 @@
-import type { ReplicatedRecord, ReplicatedWrite, Store, Write } from '@transitd/storage-fsm';
+import type { Condition, ReplicatedRecord, ReplicatedWrite, Store, Write } from '@transitd/storage-fsm';
 import { closeKeyring, type Keyring, keyringCommitAttempts, openKeyring, wipeKeyring, withNewTerm } from '../keyring/keyring.ts';
 import type { Keys } from '../keyring/loaded-keys.ts';
 import { corruptValue, decryptValue, encryptValue, termOf } from '../keyring/value.ts';
@@ -35,6 +35,13 @@ export interface ForeignKeys {
 
 /** The records of a received state that {@link KeyTransfer} needs. */
 export const transferredPaths: readonly string[] = [keyringPath, sealPath, recoverySharesPath];
+
+/** The part of the entry that ends a restore in a replication set which depends on keys. */
+export interface RestoredKeys {
+  readonly conditions: readonly Condition[];
+  readonly writes: readonly Write[];
+  readonly local: readonly ReplicatedRecord[];
+}
 
 /** Decrypts values of another state. */
 export interface ValueReader {
@@ -101,14 +108,20 @@ export class KeyTransfer {
     throw new BarrierError('conflict', 'the keyring changes too often; try again');
   }
 
+  /** Returns whether the present root key opens the value of a record `core/keyring`. @throws BarrierError `barrier_corrupt` */
+  opens(closed: Uint8Array): boolean {
+    const keyring = openKeyring(this.#parts.keys().rootKey, closed);
+    if (keyring !== undefined) wipeKeyring(keyring);
+    return keyring !== undefined;
+  }
+
   /**
    * Returns a reader of the values of another state whose keyring the present root key opens.
    * @param closed - the value of the record `core/keyring` in that state
    * @throws BarrierError `barrier_corrupt`
    */
   readerOf(closed: Uint8Array): ValueReader {
-    const keyring = openKeyring(this.#parts.keys().rootKey, closed);
-    if (keyring === undefined) throw new BarrierError('barrier_corrupt', `the root key does not open this ${keyringPath}`);
+    const keyring = openBackupKeyring(this.#parts.keys().rootKey, closed);
     return {
       read(path, value) {
         const term = keyring.terms.get(termOf(path, value));
@@ -157,10 +170,62 @@ export class KeyTransfer {
     return ownSealFor(writes, this.#parts);
   }
 
+  /**
+   * Returns the keyring of a backup with one more key, and the records of the present state that a restore in a replication set keeps,
+   * encrypted under that key. The key has encrypted nothing: a secondary may have used the newest key of the backup since.
+   * @param closed - value of the record `core/keyring` in the backup
+   * @param local - prefixes of the local records
+   * @param kept - paths of replicated records; if one is absent, it is deleted from the backup's state
+   * @throws BarrierError `barrier_corrupt` if the present root key does not open the keyring; StoreError
+   */
+  async keysForRestore(
+    closed: Uint8Array,
+    { local, kept }: { readonly local: readonly string[]; readonly kept: readonly string[] },
+  ): Promise<RestoredKeys> {
+    const { store, keys, now, reload, valuesWritten } = this.#parts;
+    await reload();
+    const { rootKey, keyringConditions } = keys();
+    const opened = openBackupKeyring(rootKey, closed);
+    const next = withNewTerm(opened, { installedMs: now(), valuesAtInstall: valuesWritten() });
+    wipeKeyring(opened);
+    try {
+      const encryptedAgain = (path: string, value: Uint8Array): Buffer => {
+        const term = keys().keyring.terms.get(termOf(path, value));
+        if (term === undefined) throw corruptValue(path);
+        const plaintext = decryptValue(term, path, value);
+        const encrypted = encryptValue(next.newest, path, plaintext);
+        plaintext.fill(0);
+        return encrypted;
+      };
+      const conditions = [...keyringConditions];
+      const writes: Write[] = [{ path: keyringPath, value: closeKeyring(rootKey, next) }];
+      for (const path of [recoverySharesPath, ...kept]) {
+        const record = await store.get(path);
+        conditions.push({ path, revision: record?.revision ?? 0 });
+        writes.push({ path, value: record === undefined ? null : encryptedAgain(path, record.value) });
+      }
+      const records: ReplicatedRecord[] = [];
+      // The seal is not encrypted, and wraps the same root key as before.
+      for (const prefix of local)
+        for await (const { path, value, revision } of recordsBelow(store, prefix))
+          if (path !== sealPath) records.push({ path, value: encryptedAgain(path, value), revision });
+      return { conditions, writes, local: records };
+    } finally {
+      wipeKeyring(next);
+    }
+  }
+
   #ownSeal(foreign: ForeignKeys, keyring: Keyring): Promise<ReplicatedRecord[]> {
     const shares = openRecoveryShares(keyring.terms, recordOf(foreign, recoverySharesPath));
     return ownSealRecords(this.#parts, { rootKey: foreign.rootKey, keyring, ...shares });
   }
+}
+
+/** @throws BarrierError `barrier_corrupt` */
+function openBackupKeyring(rootKey: Uint8Array, closed: Uint8Array): Keyring {
+  const keyring = openKeyring(rootKey, closed);
+  if (keyring === undefined) throw new BarrierError('barrier_corrupt', `the root key does not open this ${keyringPath}`);
+  return keyring;
 }
 
 /** @throws BarrierError `barrier_corrupt` if the received state does not have the record */

@@ -128,7 +128,10 @@ export function replicationCommands(program: Command, runner: Runner): void {
 
   withOperationToken(replication.command('promote'))
     .description('make this secondary the primary; with a fence, waits until the former primary has stopped')
-    .option('--force', 'promote although the primary is alive, ahead or superseded, and lose the missing entries')
+    .option(
+      '--force',
+      'promote although the primary is alive, ahead or restored, or this cluster is superseded, and lose the missing entries',
+    )
     .action(
       serverAction(async ({ client, output, sources }, { force, ...options }: ChangeOptions & { readonly force?: true }) => {
         const operationToken = await operationTokenOf(options, sources);
@@ -171,7 +174,7 @@ export function replicationCommands(program: Command, runner: Runner): void {
 
   withOperationToken(replication.command('disable-secondary'))
     .description('end replication on a secondary, which keeps its state and serves it as a cluster of its own')
-    .option('--force', 'leave the set although the primary is alive or ahead')
+    .option('--force', 'leave the set although the primary is alive, ahead or restored')
     .action(
       serverAction(async ({ client, output, sources }, { force, ...options }: ChangeOptions & { readonly force?: true }) => {
         const operationToken = await operationTokenOf(options, sources);
@@ -236,6 +239,7 @@ async function showStatus({ client, output }: Session): Promise<void> {
     ...row('Connection', data.connection_status),
     ...row('Lag (entries)', data.lag_entries),
     ...row('Lag (ms)', data.lag_ms),
+    ...row('Before Restore', data.misses_restore),
     ...row('Canary Age (ms)', data.replication_primary_canary_age_ms),
     ...row('Fence', data.fence?.state),
     ...row('Acknowledge', data.acknowledge?.mode),
@@ -243,6 +247,7 @@ async function showStatus({ client, output }: Session): Promise<void> {
     ...row('Promoted', data.promotion?.time),
     ...row('Promoted At Position', data.promotion?.position),
     ...row('Missing At Promotion', data.promotion?.missing),
+    ...row('Promoted Before Restore', data.promotion?.misses_restore),
     ...row('Diverged State', data.diverged_state),
     ...row('Changes Lost After', data.divergence?.point),
     ...row('Digest', data.merkle_root),

@@ -11,7 +11,7 @@ export const etcdSnapshots = (replica: EtcdReplica): SnapshotEngine => ({
   get featureLevel() {
     return replica.featureLevel;
   },
-  isReplicated: false,
+  set: undefined,
   keep: [],
   diskLow: () => false,
   backup: async () => {

@@ -72,7 +72,7 @@ async function withStorage(directory: DataDirectory, { raft }: Config, use: (sto
 
 /** Waits until the records are on the disk. @throws StoreError */
 async function flushed(storage: Storage): Promise<void> {
-  await raftSnapshots(storage).backup();
+  await raftSnapshots(storage, []).backup();
 }
 
 async function requireEmpty(directory: DataDirectory): Promise<void> {

@@ -138,7 +138,8 @@ export class ClusterReplication {
     const { present } = this.#credential;
     if (this.#link === undefined || present === undefined || state?.role !== 'secondary') return undefined;
     const { secondary, addresses } = present;
-    return { secondary, addresses, ...this.#link.status(), stopReason: this.#stopReason };
+    const { missesRestore } = this.#secondary;
+    return { secondary, addresses, missesRestore, ...this.#link.status(), stopReason: this.#stopReason };
   }
 
   /** The secondaries of a primary's active node, by the name that an operator gave them; empty on any other node. */

@@ -161,12 +161,14 @@ export class DivergedState {
   async #writtenAfter(point: LogIndex): Promise<readonly LostChange[]> {
     const { machine } = this.#parts.storage;
     const { replication } = machine;
+    // Records of a backup have the indexes at which they were staged.
+    const restoredAt = replication?.restoredAt ?? 0;
     const written: LostChange[] = [];
     let after: string | undefined;
     for (;;) {
       const { paths, next } = await machine.paths({ prefix: '', limit: pageSize, ...(after !== undefined && { after }) });
       for (const path of paths) {
-        const { revision = 0 } = machine.getSync(path) ?? {};
+        const revision = Math.max(machine.getSync(path)?.revision ?? 0, restoredAt);
         if (revision > point && !(replication !== undefined && isLocal(replication, path)))
           written.push({ path, index: revision });
       }

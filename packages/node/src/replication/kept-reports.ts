@@ -14,6 +14,7 @@ const promotionSchema = z.object({
   position: index,
   lossless: z.boolean(),
   missing: index,
+  missesRestore: z.boolean(),
   primaryPosition: index.optional(),
   lag: z.object({ entries: index, ms: milliseconds.optional() }).optional(),
   silentMs: milliseconds.optional(),

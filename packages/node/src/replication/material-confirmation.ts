@@ -127,14 +127,16 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   }
 
   async #decision(index: number, settings: AcknowledgeSettings, wait: boolean): Promise<Acknowledgement> {
-    const { registry, isActive, nowMs } = this.#parts;
+    const { storage, registry, isActive, nowMs } = this.#parts;
     await registry.refresh();
     const request = { sinceMs: nowMs() };
     try {
       for (;;) {
         const waitedMs = nowMs() - request.sinceMs;
+        // A backup may contain material that was not confirmed. Before they have the restored state, secondaries do not have it.
+        const needed = Math.max(index, index > 0 ? (storage.machine.replication?.restoredAt ?? 0) : 0);
         const decision: Acknowledgement = registry.isRead
-          ? acknowledgementOf(index, this.#progress(), { settings, waitedMs })
+          ? acknowledgementOf(needed, this.#progress(), { settings, waitedMs })
           : { kind: 'wait' };
         const hasWaited = waitedMs > settings.timeoutMs || this.#isSurplus(request);
         if (decision.kind !== 'wait' || !wait || !isActive() || hasWaited) return decision;

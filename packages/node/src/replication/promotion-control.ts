@@ -150,13 +150,13 @@ export class PromotionControl {
     );
   }
 
-  #described({ from, lossless, missing }: Promote): Promotion {
+  #described({ from, lossless, missing, missesRestore }: Promote): Promotion {
     const { parts, secondary, link } = this.#options;
     const { lastHeard } = secondary;
     const { lag, silentMs: quietMs } = link() ?? {};
     const lagMs = lag?.ms === undefined || quietMs === undefined ? undefined : Math.max(0, lag.ms - quietMs);
     return {
-      ...{ from, lossless, missing },
+      ...{ from, lossless, missing, missesRestore },
       ...(lastHeard && { primaryPosition: lastHeard.at.index, silentMs: parts.nowMs() - lastHeard.heardMs }),
       ...(lag && { lag: { entries: lag.entries, ...(lagMs !== undefined && { ms: lagMs }) } }),
     };
@@ -199,6 +199,9 @@ const refusals: Refusals = {
     'the primary was heard a moment ago: demote it first, or promote with force and lose the writes that it has not sent',
   behind:
     'the primary was demoted at a later position: wait until this secondary has it, or promote with force and lose the rest',
+  misses_restore:
+    'the primary was restored from a backup, and this secondary still has the state from before: ' +
+    'wait until it has received the restored state, or promote with force and continue with the state from before',
   superseded: 'another cluster of the set was promoted after this one: promote with force to give up its writes',
   not_counted:
     'the fence of the primary does not wait for this secondary yet, so both could accept writes: let it connect once, or promote with force',
@@ -210,6 +213,9 @@ const leaveRefusals: Refusals = {
     'the primary was heard in the last ten seconds: revoke this secondary there and try again, or leave with force while it goes on serving',
   behind:
     'the primary was demoted at a later position: wait until this secondary has it, or leave with force and without the rest',
+  misses_restore:
+    'the primary was restored from a backup, and this secondary still has the state from before: ' +
+    'wait until it has received the restored state, or leave with force and with the state from before',
   not_counted:
     'the fence of the primary does not wait for this secondary yet, so both could accept writes: let it connect once, or leave with force',
 };

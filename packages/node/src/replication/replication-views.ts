@@ -6,6 +6,8 @@ export interface PrimaryView extends PrimaryLinkStatus {
   /** Name of this cluster at the primary. */
   readonly secondary: string;
   readonly addresses: readonly string[];
+  /** The primary was restored from a backup, and this cluster has the state from before. */
+  readonly missesRestore: boolean;
   /** Why this cluster has stopped following its primary; undefined while it follows or tries to. */
   readonly stopReason: StopReason | undefined;
 }

@@ -1,9 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { BarrierError, type ForeignKeys, ProviderError, transferredPaths } from '@transitd/barrier';
 import { reasonOf } from '@transitd/process';
-import { type PrimaryNodes, type Proposed, type SecondaryCluster, setSealOf } from '@transitd/replication';
+import {
+  isBeforeRestore,
+  type PrimaryNodes,
+  type Proposed,
+  type ReportedPosition,
+  type SecondaryCluster,
+  setSealOf,
+} from '@transitd/replication';
 import {
   type Cursor,
+  cursorOf,
   type Epoch,
   type EpochName,
   type FeatureLevel,
@@ -15,9 +23,7 @@ import type { DivergedState } from './diverged-state.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 
 /** The newest heartbeat of the primary. */
-export interface Heard {
-  readonly at: Cursor;
-  readonly demoted: boolean;
+export interface Heard extends ReportedPosition {
   readonly heardMs: number;
 }
 
@@ -62,6 +68,13 @@ export class SecondarySide implements SecondaryCluster {
 
   get lastHeard(): Heard | undefined {
     return this.#heard;
+  }
+
+  /** The primary was restored from a backup, and this cluster has the state from before. */
+  get missesRestore(): boolean {
+    const state = this.state();
+    const cursor = state && cursorOf(state);
+    return cursor !== undefined && isBeforeRestore(cursor, this.#heard);
   }
 
   state(): ReplicationState | undefined {
@@ -122,8 +135,8 @@ export class SecondarySide implements SecondaryCluster {
     this.#effects.diverged.receiving(epochs);
   }
 
-  heard({ at, demoted }: { readonly at: Cursor; readonly demoted: boolean }): void {
-    this.#heard = { at, demoted, heardMs: this.#parts.nowMs() };
+  heard(position: ReportedPosition): void {
+    this.#heard = { ...position, heardMs: this.#parts.nowMs() };
   }
 
   nodes(nodes: PrimaryNodes): void {

@@ -7,11 +7,15 @@ export interface WriteFenceParts extends Pick<ReplicationParts, 'storage' | 'now
 }
 
 /** Returns why a node without a cluster port may not accept the transaction: no secondary can reach it. Undefined if it may. */
-export function refusalWithoutPort(replication: ReplicationState | undefined, { writes }: Transaction): string | undefined {
+export function refusalWithoutPort(replication: ReplicationState | undefined, transaction: Transaction): string | undefined {
   if (replication?.fenceMs === undefined || replication.role !== 'primary') return undefined;
-  if (writes.every(({ path }) => isLocal(replication, path))) return undefined;
+  if (isLocalChange(transaction, replication)) return undefined;
   return 'the set has a fence, and without cluster_addr no secondary can reach this node: set cluster_addr and restart';
 }
+
+/** Returns whether a transaction changes no replicated record. Of the steps that a primary commits, only a restore changes them. */
+const isLocalChange = ({ writes, replication: step }: Transaction, state: ReplicationState): boolean =>
+  step?.kind !== 'restore' && writes.every(({ path }) => isLocal(state, path));
 
 /** `off`: the set has no fence, or this cluster is not its primary. */
 export interface FenceStatus {
@@ -51,11 +55,11 @@ export class WriteFence {
   }
 
   /** Returns why the transaction may not be accepted or acknowledged now; undefined if it may. */
-  refusal({ writes }: Transaction): string | undefined {
+  refusal(transaction: Transaction): string | undefined {
     const { replication } = this.#parts.storage.machine;
     if (replication?.fenceMs === undefined) return undefined;
     if (replication.role === 'superseded') return 'another cluster of the set was promoted';
-    if (replication.role !== 'primary' || writes.every(({ path }) => isLocal(replication, path))) return undefined;
+    if (replication.role !== 'primary' || isLocalChange(transaction, replication)) return undefined;
     const { state, secondary, silentMs } = this.status;
     if (state !== 'closed') return undefined;
     if (secondary === undefined) return 'this node has not read yet which secondaries the fence waits for';

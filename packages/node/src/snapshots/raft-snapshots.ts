@@ -7,14 +7,18 @@ import type { SnapshotEngine } from './snapshot-engine.ts';
 const flushWithinMs = 10_000;
 const pollMs = 20;
 
-/** Returns backups and restores over Raft: a backup is made of the flushed records, and a restore goes through the log. */
-export const raftSnapshots = (storage: Storage): SnapshotEngine => ({
+/**
+ * Returns backups and restores over Raft: a backup is made of the flushed records, and a restore goes through the log.
+ * @param kept - as in `ReplicationSet`
+ */
+export const raftSnapshots = (storage: Storage, kept: readonly string[]): SnapshotEngine => ({
   replica: storage.replica,
   get featureLevel() {
     return storage.featureLevel;
   },
-  get isReplicated() {
-    return takesPart(storage.replication);
+  get set() {
+    const { replication: state, applied } = storage.machine;
+    return state !== undefined && takesPart(state) ? { state, appliedIndex: applied.appliedIndex, kept } : undefined;
   },
   // The authority belongs to the cluster, not to its state, and no node could join without it. Paths below it, such as that of the next
   // authority in a rotation, are kept too.

@@ -1,11 +1,21 @@
-import type { FeatureLevel, Replica } from '@transitd/storage-fsm';
+import type { LogIndex } from '@transitd/raft-core';
+import type { FeatureLevel, Replica, ReplicationState } from '@transitd/storage-fsm';
+
+/** A cluster of a replication set, as a restore sees it. */
+export interface ReplicationSet {
+  readonly state: ReplicationState;
+  /** Log index of the present records. */
+  readonly appliedIndex: LogIndex;
+  /** Paths of replicated records that belong to the set rather than to the state: a restore keeps them. */
+  readonly kept: readonly string[];
+}
 
 /** The part of an engine that backups and restores use. */
 export interface SnapshotEngine {
   readonly replica: Pick<Replica, 'commit' | 'status'>;
   readonly featureLevel: FeatureLevel;
-  /** Whether the cluster replicates, or follows another cluster. */
-  readonly isReplicated: boolean;
+  /** Undefined if the cluster is in no replication set. */
+  readonly set: ReplicationSet | undefined;
   /** Path prefixes whose records a restore keeps as they are. */
   readonly keep: readonly string[];
   /** Whether less than the reserve is free on the data disk. */

@@ -20,6 +20,7 @@ import {
   writeSnapshotFile,
 } from '@transitd/storage-fsm';
 import type { ReadRecords } from '@transitd/transit-engine';
+import { keyringForSet, requirePrimary, restoreInSet } from './restore-in-set.ts';
 import type { SnapshotEngine } from './snapshot-engine.ts';
 
 export interface SnapshotsParts {
@@ -102,12 +103,8 @@ export class Snapshots {
    * @throws RequestError `invalid_request`, StoreError; what `source` throws
    */
   async restore(source: AsyncIterable<Uint8Array>, { proved }: { readonly proved: boolean }): Promise<RestoreResult> {
-    if (this.#parts.engine.isReplicated)
-      throw new RequestError(
-        'invalid_request',
-        'a cluster of a replication set cannot be restored: disable replication on the primary, restore, enable it again, and ' +
-          'let each secondary follow the new set',
-      );
+    const { set } = this.#parts.engine;
+    requirePrimary(set);
     if (this.#attempt !== undefined) throw new StoreError('busy', 'another snapshot is being restored; try again later');
     const attempt = randomUUID();
     this.#attempt = attempt;
@@ -115,6 +112,8 @@ export class Snapshots {
     try {
       const parts = await this.#read(source, statePath);
       await this.#check(parts, { statePath, proved });
+      if (set !== undefined) return await this.#replaceInSet(statePath, attempt);
+      await this.#requireOpenable(statePath);
       return await this.#replaceState(statePath, attempt);
     } finally {
       this.#attempt = undefined;
@@ -188,7 +187,6 @@ export class Snapshots {
           'and seals all nodes if its keys are not the present ones',
       );
     await this.#checkState(parts, statePath);
-    await this.#requireOpenable(statePath);
   }
 
   /** Checks that the state is whole, and of a level that the members of this cluster support. */
@@ -239,8 +237,7 @@ export class Snapshots {
       attempt,
       keep: engine.keep,
     });
-    if (outcome === 'superseded')
-      throw new StoreError('busy', 'another restore has started in the meantime; this one changed nothing');
+    if (outcome === 'superseded') throw superseded();
     log.warn({ records, index }, 'the state was replaced by that of a snapshot');
     this.#authority = authority;
     try {
@@ -256,6 +253,15 @@ export class Snapshots {
       );
       return { records, sealed: barrier.state.sealed };
     }
+  }
+
+  async #replaceInSet(path: string, attempt: string): Promise<RestoreResult> {
+    const { barrier, log } = this.#parts;
+    const keyring = await keyringForSet(path, barrier);
+    const { outcome, records, index } = await restoreInSet(this.#parts, { path, attempt, keyring });
+    if (outcome === 'superseded') throw superseded();
+    log.warn({ records, index }, 'the state was replaced by that of a snapshot; the secondaries receive all of it');
+    return { records, sealed: barrier.state.sealed };
   }
 
   async *#checkingDisk(source: AsyncIterable<Uint8Array>, sum: ReturnType<typeof createHash>): AsyncGenerator<Uint8Array> {
@@ -291,3 +297,9 @@ async function onDisk<T>(written: Promise<T>): Promise<T> {
     throw new StoreError('disk_low', 'the disk of data_dir has no room for this snapshot: free space on this node');
   }
 }
+
+const superseded = (): StoreError =>
+  new StoreError(
+    'busy',
+    'another restore has started in the meantime, or this cluster has changed its role; this one changed nothing',
+  );

@@ -39,8 +39,10 @@ describe('two clusters with a fence', function () {
     await east.write('transit/second', 'two');
     await until(() => west.position === east.position);
 
+    const archive = await east.backup();
     await west.node.stop();
     await until(() => east.replication.fence.status.state === 'closed');
+    expect(await errorOf(east.restore(archive)), 'it replaces replicated records').to.include({ code: 'fenced' });
     const refused = await errorOf(east.write('transit/third', 'three'));
     expect(refused).to.include({ code: 'fenced' });
     expect(String(refused)).to.match(/the secondary west has not answered for \d+ ms, and fence_after is 5000 ms/);

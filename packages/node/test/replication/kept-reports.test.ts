@@ -3,7 +3,10 @@ import { expect } from 'chai';
 import { KeptReports } from '../../src/replication/kept-reports.ts';
 
 const id = 'a'.repeat(32);
-const promotion = { id, utcMs: 1, isForced: true, position: 7, lossless: false, missing: 3, lag: { entries: 3 } };
+const promotion = {
+  ...{ id, utcMs: 1, isForced: true, position: 7 },
+  ...{ lossless: false, missing: 3, missesRestore: false, lag: { entries: 3 } },
+};
 const inEpoch = { epochs: [{ number: 2, id, start: 7 }] };
 
 describe('kept reports', () => {

@@ -3,12 +3,14 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { parseConfig } from '@transitd/configuration';
 import { defaultCodes, healthAnswer } from '@transitd/health';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../../process/test/until.ts';
 import { Node } from '../../src/node.ts';
+import type { RestoreResult } from '../../src/snapshots/snapshots.ts';
 
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
@@ -121,6 +123,10 @@ export class Site {
     return services;
   }
 
+  get epochs() {
+    return this.node.eligibility.replication?.epochs ?? [];
+  }
+
   get health(): number {
     const query = { standbyOk: true, performanceStandbyOk: true, codes: defaultCodes };
     return healthAnswer(this.node.status, query, { monotonicMs: performance.now(), utcMs: Date.now() }).code;
@@ -143,6 +149,21 @@ export class Site {
   async read(path: string): Promise<string | undefined> {
     const record = await this.store.barrier.store.get(path);
     return record && Buffer.from(record.value).toString();
+  }
+
+  get snapshots() {
+    const { snapshots } = this.node;
+    if (snapshots === undefined) throw new TypeError('the node has no store');
+    return snapshots;
+  }
+
+  /** Returns an archive of the present state. */
+  async backup(): Promise<Buffer> {
+    return Buffer.concat(await (await this.snapshots.take()).toArray());
+  }
+
+  restore(archive: Buffer, { proved = true }: { readonly proved?: boolean } = {}): Promise<RestoreResult> {
+    return this.snapshots.restore(Readable.from([archive]), { proved });
   }
 
   /** Replaces the root key and the shares. */

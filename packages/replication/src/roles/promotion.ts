@@ -2,6 +2,15 @@ import type { LogIndex } from '@transitd/raft-core';
 import { type Cursor, cursorOf, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
 import { type FenceSettings, fenceWaitMs } from './fence.ts';
 
+/** The position of a primary, as it reports it to a secondary. */
+export interface ReportedPosition {
+  readonly at: Cursor;
+  /** The primary has stopped its writes at this position. */
+  readonly demoted: boolean;
+  /** As in the state of the primary. */
+  readonly restoredAt?: LogIndex | undefined;
+}
+
 /** The knowledge of a secondary's active node when an operator asks for a promotion. */
 export interface PromotionFacts {
   readonly state: ReplicationState;
@@ -16,20 +25,34 @@ export interface PromotionFacts {
    * Whether the fence of the primary counts this secondary: the primary has answered a hello that this cluster sent when it had a state.
    */
   readonly isCounted: boolean;
-  /** The last position that the primary reported, and whether the primary has stopped its writes at this position. */
-  readonly primary: { readonly at: Cursor; readonly demoted: boolean } | undefined;
-  /** True if the operator accepts the risks that `primary_alive`, `behind`, `superseded` and `not_counted` name. */
+  /** The last position that the primary reported. */
+  readonly primary: ReportedPosition | undefined;
+  /** True if the operator accepts the risks that the reasons of a refusal name, except `not_secondary` and `no_state`. */
   readonly force: boolean;
 }
 
-export type PromotionRefusal = 'not_secondary' | 'no_state' | 'primary_alive' | 'behind' | 'superseded' | 'not_counted';
+export type PromotionRefusal =
+  | 'not_secondary'
+  | 'no_state'
+  | 'primary_alive'
+  | 'behind'
+  | 'misses_restore'
+  | 'superseded'
+  | 'not_counted';
 
 export type PromotionDecision =
   /**
    * `missing`: the minimum number of the primary's entries that are lost. `lossless`: the primary has stopped its writes at exactly this
-   * position. If it is false, entries that this cluster never heard of may be lost too.
+   * position. If it is false, entries that this cluster never heard of may be lost too. `missesRestore`: the primary was restored from a
+   * backup, and this cluster has the state from before.
    */
-  | { readonly kind: 'promote'; readonly from: Cursor; readonly lossless: boolean; readonly missing: LogIndex }
+  | {
+      readonly kind: 'promote';
+      readonly from: Cursor;
+      readonly lossless: boolean;
+      readonly missing: LogIndex;
+      readonly missesRestore: boolean;
+    }
   /** Decide again after this time, when the primary's fence has closed. Until then this node answers no heartbeats. */
   | { readonly kind: 'wait'; readonly waitMs: number }
   | { readonly kind: 'refuse'; readonly reason: PromotionRefusal };
@@ -47,15 +70,24 @@ export function promotionOf(facts: PromotionFacts): PromotionDecision {
   if (state.role === 'superseded' && !force) return { kind: 'refuse', reason: 'superseded' };
   const known = primary !== undefined && sameEpoch(primary.at, from) ? primary : undefined;
   const missing = Math.max(0, (known?.at.index ?? 0) - from.index);
+  const isBefore = isBeforeRestore(from, primary);
   const hasStopped = known?.demoted === true;
   // A former primary follows no cluster, so a short silence does not mean that another primary is alive.
   const follows = state.role === 'secondary';
   // A primary that stopped may be promoted again, and would not wait for this cluster.
   const isUnknown = follows && fence !== undefined && !isCounted;
-  if (hasStopped && missing === 0 && (force || !isUnknown)) return { kind: 'promote', from, lossless: true, missing };
+  if (hasStopped && missing === 0 && (force || !isUnknown))
+    return { kind: 'promote', from, lossless: true, missing, missesRestore: false };
   if (hasStopped && !force && missing > 0) return { kind: 'refuse', reason: 'behind' };
   if (follows && !force && !hasStopped && silentMs < recentMs) return { kind: 'refuse', reason: 'primary_alive' };
+  if (isBefore && !force) return { kind: 'refuse', reason: 'misses_restore' };
   if (isUnknown && !force) return { kind: 'refuse', reason: 'not_counted' };
   const waitMs = hasStopped ? 0 : fenceWaitMs(fence, unansweredMs);
-  return waitMs > 0 ? { kind: 'wait', waitMs } : { kind: 'promote', from, lossless: state.role === 'demoted', missing };
+  return waitMs > 0
+    ? { kind: 'wait', waitMs }
+    : { kind: 'promote', from, lossless: state.role === 'demoted', missing, missesRestore: isBefore };
 }
+
+/** Returns whether a backup has replaced the records of the primary after the position of this cluster, which has those from before. */
+export const isBeforeRestore = (own: Cursor, primary: ReportedPosition | undefined): boolean =>
+  primary !== undefined && sameEpoch(primary.at, own) && (primary.restoredAt ?? 0) > own.index;

@@ -141,8 +141,12 @@ export class Follower {
     const state = this.#state;
     this.#state = undefined;
     if (state?.attempt !== attempt) return { kind: 'reconnect', why: 'gap' };
-    const { epochs, index, valuesWritten } = state;
-    return propose({ kind: 'swap', attempt, records, digest, valuesWritten, epochs, index, local: [], localReadAt: 0 });
+    const { epochs, index, valuesWritten, restoredAt } = state;
+    return propose({
+      ...{ kind: 'swap', attempt, records, digest, valuesWritten, epochs, index },
+      ...(restoredAt !== undefined && { restoredAt }),
+      ...{ local: [], localReadAt: 0 },
+    });
   }
 
   #follow(frame: Frame & { kind: 'outcome' }): FollowerAction {

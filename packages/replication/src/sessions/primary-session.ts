@@ -133,7 +133,8 @@ export class PrimarySession {
     if (epoch === undefined) return;
     const at = { number: epoch.number, id: epoch.id, index: cluster.position() };
     this.#sentMs = nowMs();
-    this.#send({ kind: 'heartbeat', at, sentMs: this.#sentMs, demoted: state.role === 'demoted' });
+    const { restoredAt } = state;
+    this.#send({ kind: 'heartbeat', at, sentMs: this.#sentMs, demoted: state.role === 'demoted', restoredAt });
     if (this.#sender?.sent !== at.index || this.#checkpoint !== undefined) return;
     const digest = cluster.digest(at.index);
     if (digest === undefined) return;

@@ -119,12 +119,12 @@ export class SecondarySession {
     else if (this.#parts.cluster.state() === undefined) this.#end({ why: 'not_active' });
   }
 
-  #heartbeat({ at, sentMs, demoted }: Frame & { kind: 'heartbeat' }, state: ReplicationState): void {
+  #heartbeat({ at, sentMs, demoted, restoredAt }: Frame & { kind: 'heartbeat' }, state: ReplicationState): void {
     const { cluster, nowMs } = this.#parts;
     this.#lag.known(at.index, nowMs());
     this.#firstHeard ??= at.index;
     this.#noteApplied(state);
-    cluster.heard({ at, demoted });
+    cluster.heard({ at, demoted, restoredAt });
     if (!cluster.mayAnswer()) return;
     cluster.answered(nowMs());
     this.#send({ kind: 'ack', at: cursorOf(state), echoMs: sentMs });

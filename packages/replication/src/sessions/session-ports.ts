@@ -8,6 +8,7 @@ import type {
   ReplicationState,
   ReplicationStep,
 } from '@transitd/storage-fsm';
+import type { ReportedPosition } from '../roles/promotion.ts';
 import type { PrimaryNodes } from '../stream/frame.ts';
 import type { OutcomeLog } from '../stream/outcome-log.ts';
 
@@ -76,7 +77,7 @@ export interface SecondaryCluster {
   /** The primary has answered the hello of this cluster, which has a state: from now on its fence counts this secondary. */
   counted(): void;
   /** Called when the primary has reported its position. */
-  heard(primary: { readonly at: Cursor; readonly demoted: boolean }): void;
+  heard(primary: ReportedPosition): void;
   /** Called when the primary has sent its addresses and authorities, which are stored for the next connection. */
   nodes(nodes: PrimaryNodes): void;
   /** Called when this cluster met an epoch that excludes its own: commits the end of its service. */

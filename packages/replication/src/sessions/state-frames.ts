@@ -10,8 +10,8 @@ import {
 import type { Frame } from '../stream/frame.ts';
 
 /**
- * Returns the state on disk to send to a secondary. Undefined if it is of an earlier epoch or role than the present state: the secondary
- * then asks again, after the next flush.
+ * Returns the state on disk to send to a secondary. Undefined if it is of an earlier epoch or role than the present state, or from before a
+ * restore, which no outcomes lead across: the secondary then asks again, after the next flush.
  */
 export async function snapshotToSend(
   machine: Pick<KeyValueMachine, 'replication' | 'replicatedSnapshot'>,
@@ -19,7 +19,8 @@ export async function snapshotToSend(
   const snapshot = machine.replicatedSnapshot();
   const [current, stored] = [machine.replication?.epochs.at(-1), snapshot?.state.epochs.at(-1)];
   const isSending = snapshot?.state.role === 'primary' || snapshot?.state.role === 'demoted';
-  if (isSending && current !== undefined && stored !== undefined && sameEpoch(current, stored)) return snapshot;
+  const isRestored = snapshot?.state.restoredAt === machine.replication?.restoredAt;
+  if (isSending && isRestored && current !== undefined && stored !== undefined && sameEpoch(current, stored)) return snapshot;
   await snapshot?.close();
   return undefined;
 }
@@ -35,7 +36,8 @@ export async function* stateFrames(
   { attempt, chunkBytes }: { readonly attempt: string; readonly chunkBytes: number },
 ): AsyncGenerator<Frame> {
   const { state, index, valuesWritten } = snapshot;
-  yield { kind: 'state', attempt, epochs: state.epochs, index, valuesWritten };
+  const { epochs, restoredAt } = state;
+  yield { kind: 'state', attempt, epochs, index, valuesWritten, ...(restoredAt !== undefined && { restoredAt }) };
   let [count, chunk, digest] = [0, 0, emptyDigest];
   for await (const records of chunksOf(snapshot.pages(), chunkBytes)) {
     count += records.length;

@@ -92,15 +92,16 @@ const checks: Readonly<Record<Frame['kind'], (fields: Fields) => boolean>> = {
     isIndex(level) &&
     level > 0,
   welcome: ({ epochs }) => areEpochs(epochs),
-  state: ({ attempt, epochs, index, valuesWritten }) =>
-    isAttempt(attempt) && areEpochs(epochs) && isIndex(index) && isIndex(valuesWritten),
+  state: ({ attempt, epochs, index, valuesWritten, restoredAt }) =>
+    isAttempt(attempt) && areEpochs(epochs) && isIndex(index) && isIndex(valuesWritten) && isRestore(restoredAt),
   records: ({ attempt, chunk }) => isAttempt(attempt) && isIndex(chunk),
   staged: ({ attempt, chunk }) => isAttempt(attempt) && isIndex(chunk),
   end: ({ attempt, records, digest }) => isAttempt(attempt) && isIndex(records) && isDigest(digest),
   outcome: ({ epoch, from, to, valuesWritten }) =>
     isEpochName(epoch) && isIndex(from) && isIndex(to) && from < to && isIndex(valuesWritten),
   checkpoint: ({ at, digest }) => isCursor(at) && isDigest(digest),
-  heartbeat: ({ at, sentMs, demoted }) => isCursor(at) && isTime(sentMs) && typeof demoted === 'boolean',
+  heartbeat: ({ at, sentMs, demoted, restoredAt }) =>
+    isCursor(at) && isTime(sentMs) && typeof demoted === 'boolean' && isRestore(restoredAt),
   ack: ({ at, echoMs }) => (at === undefined || isCursor(at)) && (echoMs === undefined || isTime(echoMs)),
   nodes: ({ addresses, authorities }) =>
     areTexts(addresses, addressesMax, addressCharactersMax) && areTexts(authorities, authoritiesMax, authorityCharactersMax),
@@ -119,6 +120,7 @@ const areTexts = (value: unknown, max: number, charactersMax: number): boolean =
   value.length > 0 &&
   value.length <= max &&
   value.every((one) => typeof one === 'string' && one.length > 0 && one.length <= charactersMax);
+const isRestore = (value: unknown): boolean => value === undefined || isIndex(value);
 const isDigest = (value: unknown): boolean => typeof value === 'string' && digestPattern.test(value);
 const isAttempt = (value: unknown): boolean => typeof value === 'string' && /^[0-9A-Za-z-]{1,64}$/.test(value);
 const isEpochName = (value: unknown): boolean =>

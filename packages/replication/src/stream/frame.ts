@@ -25,6 +25,8 @@ export type Frame =
       readonly epochs: readonly Epoch[];
       readonly index: LogIndex;
       readonly valuesWritten: number;
+      /** As in the state of the primary. */
+      readonly restoredAt?: LogIndex | undefined;
     }
   | { readonly kind: 'records'; readonly attempt: string; readonly chunk: number; readonly records: readonly ReplicatedRecord[] }
   /** Secondary → primary: the records up to this chunk are staged. */
@@ -33,8 +35,17 @@ export type Frame =
   | ({ readonly kind: 'outcome'; readonly epoch: EpochName } & Outcome)
   /** Primary → secondary: the digest of the replicated records at a position. */
   | { readonly kind: 'checkpoint'; readonly at: Cursor; readonly digest: bigint }
-  /** Primary → secondary. `demoted`: the cluster accepts no more writes, and `at` is its last position. */
-  | { readonly kind: 'heartbeat'; readonly at: Cursor; readonly sentMs: number; readonly demoted: boolean }
+  /**
+   * Primary → secondary. `demoted`: the cluster accepts no more writes, and `at` is its last position. A secondary before `restoredAt` has
+   * the records that a backup has replaced at the primary.
+   */
+  | {
+      readonly kind: 'heartbeat';
+      readonly at: Cursor;
+      readonly sentMs: number;
+      readonly demoted: boolean;
+      readonly restoredAt?: LogIndex | undefined;
+    }
   /**
    * Secondary → primary: applied up to `at`, which is undefined before the first state; `echoMs` is the `sentMs` of the newest heartbeat,
    * by the primary's clock.

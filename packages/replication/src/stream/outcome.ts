@@ -23,8 +23,7 @@ export type Consequence =
 const none: Consequence = { kind: 'none' };
 
 /**
- * Returns what an applied entry means for the stream. The result has service indexes only: log indexes never leave the cluster. A restore
- * of a backup has no effect in a replication set.
+ * Returns what an applied entry means for the stream. The result has service indexes only: log indexes never leave the cluster.
  */
 export function consequenceOf({ index, transaction, committed, before, after }: AppliedEntry): Consequence {
   if (after === undefined) return none;
@@ -42,6 +41,8 @@ export function consequenceOf({ index, transaction, committed, before, after }: 
       const outcome = { from: before?.index ?? 0, to: after.index, writes, valuesWritten: writes.length };
       return { kind: 'outcome', outcome };
     }
+    case 'restore':
+      return { kind: 'restart', at: index + after.offset };
     case 'demote':
       return empty(after.index - 1, after.index);
   }

@@ -77,7 +77,7 @@ describe('the decision on a promotion', () => {
   const refused = (reason: string) => ({ kind: 'refuse', reason });
 
   it('promotes a secondary whose primary is silent, and says what is known to be lost', () => {
-    expect(decide()).to.deep.equal({ kind: 'promote', from: at(40), lossless: false, missing: 0 });
+    expect(decide()).to.deep.equal({ kind: 'promote', from: at(40), lossless: false, missing: 0, missesRestore: false });
     expect(decide({ primary: { at: at(45), demoted: false } })).to.include({ kind: 'promote', missing: 5, lossless: false });
   });
 
@@ -88,7 +88,7 @@ describe('the decision on a promotion', () => {
 
   it('promotes at once and without loss after the primary has stopped, with a fence too', () => {
     const primary = { at: at(40), demoted: true };
-    const promoted = { kind: 'promote', from: at(40), lossless: true, missing: 0 };
+    const promoted = { kind: 'promote', from: at(40), lossless: true, missing: 0, missesRestore: false };
     expect(decide({ primary, silentMs: 0, unansweredMs: 0, fence })).to.deep.equal(promoted);
     expect(decide({ primary, silentMs: 0, isCounted: false }), 'without a fence').to.deep.equal(promoted);
   });
@@ -97,6 +97,13 @@ describe('the decision on a promotion', () => {
     const primary = { at: at(45), demoted: true };
     expect(decide({ primary })).to.deep.equal(refused('behind'));
     expect(decide({ primary, force: true })).to.include({ kind: 'promote', missing: 5, lossless: false });
+  });
+
+  it('refuses while it has the state from before a restore of the primary, unless it is forced', () => {
+    const restored = (restoredAt: number) => ({ at: at(45), demoted: false, restoredAt });
+    expect(decide({ primary: restored(41) })).to.deep.equal(refused('misses_restore'));
+    expect(decide({ primary: restored(41), force: true })).to.include({ kind: 'promote', missing: 5, missesRestore: true });
+    expect(decide({ primary: restored(40) })).to.include({ kind: 'promote', missing: 5, missesRestore: false });
   });
 
   it('ignores what it has heard in another epoch', () => {

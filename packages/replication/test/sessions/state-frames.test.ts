@@ -64,9 +64,13 @@ describe('snapshotToSend', () => {
     }
   });
 
-  it('closes and refuses a state of another epoch or role', async () => {
-    for (const { snapshot, closed } of [snapshotOf('secondary'), snapshotOf('primary', [epoch(2, second)])]) {
-      expect(await snapshotToSend({ replication: present, replicatedSnapshot: () => snapshot })).to.equal(undefined);
+  it('closes and refuses a state of another epoch or role, or from before a restore', async () => {
+    for (const [{ snapshot, closed }, replication] of [
+      [snapshotOf('secondary'), present],
+      [snapshotOf('primary', [epoch(2, second)]), present],
+      [snapshotOf('primary'), { ...present, restoredAt: 10 }],
+    ] as const) {
+      expect(await snapshotToSend({ replication, replicatedSnapshot: () => snapshot })).to.equal(undefined);
       expect(closed.count).to.equal(1);
     }
     expect(await snapshotToSend({ replication: present, replicatedSnapshot: () => undefined })).to.equal(undefined);

@@ -7,7 +7,7 @@ export interface ReplicationMutant {
   readonly replace: string;
 }
 
-const steps = 'storage-fsm/src/store/replication-step.ts';
+const steps = 'storage-fsm/src/store/apply-replication-step.ts';
 const acknowledgement = 'replication/src/roles/acknowledgement.ts';
 const states = 'storage-fsm/src/store/replication-state.ts';
 
@@ -32,10 +32,34 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: 'const writes = index > 0 ? replicated',
   },
   {
-    name: 'a backup is restored in a replication set',
+    name: 'a backup is restored in a replication set as in any cluster',
     file: 'storage-fsm/src/state/entry-applier.ts',
     find: 'mayRestore(step, replication) ? applyRestoreStep',
     replace: 'mayRestore(step, undefined) ? applyRestoreStep',
+  },
+  {
+    name: 'a restore is streamed as an entry without writes',
+    file: 'replication/src/stream/outcome.ts',
+    find: "    case 'restore':\n      return { kind: 'restart', at: index + after.offset };\n",
+    replace: '',
+  },
+  {
+    name: 'a restore ends in a later epoch',
+    file: steps,
+    find: 'current === undefined || !sameEpoch(current, from)) return',
+    replace: 'current === undefined || from.number > current.number) return',
+  },
+  {
+    name: 'a restore leaves the local records under the former keyring',
+    file: steps,
+    find: 'revision: restoredAt })), ...localWrites(local, state, place)],',
+    replace: 'revision: restoredAt }))],',
+  },
+  {
+    name: 'a whole state hides that it was restored',
+    file: 'replication/src/sessions/state-frames.ts',
+    find: '...(restoredAt !== undefined && { restoredAt })',
+    replace: '...(restoredAt === 0 && { restoredAt })',
   },
   {
     name: 'a secondary that has diverged may resume',
@@ -136,8 +160,14 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'a state from the primary replaces local records',
     file: steps,
-    find: 'rerouted(spaces, attempt.space, state.local)',
-    replace: 'rerouted(spaces, attempt.space, [])',
+    find: '    },\n    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, state.local)',
+    replace: '    },\n    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, [])',
+  },
+  {
+    name: 'a restore replaces local records',
+    file: steps,
+    find: 'restoredAt },\n    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, state.local)',
+    replace: 'restoredAt },\n    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, [])',
   },
   {
     name: 'the digest forgets the records that a write replaces',
@@ -148,7 +178,7 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'a state from before the last change of role is sent',
     file: 'replication/src/sessions/state-frames.ts',
-    find: 'if (isSending && current !== undefined && stored !== undefined && sameEpoch(current, stored)) return',
+    find: 'if (isSending && isRestored && current !== undefined && stored !== undefined && sameEpoch(current, stored)) return',
     replace: 'if (snapshot !== undefined) return',
   },
   {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Epoch } from '@transitd/storage-fsm';
+import type { Epoch, ReplicationState } from '@transitd/storage-fsm';
 
 /** The replicated records at one position, as `value@revision` by path. */
 export type Image = ReadonlyMap<string, string>;
@@ -21,6 +21,8 @@ export function holds(rule: string, isTrue: boolean, facts: () => unknown): void
 /** Keeps the records of each primary at each position, read from the primaries' machines alone: secondaries must have the same. */
 export class Oracle {
   readonly #images = new Map<string, Image>();
+  /** Where the newest restore is before each position. */
+  readonly #restores = new Map<string, number | undefined>();
   /** Acknowledged writes: where, when, and in which epoch. */
   readonly acknowledged: { readonly path: string; readonly value: string; readonly epoch: string; readonly index: number }[] = [];
 
@@ -34,9 +36,16 @@ export class Oracle {
     return epoch === id;
   }
 
-  note(epochs: readonly Epoch[], index: number, image: Image): void {
+  note({ epochs, restoredAt }: Pick<ReplicationState, 'epochs' | 'restoredAt'>, index: number, image: Image): void {
     const epoch = epochs.at(-1);
-    if (epoch !== undefined) this.#images.set(`${epoch.id}/${index}`, image);
+    if (epoch === undefined) return;
+    this.#images.set(`${epoch.id}/${index}`, image);
+    this.#restores.set(`${epoch.id}/${index}`, restoredAt);
+  }
+
+  /** Returns the position of the newest restore before a position of a history. */
+  restoreBefore(epochs: readonly Epoch[], index: number): number | undefined {
+    return this.#restores.get(`${this.epochAt(epochs, index)?.id}/${index}`);
   }
 
   /** Returns the state at a position of a history. */

@@ -7,6 +7,7 @@ import {
   type Frame,
   isSupersededBy,
   meetingOf,
+  type ReportedPosition,
   type SecondaryProgress,
   Sender,
   snapshotToSend,
@@ -20,12 +21,6 @@ export const heartbeatMs = 20;
 const silentMaxMs = 150;
 const limits = { frameBytes: 600, framesMax: 4 };
 
-/** The newest heartbeat of its primary that a secondary has heard. */
-interface Heard {
-  readonly at: { readonly number: number; readonly id: string; readonly index: number };
-  readonly demoted: boolean;
-}
-
 /** The connections of all sites: the part that the server does around the package. */
 export class Sessions {
   readonly #parts: { clock: SimClock; random: SimRandom; links: Links; sites: readonly Site[] };
@@ -37,7 +32,8 @@ export class Sessions {
   readonly #states = new Map<Connection, () => void>();
   /** Keyrings of the states that are being received. */
   readonly #keyrings = new Map<Connection, Uint8Array>();
-  readonly heard = new Map<string, Heard>();
+  /** The newest heartbeat of its primary that each secondary has heard. */
+  readonly heard = new Map<string, ReportedPosition>();
   #attempts = 0;
   /** How often each thing happened, for the coverage of the simulation. */
   readonly counts = {
@@ -70,7 +66,7 @@ export class Sessions {
       if (site.state?.role === 'secondary') this.#connect(site);
       if (site.state?.role === 'primary') this.#announce(site);
     }
-    for (const connection of this.#senders.keys()) this.#heartbeat(connection);
+    for (const connection of [...this.#senders.keys(), ...this.#states.keys()]) this.#heartbeat(connection);
     for (const connection of this.#senders.keys()) this.#pump(connection);
   }
 
@@ -216,7 +212,8 @@ export class Sessions {
     }
     const at = { number: epoch.number, id: epoch.id, index: primary.position };
     const [sentMs, digest] = [this.#parts.clock.now(), primary.machine.scopeDigestAt(primary.position)];
-    this.#toSecondary(connection, { kind: 'heartbeat', at, sentMs, demoted: state.role === 'demoted' });
+    const { restoredAt } = state;
+    this.#toSecondary(connection, { kind: 'heartbeat', at, sentMs, demoted: state.role === 'demoted', restoredAt });
     if (digest !== undefined) this.#toSecondary(connection, { kind: 'checkpoint', at, digest });
   }
 
@@ -229,7 +226,7 @@ export class Sessions {
     }
     session.heardMs = this.#parts.clock.now();
     if (frame.kind === 'heartbeat') {
-      this.heard.set(secondary.name, { at: frame.at, demoted: frame.demoted });
+      this.heard.set(secondary.name, frame);
       this.#acknowledge(connection, frame.sentMs);
     } else {
       if (frame.kind === 'welcome') secondary.isCounted = true;

@@ -8,7 +8,7 @@ const sample = [
   'a connection outlives its epoch',
   'the writes of a conflict are streamed',
   'a promotion does not wait for the fence',
-  'a backup is restored in a replication set',
+  'a restore is streamed as an entry without writes',
 ];
 
 describe('replication between simulated clusters', () => {
@@ -20,6 +20,7 @@ describe('replication between simulated clusters', () => {
       'acknowledged',
       'conflicts',
       'restores',
+      'beforeRestore',
       'lost',
       'lossless',
       'resumes',

@@ -27,6 +27,9 @@ const replicatedPaths = [keyringPath, ...keyPaths, ...versionPaths];
 /** Its value is `site|key`. */
 export const localPath = 'core/cluster-authority';
 
+/** A local record that nothing writes again; its value is the name of the site. */
+export const otherLocalPath = 'core/autopilot';
+
 /** Returns the keys of a keyring, the newest one last. */
 export const keysIn = (keyring: Uint8Array): string[] => Buffer.from(keyring).toString().split(':')[1]?.split(',') ?? [];
 
@@ -191,7 +194,8 @@ export class Site {
     // Only a primary that has answered counts this cluster among its secondaries. Until then this cluster needs the contact itself.
     if (step?.kind === 'adopt' || step?.kind === 'swap') this.registered.clear();
     if (step?.kind === 'attach') this.isCounted = false;
-    if (step?.kind === 'establish' || step?.kind === 'attach') this.disk.push(this.machine.measureScope());
+    const isUnmeasured = step?.kind === 'establish' || step?.kind === 'attach' || step?.kind === 'restore';
+    if (isUnmeasured) this.disk.push(this.machine.measureScope());
     if (after !== undefined) this.#check({ before, after, highest, transaction: committed ? transaction : undefined });
     return [outcome, index + (after?.offset ?? 0)];
   }
@@ -202,18 +206,22 @@ export class Site {
     const facts = () => ({ site: this.name, after, image: [...image], transaction: transaction?.replication });
     const step = transaction?.replication?.kind;
     if (after.role === 'primary' || step === 'demote') {
-      oracle.note(after.epochs, step === 'demote' ? after.index : this.#index + after.offset, image);
+      oracle.note(after, step === 'demote' ? after.index : this.#index + after.offset, image);
       const revision = this.#index + after.offset;
       const writes = transaction?.writes.some(({ path }) => !isLocal(after, path)) === true;
       holds('a new revision is above every old one', !writes || revision > highest, () => ({ revision, highest, ...facts() }));
     } else if (after.index !== before?.index || step === 'swap') {
       const expected = oracle.at(after.epochs, after.index);
-      if (after.role === 'secondary' && after.epochs.length > 0)
-        holds(
-          "a secondary has its primary's records at the same position",
-          expected !== undefined && oracle.same(expected, image),
-          () => ({ expected: expected && [...expected], ...facts() }),
-        );
+      const isFollowing = after.role === 'secondary' && after.epochs.length > 0;
+      holds(
+        "a secondary has its primary's records at the same position",
+        !isFollowing || (expected !== undefined && oracle.same(expected, image)),
+        () => ({ expected: expected && [...expected], ...facts() }),
+      );
+      const restoredAt = oracle.restoreBefore(after.epochs, after.index);
+      holds('a secondary knows the newest restore in its state', !isFollowing || after.restoredAt === restoredAt, () => ({
+        ...{ restoredAt, ...facts() },
+      }));
     }
     for (const [path, text] of image) {
       const [value = '', revision] = text.split('@');
@@ -229,7 +237,8 @@ export class Site {
     const [site, ownKey = ''] = Buffer.from(own ?? [])
       .toString()
       .split('|');
-    holds('local records stay', !this.#hasOwn || site === this.name, facts);
+    const other = this.machine.getSync(otherLocalPath)?.value.toString();
+    holds('local records stay', !this.#hasOwn || (site === this.name && other === this.name), facts);
     const keys = this.keyring()?.keys;
     const isOpen = !this.#hasOwn || state.epochs.length === 0 || keys === undefined || keys.includes(ownKey);
     holds('the keyring opens local records', isOpen, () => ({ ownKey, keys, ...facts() }));

@@ -1,19 +1,12 @@
 import { SimClock, SimRandom } from '@transitd/raft-core/sim';
-import {
-  addToDigest,
-  cursorOf,
-  emptyDigest,
-  featureLevels,
-  type ReplicationStep,
-  recordDigest,
-  type Transaction,
-} from '@transitd/storage-fsm';
+import { cursorOf, featureLevels, type ReplicationStep, type Transaction } from '@transitd/storage-fsm';
 import { type FenceSettings, localPrefixes, mayAccept, promotionOf } from '../../src/index.ts';
 import { KeyMaterial } from './key-material.ts';
 import { Links } from './links.ts';
 import { holds, Oracle } from './oracle.ts';
+import { Restores } from './restores.ts';
 import { heartbeatMs, Sessions } from './sessions.ts';
-import { keyPaths, keyringPath, localPath, type Result, Site } from './site.ts';
+import { keyPaths, keyringPath, localPath, otherLocalPath, type Result, Site } from './site.ts';
 
 export interface WorldOptions {
   readonly seed: number;
@@ -31,12 +24,23 @@ export class World {
   readonly clock = new SimClock();
   readonly oracle = new Oracle();
   readonly sessions: Sessions;
-  readonly counts = { acknowledged: 0, conflicts: 0, promotions: 0, forced: 0, handovers: 0, lossless: 0, lost: 0, restores: 0 };
+  readonly counts = {
+    acknowledged: 0,
+    conflicts: 0,
+    promotions: 0,
+    forced: 0,
+    handovers: 0,
+    lossless: 0,
+    lost: 0,
+    restores: 0,
+    beforeRestore: 0,
+  };
   readonly #random: SimRandom;
   readonly #links: Links;
   readonly #sites: readonly Site[];
   readonly #fence: FenceSettings | undefined;
   readonly material: KeyMaterial;
+  readonly #restores: Restores;
   readonly #options: WorldOptions;
   /** Positions at which a primary stopped for good, by epoch: nothing is acknowledged after them. */
   readonly #ends = new Map<string, number>();
@@ -57,6 +61,7 @@ export class World {
     this.oracle = parts.oracle;
     this.sessions = new Sessions({ clock: this.clock, random, links: parts.links, sites: parts.sites });
     this.material = new KeyMaterial(random, this.sessions);
+    this.#restores = new Restores({ clock: this.clock, random, onRestored: (site) => this.#afterRestore(site) });
     this.#fence = parts.sites.length === 2 && random.chance(0.5) ? { afterMs: 120, marginMs: 5 } : undefined;
   }
 
@@ -87,7 +92,11 @@ export class World {
     await this.#run(100);
     for (const site of this.#sites) {
       const key = site.name === 'a' ? 'first' : 'own';
-      site.propose({ conditions: [], writes: [{ path: localPath, value: Buffer.from(`${site.name}|${key}`) }] });
+      const writes = [
+        { path: localPath, value: Buffer.from(`${site.name}|${key}`) },
+        { path: otherLocalPath, value: Buffer.from(site.name) },
+      ];
+      site.propose({ conditions: [], writes });
       if (site.name !== 'a') this.#step(site, { kind: 'attach', set, local: localPrefixes });
       if (site.name !== 'a') site.target = 'a';
     }
@@ -108,7 +117,10 @@ export class World {
   }
 
   async close(): Promise<void> {
-    for (const site of this.#sites) await site.machine.close();
+    for (const { disk, machine } of this.#sites) {
+      await Promise.allSettled(disk.splice(0));
+      await machine.close();
+    }
   }
 
   #site = (name: string): Site => {
@@ -146,8 +158,8 @@ export class World {
     const path = this.#random.pick(keyPaths);
     const keyring = site.keyring();
     if (!this.#isWriting || !this.#accepts(site) || epoch === undefined || keyring === undefined) return;
-    if (this.#random.chance(0.01)) {
-      this.#tryRestore(site, epoch.id);
+    if (this.#random.chance(0.006)) {
+      this.#restores.begin(site);
       return;
     }
     this.#serial += 1;
@@ -201,21 +213,13 @@ export class World {
     return { path: keyringPath, value: Buffer.from(`${epoch}:${keys}`) };
   }
 
-  /** Tries to restore a backup with two keys under a new barrier key, as an upload does that began before the set. */
-  #tryRestore(site: Site, epoch: string): void {
-    this.#serial += 1;
-    const attempt = `restore-${this.#serial}`;
-    const keyring = this.#newKey(site, epoch);
-    const value = Buffer.from(`${epoch}:${this.#serial}:key-${this.#serial}`);
-    const records = [keyring, ...keyPaths.slice(0, 2).map((path) => ({ path, value }))];
-    const digest = records.map((record) => recordDigest({ ...record, revision: 0 })).reduce(addToDigest, emptyDigest);
-    const restore = (step: NonNullable<Transaction['restore']>): void =>
-      site.propose({ conditions: [], writes: [], restore: step }, (result) => {
-        holds('a cluster of a set restores no backup', result !== 'committed', () => ({ site: site.name, step: step.kind }));
-        this.counts.restores += 1;
-      });
-    restore({ kind: 'stage', attempt, chunk: 0, records });
-    restore({ kind: 'swap', attempt, records: 3, digest, valuesWritten: 0, keep: localPrefixes });
+  /** Another cluster may be promoted while it still has the state from before the restore. */
+  #afterRestore(site: Site): void {
+    this.counts.restores += 1;
+    const other = this.#random.pick(this.#sites);
+    if (!this.#isFaulty || other === site) return;
+    const request = { force: this.#random.chance(0.8), untilMs: this.clock.now() + 250 };
+    this.clock.after(this.#random.between(20, 120), () => this.#promote(other, request));
   }
 
   #disturb(): void {
@@ -266,7 +270,8 @@ export class World {
   }
 
   /** Asks for a promotion until it is decided, as an operator who waits does. */
-  #promote(site: Site, { force, untilMs }: { force: boolean; untilMs: number }): void {
+  #promote(site: Site, request: PromotionRequest): void {
+    const { force, untilMs, isRepair = false } = request;
     const { active, state } = site;
     const nowMs = this.clock.now();
     if (active === undefined || state === undefined || nowMs > untilMs) {
@@ -277,20 +282,21 @@ export class World {
     const primary = this.sessions.heard.get(site.name);
     const isCounted = site.isCounted;
     // An operator who forces the promotion of a secondary that is not counted gives the protection of the fence up.
-    const forces = force && (!this.#isFaulty || isCounted || this.#fence === undefined || state.role !== 'secondary');
+    const forces = force && (isRepair || isCounted || this.#fence === undefined || state.role !== 'secondary');
     const facts = { state, silentMs, unansweredMs: silentMs, recentMs, fence: this.#fence, isCounted, primary };
     const decision = promotionOf({ ...facts, force: forces });
     if (decision.kind === 'promote') {
       active.promoting = true;
-      const { from, lossless } = decision;
+      const { from, lossless, missesRestore } = decision;
       const id = this.#id();
       const writes = [this.#newKey(site, id)];
       this.#step(site, { kind: 'promote', from, id, writes }, (result) => {
         active.promoting = false;
-        if (result !== 'committed') return this.#promote(site, { force, untilMs });
+        if (result !== 'committed') return this.#promote(site, request);
         this.counts.promotions += 1;
         this.material.promoted(site, state, from);
         if (force) this.counts.forced += 1;
+        if (missesRestore) this.counts.beforeRestore += 1;
         const isLost = (write: { epoch: string; index: number }) => write.epoch === from.id && write.index > from.index;
         this.counts.lost += this.oracle.acknowledged.filter(isLost).length;
         if (lossless && state.role === 'secondary') this.#lossless(from);
@@ -299,7 +305,7 @@ export class World {
     }
     active.promoting = decision.kind === 'wait';
     const again = decision.kind === 'wait' ? decision.waitMs : 10;
-    this.clock.after(again, () => site.active === active && this.#promote(site, { force, untilMs }));
+    this.clock.after(again, () => site.active === active && this.#promote(site, request));
   }
 
   #lossless(from: { readonly id: string; readonly index: number }): void {
@@ -337,7 +343,7 @@ export class World {
     const primaries = this.#sites.filter(({ state }) => state?.role === 'primary');
     const [best] = primaries.length > 0 ? primaries.toSorted((a, b) => rankOf(b) - rankOf(a)) : ranked;
     if (best === undefined) return;
-    if (best.state?.role !== 'primary') this.#promote(best, { force: true, untilMs: this.clock.now() + 400 });
+    if (best.state?.role !== 'primary') this.#promote(best, { force: true, untilMs: this.clock.now() + 400, isRepair: true });
     for (const site of this.#sites) {
       if (site === best) continue;
       this.#return(site, best);
@@ -361,6 +367,15 @@ export class World {
           cursorOf(site.state)?.id === primary.state?.epochs.at(-1)?.id),
     );
   }
+}
+
+/** How an operator asks for a promotion. */
+interface PromotionRequest {
+  readonly force: boolean;
+  /** Until then they ask again. */
+  readonly untilMs: number;
+  /** The operator knows that no other cluster serves. */
+  readonly isRepair?: boolean;
 }
 
 const rankOf = ({ state }: Site): number => (state?.epochs.at(-1)?.number ?? 0) * isolation + (state?.index ?? 0);

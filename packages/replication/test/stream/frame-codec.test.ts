@@ -12,6 +12,7 @@ const frames: readonly Frame[] = [
   { kind: 'hello', set: id, cursor: at, wantsWholeState: true, level: 3 },
   { kind: 'welcome', epochs },
   { kind: 'state', attempt: 'a-1', epochs, index: 40, valuesWritten: 9 },
+  { kind: 'state', attempt: 'a-2', epochs, index: 40, valuesWritten: 9, restoredAt: 35 },
   { kind: 'records', attempt: 'a-1', chunk: 0, records: [{ path: 'transit/key', value, revision: 33 }] },
   { kind: 'end', attempt: 'a-1', records: 1, digest: 2n ** 255n },
   {
@@ -23,6 +24,7 @@ const frames: readonly Frame[] = [
   },
   { kind: 'checkpoint', at, digest: 0n },
   { kind: 'heartbeat', at, sentMs: 17.25, demoted: true },
+  { kind: 'heartbeat', at, sentMs: 17.25, demoted: false, restoredAt: 35 },
   { kind: 'ack', at, echoMs: 17.25 },
   { kind: 'staged', attempt: 'a-1', chunk: 3 },
   { kind: 'nodes', addresses: ['10.0.0.1:8201'], authorities: ['PEM'] },
@@ -102,6 +104,7 @@ describe('frames of the replication stream', () => {
     ['an unknown kind', { kind: 'more' }],
     ['a kind that every object has', { kind: 'constructor' }],
     ['an outcome that goes back', { kind: 'outcome', epoch: { number: 2, id }, from: 42, to: 42, valuesWritten: 0 }],
+    ['a restore at no position', { kind: 'heartbeat', at, sentMs: 17, demoted: false, restoredAt: '35' }],
     ['a time that is no number', { kind: 'heartbeat', at, sentMs: '17', demoted: false }],
     ['an index of more than 48 bits', { kind: 'checkpoint', at: { ...at, index: 2 ** 48 }, digest: '0' }],
     ['a digest that is too long', { kind: 'checkpoint', at, digest: 'f'.repeat(65) }],

@@ -78,6 +78,8 @@ export interface RestoreOptions {
   readonly keep?: readonly string[];
   /** Called after each entry with the number of staged records. */
   readonly onProgress?: (staged: number) => void;
+  /** Commits the entry that makes the staged records the state. By default it is the `swap` of the restore. */
+  readonly replace?: (staged: RestorableTotals) => Promise<CommitResult>;
 }
 
 /** `superseded`: another attempt has begun, or this one was abandoned; the state is unchanged. */
@@ -102,13 +104,12 @@ const stagedBytesMax = 512 * 1024;
 export async function restoreSnapshot(
   replica: Pick<Replica, 'commit' | 'status'>,
   open: () => AsyncIterable<Uint8Array>,
-  { attempt, keep = [], onProgress }: RestoreOptions,
+  { attempt, keep = [], onProgress, replace }: RestoreOptions,
 ): Promise<RestoreOutcome> {
+  const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ conditions: [], writes: [], restore });
   if (replica.status().role !== 'leader') throw new StoreError('not_leader', 'this node is not the leader');
   const expected = await restorableTotals(open(), keep);
   if (expected.records === 0) throw new CodecError('the snapshot holds no record to restore');
-  const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ conditions: [], writes: [], restore });
-
   let chunk = 0;
   let staged = 0;
   for await (const records of chunksOf(open(), keep)) {
@@ -118,7 +119,7 @@ export async function restoreSnapshot(
     staged += records.length;
     onProgress?.(staged);
   }
-  const { outcome, index } = await commit({ kind: 'swap', attempt, ...expected, keep });
+  const { outcome, index } = await (replace?.(expected) ?? commit({ kind: 'swap', attempt, ...expected, keep }));
   return { outcome: outcome === 'conflict' ? 'superseded' : 'restored', records: staged, index };
 }
 

@@ -2,6 +2,7 @@ import { CodecError, type Entry, invariant, type LogIndex } from '@transitd/raft
 import { allowsFormat, type FeatureLevel, type LevelRange, requireSupported } from '../level/feature-levels.ts';
 import { encodeLevel, levelName } from '../level/level-record.ts';
 import { raiseFormat } from '../level/raise-codec.ts';
+import { applyReplicationStep } from '../store/apply-replication-step.ts';
 import { decodeTransaction } from '../store/codec.ts';
 import { addToDigest, recordDigest, removeFromDigest } from '../store/digest.ts';
 import {
@@ -13,7 +14,7 @@ import {
   replicationName,
   takesPart,
 } from '../store/replication-state.ts';
-import { applyReplicationStep, type ReplicationStep } from '../store/replication-step.ts';
+import type { ReplicationStep } from '../store/replication-step.ts';
 import { applyRestoreStep, type RestoreStep } from '../store/restore-step.ts';
 import { encodeSpaces, nameOf, spacesName } from '../store/spaces.ts';
 import type { Change, CommitResult } from '../store/store.ts';
@@ -144,6 +145,7 @@ export class EntryApplier {
     const revisionOf = (path: string): LogIndex => this.#records.at(path)?.revision ?? 0;
     const effect = applyReplicationStep(step, { state: replication, spaces, index, revisionOf });
     if (effect === 'conflict') return this.#applyNothing({ index, type: 'normal' });
+    this.#records.spaces = effect.spaces ?? spaces; // the writes belong to the new state
     let { digest } = this.applied;
     const changes: Change[] = [];
     for (const write of effect.byPath) {
@@ -162,19 +164,19 @@ export class EntryApplier {
     const { added, atLeast } = effect.valuesWritten;
     const valuesWritten = Math.max(this.applied.valuesWritten + added, atLeast);
     this.applied = { appliedIndex: index, valuesWritten, digest };
-    this.#records.spaces = effect.spaces ?? spaces;
     this.#records.replication = effect.state ?? replication;
+    const isNewState = this.#records.spaces.live !== spaces.live;
     if (step.kind === 'swap') this.#scope.restart(step.digest);
-    else if (step.kind === 'establish' || step.kind === 'attach') this.#scope.restart();
-    this.#watchers.notify(step.kind === 'swap' ? 'everything' : changes);
+    else if (step.kind === 'establish' || step.kind === 'attach' || isNewState) this.#scope.restart();
+    this.#watchers.notify(isNewState ? 'everything' : changes);
     return this.#committed(index);
   }
 
-  /** Notes at a state that a secondary is staging that a local record was written. Returns the new digest. */
+  /** Notes at a state that is being staged in a replication set that a local record was written. Returns the new digest. */
   #noteLocalWrite(changes: readonly Change[], index: LogIndex, digest: bigint): bigint {
     const { replication, spaces } = this.#records;
-    if (spaces.attempt === undefined || replication?.role !== 'secondary' || changes.length === 0) return digest;
-    // A secondary writes local records only.
+    if (spaces.attempt === undefined || replication === undefined || !takesPart(replication)) return digest;
+    if (!changes.some(({ path }) => isLocal(replication, path))) return digest;
     this.#records.spaces = { ...spaces, attempt: { ...spaces.attempt, localWriteAt: index } };
     const record = { name: spacesName, value: encodeSpaces(this.#records.spaces), revision: this.#revisionOf(index) };
     return this.#write(record, digest) ?? digest;
@@ -220,11 +222,12 @@ export class EntryApplier {
 }
 
 /**
- * Returns whether a step of a restore may take effect. In a replication set none may: a backup would bring back an older keyring, and older
- * records of the set itself. Replication may have been enabled while the backup was uploaded.
+ * Returns whether a step of a restore may take effect. In a replication set, the backup is staged on the primary only, and a step of
+ * replication ends the restore: a `swap` would put the keyring of the backup under the local records, and its newest key in use again.
+ * Replication may have been enabled while the backup was uploaded.
  */
 const mayRestore = ({ kind }: RestoreStep, state: ReplicationState | undefined): boolean =>
-  kind === 'abandon' || kind === 'sweep' || !takesPart(state);
+  kind === 'abandon' || kind === 'sweep' || !takesPart(state) || (kind === 'stage' && state?.role === 'primary');
 
 const isPut = ({ value }: Write): boolean => value !== null;
 

@@ -4,7 +4,7 @@ import { pathFault } from './path.ts';
 import { readPath } from './path-codec.ts';
 import { type Cursor, type Epoch, type EpochName, epochsFault, isEpochId, isFence, isIndex } from './replication-state.ts';
 import type { ReplicatedRecord, ReplicatedWrite, ReplicationStep } from './replication-step.ts';
-import type { Write } from './transaction.ts';
+import type { Condition, Write } from './transaction.ts';
 
 /** First byte of an entry that carries a replication step. */
 export const replicationFormat = 4;
@@ -21,11 +21,12 @@ const kinds = {
   supersede: 9,
   disable: 10,
   leave: 11,
+  restore: 12,
 } as const;
 const kindOf: ReadonlyMap<number, string> = new Map(
   Object.entries(kinds).map(([name, number]): [number, string] => [number, name]),
 );
-const kindsWithWrites: ReadonlySet<string> = new Set(['follow', 'stage', 'swap', 'promote', 'leave']);
+const kindsWithWrites: ReadonlySet<string> = new Set(['follow', 'stage', 'swap', 'promote', 'leave', 'restore']);
 /** The local prefixes and the epochs of a step take far less than this. */
 const fieldBytesMax = 16 * 1024;
 const localMax = 64;
@@ -33,7 +34,7 @@ const localMax = 64;
 /**
  * Encodes a step as `format u8 | kind u8 | fields: length u32, JSON | writes u32 | { path: length u16, UTF-8 | revision u48 | deleted u8 |
  * not deleted: length u32, value }`, integers big-endian. The JSON holds the small fields of the step in the order of its type; in a
- * `follow`, `local` is the number of writes at the end that are local records.
+ * `follow` and a `restore`, `local` is the number of writes at the end that are local records.
  * @throws TypeError for a step that {@link decodeReplicationStep} refuses: a bug in the calling code
  */
 export function encodeReplicationStep(step: ReplicationStep): Buffer {
@@ -87,6 +88,11 @@ function partsOf(step: ReplicationStep): { readonly fields: object; readonly wri
   const { kind: _, ...all } = step;
   if (step.kind === 'follow')
     return { fields: { ...all, writes: undefined, local: step.local.length }, writes: [...step.writes, ...step.local] };
+  if (step.kind === 'restore')
+    return {
+      fields: { ...all, digest: step.digest.toString(16), writes: undefined, local: step.local.length },
+      writes: [...step.writes.map(unrevised), ...step.local],
+    };
   if (step.kind === 'stage') return { fields: { ...all, records: undefined }, writes: step.records };
   if (step.kind === 'promote' || step.kind === 'leave')
     return { fields: { ...all, writes: undefined }, writes: step.writes.map(unrevised) };
@@ -97,25 +103,44 @@ function partsOf(step: ReplicationStep): { readonly fields: object; readonly wri
 function stepOf(kind: string, fields: Fields, writes: readonly ReplicatedWrite[]): ReplicationStep {
   const { digest, local } = fields;
   if (!kindsWithWrites.has(kind) && writes.length > 0) throw new CodecError('this replication step has no writes');
-  // These writes get the revision of the entry.
-  const own = writes.map(({ path, value }) => ({ path, value }));
-  const hasOwn = kind === 'promote' || kind === 'leave';
-  if (hasOwn && writes.some(({ revision }) => revision !== 0))
-    throw new CodecError(`a write of the replication step ${kind} has a revision`);
-  const rest =
-    kind === 'follow'
-      ? followed(writes, local)
-      : kind === 'stage'
-        ? { records: writes }
-        : kind === 'swap' && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest)
-          ? { digest: BigInt(`0x${digest}`), local: writes }
-          : hasOwn
-            ? { writes: own }
-            : {};
-  return { ...fields, ...rest, kind } as ReplicationStep;
+  const isDigested = (kind === 'swap' || kind === 'restore') && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest);
+  return {
+    ...fields,
+    ...(isDigested && { digest: BigInt(`0x${digest}`) }),
+    ...writesOf(kind, writes, local),
+    kind,
+  } as ReplicationStep;
 }
 
-function followed(
+function writesOf(kind: string, writes: readonly ReplicatedWrite[], local: unknown): object {
+  switch (kind) {
+    case 'follow':
+      return divided(writes, local);
+    case 'restore': {
+      const parts = divided(writes, local);
+      return { ...parts, writes: ownWrites(kind, parts.writes) };
+    }
+    case 'stage':
+      return { records: writes };
+    case 'swap':
+      return { local: writes };
+    case 'promote':
+    case 'leave':
+      return { writes: ownWrites(kind, writes) };
+    default:
+      return {};
+  }
+}
+
+/** Returns writes that get the revision of the entry. */
+function ownWrites(kind: string, writes: readonly ReplicatedWrite[]): Write[] {
+  if (writes.some(({ revision }) => revision !== 0))
+    throw new CodecError(`a write of the replication step ${kind} has a revision`);
+  return writes.map(({ path, value }) => ({ path, value }));
+}
+
+/** Separates the writes from the local records at their end. */
+function divided(
   writes: readonly ReplicatedWrite[],
   local: unknown,
 ): Pick<ReplicationStep & { kind: 'follow' }, 'writes' | 'local'> {
@@ -146,12 +171,20 @@ function faultOf(step: ReplicationStep): string | undefined {
       step.kind === 'swap' &&
       isAttempt(step.attempt) &&
       [step.records, step.valuesWritten, step.index].every(isIndex) &&
-      typeof step.digest === 'bigint' &&
-      step.digest >= 0n &&
-      step.digest < 1n << BigInt(8 * digestBytes) &&
+      (step.restoredAt === undefined || isIndex(step.restoredAt)) &&
+      isDigest(step.digest) &&
       areEpochs(step.epochs) &&
       areRecords(step.local) &&
       isIndex(step.localReadAt),
+    restore: () =>
+      step.kind === 'restore' &&
+      isEpochName(step.from) &&
+      isAttempt(step.attempt) &&
+      [step.records, step.valuesWritten, step.localReadAt].every(isIndex) &&
+      isDigest(step.digest) &&
+      areConditions(step.conditions) &&
+      areWrites([...step.writes.map(unrevised), ...step.local]) &&
+      areRecords(step.local),
     promote: () => step.kind === 'promote' && isCursor(step.from) && isEpochId(step.id) && areWrites(step.writes.map(unrevised)),
     leave: () => step.kind === 'leave' && isCursor(step.from) && areWrites(step.writes.map(unrevised)),
     demote: () => step.kind === 'demote' && isEpochName(step.from),
@@ -162,6 +195,11 @@ function faultOf(step: ReplicationStep): string | undefined {
 }
 
 const unrevised = (write: Write): ReplicatedWrite => ({ ...write, revision: 0 });
+const isDigest = (digest: unknown): boolean =>
+  typeof digest === 'bigint' && digest >= 0n && digest < 1n << BigInt(8 * digestBytes);
+const areConditions = (conditions: readonly Condition[]): boolean =>
+  Array.isArray(conditions) &&
+  conditions.every((one) => typeof one?.path === 'string' && pathFault(one.path) === undefined && isIndex(one.revision));
 const isAttempt = (id: unknown): boolean => typeof id === 'string' && /^[0-9A-Za-z-]{1,64}$/.test(id);
 const isId = (id: unknown): boolean => typeof id === 'string' && isEpochId(id);
 const isEpochName = (name: EpochName): boolean =>

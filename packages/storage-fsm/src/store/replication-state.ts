@@ -50,6 +50,11 @@ export interface ReplicationState {
   readonly seen: number;
   /** A primary without contact to a secondary for this many milliseconds accepts no writes; the same on all clusters. Absent: off. */
   readonly fenceMs?: number;
+  /**
+   * Service index at which a backup last replaced the replicated records. A state of this history at a lower index has the records from
+   * before. Absent: never in this set, as far as this state knows.
+   */
+  readonly restoredAt?: LogIndex;
 }
 
 /** Number of epochs that are kept. A cluster that missed more epochs receives the whole state. */
@@ -123,7 +128,17 @@ const format = 1;
 const roles: readonly unknown[] = ['primary', 'demoted', 'secondary', 'superseded', 'disabled'];
 
 /** Encodes the state as versioned JSON, the same bytes on every node. */
-export const encodeReplicationState = ({ role, set, local, epochs, index, offset, seen, fenceMs }: ReplicationState): Buffer =>
+export const encodeReplicationState = ({
+  role,
+  set,
+  local,
+  epochs,
+  index,
+  offset,
+  seen,
+  fenceMs,
+  restoredAt,
+}: ReplicationState): Buffer =>
   Buffer.from(
     JSON.stringify({
       format,
@@ -135,6 +150,7 @@ export const encodeReplicationState = ({ role, set, local, epochs, index, offset
       offset,
       seen,
       fenceMs, // JSON has no undefined fields: without a fence the record is as it was
+      restoredAt,
     }),
   );
 
@@ -142,7 +158,7 @@ export const encodeReplicationState = ({ role, set, local, epochs, index, offset
 export function decodeReplicationState(bytes: Uint8Array): ReplicationState {
   const stored = parsed(bytes);
   if (stored['format'] !== format) throw new CodecError('the replication record has an unknown format');
-  const { role, set, local, epochs, index, offset, seen, fenceMs } = stored;
+  const { role, set, local, epochs, index, offset, seen, fenceMs, restoredAt } = stored;
   const isWhole =
     roles.includes(role) &&
     typeof set === 'string' &&
@@ -155,10 +171,15 @@ export function decodeReplicationState(bytes: Uint8Array): ReplicationState {
     isIndex(index) &&
     isIndex(offset) &&
     isIndex(seen) &&
-    isFence(fenceMs);
+    isFence(fenceMs) &&
+    (restoredAt === undefined || isIndex(restoredAt));
   if (!isWhole) throw new CodecError('the replication record is malformed');
   const state = { role, set, local, epochs, index, offset, seen } as ReplicationState;
-  return fenceMs === undefined ? state : { ...state, fenceMs: Number(fenceMs) };
+  return {
+    ...state,
+    ...(fenceMs !== undefined && { fenceMs: Number(fenceMs) }),
+    ...(restoredAt !== undefined && { restoredAt }),
+  };
 }
 
 function parsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {

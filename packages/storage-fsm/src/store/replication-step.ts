@@ -1,18 +1,7 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
-import {
-  type Cursor,
-  continues,
-  cursorOf,
-  type Epoch,
-  type EpochName,
-  epochsMax,
-  isLocal,
-  type ReplicationState,
-  sameEpoch,
-} from './replication-state.ts';
-import { rerouted, type Spaces, spaceHead } from './spaces.ts';
-import type { Write } from './transaction.ts';
+import type { Cursor, Epoch, EpochName, ReplicationState } from './replication-state.ts';
+import type { Spaces } from './spaces.ts';
+import type { Condition, Write } from './transaction.ts';
 
 /** A replicated write with the service index of the entry that made it; a null `value` deletes the record. */
 export interface ReplicatedWrite {
@@ -74,9 +63,11 @@ export type ReplicationStep =
       readonly epochs: readonly Epoch[];
       /** The service index of the staged state, in the last epoch. */
       readonly index: LogIndex;
+      /** As in the state of the primary. */
+      readonly restoredAt?: LogIndex | undefined;
       /**
-       * Local records that the swap writes again, encrypted under the keyring of the new state. `revision` is the revision of the record
-       * that each one replaces. If one of these records has changed since, the step has no effect.
+       * Local records under the keyring of the new state. `revision` is that of the record which each one replaces: if one of those has
+       * changed since, the step has no effect.
        */
       readonly local: readonly ReplicatedRecord[];
       /**
@@ -90,6 +81,27 @@ export type ReplicationStep =
    * contain a new keyring, so that no value of the epoch is encrypted under a key of another cluster.
    */
   | { readonly kind: 'promote'; readonly from: Cursor; readonly id: string; readonly writes: readonly Write[] }
+  /**
+   * Replaces the replicated records of a primary by those of a staged backup, atomically, if they have the given count and digest. Local
+   * records stay. Its secondaries need the whole state after it.
+   */
+  | {
+      readonly kind: 'restore';
+      readonly from: EpochName;
+      readonly attempt: string;
+      readonly records: number;
+      /** Sum of the digests of the records, each computed with revision 0. */
+      readonly digest: bigint;
+      /** The count of values written in the backup. The present count is raised to it. */
+      readonly valuesWritten: number;
+      /** About records of the present state, on which the writes depend. */
+      readonly conditions: readonly Condition[];
+      /** Records in place of those of the backup. The newest key of their keyring has encrypted nothing. */
+      readonly writes: readonly Write[];
+      /** As in a `swap`. */
+      readonly local: readonly ReplicatedRecord[];
+      readonly localReadAt: LogIndex;
+    }
   | { readonly kind: 'demote'; readonly from: EpochName }
   /**
    * Ends replication on a secondary that has a state, which remains: the cluster serves it from now on, as one of its own. `writes` are as
@@ -112,8 +124,6 @@ export interface ReplicationEffect {
   readonly valuesWritten: { readonly added: number; readonly atLeast: number };
 }
 
-const none: ReplicationEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
-
 /** The state to which a step is applied, and the log index of its entry. */
 export interface ReplicationPlace {
   readonly state: ReplicationState | undefined;
@@ -121,216 +131,4 @@ export interface ReplicationPlace {
   readonly index: LogIndex;
   /** Returns the revision of a record; 0 if it is absent. */
   readonly revisionOf: (path: string) => LogIndex;
-}
-
-/** Returns the effect of a step; a pure function, so that it is the same on every node. `conflict`: the step does not fit the state. */
-export function applyReplicationStep(step: ReplicationStep, place: ReplicationPlace): ReplicationEffect | 'conflict' {
-  const { state } = place;
-  if (step.kind === 'establish') return establish(step, place);
-  if (step.kind === 'attach') return attach(step, place);
-  if (state === undefined) return 'conflict';
-  switch (step.kind) {
-    case 'follow':
-      return follow(step, state, place);
-    case 'adopt':
-      return adopt(step, state);
-    case 'stage':
-      return stage(step, state, place.spaces);
-    case 'swap':
-      return swap(step, state, place);
-    case 'promote':
-      return promote(step, state, place.index);
-    case 'leave':
-      return leave(step, state, place.index);
-    case 'demote': {
-      const current = state.epochs.at(-1);
-      if (state.role !== 'primary' || current === undefined || !sameEpoch(current, step.from)) return 'conflict';
-      return changed({ ...state, role: 'demoted', index: place.index + state.offset });
-    }
-    case 'supersede':
-      return supersede(step, state, place.index);
-    case 'disable':
-      // A secondary with a state leaves instead, which gives it another key.
-      if (state.role !== 'primary' && state.epochs.length > 0) return 'conflict';
-      return changed({ ...state, role: 'disabled', epochs: [], index: 0 });
-  }
-}
-
-const changed = (state: ReplicationState): ReplicationEffect => ({ ...none, state });
-
-function establish({ set, id, local, fenceMs }: ReplicationStep & { kind: 'establish' }, { state, index }: ReplicationPlace) {
-  if (state !== undefined && state.role !== 'disabled') return 'conflict';
-  const { offset, seen } = state ?? { offset: 0, seen: 0 };
-  const number = seen + 1;
-  return changed({
-    ...{ role: 'primary', set, local, offset, seen: number, index: index + offset },
-    epochs: [{ number, id, start: index + offset }],
-    ...(fenceMs !== undefined && { fenceMs }),
-  });
-}
-
-/** A former primary of the set keeps its epochs, so that its new primary can tell whether it has diverged. */
-function attach(
-  { set, local, fenceMs }: ReplicationStep & { kind: 'attach' },
-  { state }: ReplicationPlace,
-): ReplicationEffect | 'conflict' {
-  if (state?.role === 'primary' || (state !== undefined && state.role !== 'disabled' && state.set !== set)) return 'conflict';
-  if (state === undefined || state.role === 'disabled')
-    return changed({
-      ...{ role: 'secondary', set, local, epochs: [], index: 0 },
-      ...{ offset: state?.offset ?? 0, seen: state?.set === set ? state.seen : 0 },
-      ...(fenceMs !== undefined && { fenceMs }),
-    });
-  return changed({ ...state, role: 'secondary', local });
-}
-
-const isAt = (state: ReplicationState, { number, id, index }: Cursor): boolean => {
-  const at = cursorOf(state);
-  return at !== undefined && sameEpoch(at, { number, id }) && at.index === index;
-};
-
-function follow(
-  { from, to, writes, valuesWritten, local }: ReplicationStep & { kind: 'follow' },
-  state: ReplicationState,
-  place: ReplicationPlace,
-): ReplicationEffect | 'conflict' {
-  if (state.role !== 'secondary' || !isAt(state, from) || to <= from.index) return 'conflict';
-  const fits = writes.every(({ path, revision }) => revision > from.index && revision <= to && !isLocal(state, path));
-  if (!fits || !areUnchanged(local, state, place)) return 'conflict';
-  return {
-    ...none,
-    byPath: [...writes, ...localWrites(local, state, place)],
-    valuesWritten: { added: valuesWritten + local.length, atLeast: 0 },
-    state: { ...state, index: to },
-  };
-}
-
-function adopt({ from, epochs }: ReplicationStep & { kind: 'adopt' }, state: ReplicationState): ReplicationEffect | 'conflict' {
-  const last = epochs.at(-1);
-  if (state.role !== 'secondary' || !isAt(state, from) || last === undefined || !continues(epochs, from)) return 'conflict';
-  if (last.number <= from.number) return 'conflict';
-  return changed({ ...state, epochs, seen: Math.max(state.seen, last.number) });
-}
-
-function stage(
-  { attempt: id, chunk, records }: ReplicationStep & { kind: 'stage' },
-  state: ReplicationState,
-  spaces: Spaces,
-): ReplicationEffect | 'conflict' {
-  if (state.role !== 'secondary' || records.some(({ path }) => isLocal(state, path))) return 'conflict';
-  const isNew = spaces.attempt?.id !== id;
-  if (isNew && (chunk > 0 || spaces.live === id)) return 'conflict';
-  const attempt =
-    isNew || spaces.attempt === undefined
-      ? { id, space: spaces.nextSpace, chunks: 0, records: 0, digest: emptyDigest }
-      : spaces.attempt;
-  if (chunk !== attempt.chunks) return chunk < attempt.chunks ? none : 'conflict';
-  const head = spaceHead(attempt.space);
-  return {
-    ...none,
-    writes: records.map(({ path, value, revision }) => ({ name: head + path, value, revision })),
-    spaces: {
-      ...spaces,
-      nextSpace: Math.max(spaces.nextSpace, attempt.space + 1),
-      attempt: {
-        ...attempt,
-        chunks: chunk + 1,
-        records: attempt.records + records.length,
-        digest: records.map(recordDigest).reduce(addToDigest, attempt.digest),
-      },
-    },
-  };
-}
-
-function swap(
-  { attempt: id, records, digest, valuesWritten, epochs, index, local, localReadAt }: ReplicationStep & { kind: 'swap' },
-  state: ReplicationState,
-  place: ReplicationPlace,
-): ReplicationEffect | 'conflict' {
-  const { spaces } = place;
-  const { attempt } = spaces;
-  const last = epochs.at(-1);
-  if (state.role !== 'secondary' || attempt?.id !== id || attempt.records !== records || attempt.digest !== digest)
-    return 'conflict';
-  if (last === undefined || index < last.start || !isForward(state, { ...last, index })) return 'conflict';
-  if ((attempt.localWriteAt ?? 0) > localReadAt || !areUnchanged(local, state, place)) return 'conflict';
-  return {
-    ...none,
-    byPath: localWrites(local, state, place),
-    valuesWritten: { added: local.length, atLeast: valuesWritten + local.length },
-    state: { ...state, epochs, index, seen: Math.max(state.seen, last.number) },
-    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, state.local), attempt: undefined, live: id },
-  };
-}
-
-/** Returns whether these are local records at their present revisions. */
-const areUnchanged = (local: readonly ReplicatedRecord[], state: ReplicationState, { revisionOf }: ReplicationPlace): boolean =>
-  local.every(({ path, revision }) => isLocal(state, path) && revisionOf(path) === revision);
-
-const localWrites = (
-  local: readonly ReplicatedRecord[],
-  { offset }: ReplicationState,
-  { index }: ReplicationPlace,
-): ReplicatedWrite[] => local.map(({ path, value }) => ({ path, value, revision: index + offset }));
-
-/**
- * Returns whether this cluster may take over a state at the cursor. The state must not be behind this cluster, and must not come from a
- * rival of its primary.
- */
-function isForward(state: ReplicationState, cursor: Cursor): boolean {
-  const at = cursorOf(state);
-  if (at === undefined || cursor.number > at.number) return true;
-  return sameEpoch(cursor, at) && cursor.index >= at.index;
-}
-
-function promote(
-  { from, id, writes }: ReplicationStep & { kind: 'promote' },
-  state: ReplicationState,
-  index: LogIndex,
-): ReplicationEffect | 'conflict' {
-  if (state.role === 'primary' || state.role === 'disabled' || !isAt(state, from)) return 'conflict';
-  if (writes.some(({ path }) => isLocal(state, path))) return 'conflict';
-  const number = Math.max(from.number, state.seen) + 1;
-  // A secondary that was still catching up has no records of the epochs that begin later.
-  const reached = state.epochs.filter(({ start }) => start <= from.index);
-  const epochs = [...reached, { number, id, start: from.index }].slice(-epochsMax);
-  const offset = offsetAbove(from, state, index);
-  return {
-    ...changed({ ...state, role: 'primary', epochs, offset, index: index + offset, seen: number }),
-    ...ownWrites(writes, index + offset),
-  };
-}
-
-function leave(
-  { from, writes }: ReplicationStep & { kind: 'leave' },
-  state: ReplicationState,
-  index: LogIndex,
-): ReplicationEffect | 'conflict' {
-  if (state.role !== 'secondary' || !isAt(state, from) || writes.some(({ path }) => isLocal(state, path))) return 'conflict';
-  const offset = offsetAbove(from, state, index);
-  return {
-    ...changed({ ...state, role: 'disabled', epochs: [], offset, index: 0 }),
-    ...ownWrites(writes, index + offset),
-  };
-}
-
-/** Returns the offset with which every index of this cluster is above those that it has received. */
-const offsetAbove = (from: Cursor, { offset }: ReplicationState, index: LogIndex): LogIndex =>
-  Math.max(offset, from.index + 1 - index);
-
-/** The writes of a step that ends the time as a secondary. */
-const ownWrites = (writes: readonly Write[], revision: LogIndex): Pick<ReplicationEffect, 'byPath' | 'valuesWritten'> => ({
-  byPath: writes.map((write) => ({ ...write, revision })),
-  valuesWritten: { added: writes.length, atLeast: 0 },
-});
-
-function supersede(
-  { by }: ReplicationStep & { kind: 'supersede' },
-  state: ReplicationState,
-  index: LogIndex,
-): ReplicationEffect | 'conflict' {
-  const current = state.epochs.at(-1);
-  if (state.role !== 'primary' || current === undefined) return 'conflict';
-  if (by.number < current.number || sameEpoch(by, current)) return 'conflict';
-  return changed({ ...state, role: 'superseded', index: index + state.offset, seen: Math.max(state.seen, by.number) });
 }

@@ -24,7 +24,7 @@ export interface Attempt {
   readonly records: number;
   /** Sum of the staged records' digests. Each is computed with revision 0, or with the record's own revision if a primary sent it. */
   readonly digest: bigint;
-  /** Log index of the newest local record of a secondary that was written while the state was being staged; absent before that. */
+  /** Log index of the newest local record of a cluster of a set that was written while the state was being staged; absent before that. */
   readonly localWriteAt?: LogIndex;
 }
 

@@ -32,6 +32,12 @@ const someWrites = fc.uniqueArray(
 
 const someOwn = fc.uniqueArray(fc.record({ path: somePath, value: fc.option(someValue, { nil: null }) }), uniquePath);
 
+const someDigest = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+
+type Paths = readonly { readonly path: string }[];
+const isDisjoint = ({ writes, local }: { readonly writes: Paths; readonly local: Paths }): boolean =>
+  local.every(({ path }) => writes.every((write) => write.path !== path));
+
 /** Any valid step. */
 export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
   fc.record(
@@ -51,20 +57,32 @@ export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
       valuesWritten: someIndex,
       local: someRecords,
     })
-    .filter(({ writes, local }) => local.every(({ path }) => writes.every((write) => write.path !== path))),
+    .filter(isDisjoint),
   fc.record({ kind: fc.constant('adopt' as const), from: someCursor, epochs: someEpochs }),
   fc.record({ kind: fc.constant('stage' as const), attempt: someAttempt, chunk: someIndex, records: someRecords }),
   fc.record({
     kind: fc.constant('swap' as const),
     attempt: someAttempt,
     records: someIndex,
-    digest: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+    digest: someDigest,
     valuesWritten: someIndex,
     epochs: someEpochs,
     index: someIndex,
     local: someRecords,
     localReadAt: someIndex,
   }),
+  fc.record({
+    ...{ kind: fc.constant('swap' as const), attempt: someAttempt, records: someIndex, digest: someDigest },
+    ...{ valuesWritten: someIndex, epochs: someEpochs, index: someIndex, restoredAt: someIndex },
+    ...{ local: someRecords, localReadAt: someIndex },
+  }),
+  fc
+    .record({
+      ...{ kind: fc.constant('restore' as const), from: someName, attempt: someAttempt, records: someIndex },
+      ...{ digest: someDigest, valuesWritten: someIndex, writes: someOwn, local: someRecords, localReadAt: someIndex },
+      conditions: fc.array(fc.record({ path: somePath, revision: someIndex }), { maxLength: 3 }),
+    })
+    .filter(isDisjoint),
   fc.record({ kind: fc.constant('promote' as const), from: someCursor, id: someId, writes: someOwn }),
   fc.record({ kind: fc.constant('leave' as const), from: someCursor, writes: someOwn }),
   fc.record({ kind: fc.constant('demote' as const), from: someName }),

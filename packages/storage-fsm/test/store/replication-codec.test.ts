@@ -61,6 +61,8 @@ describe('codec of replication steps', () => {
     ['a history in the wrong order', bytesOf(4, historyOf([2, 1], [0, 5]))],
     ['a history that goes back', bytesOf(4, historyOf([1, 2], [5, 4]))],
     ['an empty local prefix, which would keep everything', bytesOf(2, `{"set":"${id}","local":[""]}`)],
+    ['a restore without conditions', bytesOf(12, restoreOf({ conditions: undefined }))],
+    ['a restore with a condition on no path', bytesOf(12, restoreOf({ conditions: [{ revision: 1 }] }))],
     ['a follow with more local records than writes', bytesOf(3, followOf(1))],
     ['a follow without the number of its local records', bytesOf(3, followOf(undefined))],
     ['fields that are too long', bytesOf(10, JSON.stringify({ long: 'x'.repeat(20_000) }))],
@@ -68,6 +70,10 @@ describe('codec of replication steps', () => {
     it(`refuses to decode ${name}`, () => {
       expect(() => decodeTransaction(bytes)).to.throw(CodecError);
     });
+
+  it('decodes the restore of which the refused ones differ', () => {
+    expect(decodeTransaction(bytesOf(12, restoreOf({}))).replication).to.include({ kind: 'restore', attempt: 'a' });
+  });
 
   it('refuses to encode what it would not decode, and a step together with writes', () => {
     expect(() => encoded({ kind: 'promote', from: { number: 1, id, index: 3 }, id: 'short', writes: [] })).to.throw(
@@ -84,6 +90,11 @@ describe('codec of replication steps', () => {
 
 function followOf(local: number | undefined): string {
   return JSON.stringify({ from: { number: 1, id, index: 0 }, to: 1, valuesWritten: 0, local });
+}
+
+function restoreOf(changed: object): string {
+  const step = { from: { number: 1, id }, attempt: 'a', records: 0, digest: '0', valuesWritten: 0, conditions: [] };
+  return JSON.stringify({ ...step, local: 0, localReadAt: 0, ...changed });
 }
 
 function historyOf(numbers: readonly number[], starts: readonly number[]): string {

@@ -152,8 +152,11 @@ const enableSecondary = guarded({
 });
 
 /** The position, and what this cluster knew of its primary. Numbers are in the audit log as they are. */
-const promotionJson = ({ from, lossless, missing, primaryPosition, lag, silentMs }: Promotion, utcMs: number): object => ({
-  ...{ position: from.index, lossless, missing },
+const promotionJson = (
+  { from, lossless, missing, missesRestore, primaryPosition, lag, silentMs }: Promotion,
+  utcMs: number,
+): object => ({
+  ...{ position: from.index, lossless, missing, misses_restore: missesRestore },
   ...(primaryPosition !== undefined && { primary_position: primaryPosition }),
   ...(lag !== undefined && { lag_entries: lag.entries }),
   ...(lag?.ms !== undefined && { lag_ms: Math.round(lag.ms) }),
@@ -169,12 +172,12 @@ const promote = guardedOnSecondary({
   about: 'Make this cluster the primary',
   isSlow: true, // it waits up to a minute for the fence
   takes: {
-    force: bool('Promote even if the primary is alive or ahead, or if this cluster is superseded'),
+    force: bool('Promote even if the primary is alive, ahead or restored, or if this cluster is superseded'),
     primary_cluster_addr: ignoredField('string'),
   },
   answers: answers.data(
     object(
-      { position: integer, lossless: { type: 'boolean' }, missing: integer },
+      { position: integer, lossless: { type: 'boolean' }, missing: integer, misses_restore: { type: 'boolean' } },
       { primary_position: integer, lag_entries: integer, lag_ms: integer, last_contact_ms: integer, last_contact: string },
     ),
   ),
@@ -189,7 +192,7 @@ const disableSecondary = guardedOnSecondary({
   name: 'dr-secondary-disable',
   about: 'End replication on a secondary: it keeps the state that it has received, and serves it as a cluster of its own',
   isSlow: true, // it waits up to a minute for the fence
-  takes: { force: bool('Leave the set even if the primary is alive or ahead') },
+  takes: { force: bool('Leave the set even if the primary is alive, ahead or restored') },
   answers: answers.noContent,
   run: async (node, { values }) => {
     await controlled(node, (replication) => replication.disableSecondary({ force: values.force === true }));

@@ -6,7 +6,9 @@ import { guardedOnSecondary, type OpenOperation, open, type Route } from '../../
 /** When the other cluster was heard last. */
 const heartbeatSchema = { last_heartbeat: time, last_heartbeat_duration_ms: integer };
 
-const promotionFields = { position: integer, lossless: { type: 'boolean' }, missing: integer } as const;
+const promotionFields = {
+  ...{ position: integer, lossless: { type: 'boolean' }, missing: integer, misses_restore: { type: 'boolean' } },
+} as const;
 
 const divergenceFields = { node_id: string, snapshot: string, time: time, point: integer, position: integer } as const;
 
@@ -29,6 +31,7 @@ const drStatusSchema = object(
     ),
     secondary_id: string,
     connection_status: string,
+    misses_restore: { type: 'boolean' },
     stop_reason: { enum: ['digest_differs', 'primary_is_older', 'state_unusable'] },
     known_primary_cluster_addrs: list(string),
     primaries: list(object({ cluster_address: string, connection_status: string }, heartbeatSchema)),
@@ -149,11 +152,12 @@ const keptPromotionJson = ({
   position,
   lossless,
   missing,
+  missesRestore,
   primaryPosition,
   lag,
   silentMs,
 }: KeptPromotion): object => ({
-  ...{ time: new Date(utcMs).toISOString(), force: isForced, position, lossless, missing },
+  ...{ time: new Date(utcMs).toISOString(), force: isForced, position, lossless, missing, misses_restore: missesRestore },
   ...(primaryPosition !== undefined && { primary_position: primaryPosition }),
   ...(lag !== undefined && { lag_entries: lag.entries }),
   ...(lag?.ms !== undefined && { lag_ms: Math.round(lag.ms) }),
@@ -206,10 +210,11 @@ const heartbeatOf = (silentMs: number | undefined) =>
 function primaryOf({ store }: Node) {
   const primary = store?.replication?.primary;
   if (primary === undefined) return {};
-  const { secondary, addresses, connection, address = '', lag, silentMs, stopReason } = primary;
+  const { secondary, addresses, connection, address = '', lag, silentMs, stopReason, missesRestore } = primary;
   return {
     secondary_id: secondary,
     connection_status: connection,
+    ...(missesRestore && { misses_restore: true }),
     ...(stopReason !== undefined && { stop_reason: stopReason }),
     known_primary_cluster_addrs: addresses,
     primaries: [
