@@ -133,8 +133,8 @@ const tuning = <Time extends Field>(time: (about: string) => Time) => ({
 });
 /** Fields that clients send and that have no effect here. */
 const unused = {
-  listing_visibility: ignoredField('string'),
-  token_type: ignoredField('string'),
+  listing_visibility: ignoredField('string', { default: 'hidden' }),
+  token_type: ignoredField('string', { default: 'default-service' }),
   options: ignoredField('any'),
   plugin_version: ignoredField('string'),
   force_no_cache: ignoredField('bool'),

@@ -113,7 +113,7 @@ const unused = {
   delegated_auth_accessors: ignoredField('any'),
   force_no_cache: ignoredField('bool'),
   identity_token_key: ignoredField('string'),
-  listing_visibility: ignoredField('string'),
+  listing_visibility: ignoredField('string', { default: 'hidden' }),
   passthrough_request_headers: ignoredField('any'),
   plugin_version: ignoredField('string'),
   token_type: ignoredField('string'),

@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { any, dataReply, type JsonValue, list, object, RequestError, string, text } from '@transitd/http';
+import { any, dataReply, type JsonValue, list, object, type Reply, RequestError, string, text } from '@transitd/http';
 import type { Services } from '@transitd/node';
+import { printableName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
+
+const kinds: readonly string[] = ['secret', 'unknown'];
+const byName = kinds.map((kind) => `sys/plugins/reload/${kind}/transit`);
+const scope = text('Accepted, but has no effect: every node reloads');
 
 /**
  * Reloads engines. This applies settings that are read only when an engine is loaded; at present this is only the size of the key cache.
@@ -13,16 +18,39 @@ const reload = guarded({
   takes: {
     plugin: text('Type of the engines; set either `plugin` or `mounts`', { oneOf: ['transit'] }),
     mounts: any('Paths of the mounts', { shape: list(string) }),
-    scope: text('Accepted, but has no effect: every node reloads'),
+    scope,
   },
   answers: answers.data(object({ reload_id: string })),
   capability: 'update',
   sudo: true,
-  async run({ services }, { values, warnings }) {
-    for (const mount of new Set(mountsAsked(services, values))) await services.mounts.engines.get(mount)?.reload();
-    return dataReply(JSON.stringify({ reload_id: randomUUID() }), warnings);
+  sameAs: () => byName,
+  run: ({ services }, { values, warnings }) => reloaded(services, mountsAsked(services, values), warnings),
+});
+
+/** The same for newer command lines, which name the kind of the plugin in the path. */
+const reloadByName = guarded({
+  name: 'plugins-reload-by-name',
+  about: 'Apply stored cache sizes on every node',
+  takes: {
+    type: text('Kind of the plugin', { oneOf: kinds }),
+    name: text('Type of the engines', { oneOf: ['transit'] }),
+    scope,
+  },
+  answers: answers.data(object({ reload_id: string })),
+  capability: 'update',
+  sudo: true,
+  sameAs: () => [...byName, 'sys/plugins/reload/backend'],
+  run({ services }, { values, warnings }) {
+    const { type = '', name = '' } = values;
+    if (!kinds.includes(type)) throw refusal(`no plugin of the kind ${printableName(type)} can be reloaded`);
+    return reloaded(services, mountsAsked(services, { plugin: name, mounts: undefined }), warnings);
   },
 });
+
+async function reloaded({ mounts }: Services, paths: readonly string[], warnings: readonly string[]): Promise<Reply> {
+  for (const path of new Set(paths)) await mounts.engines.get(path)?.reload();
+  return dataReply(JSON.stringify({ reload_id: randomUUID() }), warnings);
+}
 
 /** Returns the paths of the mounts to reload, given by type or by path. @throws RequestError `invalid_request` */
 function mountsAsked(
@@ -52,4 +80,7 @@ function pathsIn(listed: JsonValue): string[] {
 
 const refusal = (message: string): RequestError => new RequestError('invalid_request', message);
 
-export const pluginRoutes: readonly Route[] = [{ path: 'sys/plugins/reload/backend', operations: { POST: reload } }];
+export const pluginRoutes: readonly Route[] = [
+  { path: 'sys/plugins/reload/backend', operations: { POST: reload } },
+  { path: 'sys/plugins/reload/:type/:name', operations: { POST: reloadByName } },
+];

@@ -11,6 +11,8 @@ import {
   time,
   unavailable,
 } from '@transitd/http';
+import type { Node } from '@transitd/node';
+import { StoreError } from '@transitd/storage-fsm';
 import * as answers from '../operation/answers.ts';
 import type { RenderedMetrics } from '../operation/metrics-port.ts';
 import { guarded, open, type Route } from '../operation/operation.ts';
@@ -29,7 +31,7 @@ const leader = open({
   onSecondary: true,
   run: (node) => {
     const status = node.replicaStatus;
-    if (status === undefined || node.sealStatus.sealed) throw unavailable(node);
+    if (status === undefined || node.sealStatus.sealed) throw unavailableToClients(node);
     const isSelf = node.active;
     const leading = isSelf
       ? { apiAddress: node.apiAddress, clusterAddress: node.config.cluster_addr ?? '' }
@@ -45,6 +47,10 @@ const leader = open({
     return { status: 200, body: `${JSON.stringify(body)}\n` };
   },
 });
+
+/** `vault status` and `bao status` show the state of a sealed node only if this error contains their text. */
+const unavailableToClients = (node: Node): StoreError =>
+  new StoreError('sealed', `${unavailable(node).message} (Vault is sealed)`);
 
 /** Returns metrics in the text exposition format, or as JSON if no format is requested. */
 export async function metricsReply(metrics: RenderedMetrics, format: string): Promise<Reply> {

@@ -15,6 +15,8 @@ describe('the endpoints of auth methods', () => {
   it('accept the settings that command-line clients send, and name those that have no effect', async () => {
     const sent = { options: null, default_lease_ttl: '', max_lease_ttl: '', force_no_cache: false, token_type: '' };
     expect((await enable('people', sent)).status).to.equal(204);
+    const inForce = { token_type: 'default-service', listing_visibility: 'hidden' };
+    expect((await enable('more', inForce)).status, 'settings as they are').to.equal(204);
     const { status, body } = await enable('others', { token_type: 'batch', misspelled: 1 });
     expect(status).to.equal(200);
     expect(body.warnings).to.deep.equal([

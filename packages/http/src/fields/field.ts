@@ -25,7 +25,7 @@ export interface FieldDetail {
   readonly oneOf?: readonly string[];
   readonly min?: number;
   readonly max?: number;
-  /** The field has no effect; setting it causes a warning. */
+  /** The field has no effect; setting it to another value than its default causes a warning. */
   readonly ignored?: true;
   /** Further constraints on the value. */
   readonly shape?: JsonSchema;
@@ -58,11 +58,15 @@ export const any = field('any');
 export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'> =>
   text(about, { ...detail, shape: { contentEncoding: 'base64', ...detail.shape } });
 
-/** A field that clients send and that has no effect here. */
-export const ignoredField = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({
+/**
+ * A field that clients send and that has no effect here.
+ * @param detail - `default`: the value that is in force; a caller who sends it gets no warning
+ */
+export const ignoredField = <Kind extends FieldKind>(kind: Kind, detail: Pick<FieldDetail, 'default'> = {}): Field<Kind> => ({
   kind,
   about: 'Accepted, but has no effect',
   ignored: true,
+  ...detail,
 });
 
 const seconds: JsonSchema = { type: 'integer', minimum: 0 };

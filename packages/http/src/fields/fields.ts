@@ -41,8 +41,9 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
     if (Object.hasOwn(pathParameters, name)) replaced.add(name);
     else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
     else {
-      values[name] = convert(name, schema[name]?.kind, body[name]);
-      if (schema[name]?.ignored === true && isSet(body[name])) ignored.add(name);
+      const field = schema[name];
+      values[name] = convert(name, field?.kind, body[name]);
+      if (field?.ignored === true && isSet(body[name]) && body[name] !== field.default) ignored.add(name);
     }
   }
   for (const name in pathParameters) values[name] = convert(name, schema[name]?.kind, pathParameters[name]);
