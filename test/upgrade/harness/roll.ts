@@ -11,7 +11,7 @@ import type { Workload } from '../../cluster/harness/workload.ts';
 const ofRestarts = [
   /^refused: 0 ECONNREFUSED$/,
   /^refused: 503 /,
-  /^unknown: (?:ECONNRESET|UND_ERR_SOCKET|EPIPE|TimeoutError)/,
+  /^unknown: (?:ECONNRESET|UND_ERR_SOCKET|EPIPE)/,
   /^unknown: 504 /,
 ];
 
