@@ -15,10 +15,7 @@ export async function wrapped(
   if (reply.body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
   try {
     const body = bodyText(reply) + (await restOf(reply));
-    return wrapReply(
-      status,
-      await wrapping.wrap({ status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' }),
-    );
+    return wrapReply(await wrapping.wrap({ status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' }));
   } catch (error) {
     if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // otherwise the token ends with its TTL
     throw error;

@@ -76,7 +76,7 @@ const rewrap: GuardedOperation = guarded({
     if (token === '') throw new RequestError('invalid_request', 'missing wrapping token');
     const info: WrapInfo | undefined = await wrapping.rewrap(token);
     if (info === undefined) throw notValid();
-    return wrapReply(200, info);
+    return wrapReply(info);
   },
 });
 

@@ -79,8 +79,8 @@ export function replyWithWarning(reply: Reply, warning: string): Reply {
   return { ...reply, body: `${JSON.stringify({ ...fields, warnings: [...(fields.warnings ?? []), warning] })}\n` };
 }
 
-/** Returns the reply that is sent instead of a wrapped response. */
-export function wrapReply(status: number, { token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {
+/** Returns the reply that is sent instead of a wrapped response. The status of that response is sent when it is unwrapped. */
+export function wrapReply({ token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {
   const info = {
     token,
     accessor,
@@ -89,7 +89,7 @@ export function wrapReply(status: number, { token, accessor, path, createdMs, tt
     creation_path: path,
     ...(wrappedAccessor !== '' && { wrapped_accessor: wrappedAccessor }),
   };
-  return { status, body: envelope('null').replace('"wrap_info":null', () => `"wrap_info":${JSON.stringify(info)}`) };
+  return { status: 200, body: envelope('null').replace('"wrap_info":null', () => `"wrap_info":${JSON.stringify(info)}`) };
 }
 
 /** Returns 200 with `data` in the envelope and its members again at the top level, where older clients and the Go client look for them. */
