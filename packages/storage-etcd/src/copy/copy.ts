@@ -1,5 +1,5 @@
 import type { Change, FeatureLevel, RangeQuery, Write } from '@transitd/storage-fsm';
-import type { EtcdEvent, EtcdRow } from '../etcd.ts';
+import type { EtcdEvent, EtcdRangeAnswer, EtcdRow } from '../etcd.ts';
 import { Chunks } from './chunks.ts';
 import type { KeyKind, Keys } from './keys.ts';
 import { decodeMarker, type Marker } from './marker.ts';
@@ -88,11 +88,17 @@ export class Copy {
     if (staged !== undefined) this.#takeEffect(this.#stagedBy(staged));
   }
 
-  /** Makes a copy of rows that arrive page by page, so that other tasks run in between. @throws CopyFault; what `pages` throws */
-  static async of(keys: Keys, revision: number, pages: AsyncIterable<readonly EtcdRow[]>): Promise<Copy> {
-    const copy = new Copy(keys, { revision, rows: [] });
+  /**
+   * Makes a copy of rows that arrive in pages of one revision, so that other tasks run in between.
+   * @throws CopyFault; what `pages` throws
+   */
+  static async of(keys: Keys, pages: AsyncIterable<Pick<EtcdRangeAnswer, 'revision' | 'rows'>>): Promise<Copy> {
+    const copy = new Copy(keys, { revision: 0, rows: [] });
     let staged: EtcdEvent | undefined;
-    for await (const rows of pages) staged = copy.#read(rows) ?? staged;
+    for await (const { revision, rows } of pages) {
+      copy.#revision ||= revision;
+      staged = copy.#read(rows) ?? staged;
+    }
     if (staged !== undefined) copy.#takeEffect(copy.#stagedBy(staged));
     return copy;
   }

@@ -3,9 +3,10 @@ import type { CommitOrder } from '../commit/commit-order.ts';
 import { stagingOf, swapOf } from '../commit/plan.ts';
 import type { Keys } from '../copy/keys.ts';
 import { decodeRecord } from '../copy/record-value.ts';
-import type { Etcd, EtcdCompare, EtcdRow } from '../etcd.ts';
+import type { Etcd, EtcdCompare, EtcdRangeAnswer, EtcdRangeRequest, EtcdRow } from '../etcd.ts';
 import { type ActiveRole, notActive } from './active-role.ts';
 import { type FencedWrites, isDone } from './fenced-writes.ts';
+import { pagesOf } from './pages.ts';
 import type { StateFeed } from './state-feed.ts';
 
 export interface RestoresParts {
@@ -188,15 +189,11 @@ export class Restores {
 
   async *#pages(space: number): AsyncGenerator<readonly EtcdRow[]> {
     const { etcd, keys } = this.#parts;
-    let { key, end } = keys.records(space);
-    for (;;) {
-      const { rows, more } = await etcd.range({ key, end, limit: pageRows }).catch((error: Error) => {
+    const range = (request: EtcdRangeRequest): Promise<EtcdRangeAnswer> =>
+      etcd.range(request).catch((error: Error) => {
         throw new StoreError('busy', `the records of a restore could not be read: ${error.message}`, { cause: error });
       });
-      yield rows;
-      const last = rows.at(-1);
-      if (!more || last === undefined) return;
-      key = `${last.key}\0`;
-    }
+    // Not pinned: deleting all of them may take longer than etcd keeps a revision.
+    for await (const { rows } of pagesOf({ range }, { ...keys.records(space), limit: pageRows, isPinned: false })) yield rows;
   }
 }

@@ -4,6 +4,7 @@ import { Copy, CopyFault, type SeenMarker } from '../copy/copy.ts';
 import type { Keys } from '../copy/keys.ts';
 import { WatchRevisions } from '../copy/watch-revisions.ts';
 import { type Etcd, EtcdError, type EtcdRow } from '../etcd.ts';
+import { pagesOf } from './pages.ts';
 
 const pageRows = 1000;
 /** Readings of the state that may fail because etcd was compacted meanwhile. */
@@ -201,23 +202,9 @@ const isOf = ({ revision, attempt }: SeenMarker, row: EtcdRow): boolean =>
 export async function readState({ etcd, keys }: Pick<StateFeedOptions, 'etcd' | 'keys'>): Promise<Copy> {
   for (let reads = 1; ; reads++) {
     try {
-      const first = await etcd.range({ key: keys.start, end: keys.end, limit: pageRows });
-      return await Copy.of(keys, first.revision, pagesFrom(first, { etcd, keys }));
+      return await Copy.of(keys, pagesOf(etcd, { key: keys.start, end: keys.end, limit: pageRows, isPinned: true }));
     } catch (error) {
       if (!(error instanceof EtcdError && error.kind === 'compacted') || reads === readsMax) throw error;
     }
-  }
-}
-
-async function* pagesFrom(
-  first: Awaited<ReturnType<Etcd['range']>>,
-  { etcd, keys }: Pick<StateFeedOptions, 'etcd' | 'keys'>,
-): AsyncGenerator<readonly EtcdRow[]> {
-  const { revision } = first;
-  for (let page = first; ; ) {
-    yield page.rows;
-    const last = page.rows.at(-1);
-    if (!page.more || last === undefined) return;
-    page = await etcd.range({ key: `${last.key}\0`, end: keys.end, limit: pageRows, revision });
   }
 }

@@ -10,8 +10,8 @@ import { FakeServer } from '../fake/fake-server.ts';
 const keys = keysBelow('test');
 const rowsOf = (server: FakeServer) => ({ revision: server.revision, rows: server.rows(keys.start, keys.end) });
 
-async function* pagesOf<Row>(rows: readonly Row[], size: number): AsyncGenerator<readonly Row[]> {
-  for (let at = 0; at < rows.length; at += size) yield rows.slice(at, at + size);
+async function* pagesOf<Row>(revision: number, rows: readonly Row[], size: number) {
+  for (let at = 0; at === 0 || at < rows.length; at += size) yield { revision, rows: rows.slice(at, at + size) };
 }
 
 interface Seen {
@@ -161,7 +161,8 @@ describe('the copy of a state in etcd', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 4 }), fc.integer({ min: 1, max: 200 }), async (steps, size) => {
         const { server, copy } = play(steps);
         const { revision, rows } = rowsOf(server);
-        const paged = await Copy.of(keys, revision, pagesOf(rows, size));
+        const paged = await Copy.of(keys, pagesOf(revision, rows, size));
+        expect(paged.revision).to.equal(revision);
         expect(recordsOf(paged)).to.deep.equal(recordsOf(copy));
         expect(paged.marker).to.deep.equal(copy.marker);
         expect([paged.staged?.revision, paged.hasChunks]).to.deep.equal([copy.staged?.revision, copy.hasChunks]);

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { comparePaths } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { EtcdRangeRequest } from '../../src/etcd.ts';
+import { endOfBeginning, pagesOf } from '../../src/replica/pages.ts';
+
+/** An etcd with these keys, which counts the keys that it walks through. */
+function walked(keys: readonly string[]) {
+  const sorted = [...new Set(keys)].sort(comparePaths);
+  const counts = { walked: 0, requests: 0 };
+  const range = async ({ key, end = '', limit = 0, revision = 7 }: EtcdRangeRequest) => {
+    const found = sorted.filter((one) => comparePaths(one, key) >= 0 && comparePaths(one, end) < 0);
+    counts.walked += found.length;
+    counts.requests += 1;
+    const rows = found.slice(0, limit).map((one) => ({ key: one, value: new Uint8Array(), ...unused }));
+    return { revision, rows, more: found.length > limit };
+  };
+  return { etcd: { range }, sorted, counts };
+}
+const unused = { createRevision: 1, modRevision: 1, version: 1 };
+const all = { key: 'p/', end: 'p0', isPinned: true };
+
+async function keysOf({ etcd }: Pick<ReturnType<typeof walked>, 'etcd'>, limit: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const { rows } of pagesOf(etcd, { ...all, limit })) found.push(...rows.map(({ key }) => key));
+  return found;
+}
+
+describe('the pages of a range', () => {
+  const character = fc.constantFrom(
+    '0',
+    '1',
+    '/',
+    'z',
+    '~',
+    '\u007f',
+    'ü',
+    '\ud7ff',
+    '\ue000',
+    '\uffff',
+    '\u{10000}',
+    '\u{10ffff}',
+  );
+  const key = fc.array(character, { maxLength: 6 }).map((characters) => `p/${characters.join('')}`);
+
+  it('have each key once and in order, whatever the keys are', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(key, { maxLength: 200 }), fc.integer({ min: 1, max: 50 }), async (keys, limit) => {
+        const state = walked(keys);
+        expect(await keysOf(state, limit)).to.deep.equal(state.sorted);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('end after a beginning with the next key that does not begin so', () => {
+    fc.assert(
+      fc.property(key, key, fc.nat({ max: 8 }), (one, other, length) => {
+        const until = endOfBeginning(one, length, all.end);
+        const beginning = [...one].slice(0, length).join('');
+        expect(comparePaths(one, until)).to.be.below(0);
+        if (other.startsWith(beginning)) expect(comparePaths(other, until)).to.be.below(0);
+        expect(comparePaths(until, all.end)).to.be.at.most(0);
+      }),
+    );
+  });
+
+  for (const { what, keyOf } of [
+    { what: 'names that count up', keyOf: (number: number) => `p/r/transit/m/key/name-${String(number).padStart(8, '0')}` },
+    {
+      what: 'random ids',
+      keyOf: (number: number) => `p/r/transit/m/ver/${createHash('sha256').update(String(number)).digest('hex')}/1`,
+    },
+    { what: 'few keys in many mounts', keyOf: (number: number) => `p/r/transit/${(number * 7919) % 500}/key/${number}` },
+  ])
+    it(`make etcd walk through a few times as many keys as there are, for ${what}`, async () => {
+      const state = walked(Array.from({ length: 5000 }, (_, number) => keyOf(number)));
+      expect(await keysOf(state, 20)).to.have.length(5000);
+      const wholeRanges = (5000 / 20) * (5000 / 2);
+      expect(state.counts.walked).to.be.below(wholeRanges / 6);
+      expect(state.counts.requests).to.be.below((5 * 5000) / 20);
+    });
+
+  it('are all as of the revision of the first one, if that is wanted', async () => {
+    const { etcd } = walked(['p/a', 'p/b', 'p/c']);
+    for (const isPinned of [true, false]) {
+      const asked: (number | undefined)[] = [];
+      const range = (request: EtcdRangeRequest) => {
+        asked.push(request.revision);
+        return etcd.range(request);
+      };
+      for await (const page of pagesOf({ range }, { ...all, isPinned, limit: 1 })) expect(page.revision).to.equal(7);
+      expect(new Set(asked.slice(1))).to.deep.equal(new Set([isPinned ? 7 : undefined]));
+    }
+  });
+});
