@@ -10,6 +10,10 @@ const lingerMs = 5_000;
  */
 export function endAfterDrain(res: ServerResponse): void {
   const { req } = res;
+  if (req.readableEnded || req.destroyed) {
+    res.end(); // the rest was read while the content was written
+    return;
+  }
   const deadline = setTimeout(() => res.end(), lingerMs);
   const end = (): void => {
     clearTimeout(deadline);

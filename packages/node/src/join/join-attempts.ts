@@ -111,6 +111,7 @@ export class JoinAttempts {
     { retry, isConfigured = false }: { readonly retry?: boolean; readonly isConfigured?: boolean } = {},
   ): Promise<{ readonly joined: boolean }> {
     return this.#alone('joined to a cluster', async () => {
+      if (this.#parts.isMember()) return { joined: true }; // since the request was checked: it has waited for another attempt
       if (retry !== undefined) this.#retryTarget = retry ? request : undefined;
       this.#forget();
       try {

@@ -95,4 +95,22 @@ describe('JoinAttempts with retry_join', () => {
     expect([await first, events]).to.deep.equal(['token', ['started', 'initialized']]);
     await round;
   });
+
+  it('lets a join request wait for such an attempt too, and does not call its address if the node is a member then', async () => {
+    const started = Promise.withResolvers<void>();
+    let isMember = false;
+    const { joinAttempts } = attemptsWith({
+      isMember: () => isMember,
+      directory: { holdsNode: async () => true },
+      start: async () => {
+        await started.promise;
+        isMember = true;
+      },
+    });
+    const round = joinAttempts.retry();
+    const request = joinAttempts.join({ leaders: ['https://127.0.0.1:1'] });
+    started.resolve();
+    expect(await request).to.deep.equal({ joined: true });
+    await round;
+  });
 });
