@@ -152,10 +152,19 @@ export class ClusterMember implements NodeMember {
       await this.start();
     }
     const store = this.requireStore();
-    // No other node exists that might not support the newest level.
-    if (supportedLevels.newest > (this.#storage?.featureLevel ?? supportedLevels.newest))
-      await store.replica.commit({ conditions: [], writes: [], raise: supportedLevels.newest });
+    await this.#raiseWhenNew(store);
     return initialize(store);
+  }
+
+  /**
+   * Raises the feature level of a cluster that is about to be initialized to the newest one. A caller without a token may ask any node to
+   * initialize, so this function changes nothing in an initialized cluster, nor in one with other nodes, which may not support that level.
+   */
+  async #raiseWhenNew({ barrier, replica }: EncryptedStore): Promise<void> {
+    const { driver, featureLevel } = this.#storage ?? {};
+    if (driver === undefined || featureLevel === undefined || featureLevel >= supportedLevels.newest) return;
+    if (barrier.state.initialized || !isAlone(driver.consensus().conf, driver.status().nodeId)) return;
+    await replica.commit({ conditions: [], writes: [], raise: supportedLevels.newest });
   }
 
   async stop(): Promise<void> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { BarrierError } from '@transitd/barrier';
 import { parseConfig } from '@transitd/configuration';
 import { StartError } from '@transitd/process';
-import { StorageInUse, StoreError } from '@transitd/storage-fsm';
+import { StorageInUse, StoreError, supportedLevels } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../process/test/until.ts';
@@ -60,6 +60,21 @@ describe('a node', () => {
     expect(readdirSync(join(folder, 'data'))).to.deep.equal(['lock']);
     await node.initialize(one);
     expect(node.active).to.equal(true);
+  });
+
+  it('raises the feature level when it creates a cluster, but not when an initialized one is asked to initialize', async () => {
+    const { newest } = supportedLevels;
+    Object.assign(supportedLevels, { newest: newest - 1 }); // as an earlier release
+    let node: Node;
+    try {
+      node = await open();
+      await node.initialize(one);
+      expect(node.featureLevel?.status.level).to.equal(newest - 1);
+    } finally {
+      Object.assign(supportedLevels, { newest });
+    }
+    expect(await errorOf(node.initialize(one))).to.have.property('code', 'already_initialized');
+    expect(node.featureLevel?.status).to.include({ level: newest - 1, highest: newest });
   });
 
   it('deletes invalid tokens in steps, and runs every maintenance task although others fail', async () => {
