@@ -25,6 +25,7 @@ export const answers: Readonly<Record<Refusal['code'], Answer>> = {
   keys_unavailable: refusedForNow(503),
   locked_out: refused(403),
   managed_key_unavailable: refusedForNow(503), // the PKCS#11 token fails, not this node
+  not_supported: refused(400),
   policy_too_large: refused(413),
   rate_limited: refused(429), // the error contains a time for Retry-After
   record_unreadable: refused(500),

@@ -12,8 +12,11 @@ export interface BatchReply<R> {
 
 export const batchItemsMax = 100_000;
 
-/** Refusals that would meet every item: each would wait for a managed key's system again, or find the same key unconfirmed. */
-const wholeBatch: ReadonlySet<TransitErrorCode> = new Set(['managed_key_unavailable', 'unconfirmed']);
+/**
+ * Refusals that would meet every item: each would find the same type of key or the same algorithm, would wait for a managed key's system
+ * again, or would find the same key unconfirmed.
+ */
+const wholeBatch: ReadonlySet<TransitErrorCode> = new Set(['not_supported', 'managed_key_unavailable', 'unconfirmed']);
 
 /**
  * Reads `batch_input`, which may be any JSON.

@@ -61,9 +61,9 @@ export const cmacOperation: Operation<CmacRequest, CmacItem, CmacResult> = {
   },
 };
 
-/** @throws TransitError `invalid_request` for key types that make no CMACs */
+/** @throws TransitError `not_supported` for key types that make no CMACs */
 export function checkMakesCmacs({ type }: LoadedKey): void {
-  if (type.cmac === undefined) throw new TransitError('invalid_request', `key type ${type.name} does not support CMAC`);
+  if (type.cmac === undefined) throw new TransitError('not_supported', `key type ${type.name} does not support CMAC`);
 }
 
 export function cmacUnder({ cmacKey }: LoadedVersion, message: Uint8Array): Promise<Buffer> {

@@ -41,7 +41,7 @@ export const hmacOperation: Operation<HmacRequest, HmacItem, HmacResult> = {
   },
   async run(tools, key, { input, algorithm, keyVersion }) {
     const hash = hmacAlgorithm(algorithm);
-    if (hash === undefined) throw new TransitError('invalid_request', `unsupported algorithm "${printableName(algorithm)}"`);
+    if (hash === undefined) throw new TransitError('not_supported', `unsupported algorithm "${printableName(algorithm)}"`);
     const version = versionFor('HMAC', key, keyVersion);
     const message = bytesOf(input, 'missing input for HMAC');
     const { hmacKey } = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));

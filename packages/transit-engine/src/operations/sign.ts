@@ -54,7 +54,7 @@ export const signing: Operation<SignRequest, SignItem, SignResult> = {
   },
   async run(tools, key, { input, context, keyVersion, options }) {
     if (!key.type.supportsSigning) {
-      throw new TransitError('invalid_request', `key type ${key.type.name} does not support signing`);
+      throw new TransitError('not_supported', `key type ${key.type.name} does not support signing`);
     }
     const version = versionFor('signing', key, keyVersion);
     const message = bytesOf(input);

@@ -119,7 +119,7 @@ function settingsFor(kind: Verifiable, settings: VerifyRequest): Pick<VerifyItem
 const checks: Readonly<Record<Verifiable, (tools: Tools, key: LoadedKey, item: VerifyItem) => Promise<boolean>>> = {
   async signature(tools, key, { input, value, context, options }) {
     if (!key.type.supportsSigning) {
-      throw new TransitError('invalid_request', `key type ${key.type.name} does not support verification`);
+      throw new TransitError('not_supported', `key type ${key.type.name} does not support verification`);
     }
     if (options === undefined) throw new Error('the signature to verify has no signing options');
     const { version, signature } = parseSignature(key, value, tools.prefix, options);
@@ -130,7 +130,7 @@ const checks: Readonly<Record<Verifiable, (tools: Tools, key: LoadedKey, item: V
 
   async hmac(tools, key, { input, value, hashAlgorithm }) {
     const hash = hmacAlgorithm(hashAlgorithm);
-    if (hash === undefined) throw new TransitError('invalid_request', `invalid hash algorithm "${printableName(hashAlgorithm)}"`);
+    if (hash === undefined) throw new TransitError('not_supported', `invalid hash algorithm "${printableName(hashAlgorithm)}"`);
     const { version, mac } = parseMac('HMAC', key, value, tools.prefix);
     const message = bytesOf(input);
     const { hmacKey } = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));

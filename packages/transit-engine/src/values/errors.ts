@@ -4,6 +4,7 @@
  * - `not_found`: nothing to read or to list under this name
  * - `key_not_found`: the key of an operation does not exist
  * - `invalid_request`: a value, or a combination of values, that no key accepts or that this key does not accept
+ * - `not_supported`: keys of this type, or the algorithm in the request, do not support the operation
  * - `key_version_unavailable`: the key version does not exist or may no longer be used
  * - `invalid_ciphertext`: not a ciphertext of this key: wrong form, version number, length or authentication tag
  * - `deletion_not_allowed`: the key's configuration forbids its deletion
@@ -17,6 +18,7 @@ export type TransitErrorCode =
   | 'not_found'
   | 'key_not_found'
   | 'invalid_request'
+  | 'not_supported'
   | 'key_version_unavailable'
   | 'invalid_ciphertext'
   | 'deletion_not_allowed'

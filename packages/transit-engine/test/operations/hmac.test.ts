@@ -194,6 +194,28 @@ describe('verify of an HMAC', () => {
   }
 });
 
+describe('batches that their key or algorithm refuses', () => {
+  for (const [operation, type, request, message] of [
+    ['sign', 'hmac', {}, 'key type hmac does not support signing'],
+    ['verify', 'aes256-gcm96', { signature: 'svc:v1:AAAA' }, 'key type aes256-gcm96 does not support verification'],
+    ['verify', 'hmac', { cmac: 'svc:v1:AAAA' }, 'key type hmac does not support CMAC'],
+    ['cmac', 'hmac', {}, 'key type hmac does not support CMAC'],
+    ['hmac', 'hmac', { algorithm: 'md5' }, 'unsupported algorithm "md5"'],
+    ['verify', 'hmac', { hmac: 'svc:v1:AAAA', hashAlgorithm: 'md5' }, 'invalid hash algorithm "md5"'],
+  ] as const) {
+    it(`are refused as a whole: ${operation}: ${message}`, async () => {
+      const { engine } = newEngine();
+      await engine.createKey('k', { type });
+      const batchInput = [
+        { input: '!!', ...request },
+        { input: fox, ...request },
+      ];
+      const refusal = await refusalOf(engine.signing[operation]('k', { ...request, batchInput }));
+      expect([refusal.code, refusal.message]).to.deep.equal(['not_supported', message]);
+    });
+  }
+});
+
 describe('batches of HMACs', () => {
   it('answer each item with its version and reference, or its error', async () => {
     const { engine } = newEngine();
