@@ -20,6 +20,7 @@ export interface EtcdRangeRequest {
 }
 
 export interface EtcdRangeAnswer {
+  /** The present one, also if the request names an earlier one. */
   readonly revision: number;
   readonly rows: readonly EtcdRow[];
   readonly more: boolean;

@@ -25,7 +25,7 @@ export async function* pagesOf(
   while (from !== end) {
     const until = endOfBeginning(from, shared, end);
     const page = await etcd.range({ key: from, end: until, limit, ...(pinned !== undefined && { revision: pinned }) });
-    if (isPinned) pinned = page.revision;
+    if (isPinned) pinned ??= page.revision; // a later page names the present revision, not its own
     yield page;
     const [first, last] = [page.rows[0], page.rows.at(-1)];
     if (page.more && first !== undefined && last !== undefined) {
