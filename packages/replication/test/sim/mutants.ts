@@ -62,6 +62,18 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: '...(restoredAt === 0 && { restoredAt })',
   },
   {
+    name: 'a cluster that has left the set uses indexes again',
+    file: steps,
+    find: 'epochs: [], offset, index: 0 }),',
+    replace: 'epochs: [], index: 0 }),',
+  },
+  {
+    name: 'a secondary leaves the set at a position that it has left behind',
+    file: steps,
+    find: "state.role !== 'secondary' || !isAt(state, from) || writes.some",
+    replace: "state.role !== 'secondary' || writes.some",
+  },
+  {
     name: 'a secondary that has diverged may resume',
     file: 'replication/src/sessions/answer-hello.ts',
     find: '  if (!continues(state.epochs, cursor)) return',

@@ -30,7 +30,7 @@ export class Oracle {
   readonly #keys = new Map<string, string>();
 
   /** Notes that a key encrypted in an epoch; returns whether it did so in no other one. */
-  encrypts(key: string, { id }: Epoch): boolean {
+  encrypts(key: string, { id }: Pick<Epoch, 'id'>): boolean {
     const epoch = this.#keys.get(key) ?? id;
     this.#keys.set(key, epoch);
     return epoch === id;

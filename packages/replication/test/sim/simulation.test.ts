@@ -21,6 +21,7 @@ describe('replication between simulated clusters', () => {
       'conflicts',
       'restores',
       'beforeRestore',
+      'left',
       'lost',
       'lossless',
       'resumes',

@@ -33,6 +33,9 @@ export const otherLocalPath = 'core/autopilot';
 /** Returns the keys of a keyring, the newest one last. */
 export const keysIn = (keyring: Uint8Array): string[] => Buffer.from(keyring).toString().split(':')[1]?.split(',') ?? [];
 
+/** Returns the key that has encrypted a value. */
+const keyOf = (value: Uint8Array): string => Buffer.from(value).toString().split(':')[2] ?? '';
+
 /** Room for about 100 entries, and twice as many while a state is being sent. */
 const outcomeLimits = { bytesMax: 40_000, heldBytesMax: 80_000 };
 
@@ -205,11 +208,11 @@ export class Site {
     const image = this.image();
     const facts = () => ({ site: this.name, after, image: [...image], transaction: transaction?.replication });
     const step = transaction?.replication?.kind;
+    const revision = this.#index + after.offset;
+    const writes = transaction?.writes.some(({ path }) => !isLocal(after, path)) === true;
+    holds('a new revision is above every old one', !writes || revision > highest, () => ({ revision, highest, ...facts() }));
     if (after.role === 'primary' || step === 'demote') {
-      oracle.note(after, step === 'demote' ? after.index : this.#index + after.offset, image);
-      const revision = this.#index + after.offset;
-      const writes = transaction?.writes.some(({ path }) => !isLocal(after, path)) === true;
-      holds('a new revision is above every old one', !writes || revision > highest, () => ({ revision, highest, ...facts() }));
+      oracle.note(after, step === 'demote' ? after.index : revision, image);
     } else if (after.index !== before?.index || step === 'swap') {
       const expected = oracle.at(after.epochs, after.index);
       const isFollowing = after.role === 'secondary' && after.epochs.length > 0;
@@ -223,9 +226,10 @@ export class Site {
         ...{ restoredAt, ...facts() },
       }));
     }
-    for (const [path, text] of image) {
-      const [value = '', revision] = text.split('@');
-      const epoch = oracle.epochAt(after.epochs, Number(revision));
+    // A cluster that has left the set, or has no state of it yet, has records of no epoch.
+    for (const [path, text] of after.epochs.length === 0 ? [] : image) {
+      const [value = '', at] = text.split('@');
+      const epoch = oracle.epochAt(after.epochs, Number(at));
       holds('no record crosses epochs', value.startsWith(`${epoch?.id}:`), () => ({ path, text, epoch, ...facts() }));
     }
     this.#checkKeys(after, transaction, facts);
@@ -242,10 +246,14 @@ export class Site {
     const keys = this.keyring()?.keys;
     const isOpen = !this.#hasOwn || state.epochs.length === 0 || keys === undefined || keys.includes(ownKey);
     holds('the keyring opens local records', isOpen, () => ({ ownKey, keys, ...facts() }));
-    const epoch = state.epochs.at(-1);
+    for (const { path, value } of this.records())
+      if (path !== keyringPath)
+        holds('the keyring opens every record', keys?.includes(keyOf(value)) === true, () => ({ path, keys, ...facts() }));
+    // The writes of a cluster outside of the set count as an epoch of their own.
+    const epoch = state.epochs.at(-1) ?? { id: `alone-${this.name}` };
     for (const { path, value } of transaction?.writes ?? []) {
-      if (value === null || epoch === undefined || !keyPaths.includes(path)) continue;
-      const key = Buffer.from(value).toString().split(':')[2] ?? '';
+      if (value === null || !keyPaths.includes(path)) continue;
+      const key = keyOf(value);
       holds('no key encrypts in two epochs', this.#parts.oracle.encrypts(key, epoch), () => ({ path, key, ...facts() }));
     }
   }

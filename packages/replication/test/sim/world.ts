@@ -1,6 +1,7 @@
 import { SimClock, SimRandom } from '@transitd/raft-core/sim';
 import { cursorOf, featureLevels, type ReplicationStep, type Transaction } from '@transitd/storage-fsm';
-import { type FenceSettings, localPrefixes, mayAccept, promotionOf } from '../../src/index.ts';
+import { type FenceSettings, localPrefixes, mayAccept, type PromotionDecision, promotionOf } from '../../src/index.ts';
+import { type DecisionRequest, Departures } from './departures.ts';
 import { KeyMaterial } from './key-material.ts';
 import { Links } from './links.ts';
 import { holds, Oracle } from './oracle.ts';
@@ -41,6 +42,7 @@ export class World {
   readonly #fence: FenceSettings | undefined;
   readonly material: KeyMaterial;
   readonly #restores: Restores;
+  readonly departures: Departures;
   readonly #options: WorldOptions;
   /** Positions at which a primary stopped for good, by epoch: nothing is acknowledged after them. */
   readonly #ends = new Map<string, number>();
@@ -61,6 +63,12 @@ export class World {
     this.oracle = parts.oracle;
     this.sessions = new Sessions({ clock: this.clock, random, links: parts.links, sites: parts.sites });
     this.material = new KeyMaterial(random, this.sessions);
+    this.departures = new Departures({
+      ...{ clock: this.clock, random, sites: parts.sites },
+      decide: (request) => this.#decision(request),
+      newKey: (site) => this.#newKey(site, this.#id()),
+      comeBack: (site, to) => this.#return(site, to),
+    });
     this.#restores = new Restores({ clock: this.clock, random, onRestored: (site) => this.#afterRestore(site) });
     this.#fence = parts.sites.length === 2 && random.chance(0.5) ? { afterMs: 120, marginMs: 5 } : undefined;
   }
@@ -102,6 +110,9 @@ export class World {
     }
     this.#every(heartbeatMs, () => this.sessions.tick());
     this.#every(4, () => this.#write());
+    this.#every(20, () => {
+      if (this.#isWriting) this.departures.write();
+    });
     this.#every(15, () => {
       for (const site of this.#sites) if (this.#accepts(site)) this.material.use(site);
     });
@@ -234,6 +245,7 @@ export class World {
       () => this.#promote(site, { force: random.chance(0.5), untilMs: this.clock.now() + 300 }),
       () => this.#handOver(site, other),
       () => this.#return(site, other),
+      () => this.departures.leave(site),
       () => {
         if (site !== other && site.state?.role === 'secondary') site.target = other.name;
       },
@@ -261,10 +273,13 @@ export class World {
     this.clock.after(this.#random.between(100, 800), () => this.#return(from, to));
   }
 
-  /** A former primary becomes a secondary again. */
+  /** A former primary, or a cluster that has left the set, becomes a secondary again. */
   #return(site: Site, to: Site): void {
     const { state } = site;
-    if (state === undefined || site === to || (state.role !== 'superseded' && state.role !== 'demoted')) return;
+    if (state === undefined || site === to) return;
+    // Only a primary issues the token that a cluster outside of the set needs.
+    const hasToken = state.role === 'disabled' && to.state?.role === 'primary';
+    if (!hasToken && state.role !== 'superseded' && state.role !== 'demoted') return;
     this.#step(site, { kind: 'attach', set: state.set, local: localPrefixes });
     site.target = to.name;
   }
@@ -278,13 +293,9 @@ export class World {
       if (active !== undefined) active.promoting = false;
       return;
     }
-    const silentMs = nowMs - Math.max(active.answeredMs, active.sinceMs);
-    const primary = this.sessions.heard.get(site.name);
-    const isCounted = site.isCounted;
     // An operator who forces the promotion of a secondary that is not counted gives the protection of the fence up.
-    const forces = force && (isRepair || isCounted || this.#fence === undefined || state.role !== 'secondary');
-    const facts = { state, silentMs, unansweredMs: silentMs, recentMs, fence: this.#fence, isCounted, primary };
-    const decision = promotionOf({ ...facts, force: forces });
+    const forces = force && (isRepair || site.isCounted || this.#fence === undefined || state.role !== 'secondary');
+    const decision = this.#decision({ ...{ site, active, state }, force: forces });
     if (decision.kind === 'promote') {
       active.promoting = true;
       const { from, lossless, missesRestore } = decision;
@@ -306,6 +317,12 @@ export class World {
     active.promoting = decision.kind === 'wait';
     const again = decision.kind === 'wait' ? decision.waitMs : 10;
     this.clock.after(again, () => site.active === active && this.#promote(site, request));
+  }
+
+  #decision({ site, active, state, force }: DecisionRequest): PromotionDecision {
+    const silentMs = this.clock.now() - Math.max(active.answeredMs, active.sinceMs);
+    const facts = { state, silentMs, unansweredMs: silentMs, recentMs, fence: this.#fence, force };
+    return promotionOf({ ...facts, isCounted: site.isCounted, primary: this.sessions.heard.get(site.name) });
   }
 
   #lossless(from: { readonly id: string; readonly index: number }): void {
