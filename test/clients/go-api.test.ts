@@ -33,6 +33,7 @@ const exercises = {
       lease: [3_600, 7_200],
       tuned: [3_600, 10_800],
       retold: true,
+      method: 10_800,
       moved: 'orders',
       listed: ['crew/', 'sys/', 'transit/'],
       gone: 404,

@@ -80,6 +80,11 @@ func mounts(c *Client) Outcome {
 		listed = append(listed, path)
 	}
 	slices.Sort(listed)
+	must.Do(c.Sys().EnableAuthWithOptions("people", &EnableAuthOptions{Type: "userpass"}))
+	must.Do(c.Sys().TuneMount("auth/people", MountConfigInput{MaxLeaseTTL: "3h"}))
+	must.Do(c.Sys().TuneMount("auth/people", MountConfigInput{Description: &tuned}))
+	method := must.Get(c.Sys().MountConfig("auth/people"))
+	must.Do(c.Sys().DisableAuth("people"))
 	must.Do(c.Sys().Unmount("crew"))
 	_, gone := c.Logical().Write("crew/encrypt/orders", map[string]any{"plaintext": ""})
 	return Outcome{
@@ -90,6 +95,7 @@ func mounts(c *Client) Outcome {
 		"lease":       []int{one.Config.DefaultLeaseTTL, one.Config.MaxLeaseTTL},
 		"tuned":       []int{config.DefaultLeaseTTL, config.MaxLeaseTTL},
 		"retold":      retold == tuned,
+		"method":      method.MaxLeaseTTL,
 		"moved":       moved.Data["name"],
 		"listed":      listed,
 		"gone":        statusOf(gone),
