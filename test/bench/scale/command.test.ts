@@ -11,6 +11,14 @@ describe('npm run bench:scale', function () {
   this.timeout(processMs);
   after(() => bench.clean());
 
+  it('measures the copy of a node on etcd alone', async () => {
+    const options = ['--copies', '10,20', '--out', bench.folder()];
+    const { stdout } = await promisify(execFile)(nodeBinary, [join(root, 'bench/scale.ts'), ...options]);
+    expect(stdout)
+      .to.match(/^\| keys, copy alone \| 10 \| 20 \|$/m)
+      .and.to.match(/^\| memory for each key, bytes \|/m);
+  });
+
   it('measures three voters and a learner, and writes the table as Markdown and JSON', async () => {
     const out = bench.folder();
     const options = ['--nodes', '4', '--learners', '2', '--requests', '10', '--rest', '1', '--out', out];

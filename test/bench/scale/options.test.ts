@@ -18,6 +18,8 @@ describe('the options of bench:scale', () => {
     [['--nodes', '5,5'], '--nodes must be ascending integers from 3'],
     [['--nodes', '3,x'], '--nodes must be ascending integers from 3'],
     [['--learners', '3,1'], '--learners must be ascending integers from 0'],
+    [['--keys', '1'], '--keys needs --etcd'],
+    [['--copies', '2,1'], '--copies must be ascending integers from 1'],
     [['--etcd', 'here'], '--etcd: here is not a URL'],
     [['--requests', '0'], '--requests must be a positive integer'],
     [['--rest', '0'], '--rest must be a positive integer'],
