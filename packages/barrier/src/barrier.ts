@@ -14,7 +14,7 @@ import { oneAtATime } from './one-at-a-time.ts';
 import { keyBytes } from './records/box.ts';
 import { BarrierError } from './records/errors.ts';
 import { isReserved, keyringPath, sealPath } from './records/paths.ts';
-import { readCore, readSeal, type StoredSeal } from './seal/core-records.ts';
+import { isSameSealRecord, readCore, readSeal, type StoredSeal } from './seal/core-records.ts';
 import { type WrappedJoinSecret, wrapJoinSecret } from './seal/join-secret.ts';
 import { KeyTransfer } from './seal/key-transfer.ts';
 import { requireOpenable } from './seal/require-openable.ts';
@@ -358,7 +358,7 @@ export class Barrier {
       const before = this.#seal;
       const seal = await readSeal(this.#ciphertext);
       if (this.#seal !== before) continue;
-      if (seal?.revision !== before?.revision) this.#seal = seal;
+      if (!isSameSealRecord(seal, before)) this.#seal = seal;
       this.#announce();
       return;
     }

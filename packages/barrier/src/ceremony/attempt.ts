@@ -1,5 +1,6 @@
 import { StoreError } from '@transitd/storage-fsm';
 import { BarrierError } from '../records/errors.ts';
+import { isSameSealRecord } from '../seal/core-records.ts';
 import type { SealKeeper } from '../seal/seal-keeper.ts';
 import type { SealRecord } from '../seal/seal-record.ts';
 import { ShareCollection } from '../seal/shares.ts';
@@ -87,7 +88,7 @@ export class Attempt<Purpose extends object> {
   async addShare(ongoing: OngoingAttempt<Purpose>, { nonce, share }: GivenShare): Promise<boolean> {
     const { seal } = this.#parts;
     this.requireNonce(ongoing, nonce);
-    if ((await seal.current()).revision !== ongoing.revision) throw this.sealChanged();
+    if (!isSameSealRecord(await seal.current(), ongoing)) throw this.sealChanged();
     this.requireRunning(ongoing);
     ongoing.shares.add(share);
     if (!ongoing.shares.complete) return false;

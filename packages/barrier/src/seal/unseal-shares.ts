@@ -1,9 +1,9 @@
-import type { StoredSeal } from './core-records.ts';
+import { isSameSealRecord, type StoredSeal } from './core-records.ts';
 import { ShareCollection } from './shares.ts';
 
-/** The shares that operators have provided to unseal. They belong to one revision of the seal. */
+/** The shares that operators have provided to unseal. They belong to one seal. */
 export class UnsealShares {
-  #collected: { readonly shares: ShareCollection; readonly sealRevision: number } | undefined;
+  #collected: { readonly shares: ShareCollection; readonly seal: StoredSeal } | undefined;
 
   /** Number of different shares. */
   get progress(): number {
@@ -20,11 +20,12 @@ export class UnsealShares {
    * @returns all shares so far
    * @throws BarrierError `invalid_share`
    */
-  add({ record, revision }: StoredSeal, share: Uint8Array): ShareCollection {
-    if (this.#collected?.sealRevision !== revision) this.drop();
-    const shares = this.#collected?.shares ?? new ShareCollection(record.threshold, record.shareHashes);
+  add(seal: StoredSeal, share: Uint8Array): ShareCollection {
+    if (!isSameSealRecord(this.#collected?.seal, seal)) this.drop();
+    const { threshold, shareHashes } = seal.record;
+    const shares = this.#collected?.shares ?? new ShareCollection(threshold, shareHashes);
     shares.add(share);
-    this.#collected = { shares, sealRevision: revision };
+    this.#collected = { shares, seal };
     return shares;
   }
 
