@@ -50,7 +50,7 @@ export const etcdTarget = <T>(config: EtcdConfig, use: (target: MigrationTarget)
           await restoreSnapshot(replica, open, { attempt, onProgress }).catch((error: unknown) => {
             throw error instanceof StoreError ? endedBy(error, config.prefix) : error;
           });
-          await replica.clearRestores();
+          await replica.clearRestores().catch(() => undefined); // the records are in effect, and the next active node tries it again
         }),
       read: async (check) => check(recordsOf(await stopped(etcd, config))),
     }),
