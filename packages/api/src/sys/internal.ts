@@ -16,7 +16,9 @@ import {
 import type { Mount, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type Call, type Context, type GuardedOperation, guarded, open, type Route } from '../operation/operation.ts';
-import { mountJson, mountMembers, optionsJson } from './mount-json.ts';
+import { methodJson } from './auth.ts';
+import { configMembers, mountJson, mountMembers, optionsJson, ownConfigMembers } from './mount-json.ts';
+import { systemJson } from './mounts.ts';
 
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
@@ -108,21 +110,42 @@ const uiMounts = open({
 
 const prefix = 'sys/internal/ui/mounts/';
 
-/** Reads the mount of a path. Command-line clients send this request before they write below the path. */
+/** Reads the mount of a path. Clients send this request before they read or write below the path. */
 const uiMount = guarded({
   name: 'ui-mount',
   about: 'Read the mount that serves a path',
-  answers: answers.data(object({ ...mountMembers, path: string })),
+  answers: answers.data(
+    object({
+      ...mountMembers,
+      config: object(configMembers, { ...ownConfigMembers, token_type: string }),
+      path: string,
+    }),
+  ),
   anyRights: true,
-  run: ({ services, principal }, call) => {
+  run: async (context, call) => {
     const requestedPath = call.path.slice(prefix.length);
-    const mount = services.mounts.list.find(({ path }) => `${requestedPath}/`.startsWith(`${path}/`));
+    const serving = await mountServing(context, requestedPath);
     // The response is the same for a missing mount and for a forbidden mount.
-    if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, requestedPath)))
+    if (serving === undefined || !(maySee(context.principal, serving.path) || maySee(context.principal, requestedPath)))
       throw permissionDenied();
-    return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
+    return dataReply(JSON.stringify({ ...serving.json, path: serving.path }));
   },
 });
+
+/** Returns the mount or auth method that serves a path, in the form of the list. @throws StoreError */
+async function mountServing(
+  context: Pick<Context, 'node' | 'services'>,
+  requested: string,
+): Promise<{ readonly path: string; readonly json: object } | undefined> {
+  const [first = '', second = ''] = requested.split('/', 2);
+  if (first === 'sys') return { path: 'sys/', json: systemJson(context.node) };
+  if (first === 'auth') {
+    const json = await methodJson(context, second);
+    return json && { path: `auth/${second}/`, json };
+  }
+  const mount = context.services.mounts.list.find(({ path }) => `${requested}/`.startsWith(`${path}/`));
+  return mount && { path: `${mount.path}/`, json: mountJson(mount) };
+}
 
 const rulesSchema = map(object({ capabilities: list(string) }));
 

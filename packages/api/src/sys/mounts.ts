@@ -62,7 +62,7 @@ const pathIn = ({ path }: Pick<Call, 'path'>): string => path.slice(prefix.lengt
 const tunedPathIn = (call: Pick<Call, 'path'>): string => pathIn(call).slice(0, -suffix.length);
 
 /** Returns the built-in entry `sys/`, which is not an engine. */
-function systemJson({ clusterName }: Node): object {
+export function systemJson({ clusterName }: Node): object {
   const id = clusterName?.id ?? '';
   return {
     accessor: `system_${id.slice(0, 8)}`,

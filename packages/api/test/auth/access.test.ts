@@ -129,6 +129,22 @@ describe('the endpoints of access', () => {
     expect((await at.ask('GET sys/internal/ui/mounts/transit', { token: null })).status).to.equal(403);
   });
 
+  it('show an auth method and sys/ to the same callers', async () => {
+    await at.ask('POST sys/auth/people', { body: { type: 'userpass' } });
+    const token = await tokenWith('path "auth/token/lookup-self" { capabilities = ["read"] }');
+    const seen = async (path: string, by = token) => {
+      const { status, body } = await at.ask(`GET sys/internal/ui/mounts/${path}`, { token: by });
+      return [status, body.data?.path, body.data?.type];
+    };
+    expect(await seen('auth/token/lookup-self')).to.deep.equal([200, 'auth/token/', 'token']);
+    for (const path of ['auth/people/users', 'auth/nobody/users', 'auth', 'sys/mounts', 'system/x'])
+      expect((await seen(path))[0], path).to.equal(403);
+    expect(await seen('auth/people/users/ann', at.rootToken)).to.deep.equal([200, 'auth/people/', 'userpass']);
+    expect(await seen('sys/mounts', at.rootToken)).to.deep.equal([200, 'sys/', 'system']);
+    const { path: _path, ...entry } = (await at.ask('GET sys/internal/ui/mounts/auth/people')).body.data;
+    expect(entry).to.deep.equal((await at.ask('GET sys/auth/people')).body.data);
+  });
+
   it('show the effective rules of a token’s policies', async () => {
     const token = await tokenWith(
       'path "sys/internal/ui/resultant-acl" { capabilities = ["read"] } path "a/*" { capabilities = ["update", "list"] } path "b/+/c" { capabilities = ["deny"] }',
