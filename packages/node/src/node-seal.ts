@@ -57,8 +57,11 @@ export class NodeSeal {
       this.#retention.shareAccepted();
       return this.status;
     }
-    this.#sealedByOperator = false;
-    const status = await clusterMember.requireStore().barrier.unseal(share);
+    const { barrier } = clusterMember.requireStore();
+    const wasSealed = barrier.state.sealed;
+    const status = await barrier.unseal(share);
+    // A caller without a token may send anything here, so only shares that opened the seal end what an operator began.
+    if (wasSealed && !status.sealed) this.#sealedByOperator = false;
     if (status.sealed) this.#retention.shareAccepted(); // an unsealed barrier ignores the share
     await serviceLoader.loaded;
     return { ...status, ...this.status };
