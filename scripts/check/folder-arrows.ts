@@ -55,7 +55,7 @@ export const folderArrows: FolderArrows = {
     standbys: ['membership', 'transport'],
     maintenance: ['membership', 'ports', 'standbys', 'transport'],
     join: ['maintenance', 'membership', 'refusals'],
-    replication: ['membership', 'transport'],
+    replication: ['membership', 'refusals', 'transport'],
     registered: ['membership', 'standbys'],
     '.': ['join', 'maintenance', 'membership', 'ports', 'registered', 'replication', 'standbys', 'transport'],
   },

@@ -5,6 +5,7 @@ import type { ClusterAuthority } from './membership/authority.ts';
 import type { CommittedMembers } from './membership/membership-list.ts';
 import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import { ListRefused, type SignedList } from './membership/signed-list.ts';
+import { jsonIn, nodeCalls } from './node-calls.ts';
 import type { Storage } from './ports/storage-port.ts';
 import type { AppliedIndex } from './standbys/applied-index.ts';
 import { type EchoReply, echoRequestSchema } from './standbys/echo-wire.ts';
@@ -32,14 +33,8 @@ export interface CallParts {
   readonly onDigestMismatch: () => void;
 }
 
-/** How long a node waits for an entry that it is asked to confirm. */
-export const confirmWithinMs = 1000;
-
 /** Path of the call that sends a signed membership list to a node that does not admit the caller. */
 export const listPath = '/cluster/members';
-
-/** Path of the call that asks a node for its report on itself. */
-export const reportPath = '/cluster/report';
 
 export const authorityCall = '/cluster/authority';
 
@@ -93,14 +88,7 @@ export function clusterCalls({
       return { status: 200, json: answer };
     },
 
-    'POST /cluster/confirm': async ({ body }) => {
-      const { index } = jsonIn(body) as { index?: unknown };
-      if (typeof index !== 'number') return malformed;
-      await applied.reached(index, confirmWithinMs);
-      return { status: 200, json: { appliedIndex: applied.index } };
-    },
-
-    [`POST ${reportPath}`]: async () => ({ status: 200, json: await report() }),
+    ...nodeCalls({ applied, report }),
 
     [`POST ${renewPath}`]: renewalHandler(renewal),
 
@@ -130,14 +118,4 @@ export function clusterCalls({
       return Number.isSafeInteger(index) && index >= 0 ? { stream: snapshots.stream(from, index) } : malformed;
     },
   };
-}
-
-/** Returns the JSON object in a body; an empty object if the body is anything else. */
-export function jsonIn(body: Buffer): object {
-  try {
-    const json: unknown = JSON.parse(body.toString('utf8'));
-    return typeof json === 'object' && json !== null ? json : {};
-  } catch {
-    return {};
-  }
 }

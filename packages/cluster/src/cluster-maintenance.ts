@@ -1,7 +1,7 @@
 import { reasonOf } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import { acceptsWrites, StoreError, supportedLevels } from '@transitd/storage-fsm';
-import { authorityCall, confirmWithinMs, listPath } from './calls.ts';
+import { authorityCall, listPath } from './calls.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { AuthorityRotation } from './maintenance/authority-rotation.ts';
 import type { Autopilot } from './maintenance/autopilot.ts';
@@ -14,6 +14,7 @@ import type { Member } from './membership/membership.ts';
 import type { MembershipList } from './membership/membership-list.ts';
 import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import { signList } from './membership/signed-list.ts';
+import { confirmWithinMs } from './node-calls.ts';
 import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
 import type { Canary } from './standbys/canary.ts';
 import type { Standbys } from './standbys/standbys.ts';

@@ -6,7 +6,6 @@ import { reasonOf } from '@transitd/process';
 import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@transitd/raft-core';
 import { addressesMax, authoritiesMax, type PrimaryNodes } from '@transitd/replication';
 import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
-import { confirmWithinMs, reportPath } from './calls.ts';
 import { ClusterPort } from './cluster-port.ts';
 import { ClusterServices } from './cluster-services.ts';
 import type { JoinDesk } from './join/join-desk.ts';
@@ -20,6 +19,7 @@ import { type NodeIdentity, readIdentity } from './membership/identity.ts';
 import { loadX509 } from './membership/load-x509.ts';
 import type { Member } from './membership/membership.ts';
 import { MembershipList } from './membership/membership-list.ts';
+import { askForReport, askToConfirm, confirmWithinMs } from './node-calls.ts';
 import type { Peers } from './peers.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import type { MembershipPorts, Storage } from './ports/storage-port.ts';
@@ -88,7 +88,7 @@ export class Cluster implements Peers {
       servesForMs: 2 * intervalMs,
       nowMs: () => performance.now(),
       pause: this.#pause,
-      confirm: (id, index) => this.#confirm(id, index),
+      confirm: (id, index) => askToConfirm(this.#client, id, { index, timeoutMs: confirmWithinMs + intervalMs }),
     });
   }
 
@@ -268,15 +268,8 @@ export class Cluster implements Peers {
     return this.#services.maintenance.restoreAuthority(authority);
   }
 
-  /**
-   * Asks another member for its report on itself.
-   * @throws ClusterCallError; Error if the member runs a release without reports
-   */
-  async reportOf(id: NodeId, timeoutMs: number): Promise<object> {
-    const { status, json } = await this.#client.post(id, reportPath, { json: {}, timeoutMs });
-    if (status === 404) throw new Error('its release is too old to report');
-    if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
-    return json;
+  reportOf(id: NodeId, timeoutMs: number): Promise<object> {
+    return askForReport(this.#client, id, timeoutMs);
   }
 
   async close(): Promise<void> {
@@ -295,14 +288,6 @@ export class Cluster implements Peers {
     this.#raftPeers.followMembers();
     this.#client.recheck();
     this.#port.recheck();
-  }
-
-  /** Asks a standby to confirm that it has applied `index`; returns its applied index. @throws ClusterCallError */
-  async #confirm(id: NodeId, index: LogIndex): Promise<LogIndex> {
-    const timeoutMs = confirmWithinMs + this.#host.config.cluster_heartbeat_interval;
-    const { status, json } = await this.#client.post(id, '/cluster/confirm', { json: { index }, timeoutMs });
-    if (status !== 200) throw new Error(`node ${id} did not confirm: status ${status}`);
-    return (json as { appliedIndex: LogIndex }).appliedIndex;
   }
 
   /**

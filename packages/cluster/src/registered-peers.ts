@@ -4,13 +4,13 @@ import type { Barrier } from '@transitd/barrier';
 import { LogLimit, reasonOf } from '@transitd/process';
 import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
-import { confirmWithinMs, jsonIn, reportPath } from './calls.ts';
 import { clusterListenAddress } from './cluster-port.ts';
 import { authorityOf } from './maintenance/member-entries.ts';
 import type { MemberLevels } from './maintenance/raise-decision.ts';
 import { makeRequest, readAuthority, signRequest } from './membership/authority.ts';
 import type { NodeIdentity } from './membership/identity.ts';
 import { unannouncedLevels } from './membership/member-levels.ts';
+import { askForReport, askToConfirm, confirmWithinMs, nodeCalls } from './node-calls.ts';
 import type { Peers } from './peers.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import type { Engine } from './ports/storage-port.ts';
@@ -33,7 +33,10 @@ export interface NodeRegistry {
   readonly nodes: ReadonlyMap<NodeId, Uint8Array>;
   /** Makes this node known by this record; undefined ends that. */
   register(record: Uint8Array | undefined): void;
-  /** Until when every node that has applied the newest commit knows this node, by the monotonic clock; negative infinity if some do not. */
+  /**
+   * Until when every node that has applied the newest commit knows this node, by the monotonic clock; negative infinity if some do not know
+   * it.
+   */
   readonly registeredUntilMs: number;
   /** Reads the index of the newest commit of any node, linearizably. Any failure rejects. */
   newestIndex(): Promise<LogIndex>;
@@ -70,7 +73,7 @@ export class RegisteredPeers implements Peers {
   #identity: NodeIdentity | undefined;
   #listener: ClusterListener | undefined;
   #forwarded: ClusterListenerOptions['forwarded'] | undefined;
-  /** Changes of the port one after the other. */
+  /** Ends with the last change of the cluster port; the next change waits for it. */
   #moving: Promise<void> = Promise.resolve();
 
   constructor(parts: RegisteredPeersParts) {
@@ -97,7 +100,7 @@ export class RegisteredPeers implements Peers {
       servesForMs: 2 * config.cluster_heartbeat_interval,
       nowMs: () => performance.now(),
       others: () => this.membershipList.ids.filter((id) => id !== nodeId),
-      confirm: (id, index) => this.#confirm(id, index),
+      confirm: (id, index) => askToConfirm(this.#client, id, { index, timeoutMs: 2 * confirmWithinMs }),
       pause: async (ms) => {
         await pause(Math.max(0, ms), undefined, { signal: this.#closing.signal }).catch(() => undefined);
       },
@@ -148,13 +151,13 @@ export class RegisteredPeers implements Peers {
     this.#forwarded = forwarded;
   }
 
-  /** The role, term or leader of this node has changed. */
+  /** Called when the role of this node, its term, or the active node has changed. */
   statusChanged(_status: DriverStatus): void {
     this.forwarder.leaderChanged();
     void this.#freshness.ask();
   }
 
-  /** The nodes that are known may have changed. */
+  /** Called when other nodes may have registered, changed their records, or gone. */
   nodesChanged(): void {
     this.#client.recheck();
     this.#listener?.recheck();
@@ -173,10 +176,8 @@ export class RegisteredPeers implements Peers {
     return this.#moving;
   }
 
-  async reportOf(id: NodeId, timeoutMs: number): Promise<object> {
-    const { status, json } = await this.#client.post(id, reportPath, { json: {}, timeoutMs });
-    if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
-    return json;
+  reportOf(id: NodeId, timeoutMs: number): Promise<object> {
+    return askForReport(this.#client, id, timeoutMs);
   }
 
   async close(): Promise<void> {
@@ -221,15 +222,7 @@ export class RegisteredPeers implements Peers {
       identity: () => this.#identity ?? identity,
       authorities: () => [new X509Certificate(identity.authority)],
       memberState: (fingerprint) => this.membershipList.listed(fingerprint),
-      calls: {
-        'POST /cluster/confirm': async ({ body }) => {
-          const { index } = jsonIn(body) as { index?: unknown };
-          if (typeof index !== 'number') return { status: 400, json: {} };
-          await this.#applied.reached(index, confirmWithinMs);
-          return { status: 200, json: { appliedIndex: this.#applied.index } };
-        },
-        [`POST ${reportPath}`]: async () => ({ status: 200, json: await report() }),
-      },
+      calls: nodeCalls({ applied: this.#applied, report }),
       forwarded: (req, res, from) => {
         if (this.#forwarded === undefined) res.destroy();
         else this.#forwarded(req, res, from);
@@ -249,12 +242,5 @@ export class RegisteredPeers implements Peers {
   #requireIdentity(): NodeIdentity {
     if (this.#identity === undefined) throw new Error('this node is sealed, so it has no certificate');
     return this.#identity;
-  }
-
-  /** Asks another node to confirm that it has applied `index`; returns its applied index. @throws ClusterCallError */
-  async #confirm(id: NodeId, index: LogIndex): Promise<LogIndex> {
-    const { status, json } = await this.#client.post(id, '/cluster/confirm', { json: { index }, timeoutMs: 2 * confirmWithinMs });
-    if (status !== 200) throw new Error(`node ${id} did not confirm: status ${status}`);
-    return (json as { appliedIndex: LogIndex }).appliedIndex;
   }
 }

@@ -107,7 +107,7 @@ export function replicationCommands(program: Command, runner: Runner): void {
         const token = await secretFrom(argument, 'an activation token', sources);
         output.done(
           await client.sys.replication.enableSecondary(token.trim()),
-          'This cluster is a secondary. When it has received the state, unseal its nodes with the shares of the primary.',
+          'This cluster is a secondary. When it has received the state, unseal nodes with a Shamir seal with the shares of the primary.',
         );
       }),
     );

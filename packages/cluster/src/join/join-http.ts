@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { JoinError } from '../refusals/join-error.ts';
+import { untrustedReason } from '../refusals/untrusted-reason.ts';
 import type { Send } from './join-client.ts';
 
 export interface JoinHttpOptions {
@@ -18,8 +19,6 @@ export interface JoinHttpOptions {
 const deadlineDefaultMs = 15_000;
 /** Maximum size of an answer. The longest membership has 40 KiB. */
 const answerBytesMax = 128 * 1024;
-/** Limit for the reason of a leader's refusal. */
-const reasonCharactersMax = 300;
 
 /** Sends by HTTP or HTTPS, on a new connection each time, and follows no redirect. */
 export const sendByHttp =
@@ -97,7 +96,7 @@ function messageIn({ status, body }: Answer): unknown {
     if (json === undefined) throw new JoinError('leader_untrusted', 'its answer is not JSON');
     return json;
   }
-  const reason = refusalIn(json);
+  const reason = untrustedReason(json);
   const answered = status >= 300 && status < 400 ? 'a redirect, which is not followed' : `status ${status}`;
   const text = `it answered with ${answered}${reason === undefined ? '' : `: ${reason}`}`;
   throw new JoinError(isTemporary(status) ? 'leader_unavailable' : 'leader_refused', text);
@@ -109,15 +108,6 @@ function jsonIn(body: Buffer): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Returns the first of `errors` as one line of printable characters, because the text comes from an unverified node and is logged. */
-function refusalIn(json: unknown): string | undefined {
-  const errors = typeof json === 'object' && json !== null && 'errors' in json ? json.errors : undefined;
-  const [first] = Array.isArray(errors) ? errors : [];
-  return typeof first === 'string'
-    ? first.slice(0, reasonCharactersMax).replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, '?')
-    : undefined;
 }
 
 /**

@@ -5,6 +5,7 @@ import { frameBytesMax, type PrimaryNodes } from '@transitd/replication';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { parseHostAndPort } from '../membership/membership.ts';
+import { untrustedReason } from '../refusals/untrusted-reason.ts';
 import { connectTo } from '../transport/peer-connection.ts';
 import { addressesSchema, authoritiesSchema, jsonIn, type PrimaryCredential } from './credential.ts';
 import { primaryNodeFault } from './secondary-certificate.ts';
@@ -29,7 +30,6 @@ export interface PrimaryRefusal {
 }
 
 const answerBytesMax = 64 * 1024;
-const reasonCharactersMax = 300;
 const issued = z.object({ certificate: z.string().max(2048), addresses: addressesSchema, authorities: authoritiesSchema });
 
 type Connect = (options: unknown, callback: (error: Error | null, socket?: Duplex) => void) => undefined;
@@ -111,14 +111,10 @@ function exchange(options: PrimaryConnectionOptions, body: Buffer): Promise<Exch
 }
 
 function refusalIn(status: number, activeNode: unknown, body: Buffer): PrimaryRefusal {
-  const json = jsonIn(body);
-  const errors = typeof json === 'object' && json !== null && 'errors' in json ? json.errors : undefined;
-  const [first] = Array.isArray(errors) ? errors : [];
+  const reason = untrustedReason(jsonIn(body));
   return {
     status,
-    ...(typeof first === 'string' && {
-      reason: first.slice(0, reasonCharactersMax).replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, '?'),
-    }),
+    ...(reason !== undefined && { reason }),
     ...(typeof activeNode === 'string' && parseHostAndPort(activeNode) !== undefined && { activeNode }),
   };
 }

@@ -1,7 +1,7 @@
 import { isFresh } from '@transitd/health';
 import { type LogIndex, membersOf, type NodeId } from '@transitd/raft-core';
 import type { Incarnation, Member } from '@transitd/raft-core/sim';
-import { confirmWithinMs } from '../../src/calls.ts';
+import { confirmWithinMs } from '../../src/node-calls.ts';
 import type { Heartbeats } from '../../src/standbys/heartbeats.ts';
 import type { StandbyReport, Standbys } from '../../src/standbys/standbys.ts';
 

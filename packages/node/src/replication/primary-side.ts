@@ -61,7 +61,7 @@ export class PrimarySide implements PrimaryCluster {
     return snapshot;
   }
 
-  /** Whole states that were begun to be sent since the start of this node. */
+  /** Number of whole states that this node has begun to send since its start. */
   get statesSent(): number {
     return this.#statesSent;
   }
@@ -76,7 +76,7 @@ export class PrimarySide implements PrimaryCluster {
 
   async superseded(by: EpochName): Promise<void> {
     this.#parts.log.error({ epoch: by.number }, 'another cluster of the set was promoted: this cluster accepts no more writes');
-    // A conflict: this cluster is no longer the primary of an older epoch, so there is nothing to end.
+    // A conflict is ignored: this cluster is then no longer the primary of the older epoch.
     await commitStep(this.#parts, { kind: 'supersede', by });
   }
 

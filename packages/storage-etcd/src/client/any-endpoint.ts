@@ -13,10 +13,10 @@ interface Endpoint {
 
 /**
  * Returns an etcd that uses one of several connections at a time, each to another member of one etcd cluster. After a call without an
- * answer the next call goes to the next member. A call that changes records is never repeated, because etcd may have seen it. Reads,
- * heartbeats and what concerns leases go to the next member when the present one fails or is slow; a member that answers first is used
- * from then on, also by watches. All nodes send such calls at short intervals, so a member that hangs is left long before a call to it has
- * timed out.
+ * answer, the next call goes to the next member. A call that changes records is never repeated, because etcd may have begun it. A read, a
+ * heartbeat or a call about a lease goes to the next member as well if the present one fails or is slow. The member that answers first is
+ * used from then on, also by watches. All nodes send such calls at short intervals, so they leave a member that hangs long before a call to
+ * it has timed out.
  */
 export function anyEndpoint(connections: readonly [Etcd, ...Etcd[]]): Etcd {
   const endpoints = connections.map((etcd, index): Endpoint => ({ etcd, index, left: new AbortController() }));

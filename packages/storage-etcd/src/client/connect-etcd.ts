@@ -34,7 +34,7 @@ export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdCon
   const auth = createClient(Auth, createGrpcTransport(options));
   const call = (): { timeoutMs: number; signal: AbortSignal } => ({ timeoutMs, signal: closing.signal });
 
-  /** A call without a valid token was refused, so it may be sent again with a new one. */
+  /** Sends a call with a token. etcd refuses a call with an invalid token before it begins, so the call is sent again with a new token. */
   async function authorized<Answer>(send: () => Promise<Answer>): Promise<Answer> {
     try {
       if (user !== undefined && token === undefined) await authenticate(user);
@@ -99,7 +99,7 @@ async function* once<Message>(message: Message): AsyncGenerator<Message> {
   yield message;
 }
 
-/** Keeps the stream open in the direction of etcd: etcd ends a watch when its client has nothing more to say. */
+/** Keeps the stream of requests open until `signal` aborts: etcd ends a watch when its client closes this stream. */
 async function* heldOpen<Message>(message: Message, signal: AbortSignal): AsyncGenerator<Message> {
   yield message;
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
@@ -134,7 +134,7 @@ function* messagesOf(response: WatchResponse): Generator<EtcdWatchMessage> {
     yield { kind: 'canceled', compactRevision: Number(response.compactRevision), reason: response.cancelReason };
 }
 
-/** Codes with which etcd, or gRPC in front of it, answers that it did not begin. Any other may come after a beginning. */
+/** Codes with which etcd refuses a call before it begins. With any other code, etcd may have begun the call. */
 const refusals: ReadonlySet<Code> = new Set([
   Code.InvalidArgument,
   Code.NotFound,
@@ -147,12 +147,15 @@ const refusals: ReadonlySet<Code> = new Set([
   Code.Unauthenticated,
 ]);
 
-/** The client gives some of these codes to a stream that HTTP/2 reset, and then etcd may have begun. Only answers begin like this. */
+/**
+ * The texts of etcd's own answers begin like this. The gRPC client gives some of the codes above to a stream that HTTP/2 reset, and then
+ * etcd may have begun the call.
+ */
 const answers = /^(etcdserver|grpc|auth): /;
 /** etcd carries out the write that exceeds its quota, and then answers with this text as if it had refused the write. */
 const overQuota = /space exceeded/;
 
-/** Texts of etcd that a new token answers. With tokens of type `jwt`, each change of users or roles makes the present tokens old. */
+/** Refusals of etcd after which a new token helps. Each change of users or roles makes the present tokens of type `jwt` old. */
 const tokenRefusals = /auth(entication)? token|user name is empty|revision of auth store is old|revision in header is old/;
 
 const isTokenRefusal = (error: unknown): boolean =>

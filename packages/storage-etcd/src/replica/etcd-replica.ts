@@ -40,7 +40,7 @@ export interface EtcdReplicaOptions {
   readonly nodeId: number;
   /** Time after which a silent active node is replaced. */
   readonly leaseSeconds?: number;
-  /** Interval at which the active node shows the others that their watches go on. */
+  /** Interval of the active node's heartbeats, which show the other nodes that their watches still work. */
   readonly heartbeatMs?: number;
   /** How long the active node may serve reads after a heartbeat; the same on all nodes of a cluster. */
   readonly holdMs?: number;
@@ -55,7 +55,7 @@ export interface EtcdReplicaOptions {
   readonly levels?: LevelRange;
   /** The cluster has been raised to a level that this program does not support: this node must end. Called once. */
   readonly onUnsupported?: (error: UnsupportedLevel) => void;
-  /** Reports what went wrong with etcd and is tried again. */
+  /** Reports a fault of etcd after which this node tries again. */
   readonly onFault?: (error: Error) => void;
 }
 

@@ -1,0 +1,61 @@
+// The calls that each node answers to each other one, whichever engine has its records.
+
+import type { LogIndex, NodeId } from '@transitd/raft-core';
+import type { AppliedIndex } from './standbys/applied-index.ts';
+import type { ClusterClient } from './transport/cluster-client.ts';
+import type { ClusterHandler } from './transport/cluster-listener.ts';
+
+/** How long a node waits for an entry that it is asked to confirm. */
+export const confirmWithinMs = 1000;
+
+const confirmPath = '/cluster/confirm';
+const reportPath = '/cluster/report';
+
+export interface NodeCallParts {
+  readonly applied: Pick<AppliedIndex, 'index' | 'reached'>;
+  /** Returns the report of this node on itself. */
+  readonly report: () => Promise<object>;
+}
+
+/** Returns the handlers of these calls, by method and path. */
+export const nodeCalls = ({ applied, report }: NodeCallParts): Readonly<Record<string, ClusterHandler>> => ({
+  [`POST ${confirmPath}`]: async ({ body }) => {
+    const { index } = jsonIn(body) as { index?: unknown };
+    if (typeof index !== 'number') return { status: 400, json: {} };
+    await applied.reached(index, confirmWithinMs);
+    return { status: 200, json: { appliedIndex: applied.index } };
+  },
+
+  [`POST ${reportPath}`]: async () => ({ status: 200, json: await report() }),
+});
+
+type Post = Pick<ClusterClient, 'post'>;
+
+/** Asks another node to confirm that it has applied `index`; returns its applied index. @throws ClusterCallError, Error if it refuses */
+export async function askToConfirm(
+  client: Post,
+  id: NodeId,
+  { index, timeoutMs }: { readonly index: LogIndex; readonly timeoutMs: number },
+): Promise<LogIndex> {
+  const { status, json } = await client.post(id, confirmPath, { json: { index }, timeoutMs });
+  if (status !== 200) throw new Error(`node ${id} did not confirm: status ${status}`);
+  return (json as { appliedIndex: LogIndex }).appliedIndex;
+}
+
+/** Asks another node for its report on itself. @throws ClusterCallError, Error if the node runs a release without reports or refuses */
+export async function askForReport(client: Post, id: NodeId, timeoutMs: number): Promise<object> {
+  const { status, json } = await client.post(id, reportPath, { json: {}, timeoutMs });
+  if (status === 404) throw new Error('its release is too old to report');
+  if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
+  return json;
+}
+
+/** Returns the JSON object in the body of a call; an empty object if the body is anything else. */
+export function jsonIn(body: Buffer): object {
+  try {
+    const json: unknown = JSON.parse(body.toString('utf8'));
+    return typeof json === 'object' && json !== null ? json : {};
+  } catch {
+    return {};
+  }
+}
