@@ -35,6 +35,8 @@ interface Held {
   readonly since: number;
   /** Revision of the active key, which every write of the role compares. */
   fence: number;
+  /** Send time of the newest request whose answer showed that this node had the role. */
+  confirmedMs: number;
   isPrepared: boolean;
 }
 
@@ -209,11 +211,11 @@ export class ActiveRole {
 
   /** Resolves when this node is no longer active, or another was faster. */
   async #campaign(): Promise<void> {
-    const { etcd, keys, feed, leaseSeconds, timeoutMs, prepare } = this.#options;
+    const { etcd, keys, feed, leaseSeconds, timeoutMs, now, prepare } = this.#options;
     const { id: lease } = await etcd.grantLease(leaseSeconds);
     let held: Held | undefined;
     try {
-      const value = Buffer.from(this.#owner);
+      const [value, confirmedMs] = [Buffer.from(this.#owner), now()];
       const answer = await etcd.txn({
         // Only a node that knows the feature level may become active. So it holds for every write that compares the active key.
         compares: [
@@ -225,7 +227,8 @@ export class ActiveRole {
       });
       if (!answer.succeeded || !this.#mayLead || this.#closing.signal.aborted) return;
       this.#isSuspect = false;
-      held = { lease, lost: new AbortController(), since: answer.revision, fence: answer.revision, isPrepared: false };
+      const { revision } = answer;
+      held = { lease, lost: new AbortController(), since: revision, fence: revision, confirmedMs, isPrepared: false };
       this.#held = held;
       const kept = this.#keep(held);
       try {
@@ -245,7 +248,21 @@ export class ActiveRole {
       // Without `isPrepared` a predecessor may still serve reads.
       if (held?.isPrepared === true) await this.#announceEnd(held);
       // Also after an unknown outcome: the key cannot come into being, or stay, without its lease.
-      await etcd.revokeLease(lease).catch(() => undefined);
+      await this.#revoke(lease);
+    }
+  }
+
+  /** Ends the lease, so that others can take the role as soon as etcd can be reached again. This node can take no role before. */
+  async #revoke(lease: bigint): Promise<void> {
+    const { etcd, retryMs } = this.#options;
+    const { signal } = this.#closing;
+    for (;;) {
+      try {
+        return await etcd.revokeLease(lease);
+      } catch (error) {
+        if (signal.aborted || (error instanceof EtcdError && error.kind === 'refused')) return; // it has ended
+        await delay(retryMs, undefined, { signal }).catch(() => undefined);
+      }
     }
   }
 
@@ -283,8 +300,11 @@ export class ActiveRole {
     }
   }
 
+  /** A node that gets no answers must not keep the lease: its requests may still reach etcd, and no other node could become active. */
   async #keepAlive(held: Held): Promise<void> {
-    const ttlSeconds = await this.#options.etcd.keepAlive(held.lease);
+    const { etcd, leaseSeconds, now } = this.#options;
+    if (now() - held.confirmedMs > leaseSeconds * 1000) return this.#lose(held);
+    const ttlSeconds = await etcd.keepAlive(held.lease);
     if (ttlSeconds <= 0) this.#lose(held);
   }
 
@@ -306,8 +326,10 @@ export class ActiveRole {
     });
     if (this.#held !== held) return;
     if (answer.succeeded) feed.requireHistory(before, answer.answers[1]?.rows?.[0]); // a restored etcd may have the same active key
-    if (answer.succeeded) this.#clock.renewed({ sentMs, ttlSeconds: holdMs / 1000 });
-    else await this.staysActive(fence, answer);
+    if (answer.succeeded) {
+      held.confirmedMs = sentMs;
+      this.#clock.renewed({ sentMs, ttlSeconds: holdMs / 1000 });
+    } else await this.staysActive(fence, answer);
   }
 
   async #settle(): Promise<void> {

@@ -1,10 +1,40 @@
 import { expect } from 'chai';
+import { type Etcd, EtcdError } from '../../src/etcd.ts';
+import { EtcdReplica } from '../../src/replica/etcd-replica.ts';
+import { FakeEtcd } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
 import { type FakeNode, fakeNode, outcomeOf, put, until } from './fake-nodes.ts';
 
 const isRegistered = ({ replica }: FakeNode): boolean => performance.now() < replica.registeredUntilMs;
 
 type Options = Parameters<typeof fakeNode>[2];
+
+/** Its requests reach etcd. While it is deaf, no answer comes back. */
+class DeafEtcd extends FakeEtcd {
+  isDeaf = false;
+
+  constructor(server: FakeServer) {
+    super(server);
+    this.faults = { fateOf: () => (this.isDeaf ? 'answer lost' : 'answered'), holdsWatch: () => this.isDeaf };
+  }
+
+  override async range(request: Parameters<Etcd['range']>[0]): ReturnType<Etcd['range']> {
+    return this.#heard(await super.range(request));
+  }
+
+  override async keepAlive(id: bigint): Promise<number> {
+    return this.#heard(await super.keepAlive(id));
+  }
+
+  override async revokeLease(id: bigint): Promise<void> {
+    return this.#heard(await super.revokeLease(id));
+  }
+
+  #heard<Answer>(answer: Answer): Answer {
+    if (this.isDeaf) throw new EtcdError('unknown', 'no answer');
+    return answer;
+  }
+}
 
 describe('a node with its records in etcd', () => {
   const nodes: FakeNode[] = [];
@@ -78,6 +108,23 @@ describe('a node with its records in etcd', () => {
     await third.replica.leads;
     expect(first.replica.status().role).to.equal('leader');
     expect(first.replica.holdsLease()).to.equal(false);
+  });
+
+  it('gives the role up when its requests reach etcd, and no answer comes back', async () => {
+    const server = new FakeServer();
+    const deaf = new DeafEtcd(server);
+    const options = { prefix: 'test', heartbeatMs: 20, leaseSeconds: 0.3, holdMs: 0, retryMs: 1, timeoutMs: 120_000 };
+    const first = await EtcdReplica.open({ etcd: deaf, nodeId: 1, ...options });
+    await first.leads;
+    const second = await open(server, 2);
+    deaf.isDeaf = true;
+    await second.replica.leads;
+    expect(first.status().role).to.equal('follower');
+    expect(server.rows('test/m/active', undefined, undefined)).to.have.length(1);
+    deaf.isDeaf = false;
+    await until(() => first.status().leader === 2);
+    deaf.close();
+    await first.close();
   });
 
   it('becomes active at once when its predecessor has given the role up', async () => {
