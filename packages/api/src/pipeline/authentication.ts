@@ -48,10 +48,7 @@ export class Authentication {
     exchange?.setCaller(token, principal);
     exchange?.setWrapTtl(wrapTtlS);
     if (token === undefined || principal === undefined) return this.#refuse(request, source);
-    if (source === 'none') {
-      const body = operation.endsLeadership ? this.#bodies.kept(req, res) : this.#bodies.ifSmall(req, res);
-      return new ForwardToActive(await body, principal.id);
-    }
+    if (source === 'none') return new ForwardToActive(await this.#bodies.toForward(operation, req, res), principal.id);
     return { ...request, services, token, principal, epoch, source, where, wrapTtlS };
   }
 
@@ -59,7 +56,7 @@ export class Authentication {
   async #refuse(request: RoutedRequest<GuardedOperation>, source: ReadSource): Promise<ForwardToActive> {
     const { req, res, operation } = request;
     // A token that this node does not know yet may have been created a moment ago.
-    if (source === 'reader' || source === 'none') return new ForwardToActive(await this.#bodies.ifSmall(req, res));
+    if (source === 'reader' || source === 'none') return new ForwardToActive(await this.#bodies.toForward(operation, req, res));
     if (operation.streamsBody) throw permissionDenied();
     // Malformed JSON is reported before the missing token, as clients expect; a longer body stays unread and ends the connection.
     const bytes = await this.#bodies.ofStranger(req, res).catch(ignoreTooLarge);

@@ -35,7 +35,7 @@ export class RequestBodies {
     if (operation.streamsBody || !announcesBody(req)) return undefined;
     const kept = this.#kept.get(req);
     if (kept !== undefined) return kept;
-    if (operation.endsLeadership) return this.kept(req, res);
+    if (operation.endsLeadership) return this.#readAndKeep(req, res);
     const { bodyBytesMax, limits } = this.#options;
     const room = mayNeedMemory(req) ? limits?.bodies.reservation(res, caller()) : undefined;
     return readBody(req, res, { bytesMax: bodyBytesMax, deadlineMs, room });
@@ -54,18 +54,20 @@ export class RequestBodies {
     if (bytes !== undefined) this.#kept.set(req, bytes);
   }
 
-  /** Returns a body that may be needed more than once; empty if the request has no body. */
-  async kept(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
-    return (await this.ofStranger(req, res)) ?? Buffer.alloc(0);
-  }
-
   /**
    * Returns the body of a request that will be forwarded. It is read before forwarding, so that a slow caller does not occupy a connection
-   * to the active node. Returns undefined if the request has no body, or if the body may be longer than 64 KiB.
+   * to the active node. Returns undefined if the request has no body, or if the body may be longer than 64 KiB. The body of an operation
+   * that may end leadership is always read, since it may have to be forwarded again.
    */
-  async ifSmall(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+  async toForward({ endsLeadership }: GuardedOperation, req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+    if (endsLeadership) return this.#readAndKeep(req, res);
     const length = req.headers['content-length'];
     return length === undefined || Number(length) > anonymousBodyBytesMax ? undefined : this.ofStranger(req, res);
+  }
+
+  /** Returns a body that may be needed more than once; empty if the request has no body. */
+  async #readAndKeep(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
+    return (await this.ofStranger(req, res)) ?? Buffer.alloc(0);
   }
 }
 

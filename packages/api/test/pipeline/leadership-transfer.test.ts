@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { initialAccess, openAccess } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
 import { LeadershipTransferred } from '@transitd/cluster';
-import { noContentReply, parsePath } from '@transitd/http';
+import { noContentReply, parsePath, type Reply } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
@@ -26,6 +27,18 @@ describe('a request that transfers leadership', () => {
   afterEach(() => {
     for (const close of closing.splice(0)) close();
   });
+
+  /** Serves an operation that may end leadership; returns the URL. */
+  async function served(pipeline: Pipeline, run: () => Reply): Promise<string> {
+    const server = createServer((req, res) => {
+      const path = parsePath(req.url ?? '');
+      const operation = { access: 'token', name: 'test', endsLeadership: true, run: async () => run() } as const;
+      void pipeline.serve(req, res, { path, canonical: path.path, url: req.url ?? '', verb: 'POST', operation, params: {} });
+    }).listen(0, '127.0.0.1');
+    closing.push(() => server.close());
+    await once(server, 'listening');
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/sys/step-down`;
+  }
 
   async function asked({ count, nextLeader = async () => true, forwarded }: Transfers) {
     const store = memoryStore();
@@ -56,15 +69,7 @@ describe('a request that transfers leadership', () => {
       if (runs <= count) throw new LeadershipTransferred(runs);
       return noContentReply;
     };
-    const server: Server = createServer((req, res) => {
-      const path = parsePath(req.url ?? '');
-      const operation = { access: 'token', name: 'test', endsLeadership: true, run } as const;
-      void pipeline.serve(req, res, { path, canonical: path.path, url: req.url ?? '', verb: 'POST', operation, params: {} });
-    }).listen(0, '127.0.0.1');
-    closing.push(() => server.close());
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const response = await fetch(`http://127.0.0.1:${port}/v1/sys/step-down`, {
+    const response = await fetch(await served(pipeline, run), {
       method: 'POST',
       headers: { 'X-Service-Token': rootToken },
       body: '{}',
@@ -98,5 +103,34 @@ describe('a request that transfers leadership', () => {
       status: 500,
       text: '{"errors":["internal error"]}\n',
     });
+  });
+
+  it('is forwarded to the next leader with its body, also for a token that this node does not know yet', async () => {
+    const store = memoryStore();
+    await store.commit({ conditions: [], writes: initialAccess({ now: Date.now() }).writes });
+    const services = {
+      ...openAccess({ store, now: Date.now }),
+      ...(await mounted(store, 'transit')),
+      auditKey: new AuditKey(store),
+    };
+    const bodies: string[] = [];
+    const eligibility = {
+      canForward: true,
+      hasActiveNodeAfter: async () => true,
+      forward: async (req: IncomingMessage, res: ServerResponse, { body }: { readonly body: Buffer | undefined }) => {
+        bodies.push((body ?? (await buffer(req))).toString());
+        if (bodies.length === 1) throw new LeadershipTransferred(1);
+        res.writeHead(204).end();
+        return 204;
+      },
+    };
+    const pipeline = new Pipeline({
+      node: { services, initialized: true, eligibility } as unknown as Node,
+      ...{ log: pino({ level: 'silent' }), metrics: new TestMetrics(), bodyBytesMax: 1000 },
+    });
+    const body = new Blob(['{"server_id":"n1"}']).stream();
+    const init = { method: 'POST', headers: { 'X-Service-Token': 's.new' }, body, duplex: 'half' } as const;
+    const { status } = await fetch(await served(pipeline, () => noContentReply), init);
+    expect([status, ...bodies]).to.deep.equal([204, '{"server_id":"n1"}', '{"server_id":"n1"}']);
   });
 });
