@@ -1,4 +1,5 @@
 import { CodecError } from '@transitd/raft-core';
+import { decodeFields, hasFields, type JsonFields } from '@transitd/storage-fsm';
 import { type Activation, type EndReason, endedMax, isSecondaryId, type Registry, secondariesMax } from './registry.ts';
 
 /** Path of the record that stores the registry. The path begins with a local prefix, so the record is not replicated. */
@@ -14,7 +15,7 @@ export const encodeRegistry = ({ activations, registrations, ended }: Registry):
 
 /** Decodes the registry. @throws CodecError for any bytes that {@link encodeRegistry} does not write */
 export function decodeRegistry(bytes: Uint8Array): Registry {
-  const { format: stored, ...lists } = parsed(bytes);
+  const { format: stored, ...lists } = decodeFields(bytes, 'the record of the secondaries');
   if (stored !== format) throw new CodecError('the record of the secondaries has an unknown format');
   const { activations, registrations, ended } = lists;
   const isWhole =
@@ -25,37 +26,24 @@ export function decodeRegistry(bytes: Uint8Array): Registry {
   return { activations, registrations, ended } as unknown as Registry;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+const isList = (value: unknown, max: number, check: (fields: JsonFields) => boolean): boolean =>
+  Array.isArray(value) && value.length <= max && value.every((one) => hasFields(one) && check(one));
 
-const isList = (value: unknown, max: number, check: (fields: Fields) => boolean): boolean =>
-  Array.isArray(value) && value.length <= max && value.every((one) => isObject(one) && check(one));
-
-const isToken = ({ certificate, expiresMs }: Fields | Omit<Activation, 'secondary'>): boolean =>
+const isToken = ({ certificate, expiresMs }: JsonFields | Omit<Activation, 'secondary'>): boolean =>
   isHash(certificate) && Number.isFinite(expiresMs);
-const isActivation = (fields: Fields): boolean => isId(fields['secondary']) && isToken(fields);
-const isRegistration = ({ secondary, cluster, certificate, follows, activation }: Fields): boolean =>
+const isActivation = (fields: JsonFields): boolean => isId(fields['secondary']) && isToken(fields);
+const isRegistration = ({ secondary, cluster, certificate, follows, activation }: JsonFields): boolean =>
   isId(secondary) &&
   isClusterId(cluster) &&
   isHash(certificate) &&
   typeof follows === 'boolean' &&
-  (activation === undefined || (isObject(activation) && isUsed(activation)));
-const isUsed = (fields: Fields): boolean => {
+  (activation === undefined || (hasFields(activation) && isUsed(activation)));
+const isUsed = (fields: JsonFields): boolean => {
   const { key, issued } = fields;
   return isToken(fields) && isHash(key) && typeof issued === 'string' && issued.length <= issuedCharactersMax;
 };
-const isEnded = ({ certificate, why }: Fields): boolean => isHash(certificate) && reasons.includes(why);
+const isEnded = ({ certificate, why }: JsonFields): boolean => isHash(certificate) && reasons.includes(why);
 
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 const isHash = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 const isClusterId = (value: unknown): boolean => typeof value === 'string' && value.length > 0 && value.length <= 64;
 const isId = (value: unknown): boolean => typeof value === 'string' && isSecondaryId(value);
-
-function parsed(bytes: Uint8Array): Fields {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
-    if (isObject(value)) return value;
-  } catch {
-    // The refusal below says what is wrong.
-  }
-  throw new CodecError('the record of the secondaries is not a JSON object');
-}

@@ -1,9 +1,12 @@
 import { ByteReader, CodecError } from '@transitd/raft-core';
 import {
+  decodeFields,
   encodedWrites,
   epochsFault,
+  hasFields,
   isEpochId,
   isIndex,
+  type JsonFields,
   type ReplicatedWrite,
   readReplicatedWrites,
 } from '@transitd/storage-fsm';
@@ -56,15 +59,13 @@ export function decodeFrame(bytes: Uint8Array): Frame {
   if (reader.u8() !== version) throw new CodecError('unknown version of the replication stream');
   const length = reader.u32();
   if (length > fieldBytesMax) throw new CodecError('the fields of a frame are too long');
-  const fields = parsed(reader.raw(length));
+  const fields = decodeFields(reader.raw(length), 'the field section of a frame');
   const writes = readReplicatedWrites(reader);
   reader.end();
   return frameOf(fields, writes);
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function frameOf(fields: Fields, writes: readonly ReplicatedWrite[]): Frame {
+function frameOf(fields: JsonFields, writes: readonly ReplicatedWrite[]): Frame {
   const { kind } = fields;
   const check = typeof kind === 'string' && Object.hasOwn(checks, kind) ? checks[kind as Frame['kind']] : undefined;
   if (check === undefined || !check(fields)) throw new CodecError('a frame of the replication stream is malformed');
@@ -84,7 +85,7 @@ function frameOf(fields: Fields, writes: readonly ReplicatedWrite[]): Frame {
   return (typeof digest === 'string' ? { ...fields, digest: BigInt(`0x${digest}`) } : fields) as unknown as Frame;
 }
 
-const checks: Readonly<Record<Frame['kind'], (fields: Fields) => boolean>> = {
+const checks: Readonly<Record<Frame['kind'], (fields: JsonFields) => boolean>> = {
   hello: ({ set, cursor, wantsWholeState, level }) =>
     isId(set) &&
     (cursor === undefined || isCursor(cursor)) &&
@@ -112,7 +113,6 @@ const checks: Readonly<Record<Frame['kind'], (fields: Fields) => boolean>> = {
 
 const refusals: Readonly<Record<HelloRefusal, true>> = { other_set: true, not_primary: true, superseded: true, level: true };
 
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 const isId = (value: unknown): boolean => typeof value === 'string' && isEpochId(value);
 const isTime = (value: unknown): boolean => Number.isFinite(value);
 const areTexts = (value: unknown, max: number, charactersMax: number): boolean =>
@@ -124,21 +124,11 @@ const isRestore = (value: unknown): boolean => value === undefined || isIndex(va
 const isDigest = (value: unknown): boolean => typeof value === 'string' && digestPattern.test(value);
 const isAttempt = (value: unknown): boolean => typeof value === 'string' && /^[0-9A-Za-z-]{1,64}$/.test(value);
 const isEpochName = (value: unknown): boolean =>
-  isObject(value) && isIndex(value['number']) && value['number'] > 0 && isId(value['id']);
-const isCursor = (value: unknown): boolean => isEpochName(value) && isIndex((value as Fields)['index']);
+  hasFields(value) && isIndex(value['number']) && value['number'] > 0 && isId(value['id']);
+const isCursor = (value: unknown): boolean => isEpochName(value) && isIndex((value as JsonFields)['index']);
 const areEpochs = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(isEpochName) && epochsFault(value) === undefined;
 
 /** The list of records is left out of the fields, because another frame has a field of the same name for their number. */
 const isRecords = (key: string, value: unknown): boolean => key === 'records' && Array.isArray(value);
 const plain = (value: unknown): unknown => (typeof value === 'bigint' ? value.toString(16) : value);
-
-function parsed(bytes: Uint8Array): Fields {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
-    if (isObject(value)) return value;
-  } catch {
-    // The refusal below says what is wrong.
-  }
-  throw new CodecError('the fields of a frame are not a JSON object');
-}

@@ -1,5 +1,6 @@
 import { type ByteReader, CodecError } from '@transitd/raft-core';
 import { digestBytes } from './digest.ts';
+import { decodeFields, type JsonFields } from './json-object.ts';
 import { pathFault } from './path.ts';
 import { readPath } from './path-codec.ts';
 import { type Cursor, type Epoch, type EpochName, epochsFault, isEpochId, isFence, isIndex } from './replication-state.ts';
@@ -52,7 +53,7 @@ export function decodeReplicationStep(reader: ByteReader): ReplicationStep {
   if (kind === undefined) throw new CodecError('unknown replication step');
   const length = reader.u32();
   if (length > fieldBytesMax) throw new CodecError('the fields of a replication step are too long');
-  const fields = parsed(reader.raw(length));
+  const fields = decodeFields(reader.raw(length), 'the field section of a replication step');
   const writes = readReplicatedWrites(reader);
   reader.end();
   const step = stepOf(kind, fields, writes);
@@ -100,7 +101,7 @@ function partsOf(step: ReplicationStep): { readonly fields: object; readonly wri
   return { fields: all, writes: [] };
 }
 
-function stepOf(kind: string, fields: Fields, writes: readonly ReplicatedWrite[]): ReplicationStep {
+function stepOf(kind: string, fields: JsonFields, writes: readonly ReplicatedWrite[]): ReplicationStep {
   const { digest, local } = fields;
   if (!kindsWithWrites.has(kind) && writes.length > 0) throw new CodecError('this replication step has no writes');
   const isDigested = (kind === 'swap' || kind === 'restore') && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest);
@@ -216,18 +217,6 @@ const areWrites = (writes: readonly ReplicatedWrite[]): boolean =>
   writes.every(({ path, revision }) => pathFault(path) === undefined && isIndex(revision));
 const areRecords = (records: readonly ReplicatedRecord[]): boolean =>
   areWrites(records) && records.every(({ value }) => value !== null);
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function parsed(bytes: Uint8Array): Fields {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
-    if (typeof value === 'object' && value !== null) return value as Fields;
-  } catch {
-    // The refusal below says what is wrong.
-  }
-  throw new CodecError('the fields of a replication step are not a JSON object');
-}
 
 function uint(value: number, width: number): Buffer {
   const out = Buffer.alloc(width);

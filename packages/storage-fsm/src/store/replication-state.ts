@@ -1,4 +1,5 @@
 import { CodecError, type LogIndex } from '@transitd/raft-core';
+import { decodeFields } from './json-object.ts';
 
 /*
  * The part of the state that disaster-recovery replication needs on every node. Two clusters have different logs, so a record that is
@@ -156,7 +157,7 @@ export const encodeReplicationState = ({
 
 /** Decodes the state. @throws CodecError for any bytes that {@link encodeReplicationState} does not write */
 export function decodeReplicationState(bytes: Uint8Array): ReplicationState {
-  const stored = parsed(bytes);
+  const stored = decodeFields(bytes, 'the replication record');
   if (stored['format'] !== format) throw new CodecError('the replication record has an unknown format');
   const { role, set, local, epochs, index, offset, seen, fenceMs, restoredAt } = stored;
   const isWhole =
@@ -180,14 +181,4 @@ export function decodeReplicationState(bytes: Uint8Array): ReplicationState {
     ...(fenceMs !== undefined && { fenceMs: Number(fenceMs) }),
     ...(restoredAt !== undefined && { restoredAt }),
   };
-}
-
-function parsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
-    if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>;
-  } catch {
-    // The refusal below says what is wrong.
-  }
-  throw new CodecError('the replication record is not a JSON object');
 }

@@ -1,5 +1,6 @@
 import { CodecError, type LogIndex } from '@transitd/raft-core';
 import { levelName } from '../level/level-record.ts';
+import { decodeFields, hasFields } from './json-object.ts';
 import { pathFault } from './path.ts';
 import { replicationName } from './replication-state.ts';
 
@@ -103,12 +104,12 @@ export function encodeSpaces({ routes, nextSpace, attempt, live }: Spaces): Buff
 
 /** Decodes the spaces. @throws CodecError for any bytes that {@link encodeSpaces} does not write */
 export function decodeSpaces(bytes: Uint8Array): Spaces {
-  const stored: unknown = parsed(bytes);
-  if (!isObject(stored) || stored['format'] !== format) throw new CodecError('the spaces record has an unknown format');
+  const stored = decodeFields(bytes, 'the spaces record');
+  if (stored['format'] !== format) throw new CodecError('the spaces record has an unknown format');
   const { routes, nextSpace, attempt, live } = stored;
   const areRoutes =
     Array.isArray(routes) &&
-    routes.every((route) => isObject(route) && typeof route['prefix'] === 'string' && isCount(route['space']));
+    routes.every((route) => hasFields(route) && typeof route['prefix'] === 'string' && isCount(route['space']));
   if (!areRoutes || !isCount(nextSpace) || !(live === null || typeof live === 'string'))
     throw new CodecError('the spaces record is malformed');
   return {
@@ -120,7 +121,7 @@ export function decodeSpaces(bytes: Uint8Array): Spaces {
 }
 
 function decodeAttempt(stored: unknown): Attempt {
-  if (!isObject(stored)) throw new CodecError('the spaces record is malformed');
+  if (!hasFields(stored)) throw new CodecError('the spaces record is malformed');
   const { id, space, chunks, records, digest, localWriteAt } = stored;
   const isWhole = typeof id === 'string' && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest);
   const hasCounts =
@@ -129,13 +130,4 @@ function decodeAttempt(stored: unknown): Attempt {
   return { id, space, chunks, records, digest: BigInt(`0x${digest}`), ...(localWriteAt !== undefined && { localWriteAt }) };
 }
 
-function parsed(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    throw new CodecError('the spaces record is not JSON');
-  }
-}
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
