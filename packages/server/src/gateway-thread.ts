@@ -1,4 +1,5 @@
 // The script of a gateway thread (decision 105).
+import module from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 import { allRoutes, createGatewayRouter, Limits, PathForms } from '@transitd/api';
 import { Connections, reading, uncountedBytes } from '@transitd/http';
@@ -97,6 +98,8 @@ port.on('message', (message: ToGateway) => {
       break;
   }
 });
+// Otherwise Node writes newly compiled code (decision 71) while the thread ends, which took longer than allowed on a busy machine.
+module.flushCompileCache();
 setInterval(() => services.compareClocks(), clocksMs);
 setInterval(() => reports.report(), reportMs);
 await Promise.all(

@@ -40,12 +40,18 @@ export async function startNode(
     folder = bench.folder(),
     listeners = [plainListener],
     more = {},
-  }: { readonly folder?: string; readonly listeners?: readonly object[]; readonly more?: object } = {},
+    env = {},
+  }: {
+    readonly folder?: string;
+    readonly listeners?: readonly object[];
+    readonly more?: object;
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<GatewayNode> {
   const dataDir = join(folder, 'data');
   const configFile = join(folder, 'transitd.json');
   writeFileSync(configFile, JSON.stringify({ node_id: 'n1', data_dir: dataDir, listeners, workers: 2, ...more }));
-  const server = await bench.start({ dataDir: folder, command: ['server', '--config', configFile], program });
+  const server = await bench.start({ dataDir: folder, command: ['server', '--config', configFile], program, env });
   for (const gateway of [1, 2]) await server.log(new RegExp(`"gateway":${gateway},"msg":"a gateway thread listens"`));
   const operator = new Connection(server.url, '');
   const { text } = await operator.call('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 });

@@ -1,6 +1,6 @@
 // The threads of a node with gateways and TLS: sessions and certificates on all of them, and threads that end or hang.
 import { execFileSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { expect } from 'chai';
@@ -17,13 +17,15 @@ describe('the threads of a node with two gateways and TLS', function () {
   this.timeout(processMs);
   const bench = new Workbench();
   let folder = '';
+  let compiled = '';
   let node: GatewayNode;
   before(async () => {
-    folder = bench.folder();
+    [folder, compiled] = [bench.folder(), bench.folder()];
     certify('before');
     const tls = { cert_file: join(folder, 'tls.crt'), key_file: join(folder, 'tls.key') };
     const listener = { address: '127.0.0.1:0', tls };
-    node = await startNode(bench, changedCopy(bench.folder(), [switches]), { folder, listeners: [listener, listener] });
+    const options = { folder, listeners: [listener, listener], env: { NODE_COMPILE_CACHE: compiled } };
+    node = await startNode(bench, changedCopy(bench.folder(), [switches]), options);
   });
   after(() => bench.clean());
 
@@ -67,6 +69,12 @@ describe('the threads of a node with two gateways and TLS', function () {
       for (const each of all) each.close();
     }
   };
+
+  it('have stored their compiled code before they serve, so that they end without delay', () => {
+    // The main thread stores its own only when it ends.
+    const files = readdirSync(compiled, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(files).to.have.length.above(100);
+  });
 
   it('resume each other’s TLS sessions, until a reload replaces the certificate on all of them', async () => {
     const { session } = await handshake();
