@@ -106,7 +106,7 @@ export class MonitoredSeal implements SealProvider {
       const drawn = await backend.random?.(bytes);
       if (drawn === undefined) throw new ProviderError('unsupported', `a ${this.type} seal gives no random bytes`);
       if (drawn.length !== bytes)
-        throw new ProviderError('malformed', `the ${this.type} seal gave another number of random bytes`);
+        throw new ProviderError('malformed', `the ${this.type} seal returned ${drawn.length} random bytes instead of ${bytes}`);
       this.#drawDelay.succeeded();
       return drawn;
     } catch (error) {

@@ -103,7 +103,7 @@ describe('a monitored seal', () => {
   it('refuses another number of bytes than it asked for', async () => {
     const { seal, state } = monitored();
     state.draw = async (bytes) => Buffer.alloc(bytes - 1);
-    expect(await messageOf(seal.random(5))).to.equal('the transit seal gave another number of random bytes');
+    expect(await messageOf(seal.random(5))).to.equal('the transit seal returned 4 random bytes instead of 5');
   });
 
   it('has at most 64 draws at a provider that hangs, and refuses the others at once', async () => {

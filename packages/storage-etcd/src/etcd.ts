@@ -62,7 +62,7 @@ export interface EtcdOperationAnswer {
 
 export interface EtcdEvent {
   readonly deleted: boolean;
-  /** Of a deletion only the key and the revision count. */
+  /** For a deletion, only the key and the revision have a meaning. */
   readonly row: EtcdRow;
 }
 

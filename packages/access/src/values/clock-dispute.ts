@@ -1,4 +1,4 @@
-/** The wall clock, or the monotonic clock counted from when the wall clock was last trusted. */
+/** A source of the time of day: the wall clock, or its last trusted time plus the time that the monotonic clock has counted since. */
 export type TimeSource = 'wall' | 'steady';
 
 /** The two clocks of the node disagree. */

@@ -46,7 +46,7 @@ export class CommonAmount {
     return this.#sum(0);
   }
 
-  /** Returns whether an amount is left, and leaves no trace: see {@link whenFreed}. */
+  /** Returns whether an amount is left. Takes nothing, so it wakes no thread: see {@link whenFreed}. */
   fits(amount: number): boolean {
     return this.#fits(0, amount, this.#memory.max);
   }
@@ -65,7 +65,7 @@ export class CommonAmount {
     this.#give(0, amount);
   }
 
-  /** Amount that is counted to the caller on all threads, and to the others of its group. */
+  /** Amount that all threads have counted to the caller, and to other callers of its group. */
   countedTo(caller: string): number {
     return this.#sum(this.#groupOf(caller));
   }

@@ -15,7 +15,7 @@ const salvage = guarded({
     snapshot: text('Name of the archive in the folder diverged/ of the active node', { required: true }),
     mount: text('Path of the mount; default: transit'),
     key: text('Name of the key in the archive', { required: true }),
-    name: text('Name of the restored key; no key may have it', { required: true }),
+    name: text('Name of the restored key; must not exist yet', { required: true }),
   },
   answers: answers.written,
   run: async ({ node, services }, { values: { snapshot = '', mount = 'transit', key = '', name = '' } }) => {
