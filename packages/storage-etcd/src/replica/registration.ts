@@ -10,13 +10,13 @@ export interface RegistrationOptions {
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   readonly onFault: (error: Error) => void;
-  /** The record counts no longer. Called before etcd deletes it. */
+  /** Called when the record no longer counts, before etcd deletes it. */
   readonly onEnded: () => void;
 }
 
 /**
- * Keeps the record with which a node makes itself known, below a lease. A node that relies on {@link heldUntilMs} is known to everyone who
- * reads the records: its lease ends for etcd only after it has ended for the node.
+ * Keeps the record by which a node makes itself known in etcd, under a lease. Until {@link heldUntilMs} every reader of the records finds
+ * it: etcd ends the lease only after this node counts it as ended.
  */
 export class Registration {
   readonly #options: RegistrationOptions;
@@ -80,7 +80,7 @@ export class Registration {
     let sentMs = now();
     const { id, ttlSeconds } = await etcd.grantLease(leaseSeconds);
     try {
-      // Only a record that is not there: an earlier request of unknown outcome must not move the key to a lease that ends before this one.
+      // Written only if no record exists: an earlier request of unknown outcome must not move the key to a lease that ends before this one.
       const success = [{ kind: 'put' as const, key, value: record, lease: id }];
       const answer = await etcd.txn({ compares: [{ key, modRevision: 0 }], success, failure: [] });
       if (!answer.succeeded) throw new Error('an earlier record of this node has not ended yet');

@@ -46,7 +46,7 @@ const readWithinMs = 600_000;
 export class Restores {
   readonly #parts: RestoresParts;
   #staged: Staged | undefined;
-  /** Steps one after the other. */
+  /** Ends with the last step; the next step waits for it. */
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(parts: RestoresParts) {
