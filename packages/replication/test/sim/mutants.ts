@@ -56,6 +56,18 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: 'revision: restoredAt }))],',
   },
   {
+    name: 'a restore ends although a local record was written meanwhile',
+    file: steps,
+    find: "> localReadAt || !areUnchanged(local, state, place)) return 'conflict';\n  const restoredAt = index",
+    replace: "< 0) return 'conflict';\n  const restoredAt = index",
+  },
+  {
+    name: 'a state is received although a local record was written meanwhile',
+    file: steps,
+    find: "> localReadAt || !areUnchanged(local, state, place)) return 'conflict';\n  const { restoredAt: _",
+    replace: "< 0) return 'conflict';\n  const { restoredAt: _",
+  },
+  {
     name: 'a whole state hides that it was restored',
     file: 'replication/src/sessions/state-frames.ts',
     find: '...(restoredAt !== undefined && { restoredAt })',

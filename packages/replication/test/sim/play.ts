@@ -11,7 +11,13 @@ export async function play(seed: number): Promise<Totals> {
   const world = await World.create({ seed, folder, faultyMs: 3_000 });
   try {
     await world.play();
-    return { ...world.counts, ...world.sessions.counts, ...world.material.counts, ...world.departures.counts };
+    return {
+      ...world.counts,
+      ...world.sessions.counts,
+      ...world.material.counts,
+      ...world.restores.counts,
+      ...world.departures.counts,
+    };
   } finally {
     await world.close();
     rmSync(folder, { recursive: true });

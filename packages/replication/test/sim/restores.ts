@@ -9,13 +9,11 @@ import {
 } from '@transitd/storage-fsm';
 import { localPrefixes } from '../../src/index.ts';
 import { holds } from './oracle.ts';
-import { keyPaths, keyringPath, localPath, type Result, type Site } from './site.ts';
+import { keyPaths, keyringPath, type Result, type Site } from './site.ts';
 
 export interface RestoresParts {
   readonly clock: SimClock;
   readonly random: SimRandom;
-  /** Called when a primary has restored a backup. */
-  readonly onRestored: (site: Site) => void;
 }
 
 /** A backup that is staged. */
@@ -31,6 +29,7 @@ interface Staged {
 
 /** Restores of backups on primaries. A backup has two keys under the first barrier key, which other clusters have used since. */
 export class Restores {
+  readonly counts = { restores: 0 };
   readonly #parts: RestoresParts;
   #serial = 0;
 
@@ -69,18 +68,16 @@ export class Restores {
 
   #end(site: Site, { oldest, ...staged }: Staged): void {
     const present = site.keyring();
-    const own = site.machine.getSync(localPath);
-    if (site.active === undefined || present === undefined || own === undefined) return;
+    if (site.active === undefined || present === undefined) return;
     this.#serial += 1;
     const newest = `restored-${this.#serial}`;
-    const local = { path: localPath, value: Buffer.from(`${site.name}|${newest}`), revision: own.revision };
     const replication: ReplicationStep = {
       ...{ kind: 'restore', ...staged, conditions: [{ path: keyringPath, revision: present.revision }] },
       writes: [{ path: keyringPath, value: Buffer.from(`${staged.from.id}:${oldest},${newest}`) }],
-      ...{ local: [local], localReadAt: site.machine.applied.appliedIndex },
+      ...{ local: site.localRecords(newest), localReadAt: site.machine.applied.appliedIndex },
     };
     site.propose({ conditions: [], writes: [], replication }, (result) => {
-      if (result === 'committed') this.#parts.onRestored(site);
+      if (result === 'committed') this.counts.restores += 1;
     });
   }
 }

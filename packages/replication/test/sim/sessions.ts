@@ -5,6 +5,7 @@ import {
   Follower,
   type FollowerAction,
   type Frame,
+  isBeforeRestore,
   isSupersededBy,
   meetingOf,
   type ReportedPosition,
@@ -15,7 +16,7 @@ import {
 } from '../../src/index.ts';
 import type { Connection, Links } from './links.ts';
 import { holds } from './oracle.ts';
-import { keyringPath, keysIn, localPath, type Site } from './site.ts';
+import { keyringPath, keysIn, type Site } from './site.ts';
 
 export const heartbeatMs = 20;
 const silentMaxMs = 150;
@@ -51,6 +52,9 @@ export class Sessions {
 
   /** Called when a secondary has joined a newer epoch, before it has caught up. */
   onAdopted: (site: Site) => void = () => undefined;
+
+  /** Called when a secondary has heard that its primary was restored, before it has received the restored state. */
+  onBeforeRestore: (site: Site) => void = () => undefined;
 
   constructor(parts: { clock: SimClock; random: SimRandom; links: Links; sites: readonly Site[] }) {
     this.#parts = parts;
@@ -228,6 +232,8 @@ export class Sessions {
     if (frame.kind === 'heartbeat') {
       this.heard.set(secondary.name, frame);
       this.#acknowledge(connection, frame.sentMs);
+      const at = cursorOf(secondary.state);
+      if (at !== undefined && isBeforeRestore(at, frame)) this.onBeforeRestore(secondary);
     } else {
       if (frame.kind === 'welcome') secondary.isCounted = true;
       this.#act(connection, session.follower, session.follower.received(frame));
@@ -270,7 +276,7 @@ export class Sessions {
     });
   }
 
-  /** Adds the local record to a swap, under the newest key of the state that was staged. */
+  /** Adds the local records to a swap, under the newest key of the state that was staged. */
   #withLocal(connection: Connection, step: ReplicationStep): ReplicationStep {
     if (step.kind === 'stage') {
       const keyring = step.records.find(({ path }) => path === keyringPath);
@@ -278,10 +284,9 @@ export class Sessions {
     }
     const keyring = this.#keyrings.get(connection);
     if (step.kind !== 'swap' || keyring === undefined) return step;
-    const value = Buffer.from(`${connection.secondary.name}|${keysIn(keyring).at(-1)}`);
-    const { machine } = connection.secondary;
-    const { revision = 0 } = machine.getSync(localPath) ?? {};
-    return { ...step, local: [{ path: localPath, value, revision }], localReadAt: machine.applied.appliedIndex };
+    const { secondary } = connection;
+    const local = secondary.localRecords(keysIn(keyring).at(-1));
+    return { ...step, local, localReadAt: secondary.machine.applied.appliedIndex };
   }
 
   /** Primaries tell every site of their epoch, and a site of a higher epoch answers. */

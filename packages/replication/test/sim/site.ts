@@ -27,6 +27,8 @@ const replicatedPaths = [keyringPath, ...keyPaths, ...versionPaths];
 /** Its value is `site|key`. */
 export const localPath = 'core/cluster-authority';
 
+/** A local record that the active node creates and deletes now and then; values as those of `localPath`. */
+const notePath = 'core/replication/note';
 /** A local record that nothing writes again; its value is the name of the site. */
 export const otherLocalPath = 'core/autopilot';
 
@@ -154,6 +156,27 @@ export class Site {
     return record && { keys: keysIn(record.value), revision: record.revision };
   }
 
+  /** Returns the local records that are encrypted, under the newest key of a keyring, with their revisions. */
+  localRecords(newest: string | undefined): ReplicatedRecord[] {
+    return [localPath, notePath].flatMap((path) => {
+      const record = this.machine.getSync(path);
+      return record === undefined ? [] : [{ path, value: Buffer.from(`${this.name}|${newest}`), revision: record.revision }];
+    });
+  }
+
+  /** Creates or deletes a local record as the barrier does: only under the keyring that has encrypted it may it be committed. */
+  writeNote(): void {
+    const [keyring, witness] = [this.keyring(), this.machine.getSync(localPath)];
+    if (keyring === undefined || witness === undefined) return;
+    const conditions = [
+      { path: keyringPath, revision: keyring.revision },
+      { path: localPath, revision: witness.revision },
+    ];
+    const isPresent = this.machine.getSync(notePath) !== undefined;
+    const value = isPresent ? null : Buffer.from(`${this.name}|${keyring.keys.at(-1)}`);
+    this.propose({ conditions, writes: [{ path: notePath, value }] });
+  }
+
   image(): Image {
     const image = new Map<string, string>();
     for (const path of replicatedPaths) {
@@ -244,8 +267,11 @@ export class Site {
     const other = this.machine.getSync(otherLocalPath)?.value.toString();
     holds('local records stay', !this.#hasOwn || (site === this.name && other === this.name), facts);
     const keys = this.keyring()?.keys;
-    const isOpen = !this.#hasOwn || state.epochs.length === 0 || keys === undefined || keys.includes(ownKey);
-    holds('the keyring opens local records', isOpen, () => ({ ownKey, keys, ...facts() }));
+    const [, noteKey = ownKey] = this.machine.getSync(notePath)?.value.toString().split('|') ?? [];
+    const isOpen = [ownKey, noteKey].every((key) => keys?.includes(key) !== false);
+    holds('the keyring opens local records', !this.#hasOwn || state.epochs.length === 0 || isOpen, () => ({
+      ...{ ownKey, noteKey, keys, ...facts() },
+    }));
     for (const { path, value } of this.records())
       if (path !== keyringPath)
         holds('the keyring opens every record', keys?.includes(keyOf(value)) === true, () => ({ path, keys, ...facts() }));

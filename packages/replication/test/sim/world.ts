@@ -33,7 +33,6 @@ export class World {
     handovers: 0,
     lossless: 0,
     lost: 0,
-    restores: 0,
     beforeRestore: 0,
   };
   readonly #random: SimRandom;
@@ -41,7 +40,7 @@ export class World {
   readonly #sites: readonly Site[];
   readonly #fence: FenceSettings | undefined;
   readonly material: KeyMaterial;
-  readonly #restores: Restores;
+  readonly restores: Restores;
   readonly departures: Departures;
   readonly #options: WorldOptions;
   /** Positions at which a primary stopped for good, by epoch: nothing is acknowledged after them. */
@@ -69,7 +68,7 @@ export class World {
       newKey: (site) => this.#newKey(site, this.#id()),
       comeBack: (site, to) => this.#return(site, to),
     });
-    this.#restores = new Restores({ clock: this.clock, random, onRestored: (site) => this.#afterRestore(site) });
+    this.restores = new Restores({ clock: this.clock, random });
     this.#fence = parts.sites.length === 2 && random.chance(0.5) ? { afterMs: 120, marginMs: 5 } : undefined;
   }
 
@@ -111,6 +110,7 @@ export class World {
     this.#every(heartbeatMs, () => this.sessions.tick());
     this.#every(4, () => this.#write());
     this.#every(20, () => {
+      for (const site of this.#sites) if (this.#random.chance(0.2)) site.writeNote();
       if (this.#isWriting) this.departures.write();
     });
     this.#every(15, () => {
@@ -119,6 +119,11 @@ export class World {
     this.#every(50, () => {
       for (const site of this.#sites) if (this.#random.chance(0.3)) site.disk.push(site.flush());
     });
+    // A cluster may be promoted while it still has the state from before a restore.
+    this.sessions.onBeforeRestore = (site) => {
+      const request = { force: this.#random.chance(0.8), untilMs: this.clock.now() + 150 };
+      if (this.#isFaulty && this.#random.chance(0.3)) this.#promote(site, request);
+    };
     this.sessions.onAdopted = (site) => {
       if (this.#isFaulty && this.#random.chance(0.5)) this.#promote(site, { force: true, untilMs: this.clock.now() + 50 });
     };
@@ -170,7 +175,7 @@ export class World {
     const keyring = site.keyring();
     if (!this.#isWriting || !this.#accepts(site) || epoch === undefined || keyring === undefined) return;
     if (this.#random.chance(0.006)) {
-      this.#restores.begin(site);
+      this.restores.begin(site);
       return;
     }
     this.#serial += 1;
@@ -222,15 +227,6 @@ export class World {
     this.#serial += 1;
     const keys = [...(site.keyring()?.keys ?? []), `key-${this.#serial}`];
     return { path: keyringPath, value: Buffer.from(`${epoch}:${keys}`) };
-  }
-
-  /** Another cluster may be promoted while it still has the state from before the restore. */
-  #afterRestore(site: Site): void {
-    this.counts.restores += 1;
-    const other = this.#random.pick(this.#sites);
-    if (!this.#isFaulty || other === site) return;
-    const request = { force: this.#random.chance(0.8), untilMs: this.clock.now() + 250 };
-    this.clock.after(this.#random.between(20, 120), () => this.#promote(other, request));
   }
 
   #disturb(): void {
