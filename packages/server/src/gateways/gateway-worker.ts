@@ -18,14 +18,18 @@ export interface GatewayWorkerParts {
   readonly onMessage: (message: FromGateway) => void;
   /** Called once, when the thread has ended. @param error - absent if it was terminated */
   readonly onEnd: (error: Error | undefined) => void;
+  /** Called before the process ends, because the thread does not end. */
+  readonly onStuck: () => void;
 }
 
 /** One gateway thread. */
 export class GatewayWorker implements GatewayThread {
   readonly #worker: Worker;
+  readonly #onStuck: () => void;
   #error: Error | undefined;
 
-  constructor({ data, onMessage, onEnd }: GatewayWorkerParts) {
+  constructor({ data, onMessage, onEnd, onStuck }: GatewayWorkerParts) {
+    this.#onStuck = onStuck;
     const cache = module.getCompileCacheDir();
     const env = { ...process.env, ...(cache !== undefined && { NODE_COMPILE_CACHE: cache }) };
     this.#worker = new Worker(script, { workerData: data, resourceLimits, env, name: `gateway ${data.row + 1}` });
@@ -50,7 +54,10 @@ export class GatewayWorker implements GatewayThread {
 
   /** Ends the thread. If the thread does not end in time, ends the process, because the thread may hold keys. */
   async terminate(): Promise<void> {
-    const late = setTimeout(() => process.exit(exitCode.invariant), endMsMax);
+    const late = setTimeout(() => {
+      this.#onStuck();
+      process.exit(exitCode.invariant);
+    }, endMsMax);
     await this.#worker.terminate();
     clearTimeout(late);
   }

@@ -126,12 +126,13 @@ export class Gateways {
   }
 
   #spawn(row: number): void {
-    const { config, limits, main, host } = this.#parts;
+    const { config, limits, main, host, log } = this.#parts;
     const data: GatewayData = { config, limits, main, memory: host.memory, row, listeners: this.#listeners };
     const worker = new GatewayWorker({
       data,
       onMessage: (message) => this.#receive(row, message),
       onEnd: (error) => this.#ended(row, error),
+      onStuck: () => log.fatal({ gateway: row + 1 }, 'a gateway thread was terminated and does not end: this process ends'),
     });
     this.#rows.set(row, { worker, startedMs: performance.now() });
   }
