@@ -1,11 +1,11 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { StoreError } from '@transitd/storage-fsm';
+import { fieldsIn, StoreError } from '@transitd/storage-fsm';
 import { type RenewalOptions, renewalHandler, renewPath } from './maintenance/renewal.ts';
 import type { ClusterAuthority } from './membership/authority.ts';
 import type { CommittedMembers } from './membership/membership-list.ts';
 import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import { ListRefused, type SignedList } from './membership/signed-list.ts';
-import { jsonIn, nodeCalls } from './node-calls.ts';
+import { nodeCalls } from './node-calls.ts';
 import type { Storage } from './ports/storage-port.ts';
 import type { AppliedIndex } from './standbys/applied-index.ts';
 import { type EchoReply, echoRequestSchema } from './standbys/echo-wire.ts';
@@ -69,7 +69,7 @@ export function clusterCalls({
      * that caller would serve old state for longer than this node waits.
      */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
-      const read = echoRequestSchema.safeParse(jsonIn(body));
+      const read = echoRequestSchema.safeParse(fieldsIn(body));
       if (!read.success) return malformed;
       const echo = read.data;
       if (!isActive() || !(storage.holdsLease() || (await confirmsLeadership())))
@@ -96,7 +96,7 @@ export function clusterCalls({
     [`POST ${listPath}`]: async ({ from, certificate, body }) => {
       if (!isLeaderless()) return { status: 409, json: {} };
       try {
-        const verdict = await lists.receive(jsonIn(body), { id: from, certificate });
+        const verdict = await lists.receive(fieldsIn(body), { id: from, certificate });
         return { status: verdict === 'take' || verdict === 'known' ? 200 : 403, json: { verdict } };
       } catch (error) {
         if (error instanceof ListRefused) return malformed;
@@ -106,7 +106,7 @@ export function clusterCalls({
 
     /** Sent by the node that ran a restore under another root key: only that node still has the authority's key. */
     [`POST ${authorityCall}`]: async ({ body }) => {
-      const { key, certificate } = jsonIn(body) as { key?: unknown; certificate?: unknown };
+      const { key, certificate } = fieldsIn(body);
       if (typeof key !== 'string' || typeof certificate !== 'string') return malformed;
       if (!isActive()) throw new StoreError('not_leader', 'this node is not the active one');
       await keepAuthority({ key, certificate });

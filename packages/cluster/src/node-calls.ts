@@ -1,6 +1,7 @@
 // The calls that each node answers to each other one, whichever engine has its records.
 
 import type { LogIndex, NodeId } from '@transitd/raft-core';
+import { fieldsIn } from '@transitd/storage-fsm';
 import type { AppliedIndex } from './standbys/applied-index.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
 import type { ClusterHandler } from './transport/cluster-listener.ts';
@@ -20,7 +21,7 @@ export interface NodeCallParts {
 /** Returns the handlers of these calls, by method and path. */
 export const nodeCalls = ({ applied, report }: NodeCallParts): Readonly<Record<string, ClusterHandler>> => ({
   [`POST ${confirmPath}`]: async ({ body }) => {
-    const { index } = jsonIn(body) as { index?: unknown };
+    const { index } = fieldsIn(body);
     if (typeof index !== 'number') return { status: 400, json: {} };
     await applied.reached(index, confirmWithinMs);
     return { status: 200, json: { appliedIndex: applied.index } };
@@ -48,14 +49,4 @@ export async function askForReport(client: Post, id: NodeId, timeoutMs: number):
   if (status === 404) throw new Error('its release is too old to report');
   if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
   return json;
-}
-
-/** Returns the JSON object in the body of a call; an empty object if the body is anything else. */
-export function jsonIn(body: Buffer): object {
-  try {
-    const json: unknown = JSON.parse(body.toString('utf8'));
-    return typeof json === 'object' && json !== null ? json : {};
-  } catch {
-    return {};
-  }
 }

@@ -38,7 +38,7 @@ export { KeyValueMachine, type KeyValueMachineOptions } from './state/state-mach
 export type { StateMeta } from './state/state-record.ts';
 export { decodeTransaction, encodeTransaction, transactionBytesMax } from './store/codec.ts';
 export { addToDigest, emptyDigest, recordDigest } from './store/digest.ts';
-export { decodeFields, hasFields, type JsonFields } from './store/json-object.ts';
+export { decodeFields, fieldsIn, hasFields, isCount, type JsonFields, jsonIn } from './store/json-object.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory-store.ts';
 export { comparePaths, pathBytesMax, pathFault } from './store/path.ts';
 export { mergePathPages } from './store/path-page.ts';

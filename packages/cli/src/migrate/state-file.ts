@@ -171,7 +171,7 @@ function contentOf(path: string, { source, target }: MoveEnds): Content {
   return { header, bytes: Buffer.byteLength(complete), keys };
 }
 
-/** Returns the text of the file; empty if there is none. @throws StartError */
+/** Returns the text of the file; empty if the file does not exist. @throws StartError */
 function textOf(path: string): string {
   try {
     requireOwnerOnly(path);

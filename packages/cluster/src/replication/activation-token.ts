@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { fenceMsMax, fenceMsMin, type SetSeal } from '@transitd/replication';
-import { isEpochId } from '@transitd/storage-fsm';
+import { isEpochId, jsonIn } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { isPair } from '../membership/authority.ts';
-import { credentialFields, jsonIn, type PrimaryCredential } from './credential.ts';
+import { credentialFields, type PrimaryCredential } from './credential.ts';
 
 /** The content of an activation token. Its key and certificate permit one call: to exchange them for those of the secondary. */
 export interface ActivationToken extends PrimaryCredential {

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { isSecondaryId, type PrimaryNodes } from '@transitd/replication';
+import { jsonIn } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { isPair } from '../membership/authority.ts';
 import { parseHostAndPort } from '../membership/membership.ts';
@@ -89,13 +90,4 @@ export function decodeCredential(bytes: Uint8Array): PrimaryCredential {
   if (!read.success) throw new Error(`the record ${credentialPath} is damaged or of an unknown format`);
   const { format: _, cluster: clusterId, ...fields } = read.data;
   return { clusterId, ...fields };
-}
-
-/** Returns the JSON value of UTF-8 text; undefined if the text is not JSON. Errors of JSON.parse could repeat a secret. */
-export function jsonIn(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
-  }
 }

@@ -10,12 +10,12 @@ import {
   type StoredRegistry,
   sessionLimits,
 } from '@transitd/replication';
+import { jsonIn } from '@transitd/storage-fsm';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { RequestRefused } from '../membership/authority.ts';
 import type { GuestStanding } from '../transport/callers.ts';
 import type { GuestHandlers, GuestReply, GuestRequest, GuestStream } from '../transport/guest-server.ts';
-import { jsonIn } from './credential.ts';
 import type { SecondaryDesk } from './secondary-desk.ts';
 import { activatePath, activeNodeHeader, deliver, sessionEndText, streamPath, streamProtocol, wireOf } from './wire.ts';
 

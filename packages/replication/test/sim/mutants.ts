@@ -184,14 +184,14 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'a state from the primary replaces local records',
     file: steps,
-    find: '    },\n    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, state.local)',
-    replace: '    },\n    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, [])',
+    find: 'withLive(place.spaces, attempt, state.local)',
+    replace: 'withLive(place.spaces, attempt, [])',
   },
   {
     name: 'a restore replaces local records',
     file: steps,
-    find: 'restoredAt },\n    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, state.local)',
-    replace: 'restoredAt },\n    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, [])',
+    find: 'withLive(spaces, attempt, state.local)',
+    replace: 'withLive(spaces, attempt, [])',
   },
   {
     name: 'the digest forgets the records that a write replaces',

@@ -1,4 +1,4 @@
-import { isCount, objectIn } from './json-object.ts';
+import { fieldsIn, isCount } from '@transitd/storage-fsm';
 
 /**
  * The facts that a commit writes about itself, in the same transaction as its records. With them a copy notices that a watch has lost an
@@ -17,7 +17,7 @@ export const encodeMarker = (marker: Marker): Uint8Array => Buffer.from(JSON.str
 
 /** Returns undefined for bytes that {@link encodeMarker} did not write. */
 export function decodeMarker(bytes: Uint8Array): Marker | undefined {
-  const { attempt, puts, deletes } = objectIn(bytes);
+  const { attempt, puts, deletes } = fieldsIn(bytes);
   if (typeof attempt !== 'string' || !isCount(puts) || (deletes !== undefined && !isCount(deletes))) return undefined;
   return { attempt, puts, ...(deletes !== undefined && { deletes }) };
 }
@@ -34,7 +34,7 @@ export const encodePointer = (pointer: StagedPointer): Uint8Array => Buffer.from
 
 /** Returns undefined for bytes that {@link encodePointer} did not write. */
 export function decodePointer(bytes: Uint8Array): StagedPointer | undefined {
-  const { attempt, chunks, digest } = objectIn(bytes);
+  const { attempt, chunks, digest } = fieldsIn(bytes);
   if (typeof attempt !== 'string' || !isCount(chunks) || typeof digest !== 'string') return undefined;
   return { attempt, chunks, digest };
 }

@@ -46,7 +46,7 @@ export class SortedPaths {
     }
   }
 
-  /** Returns the index of the array that has the path or would have it; 0 if there is none. */
+  /** Returns the index of the array that has the path or would have it; 0 if no array exists. */
   #runOf(path: string): number {
     const after = countWhile(this.#runs, ([first = '']) => comparePaths(first, path) <= 0);
     return Math.max(0, after - 1);

@@ -1,4 +1,4 @@
-import { isCount, objectIn } from './json-object.ts';
+import { fieldsIn, isCount } from '@transitd/storage-fsm';
 
 /** The space whose records readers see, and the restore that filled it. */
 export interface LiveSpace {
@@ -13,6 +13,6 @@ export const encodeSpace = ({ space, attempt }: LiveSpace): Uint8Array => Buffer
 
 /** Returns undefined for bytes that {@link encodeSpace} did not write. */
 export function decodeSpace(bytes: Uint8Array): LiveSpace | undefined {
-  const { space, attempt } = objectIn(bytes);
+  const { space, attempt } = fieldsIn(bytes);
   return isCount(space) && typeof attempt === 'string' ? { space, attempt } : undefined;
 }

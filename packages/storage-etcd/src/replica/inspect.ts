@@ -5,7 +5,7 @@ import { readState } from './state-feed.ts';
 
 /** The place of a cluster in its history. */
 export interface ClusterPosition {
-  /** Revision of the newest commit; 0 if there is none. */
+  /** Revision of the newest commit; 0 before the first one. */
   readonly index: number;
   /** Number of nodes that are known, or hold the active role. A node that died counts until its lease ends. */
   readonly runningNodes: number;

@@ -8,7 +8,7 @@ import type {
   ReplicationPlace,
   ReplicationStep,
 } from './replication-step.ts';
-import { rerouted, type Spaces, spaceHead } from './spaces.ts';
+import { type Spaces, spaceHead, stagedAttempt, withLive } from './spaces.ts';
 import type { Write } from './transaction.ts';
 
 const none: ReplicationEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
@@ -135,25 +135,14 @@ function stage(
 }
 
 function swap(
-  {
-    attempt: id,
-    records,
-    digest,
-    valuesWritten,
-    epochs,
-    index,
-    restoredAt,
-    local,
-    localReadAt,
-  }: ReplicationStep & { kind: 'swap' },
+  step: ReplicationStep & { kind: 'swap' },
   state: ReplicationState,
   place: ReplicationPlace,
 ): ReplicationEffect | 'conflict' {
-  const { spaces } = place;
-  const { attempt } = spaces;
+  const { valuesWritten, epochs, index, restoredAt, local, localReadAt } = step;
+  const attempt = stagedAttempt(place.spaces, step);
   const last = epochs.at(-1);
-  if (state.role !== 'secondary' || attempt?.id !== id || attempt.records !== records || attempt.digest !== digest)
-    return 'conflict';
+  if (state.role !== 'secondary' || attempt === undefined) return 'conflict';
   if (last === undefined || index < last.start || !isForward(state, { ...last, index })) return 'conflict';
   if ((attempt.localWriteAt ?? 0) > localReadAt || !areUnchanged(local, state, place)) return 'conflict';
   const { restoredAt: _, ...own } = state;
@@ -165,7 +154,7 @@ function swap(
       ...{ ...own, epochs, index, seen: Math.max(state.seen, last.number) },
       ...(restoredAt !== undefined && { restoredAt }),
     },
-    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, state.local), attempt: undefined, live: id },
+    spaces: withLive(place.spaces, attempt, state.local),
   };
 }
 
@@ -174,13 +163,13 @@ function restore(
   state: ReplicationState,
   place: ReplicationPlace,
 ): ReplicationEffect | 'conflict' {
-  const { attempt: id, from, records, digest, valuesWritten, conditions, writes, local, localReadAt } = step;
+  const { from, valuesWritten, conditions, writes, local, localReadAt } = step;
   const { spaces, index, revisionOf } = place;
-  const { attempt } = spaces;
+  const attempt = stagedAttempt(spaces, step);
   const current = state.epochs.at(-1);
-  if (spaces.live === id) return none; // proposed again
+  if (spaces.live === step.attempt) return none; // proposed again
   if (state.role !== 'primary' || current === undefined || !sameEpoch(current, from)) return 'conflict';
-  if (attempt?.id !== id || attempt.records !== records || attempt.digest !== digest) return 'conflict';
+  if (attempt === undefined) return 'conflict';
   if (!conditions.every(({ path, revision }) => revisionOf(path) === revision)) return 'conflict';
   if (writes.some(({ path }) => isLocal(state, path))) return 'conflict';
   if ((attempt.localWriteAt ?? 0) > localReadAt || !areUnchanged(local, state, place)) return 'conflict';
@@ -191,7 +180,7 @@ function restore(
     byPath: [...writes.map((write) => ({ ...write, revision: restoredAt })), ...localWrites(local, state, place)],
     valuesWritten: { added: encrypted, atLeast: valuesWritten + encrypted },
     state: { ...state, restoredAt },
-    spaces: { ...spaces, routes: rerouted(spaces, attempt.space, state.local), attempt: undefined, live: id },
+    spaces: withLive(spaces, attempt, state.local),
   };
 }
 

@@ -1,5 +1,5 @@
 import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
-import { type Attempt, isUnreachable, rerouted, type Spaces, spaceHead } from './spaces.ts';
+import { type Attempt, isUnreachable, type Spaces, spaceHead, stagedAttempt, withLive } from './spaces.ts';
 
 /** A record of the snapshot that is being restored. Readers see it as `path` once the restore is live. */
 export interface RestoredRecord {
@@ -81,11 +81,7 @@ function stage({ attempt: id, chunk, records }: RestoreStep & { kind: 'stage' },
   };
 }
 
-function swap(
-  { attempt: id, records, digest, keep }: RestoreStep & { kind: 'swap' },
-  spaces: Spaces,
-): RestoreEffect | 'conflict' {
-  const { attempt } = spaces;
-  if (attempt?.id !== id || attempt.records !== records || attempt.digest !== digest) return 'conflict';
-  return { writes: [], spaces: { ...spaces, routes: rerouted(spaces, attempt.space, keep), attempt: undefined, live: id } };
+function swap(step: RestoreStep & { kind: 'swap' }, spaces: Spaces): RestoreEffect | 'conflict' {
+  const attempt = stagedAttempt(spaces, step);
+  return attempt === undefined ? 'conflict' : { writes: [], spaces: withLive(spaces, attempt, step.keep) };
 }

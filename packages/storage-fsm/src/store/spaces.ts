@@ -1,6 +1,6 @@
 import { CodecError, type LogIndex } from '@transitd/raft-core';
 import { levelName } from '../level/level-record.ts';
-import { decodeFields, hasFields } from './json-object.ts';
+import { decodeFields, hasFields, isCount } from './json-object.ts';
 import { pathFault } from './path.ts';
 import { replicationName } from './replication-state.ts';
 
@@ -94,6 +94,20 @@ export function rerouted(spaces: Spaces, space: number, keep: readonly string[])
   return routes.sort((a, b) => b.prefix.length - a.prefix.length || (a.prefix < b.prefix ? -1 : 1));
 }
 
+/** The totals of the records that a step expects to be staged. */
+type StagedTotals = Pick<Attempt, 'records' | 'digest'> & { readonly attempt: Attempt['id'] };
+
+/** Returns the attempt if exactly these records are staged; undefined otherwise. */
+export function stagedAttempt({ attempt }: Spaces, { attempt: id, records, digest }: StagedTotals): Attempt | undefined {
+  return attempt?.id === id && attempt.records === records && attempt.digest === digest ? attempt : undefined;
+}
+
+/** Returns the spaces after which readers see the records of an attempt. Paths below a prefix in `keep` keep their records. */
+export const withLive = (spaces: Spaces, { id, space }: Attempt, keep: readonly string[]): Spaces => ({
+  ...spaces,
+  ...{ routes: rerouted(spaces, space, keep), attempt: undefined, live: id },
+});
+
 const format = 1;
 
 /** Encodes the spaces as versioned JSON, the same bytes on every node. They are read rarely and must stay readable for a long time. */
@@ -129,5 +143,3 @@ function decodeAttempt(stored: unknown): Attempt {
   if (!isWhole || !hasCounts) throw new CodecError('the spaces record is malformed');
   return { id, space, chunks, records, digest: BigInt(`0x${digest}`), ...(localWriteAt !== undefined && { localWriteAt }) };
 }
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
