@@ -93,7 +93,7 @@ function tokenMountJson({ clusterName }: Node): object {
   return { ...mountJson({ ...mount, type: 'userpass', defaultTtlS: 0, maxTtlS: 0 }), type: 'token' };
 }
 
-/** Returns the auth method at a path in the form of the list; undefined if there is none. */
+/** Returns the auth method at a path in the form of the list; undefined if nothing is enabled there. */
 export async function methodJson(
   { node, services }: { readonly node: Node; readonly services: Services },
   path: string,

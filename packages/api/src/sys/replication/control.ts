@@ -1,5 +1,6 @@
 import {
   bool,
+  boolean,
   dataReply,
   duration,
   ignoredField,
@@ -177,7 +178,7 @@ const promote = guardedOnSecondary({
   },
   answers: answers.data(
     object(
-      { position: integer, lossless: { type: 'boolean' }, missing: integer, misses_restore: { type: 'boolean' } },
+      { position: integer, lossless: boolean, missing: integer, misses_restore: boolean },
       { primary_position: integer, lag_entries: integer, lag_ms: integer, last_contact_ms: integer, last_contact: string },
     ),
   ),

@@ -1,4 +1,4 @@
-import { dataReply, integer, list, object, RequestError, string, time, unavailable } from '@transitd/http';
+import { boolean, dataReply, integer, list, object, RequestError, string, time, unavailable } from '@transitd/http';
 import type { KeptDivergence, KeptPromotion, KeptReports, Node } from '@transitd/node';
 import * as answers from '../../operation/answers.ts';
 import { guardedOnSecondary, type OpenOperation, open, type Route } from '../../operation/operation.ts';
@@ -7,7 +7,10 @@ import { guardedOnSecondary, type OpenOperation, open, type Route } from '../../
 const heartbeatSchema = { last_heartbeat: time, last_heartbeat_duration_ms: integer };
 
 const promotionFields = {
-  ...{ position: integer, lossless: { type: 'boolean' }, missing: integer, misses_restore: { type: 'boolean' } },
+  position: integer,
+  lossless: boolean,
+  missing: integer,
+  misses_restore: boolean,
 } as const;
 
 const divergenceFields = { node_id: string, snapshot: string, time: time, point: integer, position: integer } as const;
@@ -31,7 +34,7 @@ const drStatusSchema = object(
     ),
     secondary_id: string,
     connection_status: string,
-    misses_restore: { type: 'boolean' },
+    misses_restore: boolean,
     stop_reason: { enum: ['digest_differs', 'primary_is_older', 'state_unusable'] },
     known_primary_cluster_addrs: list(string),
     primaries: list(object({ cluster_address: string, connection_status: string }, heartbeatSchema)),
@@ -42,7 +45,7 @@ const drStatusSchema = object(
     replication_primary_canary_age_ms: integer,
     diverged_state: string,
     promotion: object(
-      { time: time, force: { type: 'boolean' }, ...promotionFields },
+      { time: time, force: boolean, ...promotionFields },
       { primary_position: integer, lag_entries: integer, lag_ms: integer, last_contact_ms: integer },
     ),
     divergence: object(divergenceFields),
