@@ -54,8 +54,7 @@ try {
   for (const node of nodes) node.start();
   const rootToken = await found();
   void watch.run();
-  await Promise.all(nodes.map(({ address }) => answers(address, 200, 473)));
-  while (watch.active === undefined && !stopping) await delay(50);
+  while (!watch.hasSeenAll && !stopping) await delay(50);
   welcome(rootToken);
   listenForKeys();
   if (values.load) {

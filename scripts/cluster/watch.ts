@@ -21,7 +21,8 @@ export class Watch {
   readonly #nodes: readonly DevNode[];
   readonly #states = new Map<DevNode, 'down' | 'active' | 'standby' | 'without contact'>();
   readonly #withoutContactSince = new Map<DevNode, number>();
-  readonly #seenBefore = new Set<DevNode>();
+  /** The process of each node that served last. */
+  readonly #servedAs = new Map<DevNode, number | undefined>();
   #active: DevNode | undefined;
   #lostMs: number | undefined;
   #isStopped = false;
@@ -40,6 +41,11 @@ export class Watch {
     return this.#active;
   }
 
+  /** True once each node has served, and a line has said so. */
+  get hasSeenAll(): boolean {
+    return this.#active !== undefined && this.#servedAs.size === this.#nodes.length;
+  }
+
   stop(): void {
     this.#isStopped = true;
   }
@@ -50,9 +56,11 @@ export class Watch {
 
   async #watch(node: DevNode): Promise<void> {
     while (!this.#isStopped) {
+      const { pid } = node;
       const code = await healthOf(node.address);
       if (this.#isStopped) return;
-      this.#seen(node, code);
+      // An answer of a process that has ended since then says nothing.
+      if (pid === node.pid) this.#seen(node, code);
       await delay(pollMs);
     }
   }
@@ -70,21 +78,24 @@ export class Watch {
       return;
     }
     this.#withoutContactSince.delete(node);
-    if (code === 200 && (before !== 'active' || this.#active !== node)) this.#becameActive(node);
-    else if (code === 473 && before !== 'standby') {
+    if (code === 200) {
+      if (before !== 'active' || this.#active !== node) this.#becameActive(node);
+      // An active node that only answered late was not lost.
+      this.#lostMs = undefined;
+    } else if (code === 473 && before !== 'standby') {
       this.#states.set(node, 'standby');
-      const verb = this.#seenBefore.has(node) ? 'is back' : 'is up';
-      node.say(before === 'down' ? `${verb} as a standby (process ${node.pid})` : 'is a standby now');
-      this.#seenBefore.add(node);
+      const verb = this.#servedAs.has(node) ? 'is back' : 'is up';
+      const isNew = this.#servedAs.get(node) !== node.pid;
+      node.say(isNew ? `${verb} as a standby (process ${node.pid})` : 'is a standby now');
+      this.#servedAs.set(node, node.pid);
     }
   }
 
   #becameActive(node: DevNode): void {
     const tookMs = this.#lostMs === undefined ? undefined : performance.now() - this.#lostMs;
     this.#states.set(node, 'active');
-    this.#seenBefore.add(node);
+    this.#servedAs.set(node, node.pid);
     this.#active = node;
-    this.#lostMs = undefined;
     const after = tookMs === undefined ? '' : `, ${(tookMs / 1000).toFixed(1)} s after the loss of the one before`;
     node.say(`is the active node now (process ${node.pid})${after}`);
   }
