@@ -7,8 +7,9 @@ import { processMs } from '../process/live-server.ts';
 import { Machines } from './machines.ts';
 import { codeBlocks, shellBlocks } from './page.ts';
 
-const operations = 'docs/operations.md';
+const nodes = 'docs/node-operations.md';
 const clusters = 'docs/cluster-operations.md';
+const [audit, backup, monitoring] = ['docs/audit.md', 'docs/backup.md', 'docs/monitoring.md'];
 const main = '/etc/transitd/transitd.yaml';
 
 /** The n-th `sh` block of a page, or of one of its sections. */
@@ -21,9 +22,9 @@ const block = (page: string, at = 0, heading?: string): string => {
 /** The example configuration of the pages, for a node on addresses of its own: all machines have one network. */
 function configuration(node: 'n1' | 'n2'): string {
   const yaml = [
-    codeBlocks(operations, 'yaml', 'Start'),
-    codeBlocks(operations, 'yaml', 'Traces'),
-    codeBlocks(operations, 'yaml', 'Audit'),
+    codeBlocks(nodes, 'yaml', 'Start'),
+    codeBlocks(monitoring, 'yaml', 'Traces'),
+    codeBlocks(audit, 'yaml', 'Configuration'),
   ];
   const texts = [...yaml.flat(), ...codeBlocks(clusters, 'yaml')];
   const { telemetry, retry_join, retry_join_ca_file, ...all } = Object.assign({}, ...texts.map((text) => parse(text)));
@@ -32,7 +33,7 @@ function configuration(node: 'n1' | 'n2'): string {
   return own.replaceAll(/\b0\.0\.0\.0/g, `${node}.example`).replaceAll(/(node_id: |_addr: (https:\/\/)?)n1/g, `$1${node}`);
 }
 
-describe('docs/operations.md and docs/cluster-operations.md', function () {
+describe('the pages about running a node and a cluster, backups, metrics and audit', function () {
   this.timeout(processMs);
   let machines: Machines;
   before(async () => {
@@ -52,7 +53,7 @@ describe('docs/operations.md and docs/cluster-operations.md', function () {
   const begin = (node: string): Promise<string> =>
     play(
       node,
-      `${block(operations, 0, 'Start').trim()} >> /var/log/transitd.out 2>&1 < /dev/null & echo $! > /var/lib/transitd.pid
+      `${block(nodes, 0, 'Start').trim()} >> /var/log/transitd.out 2>&1 < /dev/null & echo $! > /var/lib/transitd.pid
       export TRANSITD_ADDR=https://${node}.example:8200 TRANSITD_CACERT=/etc/transitd/ca.pem
       curl -s --retry 20 --retry-delay 1 --retry-connrefused --cacert $TRANSITD_CACERT $TRANSITD_ADDR/v1/sys/health`,
     );
@@ -60,10 +61,10 @@ describe('docs/operations.md and docs/cluster-operations.md', function () {
     play(node, 'kill $(cat /var/lib/transitd.pid); while [ -e /proc/$(cat /var/lib/transitd.pid) ]; do sleep 0.1; done');
   /** Initializes a node as the page does, and stores each share in a file. */
   async function initialize(node: string): Promise<void> {
-    await play(node, block(operations, 0, 'Initialize and unseal'));
+    await play(node, block(nodes, 0, 'Initialize and unseal'));
     const made = JSON.parse(readFileSync(file(node, '/root/init.json'), 'utf8'));
     for (const [at, share] of made.unseal_keys_b64.entries()) writeFileSync(file(node, `/root/share-${at + 1}`), share);
-    await play(node, block(operations, 1, 'Initialize and unseal'));
+    await play(node, block(nodes, 1, 'Initialize and unseal'));
     await play(node, `export TRANSITD_TOKEN=${made.root_token}; until transitd policy list; do sleep 0.1; done`);
   }
 
@@ -80,7 +81,7 @@ describe('docs/operations.md and docs/cluster-operations.md', function () {
 
   it('initializes and unseals, and answers what the runbook and the page about upgrades ask', async () => {
     await initialize('n1');
-    expect(await play('n1', block(operations, 0, 'Metrics')))
+    expect(await play('n1', block(monitoring, 0, 'Metrics')))
       .to.include('svc_core_unsealed')
       .and.to.include('# EOF');
     expect(await play('n1', block('docs/runbook.md'))).to.match(/failure.tolerance/i);
@@ -88,7 +89,7 @@ describe('docs/operations.md and docs/cluster-operations.md', function () {
   });
 
   it('hashes a string, and verifies audit files that were rotated', async () => {
-    expect(await play('n1', `SUSPECT='a value'\n${block(operations, 0, 'Audit')}`)).to.include('hmac-sha256:');
+    expect(await play('n1', `SUSPECT='a value'\n${block(audit, 0, 'Redaction')}`)).to.include('hmac-sha256:');
     const log = file('n1', '/var/log/transitd/audit.log');
     for (const older of ['audit.log.2', 'audit.log.1']) {
       renameSync(log, log.replace('audit.log', older));
@@ -97,13 +98,13 @@ describe('docs/operations.md and docs/cluster-operations.md', function () {
         'kill -HUP $(cat /var/lib/transitd.pid); until transitd policy list && [ -s /var/log/transitd/audit.log ]; do sleep 0.1; done',
       );
     }
-    await play('n1', `(${block(operations, 1, 'Audit')})`);
+    await play('n1', `(${block(audit, 0, 'Hash chain')})`);
   });
 
   it('lets a second node join', async () => {
     await play('n2', block(clusters, 0, 'Join'));
     machines.copy('n1', 'n2', ['/root/share-1', '/root/share-2', '/root/share-3'], '/root');
-    await play('n2', block(operations, 1, 'Initialize and unseal'));
+    await play('n2', block(nodes, 1, 'Initialize and unseal'));
     await play(
       'n1',
       `until transitd operator raft list-peers --format json | tr -d ' \\n' | grep -o '"voter":true' | wc -l | grep -q 2; do sleep 0.2; done`,
@@ -112,9 +113,9 @@ describe('docs/operations.md and docs/cluster-operations.md', function () {
 
   it('backs up and restores', async () => {
     await play('n1', 'transitd key create before');
-    expect(await play('n1', block(clusters, 0, 'Back up'))).to.include('state.bin');
+    expect(await play('n1', block(backup, 0, 'Back up'))).to.include('state.bin');
     await play('n1', 'transitd key create after');
-    await play('n1', block(clusters, 0, 'Restore'));
+    await play('n1', block(backup, 0, 'Restore'));
     const names = await play('n1', 'transitd key list');
     expect(names)
       .to.match(/^before$/m)
@@ -133,7 +134,7 @@ describe('docs/operations.md and docs/cluster-operations.md', function () {
     await begin('n2');
     await initialize('n2');
     await play('n2', block(clusters, 1, 'Lost quorum'));
-    await play('n2', `cd old; ${block(operations, 1, 'Initialize and unseal')}`);
+    await play('n2', `cd old; ${block(nodes, 1, 'Initialize and unseal')}`);
     machines.copy('n1', 'n2', ['/root/init.json'], '/root/old');
     const { root_token } = JSON.parse(readFileSync(file('n1', '/root/init.json'), 'utf8'));
     expect(await play('n2', `export TRANSITD_TOKEN=${root_token}; until transitd key list; do sleep 0.2; done`)).to.match(

@@ -83,7 +83,7 @@ const head = '| key | what it sets | type | default | range | a change needs | v
 const intro = `# Configuration
 
 Every key of the configuration file of \`transitd server --config FILE\`, in YAML or JSON. Written by \`npm run docs:configuration\` from
-the schema that checks the file: do not edit it. [Operations](operations.md) has an example.
+the schema that checks the file: do not edit it. [Run a node](node-operations.md) has an example.
 
 - \`listeners[].address\` is the key \`address\` of each entry of the list \`listeners\`; \`*\` is a name that you choose.
 - A *duration* is a text such as \`10s\`, \`150ms\` or \`1h30m\` (ms, s, m, h, d), or a number of seconds. A *size* is a text such as
