@@ -10,7 +10,7 @@ export const sections: readonly Section[] = [
   { title: 'First steps', pages: ['index', 'first-steps', 'install', 'containers'] },
   { title: 'Concepts', pages: ['architecture', 'consensus', 'comparison', 'glossary'] },
   {
-    title: 'How-to',
+    title: 'Operation',
     pages: [
       'production',
       'node-operations',
@@ -22,17 +22,12 @@ export const sections: readonly Section[] = [
       'backup',
       'limits',
       'gateway-threads',
-      'replication',
-      'etcd',
-      'scale',
-      'seals',
-      'kubernetes',
       'upgrades',
-      'moving',
-      'console',
-      'key-rotation',
-      'policies',
     ],
+  },
+  {
+    title: 'How-to',
+    pages: ['seals', 'replication', 'etcd', 'scale', 'kubernetes', 'moving', 'console', 'key-rotation', 'policies'],
   },
   {
     title: 'Reference',
@@ -40,5 +35,8 @@ export const sections: readonly Section[] = [
   },
   { title: 'Runbooks', pages: ['runbook', 'troubleshooting', 'sizing'] },
   { title: 'Security', pages: ['threat-model', 'dependencies'] },
-  { title: 'Internals', pages: ['decisions/README', 'consensus-faults', 'chaos', 'benchmarks', 'releasing'] },
+  {
+    title: 'Internals',
+    pages: ['decisions/README', 'consensus-rules', 'simulator', 'consensus-faults', 'chaos', 'benchmarks', 'growth', 'releasing'],
+  },
 ];

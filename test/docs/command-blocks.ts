@@ -42,7 +42,6 @@ export const blockRows: readonly BlockRow[] = [
   { page: 'docs/clients.md', blocks: 5, ranBy: 'test/clients/clients-page.test.ts' },
   { page: 'docs/cluster-operations.md', blocks: 3, ranBy: 'test/docs/operations.test.ts' },
   { page: 'docs/command-line.md', blocks: 17, notRun: syntax },
-  { page: 'docs/consensus.md', blocks: 1, notRun: `${long}: commands of the simulator, which \`npm test\` plays` },
   { page: 'docs/containers.md', blocks: 4, notRun: container },
   { page: 'docs/etcd.md', blocks: 7, ranBy: 'test/docs/etcd.test.ts' },
   {
@@ -77,6 +76,7 @@ export const blockRows: readonly BlockRow[] = [
   { page: 'docs/seals.md', section: 'Migration', blocks: 1, ranBy: 'test/cluster/seal-migration.test.ts' },
   { page: 'docs/seals.md', section: 'transit', blocks: 1, ranBy: 'test/cluster/seal-migration.test.ts' },
   { page: 'docs/seals.md', section: 'pkcs11', blocks: 1, ranBy: 'test/cluster/pkcs11-seal.test.ts' },
+  { page: 'docs/simulator.md', blocks: 1, notRun: `${long}: commands of the simulator, which \`npm test\` plays` },
   { page: 'docs/troubleshooting.md', blocks: 8, ranBy: 'test/docs/troubleshooting.test.ts' },
   { page: 'docs/upgrades.md', blocks: 1, ranBy: 'test/docs/operations.test.ts' },
   { page: 'packages/client/README.md', blocks: 3, ranBy: 'test/docs/readme.test.ts' },

@@ -17,7 +17,7 @@ const numberIn = (cell = ''): number => Number.parseFloat(cell.replaceAll(',', '
 
 describe('docs/sizing.md', () => {
   const sizing = rowsOf('docs/sizing.md');
-  const benchmarks = rowsOf('docs/benchmarks.md');
+  const benchmarks = ['docs/benchmarks.md', 'docs/growth.md'].flatMap(rowsOf);
   const measured = (name: string, column: number): string | undefined =>
     benchmarks.find(([first, ...cells]) => first === name && cells.length >= 4)?.[column];
 
