@@ -98,9 +98,16 @@ export interface Etcd {
 
 /**
  * `refused`: etcd answered that it did nothing. `unknown`: nobody knows whether etcd did it, or will do it later.
- * `compacted`: the revision is no longer, or not yet, in etcd's history; nothing was done.
+ * `compacted`: the revision is no longer, or not yet, in etcd's history; nothing was done. `too_large`: only for a range, whose answer is
+ * longer than {@link answerBytesMax}; ask for fewer rows.
  */
-export type EtcdErrorKind = 'refused' | 'unknown' | 'compacted';
+export type EtcdErrorKind = 'refused' | 'unknown' | 'compacted' | 'too_large';
+
+/**
+ * Most bytes of the answer to a range. etcd limits an answer by rows only, and a row may have a megabyte. An answer of many megabytes would
+ * exceed the deadline of a call, and hold up the event loop while it is decoded.
+ */
+export const answerBytesMax = 4 * 1024 * 1024;
 
 export class EtcdError extends Error {
   override readonly name = 'EtcdError';

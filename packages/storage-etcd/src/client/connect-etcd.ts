@@ -2,7 +2,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import type { Etcd, EtcdEvent, EtcdOperationAnswer, EtcdRow, EtcdTxn, EtcdWatchMessage } from '../etcd.ts';
-import { EtcdError, type EtcdErrorKind } from '../etcd.ts';
+import { answerBytesMax, EtcdError, type EtcdErrorKind } from '../etcd.ts';
 import { Auth, type Event, type KeyValue, KV, Lease, type ResponseOp, Watch, type WatchResponse } from '../wire/etcd_pb.ts';
 import { rangeRequest, txnRequest, watchRequest } from '../wire/requests.ts';
 import { EtcdSessions } from './sessions.ts';
@@ -28,7 +28,8 @@ export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdCon
   const sessions = new EtcdSessions(endpoint, { tls });
   const options = { baseUrl: endpoint, httpVersion: '2' as const, sessionManager: sessions };
   const transport = createGrpcTransport({ ...options, interceptors: [withToken] });
-  const kv = createClient(KV, transport);
+  const kv = createClient(KV, createGrpcTransport({ ...options, interceptors: [withToken], readMaxBytes: answerBytesMax }));
+  // Without that limit: etcd splits messages of a watch itself, at the --max-request-bytes of its operator.
   const watch = createClient(Watch, transport);
   const lease = createClient(Lease, transport);
   const auth = createClient(Auth, createGrpcTransport(options));
@@ -56,7 +57,7 @@ export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdCon
 
   return {
     range: async (request) => {
-      const answer = await authorized(() => kv.range(rangeRequest(request), call()));
+      const answer = await authorized(() => kv.range(rangeRequest(request), call())).catch(rejectRange);
       return { revision: Number(answer.header?.revision ?? 0n), rows: answer.kvs.map(rowOf), more: answer.more };
     },
     txn: async (txn: EtcdTxn) => {
@@ -164,6 +165,14 @@ const isTokenRefusal = (error: unknown): boolean =>
 function etcdError(error: unknown): EtcdError {
   if (!(error instanceof ConnectError)) return new EtcdError('unknown', String(error), { cause: error });
   return new EtcdError(kindOf(error), error.rawMessage, { cause: error });
+}
+
+/** The client ends a call as soon as it knows that the answer is too long. For a transaction this is an unknown outcome. */
+function rejectRange(error: EtcdError): never {
+  const { cause } = error;
+  if (cause instanceof ConnectError && cause.code === Code.ResourceExhausted && cause.rawMessage.includes('readMaxBytes'))
+    throw new EtcdError('too_large', `the answer is longer than ${answerBytesMax} bytes`, { cause });
+  throw error;
 }
 
 function kindOf({ code, rawMessage }: ConnectError): EtcdErrorKind {

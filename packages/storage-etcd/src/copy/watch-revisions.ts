@@ -12,9 +12,10 @@ interface EventsMessage {
 }
 
 /**
- * Makes whole revisions from the messages of one watch stream. etcd splits a large message into fragments anywhere, so events count only
- * when the last fragment has arrived. Fragments of a stream that ended are dropped with this object; the next stream begins after
- * the last whole revision.
+ * Makes whole revisions from the messages of one watch stream. etcd splits a large message into fragments anywhere, so a revision counts
+ * only when the next one has begun, or the last fragment has arrived. It does not wait for the whole message, which may have a thousand
+ * revisions for a node that is behind. Fragments of a stream that ended are dropped with this object; the next stream begins after the last
+ * whole revision.
  */
 export class WatchRevisions {
   #last: number;
@@ -27,10 +28,8 @@ export class WatchRevisions {
 
   /** Returns the revisions that this message completes, or `disordered` if they do not ascend: then nothing of the stream counts. */
   take({ fragment, events }: EventsMessage): RevisionEvents[] | 'disordered' {
-    this.#pending.push(...events);
-    if (fragment) return [];
-    const complete = byRevision(this.#pending);
-    this.#pending = [];
+    const complete = byRevision([...this.#pending, ...events]);
+    this.#pending = fragment ? (complete.pop()?.events ?? []) : [];
     for (const { revision } of complete) {
       if (revision <= this.#last) return 'disordered';
       this.#last = revision;

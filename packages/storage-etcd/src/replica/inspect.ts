@@ -1,7 +1,10 @@
 import { keysBelow } from '../copy/keys.ts';
 import type { Etcd } from '../etcd.ts';
+import { pagesOf } from './pages.ts';
 import { type ReplicaState, stateOf } from './replica-state.ts';
 import { readState } from './state-feed.ts';
+
+const nodesOfPage = 100;
 
 /** The place of a cluster in its history. */
 export interface ClusterPosition {
@@ -28,11 +31,13 @@ export async function inspectCluster({ etcd, prefix }: Place): Promise<Inspected
 /** Reads how far the cluster below a prefix is, without its records. @throws EtcdError, TypeError */
 export async function positionOfCluster({ etcd, prefix }: Place): Promise<ClusterPosition> {
   const { active, marker, nodes, nodesEnd } = keysBelow(prefix);
-  const known = await etcd.range({ key: nodes, end: nodesEnd });
+  let known = 0;
+  for await (const page of pagesOf(etcd, { key: nodes, end: nodesEnd, limit: nodesOfPage, isPinned: true }))
+    known += page.rows.length;
   const { rows } = await etcd.range({ key: active, end: `${marker}\0` });
   const hasActive = rows.some(({ key }) => key === active);
   const index = rows.find(({ key }) => key === marker)?.modRevision ?? 0;
-  return { index, runningNodes: runningNodes(known.rows.length, hasActive) };
+  return { index, runningNodes: runningNodes(known, hasActive) };
 }
 
 const runningNodes = (known: number, hasActive: boolean): number => Math.max(known, hasActive ? 1 : 0);

@@ -1,5 +1,5 @@
 import { comparePaths } from '@transitd/storage-fsm';
-import type { Etcd, EtcdRangeAnswer } from '../etcd.ts';
+import { type Etcd, EtcdError, type EtcdRangeAnswer, type EtcdRow } from '../etcd.ts';
 
 export interface PagedRange {
   readonly key: string;
@@ -11,8 +11,17 @@ export interface PagedRange {
   readonly isPinned: boolean;
 }
 
+/** Bytes that a page should have: a quarter of what the client accepts, as the next rows may be larger than the last ones. */
+const pageBytes = 1024 * 1024;
+/** Rows of the first page, of which nothing is known. */
+const firstRows = 16;
+
 /**
- * Reads a range page by page. etcd walks through all keys of a range to count them, whatever the limit. So each page but the first is read
+ * Reads a range page by page. etcd limits a page by rows and not by bytes, so the weight of each page decides how many rows the next one
+ * has. A page that is too large, or does not arrive in time, is read again with a single row: then only a row that does not arrive ends the
+ * reading.
+ *
+ * etcd walks through all keys of a range to count them, whatever the limit. So each page but the first is read
  * from a narrow range: the keys that begin like the key before it.
  * @throws EtcdError
  */
@@ -22,20 +31,40 @@ export async function* pagesOf(
 ): AsyncGenerator<EtcdRangeAnswer> {
   let [from, shared] = [key, 0];
   let pinned: number | undefined;
+  let wanted = Math.min(firstRows, limit);
   while (from !== end) {
     const until = endOfBeginning(from, shared, end);
-    const page = await etcd.range({ key: from, end: until, limit, ...(pinned !== undefined && { revision: pinned }) });
+    let page: EtcdRangeAnswer;
+    try {
+      page = await etcd.range({ key: from, end: until, limit: wanted, ...(pinned !== undefined && { revision: pinned }) });
+    } catch (error) {
+      if (!(error instanceof EtcdError) || (error.kind !== 'too_large' && error.kind !== 'unknown')) throw error;
+      if (wanted === 1) throw error.kind === 'unknown' ? error : tooLarge(from, error);
+      wanted = 1;
+      continue;
+    }
     if (isPinned) pinned ??= page.revision; // a later page names the present revision, not its own
     yield page;
-    const [first, last] = [page.rows[0], page.rows.at(-1)];
-    if (page.more && first !== undefined && last !== undefined) {
-      shared = Math.max(shared, sharedLength(first.key, last.key));
+    const last = page.rows.at(-1);
+    if (page.more && last !== undefined) {
+      shared = Math.max(shared, sharedLength(from, last.key));
       from = `${last.key}\0`;
     } else {
-      if (page.rows.length < limit / 4) shared = Math.max(0, shared - 1);
+      if (page.rows.length < wanted / 4) shared = Math.max(0, shared - 1);
       from = until;
     }
+    wanted = Math.min(limit, 2 * wanted, rowsOfPage(page.rows));
   }
+}
+
+/** No replica writes such a row. */
+const tooLarge = (from: string, cause: EtcdError): EtcdError =>
+  new EtcdError('too_large', `the first key from ${JSON.stringify(from)} on is too large: ${cause.message}`, { cause });
+
+/** Returns how many rows like these make a page. */
+function rowsOfPage(rows: readonly EtcdRow[]): number {
+  const bytes = rows.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
+  return bytes === 0 ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor((pageBytes * rows.length) / bytes));
 }
 
 /** Returns the first key after all that begin like `key`, with as many of its characters; `end` if that comes later. */

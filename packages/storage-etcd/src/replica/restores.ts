@@ -3,7 +3,7 @@ import type { CommitOrder } from '../commit/commit-order.ts';
 import { stagingOf, swapOf } from '../commit/plan.ts';
 import type { Keys } from '../copy/keys.ts';
 import { decodeRecord } from '../copy/record-value.ts';
-import type { Etcd, EtcdCompare, EtcdRangeAnswer, EtcdRangeRequest, EtcdRow } from '../etcd.ts';
+import { type Etcd, type EtcdCompare, EtcdError, type EtcdRow } from '../etcd.ts';
 import { type ActiveRole, notActive } from './active-role.ts';
 import { type FencedWrites, isDone } from './fenced-writes.ts';
 import { pagesOf } from './pages.ts';
@@ -32,7 +32,7 @@ interface Staged {
 
 type Step<Kind extends RestoreStep['kind']> = Extract<RestoreStep, { kind: Kind }>;
 
-/** Rows that are read at once. A record has at most 1 MiB. */
+/** Most rows that are read, and then perhaps deleted, at once. */
 const pageRows = 100;
 /** Longest time that a node may take to read the restored state. */
 const readWithinMs = 600_000;
@@ -189,11 +189,12 @@ export class Restores {
 
   async *#pages(space: number): AsyncGenerator<readonly EtcdRow[]> {
     const { etcd, keys } = this.#parts;
-    const range = (request: EtcdRangeRequest): Promise<EtcdRangeAnswer> =>
-      etcd.range(request).catch((error: Error) => {
-        throw new StoreError('busy', `the records of a restore could not be read: ${error.message}`, { cause: error });
-      });
-    // Not pinned: deleting all of them may take longer than etcd keeps a revision.
-    for await (const { rows } of pagesOf({ range }, { ...keys.records(space), limit: pageRows, isPinned: false })) yield rows;
+    try {
+      // Not pinned: deleting all of them may take longer than etcd keeps a revision.
+      for await (const { rows } of pagesOf(etcd, { ...keys.records(space), limit: pageRows, isPinned: false })) yield rows;
+    } catch (error) {
+      if (!(error instanceof EtcdError)) throw error;
+      throw new StoreError('busy', `the records of a restore could not be read: ${error.message}`, { cause: error });
+    }
   }
 }

@@ -6,7 +6,8 @@ import { WatchRevisions } from '../copy/watch-revisions.ts';
 import { type Etcd, EtcdError, type EtcdRow } from '../etcd.ts';
 import { pagesOf } from './pages.ts';
 
-const pageRows = 1000;
+/** Most rows that are read at once. */
+const pageRows = 250;
 /** Readings of the state that may fail because etcd was compacted meanwhile. */
 const readsMax = 5;
 

@@ -44,11 +44,14 @@ describe('revisions of a watch', () => {
     );
   });
 
-  it('hold all events of a revision, and nothing before its last fragment', () => {
+  it('hold all events of a revision, and arrive once the next one begins or the last fragment has come', () => {
     const revisions = new WatchRevisions(7);
-    expect(revisions.take({ fragment: true, events: [event(7, 'a'), event(8, 'a')] })).to.deep.equal([]);
+    expect(revisions.take({ fragment: true, events: [event(7, 'a')] })).to.deep.equal([]);
+    expect(revisions.take({ fragment: true, events: [event(7, 'b'), event(8, 'a')] })).to.deep.equal([
+      { revision: 7, events: [event(7, 'a'), event(7, 'b')] },
+    ]);
+    expect(revisions.take({ fragment: true, events: [] })).to.deep.equal([]);
     expect(revisions.take({ fragment: false, events: [event(8, 'b')] })).to.deep.equal([
-      { revision: 7, events: [event(7, 'a')] },
       { revision: 8, events: [event(8, 'a'), event(8, 'b')] },
     ]);
   });
