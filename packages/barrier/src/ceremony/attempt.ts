@@ -83,7 +83,7 @@ export class Attempt<Purpose extends object> {
   /**
    * Adds a share of the current seal.
    * @returns whether enough holders have authorized the attempt; the combined key has then been verified
-   * @throws BarrierError `…_nonce`, `invalid_share`, `conflict`; StoreError `sealed`
+   * @throws BarrierError `…_nonce`, `invalid_share`, `conflict`, `barrier_corrupt`, `seal_mismatch`; StoreError `sealed`
    */
   async addShare(ongoing: OngoingAttempt<Purpose>, { nonce, share }: GivenShare): Promise<boolean> {
     const { seal } = this.#parts;
@@ -92,7 +92,7 @@ export class Attempt<Purpose extends object> {
     this.requireRunning(ongoing);
     ongoing.shares.add(share);
     if (!ongoing.shares.complete) return false;
-    await seal.verifyShares(ongoing.record, ongoing.shares);
+    await seal.verifyShares(ongoing, ongoing.shares);
     this.requireRunning(ongoing);
     return true;
   }

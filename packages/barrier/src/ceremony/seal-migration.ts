@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { FeatureLevel } from '@transitd/storage-fsm';
 import { BarrierError } from '../records/errors.ts';
 import type { StoredSeal } from '../seal/core-records.ts';
@@ -19,6 +20,15 @@ export interface SealMigrationParts {
   readonly onSealWritten?: OnSealWritten;
 }
 
+/** The agreement of enough holders of the shares of the seal with this revision. */
+interface Agreement {
+  readonly revision: number;
+  /** The key that the shares combine to, if the new seal is a Shamir seal; otherwise empty. */
+  readonly sharedKey: Buffer;
+  /** SHA-256 of the root key that the shares of a Shamir seal opened. */
+  readonly opened?: Buffer | undefined;
+}
+
 /** The result of one share. */
 export type MigrationStep =
   | { readonly complete: false }
@@ -33,7 +43,7 @@ export type MigrationStep =
 export class SealMigration {
   readonly #parts: SealMigrationParts;
   readonly #shares = new UnsealShares();
-  #agreed: { readonly revision: number; readonly sharedKey: Buffer } | undefined;
+  #agreed: Agreement | undefined;
   #untilMs = 0;
 
   constructor(parts: SealMigrationParts) {
@@ -74,7 +84,8 @@ export class SealMigration {
     if (!shares.complete) return { complete: false };
     try {
       const rootKey = record.type === 'shamir' ? await unwrapByShares(record, shares) : undefined;
-      this.#agree({ revision, sharedKey: config.type === 'shamir' ? await shares.combine() : Buffer.alloc(0) });
+      const sharedKey = config.type === 'shamir' ? await shares.combine() : Buffer.alloc(0);
+      this.#agree({ revision, sharedKey, opened: rootKey && createHash('sha256').update(rootKey).digest() });
       return { complete: true, ...(rootKey !== undefined && { rootKey }) };
     } finally {
       this.#shares.drop();
@@ -84,7 +95,8 @@ export class SealMigration {
   /**
    * Replaces the seal if enough holders have agreed. If that fails, the agreement stays, and a later call tries again.
    * @returns whether the seal was replaced
-   * @throws BarrierError `conflict`: the shares must be given again; ProviderError; StoreError, such as `not_leader`
+   * @throws BarrierError `conflict`: the shares must be given again; `barrier_corrupt`, `seal_mismatch`; ProviderError; StoreError, such as
+   * `not_leader`
    */
   async migrate(): Promise<boolean> {
     this.expire();
@@ -101,10 +113,13 @@ export class SealMigration {
     const sharedKey = Buffer.from(agreed.sharedKey);
     const replacement = { to: idOf(config), counts: { shares, threshold }, shareHashes, sharedKey, revision };
     try {
-      if (this.#agreed === agreed && revision === agreed.revision && (await seal.replace(replacement)) === 'committed') {
-        this.drop();
-        this.#parts.onSealWritten?.('migrated');
-        return true;
+      if (this.#agreed === agreed && revision === agreed.revision) {
+        await seal.verifyRecord({ record, revision }, agreed.opened);
+        if ((await seal.replace(replacement)) === 'committed') {
+          this.drop();
+          this.#parts.onSealWritten?.('migrated');
+          return true;
+        }
       }
     } finally {
       sharedKey.fill(0);
@@ -130,7 +145,7 @@ export class SealMigration {
     this.#agreed = undefined;
   }
 
-  #agree(agreed: { readonly revision: number; readonly sharedKey: Buffer }): void {
+  #agree(agreed: Agreement): void {
     this.#agreed?.sharedKey.fill(0);
     this.#agreed = agreed;
   }

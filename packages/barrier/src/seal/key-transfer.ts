@@ -5,6 +5,7 @@ import { corruptValue, decryptValue, encryptValue, termOf } from '../keyring/val
 import { BarrierError } from '../records/errors.ts';
 import { isReserved, keyringPath, recoverySharesPath, sealPath } from '../records/paths.ts';
 import { readSeal } from './core-records.ts';
+import { requireOwnRecord } from './own-record.ts';
 import { ownSealFor, ownSealRecords } from './own-seal.ts';
 import { closeRecoveryShares, openRecoveryShares } from './recovery-shares.ts';
 import { type SealConfig, sealOf } from './seal-config.ts';
@@ -90,7 +91,7 @@ export class KeyTransfer {
   /**
    * Writes the record of the recovery shares, which clusters with a seal of their own replicate. Call it before this cluster becomes the
    * primary of such clusters; later, a rekey keeps the record right.
-   * @throws BarrierError `conflict`; StoreError
+   * @throws BarrierError `conflict`, `barrier_corrupt`, `seal_mismatch`; StoreError
    */
   async publishRecoveryShares(): Promise<void> {
     const { keys, reload, store } = this.#parts;
@@ -99,6 +100,7 @@ export class KeyTransfer {
       await reload();
       const { keyring, keyringConditions } = keys();
       if (seal === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
+      if (!(await requireOwnRecord(seal, this.#parts))) continue;
       const { shares, threshold, shareHashes } = seal.record;
       const value = closeRecoveryShares(keyring.newest, { counts: { shares, threshold }, shareHashes });
       const conditions = [{ path: sealPath, revision: seal.revision }, ...keyringConditions];

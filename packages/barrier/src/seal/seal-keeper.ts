@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Store } from '@transitd/storage-fsm';
 import { closeKeyring, keyringCommitAttempts } from '../keyring/keyring.ts';
 import type { Keys } from '../keyring/loaded-keys.ts';
@@ -7,6 +7,7 @@ import { keyBytes } from '../records/box.ts';
 import { BarrierError } from '../records/errors.ts';
 import { keyringPath, recoverySharesPath, rootKeyPath, sealPath, unsealKeyPath } from '../records/paths.ts';
 import { readCore, type StoredSeal } from './core-records.ts';
+import { notOwnRecord, requireOwnRecord } from './own-record.ts';
 import { closeRecoveryShares } from './recovery-shares.ts';
 import { newWrappingKey, sealWrites, staticKey, unwrapByShares } from './root-key-wrapping.ts';
 import {
@@ -62,19 +63,36 @@ export class SealKeeper {
     return seal;
   }
 
-  /** Verifies that the complete shares combine to the seal's key and unwrap the current root key. @throws BarrierError `barrier_corrupt` */
-  async verifyShares(record: SealRecord, shares: ShareCollection): Promise<void> {
+  /**
+   * Verifies that the complete shares combine to the seal's key and unwrap the current root key or, for recovery shares, that the record
+   * with their hashes is this cluster's.
+   * @throws BarrierError `barrier_corrupt`, `conflict`, `seal_mismatch`
+   */
+  async verifyShares(stored: StoredSeal, shares: ShareCollection): Promise<void> {
+    const { record } = stored;
+    if (record.type !== 'shamir') return this.verifyRecord(stored);
     const { keys, reload } = this.#options;
     await reload();
     keys();
-    if (record.type !== 'shamir') return; // recovery shares wrap nothing: their hashes in the record are the proof
     const unwrapped = await unwrapByShares(record, shares);
     try {
-      if (!timingSafeEqual(unwrapped, keys().rootKey))
-        throw new BarrierError('barrier_corrupt', `the record ${sealPath} holds a different root key`);
+      if (!timingSafeEqual(unwrapped, keys().rootKey)) throw notOwnRecord();
     } finally {
       unwrapped.fill(0);
     }
+  }
+
+  /**
+   * Verifies that the record is this cluster's ({@link requireOwnRecord}).
+   * @param opened - SHA-256 of the root key that the shares of a Shamir seal have opened
+   * @throws BarrierError `barrier_corrupt`, `conflict`, `seal_mismatch`
+   */
+  async verifyRecord(stored: StoredSeal, opened?: Uint8Array): Promise<void> {
+    const { reload, keys } = this.#options;
+    await reload();
+    if (opened === undefined) {
+      if (!(await requireOwnRecord(stored, this.#options))) throw sealChanged();
+    } else if (!timingSafeEqual(opened, createHash('sha256').update(keys().rootKey).digest())) throw notOwnRecord();
   }
 
   /**
@@ -139,7 +157,7 @@ export class SealKeeper {
   /**
    * Rewraps the root key if the present seal key does not wrap it: after a new static key was configured, or once the provider has used a
    * newer version of its key. Returns true if it did.
-   * @throws ProviderError
+   * @throws BarrierError `barrier_corrupt`, `seal_mismatch`; ProviderError
    */
   async rewrap(): Promise<boolean> {
     const { keys, reload, seal, store } = this.#options;
@@ -149,6 +167,8 @@ export class SealKeeper {
     try {
       if (wrapping.keyId === record.keyId) return false;
       await reload();
+      // The terms of another writer must not become this cluster's by being wrapped again.
+      if (!(await requireOwnRecord({ record, revision }, this.#options))) return false;
       const { rootKey, keyring, keyringConditions } = keys();
       const { shares, threshold, shareHashes } = record;
       const writes = sealWrites({ counts: { shares, threshold }, shareHashes, wrapping, rootKey }, keyring.newest);
@@ -161,6 +181,8 @@ export class SealKeeper {
     }
   }
 }
+
+const sealChanged = (): BarrierError => new BarrierError('conflict', 'the seal has changed in the meantime; try again');
 
 /** In place of the key of new shares: the shares stay, and only a Shamir seal would need their key. */
 const nothing = new Uint8Array(0);
