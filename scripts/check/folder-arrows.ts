@@ -209,7 +209,8 @@ export const folderArrows: FolderArrows = {
   server: {
     gateways: [],
     tracing: [],
-    '.': ['gateways', 'tracing'],
+    metrics: ['gateways', 'tracing'],
+    '.': ['gateways', 'metrics', 'tracing'],
   },
   'snapshot-archive': {
     '.': [],

@@ -4,5 +4,5 @@ export { PathForms } from './operation/path-forms.ts';
 export { createGatewayRouter } from './pipeline/gateway-router.ts';
 export { asksHealth, healthReply, isProbe } from './pipeline/health-reply.ts';
 export { callerPart, Limits, type LimitsConfig, type ThreadLimits } from './pipeline/limits.ts';
-export { createRouter } from './pipeline/router.ts';
+export { createRouter, type RouterOptions } from './pipeline/router.ts';
 export { allRoutes } from './routes.ts';

@@ -5,13 +5,13 @@ import { allRoutes, createGatewayRouter, Limits, PathForms } from '@transitd/api
 import { Connections, reading, uncountedBytes } from '@transitd/http';
 import { GatewayServices, gatewayCount } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
-import { loadOf } from './gateway-load.ts';
 import { AuditRelay } from './gateways/audit-relay.ts';
 import { GatewayReports } from './gateways/gateway-reports.ts';
 import type { FromGateway, GatewayData, ToGateway } from './gateways/messages.ts';
 import { threadLimits } from './gateways/node-limits.ts';
 import { Passing } from './gateways/passing.ts';
 import { createListener, Listener } from './listener.ts';
+import { loadOf } from './metrics/gateway-load.ts';
 
 /** Interval at which the clocks of the machine are compared, in milliseconds. */
 const clocksMs = 50;

@@ -3,8 +3,8 @@ import { asksHealth, healthReply, isProbe } from '@transitd/api';
 import { turns } from '@transitd/event-loop';
 import { errorsBody, parsePath, type Reply, sendReply } from '@transitd/http';
 import type { Node } from '@transitd/node';
-import type { Metrics } from './metrics.ts';
-import { openMetricsType, prefersOpenMetrics } from './open-metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import { openMetricsType, prefersOpenMetrics } from './metrics/open-metrics.ts';
 
 const plainType = 'text/plain; version=0.0.4; charset=utf-8';
 

@@ -12,7 +12,7 @@ import { Node } from '@transitd/node';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { createListener, Listener } from '../src/listener.ts';
-import { Metrics } from '../src/metrics.ts';
+import { Metrics } from '../src/metrics/metrics.ts';
 import { createTelemetry } from '../src/telemetry.ts';
 
 interface Served {

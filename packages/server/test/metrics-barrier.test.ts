@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Metrics } from '../src/metrics.ts';
+import { Metrics } from '../src/metrics/metrics.ts';
 
 describe('metrics of the barrier', () => {
   it('are histograms in milliseconds with the names that Vault and OpenBao use', async () => {

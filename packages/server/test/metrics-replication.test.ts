@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Registry } from 'prom-client';
-import { type ReplicationFigures, registerReplicationMetrics } from '../src/metrics-replication.ts';
+import { type ReplicationFigures, registerReplicationMetrics } from '../src/metrics/replication.ts';
 
 describe('the metrics of replication', () => {
   const linesOf = async (figures: ReplicationFigures | undefined): Promise<readonly string[]> => {

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { Limits } from '@transitd/api';
 import { Connections } from '@transitd/http';
 import { expect } from 'chai';
-import { Metrics } from '../src/metrics.ts';
-import type { ClusterFigures } from '../src/metrics-cluster.ts';
+import type { ClusterFigures } from '../src/metrics/cluster.ts';
+import { Metrics } from '../src/metrics/metrics.ts';
 
 const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
 const lines = async (metrics: Metrics, pattern: RegExp): Promise<string[]> =>

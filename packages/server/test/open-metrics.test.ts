@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { Metrics } from '../src/metrics.ts';
-import { openMetricsText, prefersOpenMetrics } from '../src/open-metrics.ts';
+import { Metrics } from '../src/metrics/metrics.ts';
+import { openMetricsText, prefersOpenMetrics } from '../src/metrics/open-metrics.ts';
 
 const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SharedRendering } from '../src/shared-rendering.ts';
+import { SharedRendering } from '../src/metrics/shared-rendering.ts';
 
 describe('SharedRendering', () => {
   it('starts one rendering for all requests that arrive before it starts', async () => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createNetServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { Exemplars } from '../src/exemplars.ts';
+import { Exemplars } from '../src/metrics/exemplars.ts';
 import { batchMax, OtlpExporter, waitingMax } from '../src/tracing/otlp-exporter.ts';
 import { type EndedSpan, exportBody } from '../src/tracing/otlp-json.ts';
 import { askedPerSecondMax, OtlpTracer } from '../src/tracing/otlp-tracer.ts';

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import { flag, type GaugeRow, type MetricTarget, registerRows } from './gauges.ts';
 
 /** State of the cluster members, as this node sees them. */
 export interface ClusterFigures {
@@ -23,40 +23,21 @@ export interface ClusterFigures {
  * Registers the gauges of the cluster. A gauge without a value is absent, so only the active node has the gauges that describe all members.
  */
 export function registerClusterMetrics({
-  prefix,
-  registers,
   cluster,
-}: {
-  readonly prefix: string;
-  readonly registers: Registry[];
-  readonly cluster: () => ClusterFigures | undefined;
-}): void {
-  type Row = readonly [name: string | undefined, value: number];
+  ...target
+}: MetricTarget & { readonly cluster: () => ClusterFigures | undefined }): void {
   const gauge = (
     name: string,
     help: string,
     label: string | undefined,
-    rows: (figures: ClusterFigures) => readonly Row[],
-  ): void => {
-    new Gauge({
-      name: `${prefix}_${name}`,
-      help,
-      registers,
-      labelNames: label === undefined ? [] : [label],
-      collect() {
-        this.reset();
-        if (label === undefined) this.remove();
-        const figures = cluster();
-        for (const [labelValue, value] of figures === undefined ? [] : rows(figures)) {
-          if (label === undefined || labelValue === undefined) this.set(value);
-          else this.set({ [label]: labelValue }, value);
-        }
-      },
+    rows: (figures: ClusterFigures) => readonly GaugeRow[],
+  ): void =>
+    registerRows(target, { name, help, label }, () => {
+      const figures = cluster();
+      return figures === undefined ? [] : rows(figures);
     });
-  };
-  const onLeader = (value: (leader: NonNullable<ClusterFigures['leader']>) => readonly Row[]) => (figures: ClusterFigures) =>
+  const onLeader = (value: (leader: NonNullable<ClusterFigures['leader']>) => readonly GaugeRow[]) => (figures: ClusterFigures) =>
     figures.leader === undefined ? [] : value(figures.leader);
-  const flag = (holds: boolean): number => (holds ? 1 : 0);
 
   gauge('raft_peers', 'Number of cluster members', undefined, ({ members }) => [[undefined, members]]);
   gauge(
@@ -75,19 +56,19 @@ export function registerClusterMetrics({
     'autopilot_node_healthy',
     '1 if the member is healthy, otherwise 0',
     'node_id',
-    onLeader(({ nodes }) => nodes.map(({ name, healthy }): Row => [name, flag(healthy)])),
+    onLeader(({ nodes }) => nodes.map(({ name, healthy }): GaugeRow => [name, flag(healthy)])),
   );
   gauge(
     'raft_storage_follower_applied_index_delta',
     'Log entries that the follower has not yet applied, as of its newest echo',
     'peer_id',
-    onLeader(({ followers }) => followers.map(({ name, appliedIndexDelta }): Row => [name, appliedIndexDelta])),
+    onLeader(({ followers }) => followers.map(({ name, appliedIndexDelta }): GaugeRow => [name, appliedIndexDelta])),
   );
   gauge(
     'raft_storage_follower_last_heartbeat_ms',
     'Time since the newest echo of the follower, in milliseconds',
     'peer_id',
-    onLeader(({ followers }) => followers.map(({ name, lastHeartbeatMs }): Row => [name, lastHeartbeatMs])),
+    onLeader(({ followers }) => followers.map(({ name, lastHeartbeatMs }): GaugeRow => [name, lastHeartbeatMs])),
   );
   gauge(
     'raft_authority_rotation_in_progress',
@@ -99,6 +80,6 @@ export function registerClusterMetrics({
     'raft_authority_rotation_waits_for',
     "1 for each member that holds up the rotation of the cluster's authority",
     'peer_id',
-    onLeader(({ rotation }) => rotation.waitsFor.map((name): Row => [name, 1])),
+    onLeader(({ rotation }) => rotation.waitsFor.map((name): GaugeRow => [name, 1])),
   );
 }

@@ -1,12 +1,13 @@
 import type { NodeObserver } from '@transitd/process';
-import { Counter, type Registry } from 'prom-client';
+import { Counter } from 'prom-client';
 import { durationHistogram } from './duration-histogram.ts';
+import type { MetricTarget } from './gauges.ts';
 
 /** Upper bounds in milliseconds for the time of a leader: 1 s, 10 s, 1 min, 10 min, 1 h, 1 d, 30 d. */
 const leadershipBoundsMs = [1000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000, 2_592_000_000];
 
 /** Registers the counters and histograms of cluster and barrier events. Labels are names of nodes. */
-export function registerEvents({ prefix, registers }: { readonly prefix: string; readonly registers: Registry[] }): NodeObserver {
+export function registerEvents({ prefix, registers }: MetricTarget): NodeObserver {
   const duration = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
     durationHistogram({ name: `${prefix}_${name}`, help, labelNames, registers });
   const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Counter<Label> =>

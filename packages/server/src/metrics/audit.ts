@@ -1,6 +1,7 @@
 import type { AuditObserver } from '@transitd/audit';
-import { Counter, type Registry } from 'prom-client';
+import { Counter } from 'prom-client';
 import { durationHistogram } from './duration-histogram.ts';
+import type { MetricTarget } from './gauges.ts';
 
 /**
  * Registers the metrics of audit entries. The label `device` is the name of the audit device in the configuration.
@@ -10,9 +11,7 @@ export function registerAuditMetrics({
   prefix,
   registers,
   devices,
-}: {
-  readonly prefix: string;
-  readonly registers: Registry[];
+}: MetricTarget & {
   readonly devices: readonly string[];
 }): AuditObserver {
   const labelNames = ['device'] as const;

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import { flag, type GaugeRow, type MetricTarget, registerRows } from './gauges.ts';
 
 /** Replication with another cluster, as the active node of a primary or of a secondary sees it. */
 export interface ReplicationFigures {
@@ -28,60 +28,40 @@ export interface ReplicationFigures {
     | undefined;
 }
 
-type Row = readonly [secondary: string | undefined, value: number];
-
 /** Registers the gauges of replication. A gauge without a value is absent: on standbys, and on clusters that do not replicate. */
 export function registerReplicationMetrics({
-  prefix,
-  registers,
   replication,
-}: {
-  readonly prefix: string;
-  readonly registers: Registry[];
-  readonly replication: () => ReplicationFigures | undefined;
-}): void {
+  ...target
+}: MetricTarget & { readonly replication: () => ReplicationFigures | undefined }): void {
   const gauge = (
     name: string,
     help: string,
-    rows: (figures: ReplicationFigures) => readonly Row[],
-    labelNames: 'secondary'[] = [],
-  ): void => {
-    new Gauge({
-      name: `${prefix}_replication_${name}`,
-      help,
-      registers,
-      labelNames,
-      collect() {
-        this.reset();
-        if (labelNames.length === 0) this.remove();
-        const figures = replication();
-        for (const [secondary, value] of figures === undefined ? [] : rows(figures)) {
-          if (secondary === undefined) this.set(value);
-          else this.set({ secondary }, value);
-        }
-      },
+    rows: (figures: ReplicationFigures) => readonly GaugeRow[],
+    label?: 'secondary',
+  ): void =>
+    registerRows(target, { name: `replication_${name}`, help, label }, () => {
+      const figures = replication();
+      return figures === undefined ? [] : rows(figures);
     });
-  };
-  const one = (value: number | undefined): readonly Row[] => (value === undefined ? [] : [[undefined, value]]);
-  const flag = (holds: boolean): number => (holds ? 1 : 0);
+  const one = (value: number | undefined): readonly GaugeRow[] => (value === undefined ? [] : [[undefined, value]]);
 
   gauge(
     'secondary_connected',
     '1 if the secondary is connected to this primary, otherwise 0',
-    ({ secondaries }) => secondaries.map(({ secondary, isConnected }): Row => [secondary, flag(isConnected)]),
-    ['secondary'],
+    ({ secondaries }) => secondaries.map(({ secondary, isConnected }): GaugeRow => [secondary, flag(isConnected)]),
+    'secondary',
   );
   gauge(
     'secondary_lag_entries',
     'Log entries that the secondary has not confirmed',
-    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): Row[] => (lag ? [[secondary, lag.entries]] : [])),
-    ['secondary'],
+    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): GaugeRow[] => (lag ? [[secondary, lag.entries]] : [])),
+    'secondary',
   );
   gauge(
     'secondary_lag_ms',
     'Age of the oldest log entry that the secondary has not confirmed, in milliseconds',
-    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): Row[] => (lag ? [[secondary, lag.ms]] : [])),
-    ['secondary'],
+    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): GaugeRow[] => (lag ? [[secondary, lag.ms]] : [])),
+    'secondary',
   );
   gauge('states_sent', 'Whole states that this node has sent to secondaries since its start', ({ statesSent }) =>
     one(statesSent),

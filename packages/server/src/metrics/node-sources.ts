@@ -1,8 +1,8 @@
 import type { Node } from '@transitd/node';
 import { takesPart } from '@transitd/storage-fsm';
+import type { ClusterFigures } from './cluster.ts';
 import type { MetricSources } from './metrics.ts';
-import type { ClusterFigures } from './metrics-cluster.ts';
-import type { ReplicationFigures } from './metrics-replication.ts';
+import type { ReplicationFigures } from './replication.ts';
 
 /** Returns the sources of the gauges of a node; `node` returns undefined until the node is open. */
 export const metricSourcesOf = (node: () => Node | undefined): MetricSources => ({

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge } from 'prom-client';
+import type { MetricTarget } from './gauges.ts';
 
 interface Work {
   readonly atWork: number;
@@ -37,9 +38,7 @@ export function registerLoadMetrics({
   prefix,
   registers,
   load: { limits, connections, pipelining, gateways = noGateways },
-}: {
-  readonly prefix: string;
-  readonly registers: Registry[];
+}: MetricTarget & {
   readonly load: LoadFigures;
 }): void {
   type Row = readonly [kind: string | undefined, value: number];

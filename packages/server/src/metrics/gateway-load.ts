@@ -1,7 +1,7 @@
 import type { Limits } from '@transitd/api';
 import { type Connections, reading } from '@transitd/http';
-import type { GatewayLoad } from './gateways/messages.ts';
-import type { GatewayFigures, LoadFigures } from './metrics-load.ts';
+import type { GatewayLoad } from '../gateways/messages.ts';
+import type { GatewayFigures, LoadFigures } from './load.ts';
 
 interface GatewaySources extends GatewayFigures {
   /** The newest reports. */

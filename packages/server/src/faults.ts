@@ -1,0 +1,48 @@
+// Faults that end the process, and the exit code of each.
+import type { Node } from '@transitd/node';
+import { exitCode, type Logger, reasonOf, StartError } from '@transitd/process';
+import { LogDamage } from '@transitd/raft-core';
+import { StorageDamaged, StorageFailed, StorageInUse, UnsupportedLevel } from '@transitd/storage-fsm';
+
+/** Returns the handler of fatal errors, which ends the process. */
+export function stopOnFault(log: Logger): (error: Error) => void {
+  let failed = false;
+  return (error) => {
+    if (failed) return; // the log and the driver both report the same disk failure
+    failed = true;
+    const code = codeOf(error);
+    if (error instanceof UnsupportedLevel) log.fatal(error.message);
+    else
+      log.fatal(
+        { reason: reasonOf(error) },
+        code === exitCode.storage ? 'storage failed: the node stops and acknowledges nothing more' : 'broken invariant',
+      );
+    // Responses with "outcome unknown" were just passed to their sockets. This event-loop turn writes them; the next turn ends the process.
+    setImmediate(() => process.exit(code));
+  };
+}
+
+/**
+ * Opens the node; a disk failure or damage is logged and returned as an exit code.
+ * @throws StartError if another process uses the data directory, or this release does not support the feature level of its state
+ */
+export async function openOrExitCode(open: () => Promise<Node>, log: Logger): Promise<Node | number> {
+  try {
+    return await open();
+  } catch (error) {
+    if (error instanceof StorageInUse || error instanceof UnsupportedLevel) throw new StartError(error.message);
+    if (error instanceof Error && isStorageError(error)) {
+      log.fatal({ reason: reasonOf(error) }, 'the data directory cannot be used');
+      return exitCode.storage;
+    }
+    throw error;
+  }
+}
+
+function codeOf(error: Error): number {
+  if (error instanceof UnsupportedLevel) return exitCode.start;
+  return isStorageError(error) ? exitCode.storage : exitCode.invariant;
+}
+
+const isStorageError = (error: Error): boolean =>
+  error instanceof StorageFailed || error instanceof StorageDamaged || error instanceof LogDamage;

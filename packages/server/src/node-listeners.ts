@@ -1,0 +1,139 @@
+import type { RequestListener } from 'node:http';
+import type { SecureContextOptions } from 'node:tls';
+import { createRouter, type RouterOptions } from '@transitd/api';
+import type { AuditDevices } from '@transitd/audit';
+import { type Config, isLoopback, type ListenerConfig, tlsContext } from '@transitd/configuration';
+import type { Connections } from '@transitd/http';
+import { gatewayCount, type Node } from '@transitd/node';
+import { Gateways } from './gateways/gateways.ts';
+import type { GatewayListener } from './gateways/messages.ts';
+import type { NodeLimits } from './gateways/node-limits.ts';
+import { PassedRequests } from './gateways/passed-requests.ts';
+import { createListener, Listener, requireFree } from './listener.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import { createTelemetry } from './telemetry.ts';
+
+/** Headers timeout of the telemetry listener, in milliseconds. */
+const telemetryHeadersMs = 10_000;
+
+export interface NodeListenersParts extends Pick<RouterOptions, 'limits' | 'log' | 'routes' | 'tracer'> {
+  readonly config: Config;
+  readonly node: Node;
+  readonly metrics: Metrics;
+  readonly audit: AuditDevices | undefined;
+  readonly connections: Connections;
+  /** The limits of all threads. */
+  readonly nodeLimits: NodeLimits;
+  /** Whether to open nothing further. */
+  readonly isStopRequested: () => boolean;
+  /** A listener for clients is open. @param address - its URL */
+  readonly onListening: (address: string) => void;
+}
+
+/** A listener for clients that is open. */
+interface OpenListener extends GatewayListener {
+  /** Serves its requests in the main thread. */
+  readonly front: RequestListener;
+}
+
+/** The listeners of an open node: for clients, for telemetry, and in its gateway threads. */
+export class NodeListeners {
+  readonly #parts: NodeListenersParts;
+  /** For clients, in the order of the configuration; then for telemetry. */
+  readonly #listeners: Listener[] = [];
+  #passed: PassedRequests | undefined;
+  #gateways: Gateways | undefined;
+
+  constructor(parts: NodeListenersParts) {
+    this.#parts = parts;
+  }
+
+  /** The gateway threads; undefined until they are started, and on a node without any. */
+  get gateways(): Gateways | undefined {
+    return this.#gateways;
+  }
+
+  /** Serves requests that other nodes forward, then opens the listeners until a stop is requested. @throws StartError */
+  async open(): Promise<void> {
+    const { config, node, isStopRequested } = this.#parts;
+    node.serveForwarded(this.#forwardedFront());
+    const open: OpenListener[] = [];
+    for (const listener of config.listeners) if (!isStopRequested()) open.push(await this.#openForClients(listener));
+    if (node.gateways !== undefined && !isStopRequested()) await this.#startGateways(node.gateways, open);
+    const telemetry = config.telemetry.address;
+    if (telemetry !== undefined && !isStopRequested()) await this.#openForTelemetry(telemetry);
+  }
+
+  /** Uses other certificates for new handshakes. @param contexts - by the index of the listener; undefined: it has no TLS */
+  async replaceContexts(contexts: readonly (SecureContextOptions | undefined)[]): Promise<void> {
+    for (const [index, context] of contexts.entries()) if (context !== undefined) this.#listeners[index]?.replaceContext(context);
+    await this.#gateways?.replaceContexts(contexts);
+  }
+
+  /** Resolves when all requests in flight have ended or their time is up, and all listeners and threads are closed. */
+  async close(): Promise<void> {
+    // Gateways pass requests to the main thread until they have drained.
+    await Promise.all([...this.#listeners.map((listener) => listener.drain()), this.#gateways?.drain()]);
+    await this.#gateways?.stop();
+    this.#passed?.close();
+  }
+
+  #forwardedFront(): RequestListener {
+    const bodyBytesMax = Math.max(...this.#parts.config.listeners.map(({ max_request_size }) => max_request_size));
+    return createRouter({ ...this.#routerOptions, bodyBytesMax, forwarded: true });
+  }
+
+  async #openForClients(config: ListenerConfig): Promise<OpenListener> {
+    const { connections, log, node, onListening } = this.#parts;
+    const isShared = gatewayCount(this.#parts.config) > 0;
+    const tls = config.tls && tlsContext(config.tls);
+    const front = await this.#clientFront(config);
+    const create = (counted: RequestListener) => createListener({ ...config, context: tls }, counted);
+    const listener = new Listener(front, create, { connections });
+    this.#listeners.push(listener);
+    if (isShared && config.address.port !== 0) await requireFree(config.address);
+    const address = await listener.listen(config.address, { shared: isShared });
+    if (config.tls === undefined && !isLoopback(config.address.host))
+      log.warn({ address }, 'this listener has no TLS: tokens and plaintexts cross the network unencrypted');
+    node.listeningAt(address);
+    log.info({ address }, 'listening');
+    onListening(address);
+    return { config, tls, bound: { ...config.address, port: portOf(address) }, front };
+  }
+
+  async #clientFront({ max_request_size: bodyBytesMax }: ListenerConfig): Promise<RequestListener> {
+    const { ui, trusted_proxies: trustedProxies } = this.#parts.config;
+    const front = createRouter({ ...this.#routerOptions, bodyBytesMax, trustedProxies });
+    // Imported only if it is served, so that it costs nothing elsewhere.
+    return ui ? (await import('./console.ts')).withConsole(front) : front;
+  }
+
+  async #startGateways(host: NonNullable<Node['gateways']>, open: readonly OpenListener[]): Promise<void> {
+    const { config, nodeLimits: limits, metrics, audit, log } = this.#parts;
+    const passed = new PassedRequests(
+      config.data_dir,
+      open.map(({ front }) => front),
+    );
+    this.#passed = passed;
+    await passed.listen();
+    const listeners = open.map(({ config, tls, bound }) => ({ config, tls, bound }));
+    const count = gatewayCount(config);
+    this.#gateways = new Gateways({ config, limits, main: passed.address, listeners, metrics, audit, log, host, count });
+    this.#gateways.start();
+  }
+
+  async #openForTelemetry(address: ListenerConfig['address']): Promise<void> {
+    const { connections, log, metrics, node } = this.#parts;
+    const create = (counted: RequestListener) => createListener({ headers_timeout: telemetryHeadersMs }, counted);
+    const listener = new Listener(createTelemetry(node, metrics), create, { connections });
+    this.#listeners.push(listener);
+    log.info({ telemetry: await listener.listen(address) }, 'telemetry listening');
+  }
+
+  get #routerOptions(): Omit<RouterOptions, 'bodyBytesMax'> {
+    const { node, log, metrics, tracer, routes, limits, audit } = this.#parts;
+    return { node, log, metrics, tracer, routes, limits, audit };
+  }
+}
+
+const portOf = (url: string): number => Number(new URL(url).port || (url.startsWith('https:') ? 443 : 80));
