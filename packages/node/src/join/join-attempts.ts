@@ -42,9 +42,16 @@ export class JoinAttempts {
   /** The attempts that this node makes by itself each second. Requests wait for their end instead of failing by chance. */
   #round: Promise<void> | undefined;
   #closed = false;
+  /** Whether the configured cluster must be called before the target of the next request. */
+  #isConfiguredNext: boolean;
 
   constructor(parts: JoinAttemptsParts) {
     this.#parts = parts;
+    this.#isConfiguredNext = this.#hasConfigured;
+  }
+
+  get #hasConfigured(): boolean {
+    return this.#parts.config.retry_join.length > 0;
   }
 
   /** The seal of the cluster that this node is joining. */
@@ -87,13 +94,15 @@ export class JoinAttempts {
 
   /**
    * Joins the cluster of the first of these addresses that admits this node. The caller has no token, so it gets the same error for every
-   * failure; the log has the reason. The request is ignored while a join of the configured cluster waits for shares.
+   * failure; the log has the reason. The configured cluster is called first, after each request: otherwise callers could keep this node at
+   * addresses that do not answer. The request is ignored while a join of the configured cluster waits for shares.
    * @returns whether the node is a member now. With a Shamir seal the last share completes the join; with `retry` it is repeated in the
    * background.
    * @throws JoinError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
     await this.#round;
+    while (this.#isConfiguredNext && this.#mayRetry) await this.retry();
     if (this.#joining !== undefined && this.#isConfigured) {
       this.#parts.log.warn('a join request was ignored: this node is joining the cluster that retry_join names');
       return { joined: false };
@@ -112,6 +121,7 @@ export class JoinAttempts {
   ): Promise<{ readonly joined: boolean }> {
     return this.#alone('joined to a cluster', async () => {
       if (this.#parts.isMember()) return { joined: true }; // since the request was checked: it has waited for another attempt
+      if (!isConfigured) this.#isConfiguredNext = this.#hasConfigured;
       if (retry !== undefined) this.#retryTarget = retry ? request : undefined;
       this.#forget();
       try {
@@ -175,8 +185,8 @@ export class JoinAttempts {
   }
 
   async #retryOnce(): Promise<void> {
-    const { config, isListening, isMember } = this.#parts;
-    if (this.#attempt !== undefined || this.#closed || !isListening()) return;
+    const { config, isMember } = this.#parts;
+    if (!this.#mayRetry) return;
     try {
       if (this.#joining !== undefined) return await this.#preferConfigured();
       await this.resume();
@@ -187,7 +197,13 @@ export class JoinAttempts {
           await this.#join(target, { isConfigured: target === configured });
     } catch (error) {
       this.#logRetry(error);
+    } finally {
+      this.#isConfiguredNext = false;
     }
+  }
+
+  get #mayRetry(): boolean {
+    return this.#attempt === undefined && !this.#closed && this.#parts.isListening();
   }
 
   /**

@@ -1,4 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseConfig } from '@transitd/configuration';
@@ -14,13 +16,8 @@ describe('JoinAttempts with retry_join', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  /** Returns attempts of a node that is not a member and holds no node, except for these parts, and their log lines. */
-  function attemptsWith(
-    parts: Partial<Omit<JoinAttemptsParts, 'directory'>> & { readonly directory?: Partial<JoinAttemptsParts['directory']> },
-  ): { readonly joinAttempts: JoinAttempts; readonly lines: readonly string[] } {
-    const lines: string[] = [];
-    const log = pino({ level: 'silent' });
-    const config = parseConfig({
+  const configWith = (changed: object = {}) =>
+    parseConfig({
       node_id: 'n1',
       data_dir: folder,
       listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
@@ -28,9 +25,17 @@ describe('JoinAttempts with retry_join', () => {
       retry_join: ['https://127.0.0.1:1'],
       retry_join_ca_file: join(folder, 'ca.pem'),
       seal: { type: 'shamir' },
+      ...changed,
     });
+
+  /** Returns attempts of a node that is not a member and holds no node, except for these parts, and their log lines. */
+  function attemptsWith(
+    parts: Partial<Omit<JoinAttemptsParts, 'directory'>> & { readonly directory?: Partial<JoinAttemptsParts['directory']> },
+  ): { readonly joinAttempts: JoinAttempts; readonly lines: readonly string[] } {
+    const lines: string[] = [];
+    const log = pino({ level: 'silent' });
     const joinAttempts = new JoinAttempts({
-      config,
+      config: configWith(),
       seal: { type: 'shamir' },
       log: Object.assign(Object.create(log), { info: (_: object, text: string) => lines.push(text) }),
       apiAddress: () => 'http://127.0.0.1:2',
@@ -112,5 +117,25 @@ describe('JoinAttempts with retry_join', () => {
     started.resolve();
     expect(await request).to.deep.equal({ joined: true });
     await round;
+  });
+
+  it('calls the configured cluster between two requests, so that callers cannot keep this node from it', async () => {
+    const calls: string[] = [];
+    const serve = async (name: string): Promise<{ readonly server: Server; readonly url: string }> => {
+      const server = createServer((_req, res) => {
+        calls.push(name);
+        res.writeHead(503).end();
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+    };
+    const [configured, other] = [await serve('configured'), await serve('requested')];
+    try {
+      const { joinAttempts } = attemptsWith({ config: configWith({ retry_join: [configured.url] }) });
+      for (let i = 0; i < 3; i++) await joinAttempts.join({ leaders: [other.url] }).catch(() => undefined);
+      expect(calls).to.deep.equal(['configured', 'requested', 'configured', 'requested', 'configured', 'requested']);
+    } finally {
+      for (const { server } of [configured, other]) server.close();
+    }
   });
 });
