@@ -34,11 +34,11 @@ function rsaPair(entry: Members): VersionMaterial {
   const [modulus, exponent] = [key.magnitude('N'), key.magnitude('E')];
   if (modulus === undefined || exponent === undefined) throw missing();
   if (!hasPrivate) return encodeRsa({ modulus, exponent });
-  const [p, q, ...more] = key.magnitudes('Primes');
+  const [p, q] = key.magnitudes('Primes');
   const ready = key.object('Precomputed');
   const [d, dP, dQ] = [key.magnitude('D'), ready.magnitude('Dp'), ready.magnitude('Dq')];
   const qInverse = ready.magnitude('Qinv');
-  if (p === undefined || q === undefined || more.length > 0) throw missing();
+  if (p === undefined || q === undefined) throw missing();
   if (d === undefined || dP === undefined || dQ === undefined || qInverse === undefined) throw missing();
   const secrets = [d, p, q, dP, dQ, qInverse];
   const pair = encodeRsa({ modulus, exponent, secrets });

@@ -83,10 +83,10 @@ export class Members {
     return this.has(name) ? (magnitudeOf(this.#own(name)) ?? this.#refuse(name)) : undefined;
   }
 
-  /** A list of such numbers. */
+  /** A list of at most two such numbers. */
   magnitudes(name: string): Buffer[] {
     const value = this.#own(name);
-    if (!Array.isArray(value)) return this.#refuse(name);
+    if (!Array.isArray(value) || value.length > 2) return this.#refuse(name);
     return value.map((entry: unknown) => magnitudeOf(entry) ?? this.#refuse(name));
   }
 
@@ -113,9 +113,12 @@ export class Members {
   }
 }
 
+/** A backup can also contain digits in quotes. Their number is limited here, because a long conversion would block the event loop. */
 function magnitudeOf(value: unknown): Buffer | undefined {
   const isNumber =
-    typeof value === 'number' ? Number.isSafeInteger(value) && value >= 0 : typeof value === 'string' && /^\d+$/.test(value);
+    typeof value === 'number'
+      ? Number.isSafeInteger(value) && value >= 0
+      : typeof value === 'string' && value.length <= longDigitsMax && /^\d+$/.test(value);
   if (!isNumber) return undefined;
   const digits = BigInt(value as number | string).toString(16);
   return Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');

@@ -94,6 +94,17 @@ describe('the backup of a peer', () => {
     });
   }
 
+  for (const [because, number, fields, name] of [
+    ['a number in quotes that is longer than any of a key pair', 1, { ...ecFields({}, true), ec_x: '9'.repeat(1301) }, 'ec_x'],
+    ['a list of more primes than two', 3, { rsa_key: { N: 5, E: 3, Primes: [3, 5, '9'.repeat(1301)] } }, 'Primes'],
+  ] as const) {
+    it(`is refused for ${because} before the conversion, which would block the event loop`, async () => {
+      const { engine } = newEngine();
+      const refusal = await refusalOf(engine.transfers.restoreKey({ backup: backupWith(number, fields) }));
+      expect(refusal.message).to.contain(`its member ${name} has the wrong type`);
+    });
+  }
+
   it('restores certificates unchanged', async () => {
     const { engine } = newEngine();
     const [kind] = kinds;
