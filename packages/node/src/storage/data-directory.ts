@@ -5,7 +5,7 @@ import type { Storage } from '@transitd/cluster';
 import { reasonOf, requireOwnerOnly, StartError } from '@transitd/process';
 import { bootstrapBase, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
 import { createNode, hasNode, type LockedDirectory, lockNodeDirectory, StorageInUse } from '@transitd/storage-fsm';
-import { openStorage, type StorageOptions } from './open-storage.ts';
+import { RaftEngine, type StorageOptions } from './raft-engine.ts';
 
 /** The data directory of a node, locked by this process from `open` to `close`, whether it contains a node or not. */
 export class DataDirectory {
@@ -59,7 +59,7 @@ export class DataDirectory {
    * @throws StorageDamaged, StorageInUse, StorageFailed, LogDamage
    */
   openStorage(options: StorageOptions): Promise<Storage> {
-    return openStorage({ ...options, directory: this.#path, disk: this.#locked.disk });
+    return RaftEngine.open({ ...options, directory: this.#path, disk: this.#locked.disk });
   }
 
   close(): Promise<void> {

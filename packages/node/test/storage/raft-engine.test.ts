@@ -1,7 +1,7 @@
 import { electionTimeoutMsMin, leaseMsMax } from '@transitd/configuration';
 import { expect } from 'chai';
 import { toleranceMs } from '../../src/clock/clock-jump.ts';
-import { raftLimits } from '../../src/storage/open-storage.ts';
+import { raftLimits } from '../../src/storage/raft-engine.ts';
 
 const raft = { heartbeat: 150, lease: leaseMsMax, snapshot_threshold: 50_000, trailing_logs: 10_000, disk_reserve: 0 };
 
