@@ -1,54 +1,36 @@
-import { randomBytes } from 'node:crypto';
-import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import type { DriverStatus, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { clusterCalls } from './calls.ts';
 import { ClusterMaintenance } from './cluster-maintenance.ts';
-import type { ClusterPort } from './cluster-port.ts';
+import {
+  type ClusterServicesParts,
+  newAuthorityRotation,
+  newAutopilot,
+  newFasterLeaderTransfer,
+  newFeatureLevelControl,
+  newForwarder,
+  newJoinDesk,
+  newListSync,
+  newMemberOperations,
+  newRenewal,
+} from './cluster-service-parts.ts';
 import { HeartbeatExchange } from './heartbeat-exchange.ts';
-import { admit } from './join/admission.ts';
-import { JoinDesk } from './join/join-desk.ts';
-import { AuthorityRotation } from './maintenance/authority-rotation.ts';
-import { Autopilot } from './maintenance/autopilot.ts';
+import type { JoinDesk } from './join/join-desk.ts';
+import type { AuthorityRotation } from './maintenance/authority-rotation.ts';
+import type { Autopilot } from './maintenance/autopilot.ts';
 import { DigestCheck } from './maintenance/digest-check.ts';
-import { FasterLeaderTransfer } from './maintenance/faster-leader-transfer.ts';
-import { FeatureLevelControl } from './maintenance/feature-level-control.ts';
+import type { FasterLeaderTransfer } from './maintenance/faster-leader-transfer.ts';
+import type { FeatureLevelControl } from './maintenance/feature-level-control.ts';
 import { authorityOf, listCertificate } from './maintenance/member-entries.ts';
-import { MemberOperations } from './maintenance/member-operations.ts';
-import { raftLevels } from './maintenance/raft-levels.ts';
-import { Renewal } from './maintenance/renewal.ts';
+import type { MemberOperations } from './maintenance/member-operations.ts';
 import { ConfigurationChanges } from './membership/configuration-changes.ts';
-import { announcedLevels } from './membership/member-levels.ts';
 import type { Member } from './membership/membership.ts';
-import type { MembershipList } from './membership/membership-list.ts';
-import { MembershipListSync } from './membership/membership-list-sync.ts';
-import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
+import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import { AppliedIndex } from './standbys/applied-index.ts';
 import { Canary } from './standbys/canary.ts';
-import type { Heartbeats } from './standbys/heartbeats.ts';
 import { lowDisksThatBlock } from './standbys/low-disks.ts';
-import { reachedState } from './standbys/reached-state.ts';
-import type { Standbys } from './standbys/standbys.ts';
 import { StateComparison } from './standbys/state-comparison.ts';
-import type { ClusterClient } from './transport/cluster-client.ts';
-import { Forwarder } from './transport/forwarder.ts';
-
-export interface ClusterServicesParts {
-  readonly host: ClusterHost;
-  readonly local: LocalNode;
-  readonly membershipList: MembershipList;
-  readonly heartbeats: Heartbeats;
-  readonly standbys: Standbys;
-  readonly client: ClusterClient;
-  readonly port: ClusterPort;
-  readonly pause: (ms: number) => Promise<void>;
-  readonly isRemoved: () => boolean;
-  /** This node was removed. @param confIndex - index of the configuration in force that this node knows */
-  readonly onRemoved: (confIndex: LogIndex) => void;
-  /** The members known to this node may have changed. */
-  readonly onMembers: () => void;
-  /** Members that this node has no Raft connection to. */
-  readonly unconnected: () => readonly NodeId[];
-}
+import type { Forwarder } from './transport/forwarder.ts';
 
 const maintenanceIntervalMs = 5000;
 
@@ -75,97 +57,32 @@ export class ClusterServices {
   #isLeading = false;
 
   constructor(parts: ClusterServicesParts) {
-    const { host, local, membershipList, standbys, client, port } = parts;
-    const { storage, barrier, clusterId } = local;
-    const { config, log } = host;
+    const { storage, barrier } = parts.local;
+    const { log } = parts.host;
     this.#parts = parts;
-    this.changes = new ConfigurationChanges(storage.driver, parts.pause);
     this.#applied = new AppliedIndex(storage.replica);
-    this.canary = new Canary(barrier.store);
     this.#digestCheck = new DigestCheck(storage.machine, log);
-    this.#fasterLeader = new FasterLeaderTransfer({
-      driver: storage.driver,
-      membershipList,
-      standbys,
-      log,
-      heartbeatIntervalMs: config.cluster_heartbeat_interval,
-    });
-    this.operator = new MemberOperations({
-      driver: storage.driver,
-      changes: this.changes,
-      standbys,
-      unconnected: parts.unconnected,
-      onIsolated: (voters) =>
-        log.warn(
-          { voters },
-          'a voter that cannot be reached may know only nodes that have left: when it returns, it needs the signed membership list to rejoin. Remove it if it does not return',
-        ),
-    });
-    this.autopilot = new Autopilot({ storage, membershipList, store: barrier.store, operator: this.operator, log });
-    this.rotation = new AuthorityRotation({
-      driver: storage.driver,
-      changes: this.changes,
-      store: barrier.store,
-      clusterId,
-      report: (id) => standbys.report(id),
-      log,
-    });
-    this.featureLevel = new FeatureLevelControl({
-      levels: raftLevels({ storage, changes: this.changes, announced: (id) => announcedLevels(standbys.report(id)) }),
-      self: config.node_id,
-      raiseAfterMs: config.feature_level_raise_after,
-      nowMs: () => performance.now(),
-      log,
-    });
-    this.lists = new MembershipListSync({
-      directory: host.directory,
-      clusterId,
-      membershipList,
-      log,
-      onMembers: parts.onMembers,
-      onConflict: () => host.observer.membershipConflict(),
-    });
+    this.#fasterLeader = newFasterLeaderTransfer(parts);
+    this.changes = new ConfigurationChanges(storage.driver, parts.pause);
+    this.canary = new Canary(barrier.store);
+    this.operator = newMemberOperations(parts, this.changes);
+    this.autopilot = newAutopilot(parts, this.operator);
+    this.rotation = newAuthorityRotation(parts, this.changes);
+    this.featureLevel = newFeatureLevelControl(parts, this.changes);
+    this.lists = newListSync(parts);
+    const { lists, changes, autopilot, operator, canary, rotation } = this;
+    const renewal = newRenewal(parts, () => this.#leader()?.id);
+    const activeMember = () => this.activeMember;
     this.maintenance = new ClusterMaintenance({
       ...parts,
-      lists: this.lists,
-      changes: this.changes,
-      autopilot: this.autopilot,
-      operator: this.operator,
-      canary: this.canary,
-      rotation: this.rotation,
-      renewal: new Renewal({
-        client,
-        identity: () => membershipList.identity,
-        authorities: () => membershipList.authorities,
-        authority: () => membershipList.committedAuthority,
-        leader: () => this.#leader()?.id,
-        setIdentity: (identity) => port.useIdentity(identity),
-        now: Date.now,
-      }),
-      activeMember: () => this.activeMember,
+      ...{ lists, changes, autopilot, operator, canary, rotation, renewal, activeMember },
     });
-    this.joinDesk = this.#makeJoinDesk();
-    this.forwarder = new Forwarder({
-      client,
-      leader: () => this.#leader(),
-      reached: async (index, withinMs) => (await reachedState(index, withinMs, storage)) === 'reached',
-      self: config.node_id,
-    });
-    this.stateComparison = new StateComparison({
-      appliedIndex: () => this.#applied.index,
-      digestAt: (index) => storage.machine.digestAt(index),
-      onDigestMismatch: (index) => {
-        log.error(
-          { index },
-          "state digest mismatch: this node's records differ from the active node's at this index, so it serves nothing. Replace it, or restart it to compare again",
-        );
-        host.onDigestMismatch();
-        void this.#digestCheck.run();
-      },
-    });
+    this.joinDesk = newJoinDesk(parts, changes, () => this.maintenance.updateOwnEntry());
+    this.forwarder = newForwarder(parts, () => this.#leader());
+    this.stateComparison = this.#newStateComparison();
     this.#heartbeatExchange = new HeartbeatExchange({
       ...parts,
-      lists: this.lists,
+      lists,
       stateComparison: this.stateComparison,
       appliedIndex: () => this.#applied.index,
       onRemoved: () => this.removedByNotice(),
@@ -266,32 +183,19 @@ export class ClusterServices {
     return id === 0 || id === nodeId ? undefined : { id, term, isSilent: this.#parts.heartbeats.isSilent(performance.now()) };
   }
 
-  #makeJoinDesk(): JoinDesk {
-    const { storage, barrier, nodeId, clusterId } = this.#parts.local;
-    const { membershipList } = this.#parts;
-    return new JoinDesk({
-      wrap: (exchanged) => barrier.wrapForJoin(exchanged),
-      cluster: async () => ({
-        id: clusterId,
-        authority: (await authorityOf(barrier.store, clusterId, membershipList.committedAuthority)).certificate,
-      }),
-      admit: async (joiner) => {
-        await this.maintenance.updateOwnEntry(); // the joiner admits only the members named at its join: this node must be one of them
-        return admit(
-          {
-            store: barrier.store,
-            changes: this.changes,
-            clusterId,
-            current: membershipList.committedAuthority,
-            self: nodeId,
-            peers: () => storage.driver.peers(),
-            level: () => storage.machine.featureLevel,
-          },
-          joiner,
+  #newStateComparison(): StateComparison {
+    const { host, local } = this.#parts;
+    return new StateComparison({
+      appliedIndex: () => this.#applied.index,
+      digestAt: (index) => local.storage.machine.digestAt(index),
+      onDigestMismatch: (index) => {
+        host.log.error(
+          { index },
+          "state digest mismatch: this node's records differ from the active node's at this index, so it serves nothing. Replace it, or restart it to compare again",
         );
+        host.onDigestMismatch();
+        void this.#digestCheck.run();
       },
-      nowMs: () => performance.now(),
-      randomBytes,
     });
   }
 
