@@ -41,8 +41,9 @@ export const folderArrows: FolderArrows = {
     runner: ['session'],
     files: [],
     storage: ['runner', 'terminal'],
-    commands: ['doctor', 'files', 'local', 'migrate', 'runner', 'session', 'terminal'],
-    '.': ['commands', 'runner', 'storage', 'terminal'],
+    'commands/key': ['files', 'local', 'runner', 'session', 'terminal'],
+    commands: ['commands/key', 'doctor', 'files', 'local', 'migrate', 'runner', 'session', 'terminal'],
+    '.': ['commands', 'commands/key', 'runner', 'storage', 'terminal'],
   },
   client: {
     '.': [],

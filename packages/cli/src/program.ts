@@ -14,7 +14,7 @@ const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
   list: async () => (await import('./commands/generic.ts')).listCommand,
   delete: async () => (await import('./commands/generic.ts')).deleteCommand,
   unwrap: async () => (await import('./commands/generic.ts')).unwrapCommand,
-  key: async () => (await import('./commands/key.ts')).keyCommands,
+  key: async () => (await import('./commands/key/key.ts')).keyCommands,
   random: async () => (await import('./commands/tools.ts')).randomCommand,
   hash: async () => (await import('./commands/tools.ts')).hashCommand,
   token: async () => (await import('./commands/token.ts')).tokenCommands,

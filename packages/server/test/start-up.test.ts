@@ -58,7 +58,7 @@ describe('modules loaded at start', () => {
     { file: 'commands/healthcheck.ts', parts: ['cli'], packages: [] },
     { file: 'local/healthcheck.ts', parts: ['cli', 'process'], packages: [] },
     { file: 'commands/operator.ts', parts: ['cli', 'process'], packages: ['commander'] },
-    { file: 'commands/key.ts', parts: ['cli', 'process'], packages: ['commander'] },
+    { file: 'commands/key/key.ts', parts: ['cli', 'process'], packages: ['commander'] },
     { file: 'commands/policy.ts', parts: ['cli', 'process'], packages: ['commander'] },
     { file: 'commands/audit.ts', parts: ['cli', 'process'], packages: ['commander'] },
     { file: 'commands/doctor.ts', parts: ['cli', 'process'], packages: ['commander'] },

@@ -51,23 +51,9 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
         durationMs,
       );
       break;
-    case 'isolateLeader': {
-      const { leader } = cluster;
-      if (leader === undefined) break;
-      const links = members.flatMap((member): Link[] =>
-        pick % 3 === 0 ? [[member, leader]] : pick % 3 === 1 ? [[leader, member]] : both(leader, member),
-      );
-      const doomsWrites = (pick & 8) !== 0;
-      const isolatedMs = doomsWrites ? durationMs + 2_500 : durationMs;
-      cut(cluster, links, isolatedMs);
-      readAround(cluster, 600);
-      // The entries that the isolated leader appends from now on are superseded later. They may be a configuration change, or a write that
-      // is still under way when it is superseded.
-      if (doomsWrites) leader.slowness = { untilMs: clock.now() + isolatedMs + 1_500, extraMs: 0 };
-      if (doomsWrites) cluster.clients.burst(10);
-      if ((pick & 16) !== 0) operator.change(pick % 5 === 0 ? 'removeVoter' : 'demote', pick);
+    case 'isolateLeader':
+      isolateLeader(cluster, pick, durationMs);
       break;
-    }
     case 'electBehind':
       electBehind(cluster, pick);
       break;
@@ -152,6 +138,24 @@ export function setFitness(cluster: Cluster, member: Member, fitness: Member['fi
   member.fitness = fitness;
   // Reads the fitness when the task runs: if a pause is prolonged meanwhile, an earlier call may run after a later one.
   if (incarnation !== undefined) cluster.enter(member, incarnation, () => incarnation.host.setFitness(member.fitness));
+}
+
+/** Cuts the leader off from all other nodes, in one direction or in both; in some runs it appends entries that are superseded later. */
+function isolateLeader(cluster: Cluster, pick: number, durationMs: number): void {
+  const { leader, members, clock, operator } = cluster;
+  if (leader === undefined) return;
+  const links = members.flatMap((member): Link[] =>
+    pick % 3 === 0 ? [[member, leader]] : pick % 3 === 1 ? [[leader, member]] : both(leader, member),
+  );
+  const doomsWrites = (pick & 8) !== 0;
+  const isolatedMs = doomsWrites ? durationMs + 2_500 : durationMs;
+  cut(cluster, links, isolatedMs);
+  readAround(cluster, 600);
+  // The entries that the isolated leader appends from now on are superseded later. They may be a configuration change, or a write that
+  // is still under way when it is superseded.
+  if (doomsWrites) leader.slowness = { untilMs: clock.now() + isolatedMs + 1_500, extraMs: 0 };
+  if (doomsWrites) cluster.clients.burst(10);
+  if ((pick & 16) !== 0) operator.change(pick % 5 === 0 ? 'removeVoter' : 'demote', pick);
 }
 
 /**

@@ -1,10 +1,10 @@
 import type { DataOptions, SignOptions } from '@transitd/client';
 import { exitCode, StartError } from '@transitd/process';
 import { type Command, Option } from 'commander';
-import type { Runner } from '../runner/runner.ts';
-import { bytesFrom, type Sources, textFrom } from '../terminal/input.ts';
-import { fieldOption, type Mounted, mountOption, wholeNumber } from '../terminal/options.ts';
-import type { Output } from '../terminal/output.ts';
+import type { Runner } from '../../runner/runner.ts';
+import { bytesFrom, type Sources, textFrom } from '../../terminal/input.ts';
+import { fieldOption, type Mounted, mountOption, wholeNumber } from '../../terminal/options.ts';
+import type { Output } from '../../terminal/output.ts';
 import type { BulkOptions } from './key-rewrap.ts';
 
 interface CipherOptions extends Mounted {
@@ -45,7 +45,14 @@ const signatureOptions = (command: Command): Command =>
 const dataArgument = ['[data]', 'text, @file, or - for standard input (default)'] as const;
 
 /** `key encrypt` and similar commands: they take and print bytes, and do the base64 encoding. */
-export function keyDataCommands(key: Command, { serverAction }: Runner): void {
+export function keyDataCommands(key: Command, runner: Runner): void {
+  cipherCommands(key, runner);
+  dataKeyCommand(key, runner);
+  signatureCommands(key, runner);
+  macCommands(key, runner);
+}
+
+function cipherCommands(key: Command, { serverAction }: Runner): void {
   keyVersionOption(cipherOptions(key.command('encrypt')))
     .description('encrypt data and print the ciphertext')
     .argument('<name>', 'name of the key')
@@ -113,7 +120,9 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
         },
       ),
     );
+}
 
+function dataKeyCommand(key: Command, { serverAction }: Runner): void {
   cipherOptions(key.command('datakey'))
     .description('generate a data key, encrypted under a named key')
     .argument('<kind>', 'wrapped: return the ciphertext only; plaintext: also return the data key in base64')
@@ -130,7 +139,9 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
         },
       ),
     );
+}
 
+function signatureCommands(key: Command, { serverAction }: Runner): void {
   keyVersionOption(signatureOptions(key.command('sign')))
     .description('sign data and print the signature')
     .argument('<name>', 'name of the key')
@@ -161,7 +172,9 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
         return valid ? exitCode.ok : exitCode.denied;
       }),
     );
+}
 
+function macCommands(key: Command, { serverAction }: Runner): void {
   keyVersionOption(mountOption(fieldOption(key.command('hmac'))))
     .description('compute the HMAC of data')
     .argument('<name>', 'name of the key')

@@ -1,9 +1,9 @@
 import type { KeyConfig, KeyRequest } from '@transitd/client';
 import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
-import type { Runner } from '../runner/runner.ts';
-import { secretFrom } from '../terminal/input.ts';
-import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber } from '../terminal/options.ts';
+import type { Runner } from '../../runner/runner.ts';
+import { secretFrom } from '../../terminal/input.ts';
+import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber } from '../../terminal/options.ts';
 import { keyDataCommands } from './key-data.ts';
 import { keyFileCommands } from './key-file.ts';
 import { keyTransferCommands } from './key-transfer.ts';
@@ -32,9 +32,17 @@ interface ConfigOptions extends Mounted {
 
 /** `key`: named keys and their operations; the commands do the base64 encoding. */
 export function keyCommands(program: Command, runner: Runner): void {
-  const { serverAction } = runner;
   const key = program.command('key').description('manage keys, and encrypt, sign or hash data with them');
+  namedKeyCommands(key, runner);
+  changeCommands(key, runner);
+  copyCommands(key, runner);
+  keyFileCommands(key, runner);
+  keyTransferCommands(key, runner);
+  keyDataCommands(key, runner);
+}
 
+/** Lists, creates and shows keys. */
+function namedKeyCommands(key: Command, { serverAction }: Runner): void {
   mountOption(serverOptions(key.command('list')))
     .description('list the key names')
     .action(
@@ -70,7 +78,10 @@ export function keyCommands(program: Command, runner: Runner): void {
         output.answer(await client.transit(options.mount).key(name), options);
       }),
     );
+}
 
+/** Changes versions and settings of a key, and deletes keys. */
+function changeCommands(key: Command, { serverAction }: Runner): void {
   mountOption(fieldOption(key.command('rotate')))
     .description('rotate a key to a new version')
     .argument('<name>', 'name of the key')
@@ -117,7 +128,10 @@ export function keyCommands(program: Command, runner: Runner): void {
         output.done(await client.transit(mount).deleteKey(name), `Deleted key ${name}.`);
       }),
     );
+}
 
+/** Copies key material out of the service, and back. */
+function copyCommands(key: Command, { serverAction }: Runner): void {
   mountOption(serverOptions(key.command('export')))
     .description('export the key material of an exportable key, or its public key')
     .argument('<kind>', 'encryption-key, signing-key, hmac-key, cmac-key, public-key or certificate-chain')
@@ -157,10 +171,6 @@ export function keyCommands(program: Command, runner: Runner): void {
         },
       ),
     );
-
-  keyFileCommands(key, runner);
-  keyTransferCommands(key, runner);
-  keyDataCommands(key, runner);
 }
 
 const requestOf = (options: CreateOptions): KeyRequest => ({

@@ -1,10 +1,10 @@
 import { StartError } from '@transitd/process';
 import { type Command, Option } from 'commander';
-import { type Encoding, encodings } from '../local/key-material.ts';
-import type { Runner } from '../runner/runner.ts';
-import type { Session } from '../session/session.ts';
-import { bytesFrom, promptHidden, refusePlainSecret, secretFrom } from '../terminal/input.ts';
-import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber } from '../terminal/options.ts';
+import { type Encoding, encodings } from '../../local/key-material.ts';
+import type { Runner } from '../../runner/runner.ts';
+import type { Session } from '../../session/session.ts';
+import { bytesFrom, promptHidden, refusePlainSecret, secretFrom } from '../../terminal/input.ts';
+import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber } from '../../terminal/options.ts';
 
 interface ImportOptions extends Mounted {
   readonly type?: string;
@@ -108,8 +108,8 @@ async function importBody(
 ): Promise<Readonly<Record<string, unknown>>> {
   refusePlainSecret(argument, 'key material');
   const [{ materialFrom, isEncrypted }, { wrapForImport }] = await Promise.all([
-    import('../local/key-material.ts'),
-    import('../local/import-material.ts'),
+    import('../../local/key-material.ts'),
+    import('../../local/import-material.ts'),
   ]);
   const content = await bytesFrom(argument, sources);
   const passphrase =

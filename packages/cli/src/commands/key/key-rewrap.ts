@@ -1,7 +1,7 @@
 import { type DataOptions, RefusedError, type TransitCalls } from '@transitd/client';
 import { exitCode, StartError } from '@transitd/process';
-import type { RewrapItem, Rewrapped } from '../files/rewrap-lines.ts';
-import type { Session } from '../session/session.ts';
+import type { RewrapItem, Rewrapped } from '../../files/rewrap-lines.ts';
+import type { Session } from '../../session/session.ts';
 
 export interface BulkOptions {
   readonly file: string;
@@ -21,8 +21,8 @@ const namedMax = 10;
 export async function rewrapFile({ client, output }: Session, name: string, options: BulkOptions): Promise<number> {
   if (options.out === undefined) throw new StartError('--file requires --out with the file to create');
   const [{ rewrapLines }, { progressOn }] = await Promise.all([
-    import('../files/rewrap-lines.ts'),
-    import('../terminal/progress.ts'),
+    import('../../files/rewrap-lines.ts'),
+    import('../../terminal/progress.ts'),
   ]);
   const progress = progressOn();
   const keys = client.transit(options.mount);

@@ -1,9 +1,9 @@
 import { exitCode, StartError } from '@transitd/process';
 import type { Command } from 'commander';
-import type { DataKeys } from '../files/file-cipher.ts';
-import type { Runner } from '../runner/runner.ts';
-import type { Session } from '../session/session.ts';
-import { type Mounted, mountOption, serverOptions } from '../terminal/options.ts';
+import type { DataKeys } from '../../files/file-cipher.ts';
+import type { Runner } from '../../runner/runner.ts';
+import type { Session } from '../../session/session.ts';
+import { type Mounted, mountOption, serverOptions } from '../../terminal/options.ts';
 
 interface FileOptions extends Mounted {
   readonly context?: string;
@@ -53,8 +53,8 @@ async function convert(
   { name, input, output, options }: Files,
 ): Promise<number> {
   const [files, { progressOn }, { DamagedStream }] = await Promise.all([
-    import('../files/file-cipher.ts'),
-    import('../terminal/progress.ts'),
+    import('../../files/file-cipher.ts'),
+    import('../../terminal/progress.ts'),
     import('@transitd/client'),
   ]);
   if ([input, output].some((path) => path === '-' || path.startsWith('@')))
