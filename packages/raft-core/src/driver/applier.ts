@@ -1,6 +1,9 @@
 import { invariant } from '../invariant.ts';
 import type { Clock, StateMachine } from '../ports.ts';
 import type { Entry, LogIndex } from '../types.ts';
+import type { DriverLimits } from './limits.ts';
+
+type ApplierLimits = Pick<DriverLimits, 'flushIntervalMs' | 'unflushedBytesMax'>;
 
 /** Approximate memory of one applied entry, in addition to its payload, in bytes. */
 const ENTRY_OVERHEAD_BYTES = 128;
@@ -11,7 +14,7 @@ const ENTRY_OVERHEAD_BYTES = 128;
  */
 export class Applier<Result> {
   readonly #stateMachine: StateMachine<Result>;
-  readonly #unflushedBytesMax: number;
+  readonly #limits: ApplierLimits;
   #queue: readonly Entry[] = [];
   /** Position of the next entry to apply in `#queue`. */
   #next = 0;
@@ -19,12 +22,12 @@ export class Applier<Result> {
   #flushed: LogIndex;
   #unflushedBytes = 0;
   #flushing = false;
-  /** When the flush under way began. */
-  #beganMs = 0;
+  /** When the newest flush began. */
+  #beganMs = Number.NEGATIVE_INFINITY;
 
-  constructor(stateMachine: StateMachine<Result>, unflushedBytesMax: number) {
+  constructor(stateMachine: StateMachine<Result>, limits: ApplierLimits) {
     this.#stateMachine = stateMachine;
-    this.#unflushedBytesMax = unflushedBytesMax;
+    this.#limits = limits;
     this.#applied = stateMachine.flushedAtOpen;
     this.#flushed = stateMachine.flushedAtOpen;
   }
@@ -47,17 +50,24 @@ export class Applier<Result> {
    * log that is always slow must be allowed to catch up now and then.
    */
   get hasRoomAhead(): boolean {
-    return this.#unflushedBytes < this.#unflushedBytesMax / 4;
+    return this.#unflushedBytes < this.#limits.unflushedBytesMax / 4;
   }
   /**
    * Returns for how long the state's disk has held up applying, in ms: the time since the flush under way began, once the limit of
    * unflushed bytes is reached; 0 before that. A compaction of the database slows single flushes, but they end.
    */
   stalledMs(nowMs: number): number {
-    return this.#flushing && this.#unflushedBytes >= this.#unflushedBytesMax ? nowMs - this.#beganMs : 0;
+    return this.#flushing && this.#unflushedBytes >= this.#limits.unflushedBytesMax ? nowMs - this.#beganMs : 0;
+  }
+  /**
+   * Returns whether the time for another flush has come. An acknowledged entry is in the log, so a later flush only makes a restart apply
+   * more entries again.
+   */
+  isFlushDue(nowMs: number): boolean {
+    return nowMs >= this.#beganMs + this.#limits.flushIntervalMs || !this.hasRoomAhead;
   }
   get canApply(): boolean {
-    return !this.isIdle && this.#unflushedBytes < this.#unflushedBytesMax;
+    return !this.isIdle && this.#unflushedBytes < this.#limits.unflushedBytesMax;
   }
 
   add(entries: readonly Entry[]): void {

@@ -32,7 +32,7 @@ export class Effects<Result> {
     const { core, limits, finished } = parts;
     const { log, stateMachine, clock, peers } = parts.ports;
     this.#parts = parts;
-    this.#applier = new Applier(stateMachine, limits.unflushedBytesMax);
+    this.#applier = new Applier(stateMachine, limits);
     this.#logWork = new LogWork({
       log,
       clock,
@@ -135,7 +135,7 @@ export class Effects<Result> {
     reads.dropped(ready.droppedReads);
   }
 
-  /** Applies committed entries to the state machine, and flushes the state machine to its disk. */
+  /** Applies committed entries to the state machine, and flushes the state machine to its disk from time to time. */
   #advance(): void {
     const { ports, limits, proposals, reads } = this.#parts;
     this.#applier.applyChunk(ports.clock, limits.applyChunkMs, (entry, result) => {
@@ -144,7 +144,7 @@ export class Effects<Result> {
     });
     reads.applied(this.#applier.appliedIndex);
     if (this.#applier.isIdle) this.#logWork.readNextToApply();
-    this.flush();
+    if (this.#applier.isFlushDue(ports.clock.now())) this.flush();
     this.#logWork.compact(this.#applier.flushedIndex);
   }
 

@@ -10,6 +10,8 @@ export interface DriverLimits extends RaftLimits {
   readonly applyAheadAfterMs: number;
   /** Maximum bytes applied in memory but not yet flushed; above it, applying waits for a flush. */
   readonly unflushedBytesMax: number;
+  /** Minimum time from the beginning of one flush to that of the next, so that the entries of many turns share a flush. */
+  readonly flushIntervalMs: number;
   /** Maximum payload bytes of one read of old entries. */
   readonly logReadBytesMax: number;
   /** The log is compacted when it holds more flushed entries than this, or more than `compactAfterBytes` of them. */
@@ -35,6 +37,7 @@ export const driverLimits: DriverLimits = {
   tickMs: 50,
   applyAheadAfterMs: 50,
   unflushedBytesMax: 64 * 2 ** 20,
+  flushIntervalMs: 20,
   logReadBytesMax: 2 ** 20,
   compactAfterEntries: 50_000,
   compactAfterBytes: 64 * 2 ** 20,

@@ -3,7 +3,8 @@ import { SimClock } from '../../src/sim/fakes/sim-clock.ts';
 import { type Crash, SimNode, type SimNodeOptions } from '../../src/sim/fakes/sim-node.ts';
 import { Observed, restart, written } from './observed.ts';
 
-const options: SimNodeOptions = { driver: { limits: { compactAfterEntries: 6, keepTrailingEntries: 2 } } };
+const limits = { compactAfterEntries: 6, keepTrailingEntries: 2, flushIntervalMs: 0 };
+const options: SimNodeOptions = { driver: { limits } };
 const names = Array.from({ length: 16 }, (_, i) => `n${i}`);
 
 /** Writes, flushes and compacts, and crashes after `steps` events. */

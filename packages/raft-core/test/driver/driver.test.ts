@@ -118,6 +118,26 @@ describe('Driver', () => {
       clock.runUntil(() => run.driver.status().flushedIndex === 2);
     });
 
+    it('are flushed once in an interval, however many turns apply them, and the last ones without another proposal', () => {
+      const { clock, run, seen } = readyNode({ driver: { limits: { flushIntervalMs: 50 } } });
+      const startMs = clock.now();
+      const flushed = new Set<number>();
+      for (const name of names(100)) {
+        seen.propose(run, name);
+        clock.runUntil(() => seen.proposals.at(-1)?.name === name);
+        flushed.add(run.driver.status().flushedIndex);
+      }
+      expect(flushed.size - 1, 'flushes').to.be.within(1, (clock.now() - startMs) / 50 + 1);
+      clock.runUntil(() => run.driver.status().flushedIndex === run.driver.status().appliedIndex);
+    });
+
+    it('are flushed before the end of the interval when they take a quarter of the memory for unflushed ones', () => {
+      const { clock, run, seen } = readyNode({ driver: { limits: { flushIntervalMs: 1_000_000, unflushedBytesMax: 4_000 } } });
+      for (const name of names(10)) seen.propose(run, name);
+      clock.runUntil(() => run.driver.status().flushedIndex > 1);
+      expect(clock.now()).to.be.below(1_000_000);
+    });
+
     it('are never answered within the call that makes them, refusals included', () => {
       const { clock, run, seen } = readyNode({ driver: { limits: { inFlightMax: 1, entryBytesMax: 3 } } });
       for (const name of ['a', 'b']) seen.propose(run, name);
