@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Transaction } from '@transitd/storage-fsm';
 import { uuidBytes } from '../formats/uuid.ts';
-import type { KeyPairBytes } from '../key-pairs/key-pair.ts';
 import type { ManagedKeyReference, ManagedKeys } from '../managed/provider.ts';
 import { TransitError } from '../values/errors.ts';
 import { checkDerivation, createKey, type FreshVersion } from './key.ts';
@@ -11,11 +10,10 @@ import { keyType } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';
 import { isKeyName, type Paths } from './paths.ts';
 
-const keyIdBytes = 16;
 const hmacSecretBytes = 32;
 
-/** Returns a random key id in hexadecimal. */
-export const newKeyId = (): string => randomBytes(keyIdBytes).toString('hex');
+/** Returns a random key id: the digits of a version 4 UUID (RFC 9562), which Node draws in bulk. */
+export const newKeyId = (): string => randomUUID().replaceAll('-', '');
 
 /** The secret and the public part of a version. Only key pairs and managed keys have a public half. */
 export interface VersionMaterial {
@@ -46,33 +44,45 @@ export async function withFreshVersion<T>(
   { record, nowMs, given, observer }: VersionSource,
   use: (fresh: FreshVersion) => T,
 ): Promise<T> {
-  const drawn = given ?? (await generated(record, observer));
-  const hmacSecret = keyType(record.type).materialIsHmacSecret ? Buffer.alloc(0) : randomBytes(hmacSecretBytes);
+  const secrets = given === undefined ? await generated(record, observer) : withHmacSecret(record, given);
   try {
-    return use({ ...drawn, hmacSecret, createdMs: nowMs });
+    return use({ ...secrets, createdMs: nowMs });
   } finally {
-    drawn.material.fill(0);
-    hmacSecret.fill(0);
+    secrets.material.fill(0);
+    secrets.hmacSecret.fill(0);
   }
 }
 
-async function generated(record: VersionSource['record'], observer: GenerationObserver | undefined): Promise<VersionMaterial> {
+type VersionSecrets = VersionMaterial & Pick<FreshVersion, 'hmacSecret'>;
+
+async function generated(record: VersionSource['record'], observer: GenerationObserver | undefined): Promise<VersionSecrets> {
   const ended = observer?.generating();
   let failed = true;
   try {
-    const material = await newMaterial(record);
+    const secrets = await newSecrets(record);
     failed = false;
-    return material;
+    return secrets;
   } finally {
     ended?.(failed);
   }
 }
 
-async function newMaterial({ type, keySize }: VersionSource['record']): Promise<VersionMaterial | KeyPairBytes> {
+async function newSecrets({ type, keySize }: VersionSource['record']): Promise<VersionSecrets> {
   const { keyPair, materialBytes, managed } = keyType(type);
   if (managed) throw new TransitError('invalid_request', 'one of managed_key_name or managed_key_id is required');
-  return keyPair === undefined ? { material: randomBytes(keySize === 0 ? materialBytes : keySize) } : keyPair.generate();
+  if (keyPair !== undefined) return withHmacSecret({ type }, await keyPair.generate());
+  // One draw for both secrets: a draw costs microseconds, however few bytes it is for.
+  const size = keySize === 0 ? materialBytes : keySize;
+  const drawn = randomBytes(size + hmacSecretSize(type));
+  return { material: drawn.subarray(0, size), hmacSecret: drawn.subarray(size) };
 }
+
+const withHmacSecret = ({ type }: Pick<KeyRecord, 'type'>, made: VersionMaterial): VersionSecrets => ({
+  ...made,
+  hmacSecret: randomBytes(hmacSecretSize(type)),
+});
+
+const hmacSecretSize = (type: string): number => (keyType(type).materialIsHmacSecret ? 0 : hmacSecretBytes);
 
 /**
  * Returns the material of a version of a managed key: the id of the referenced key, and its public half. Undefined for other types, and
