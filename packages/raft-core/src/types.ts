@@ -117,6 +117,7 @@ export type Message = Envelope &
         /** Length of the leader's lease, the same in its whole term; absent from a leader of a release that does not announce it. */
         readonly leaseMs?: number;
       }
+    /** `round` 0: answers no heartbeat, but a TimeoutNow that an unfit node refuses. */
     | { readonly type: 'HeartbeatResp'; readonly round: number; readonly fit: boolean }
     | { readonly type: 'SnapOffer'; readonly meta: SnapshotMeta }
     | { readonly type: 'SnapResult'; readonly index: LogIndex; readonly ok: boolean; readonly lastIndex: LogIndex }

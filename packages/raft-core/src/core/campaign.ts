@@ -108,14 +108,19 @@ export class Campaign {
 
   /**
    * Campaigns because a leader has given up its lease and transfers leadership: without a pre-vote, and voters that heard that leader
-   * recently do not refuse.
+   * recently do not refuse. A sealed node answers instead that it is unfit, so that the leader does not wait for it.
    */
-  onTimeoutNow({ from, term, lastIndex, lastTerm }: TimeoutNow): void {
+  onTimeoutNow(message: TimeoutNow): void {
+    const { from, term, lastIndex, lastTerm } = message;
     const state = this.#state;
     if (term < state.term || state.role === 'leader') return;
     if (term > state.term) state.becomeFollower({ term, leader: from });
+    if (state.fitness === 'sealed') {
+      state.answer(message, { type: 'HeartbeatResp', round: 0, fit: false });
+      return;
+    }
     const hasAll = lastIndex === state.log.lastIndex && lastTerm === state.log.lastTerm;
-    const isTarget = hasAll && isVoter(state.confs.newest.conf, state.id) && state.fitness !== 'sealed';
+    const isTarget = hasAll && isVoter(state.confs.newest.conf, state.id);
     if (!isTarget || !this.#mayCampaign()) return;
     state.observe('a transfer started a campaign');
     this.#campaign({ byTransfer: true });

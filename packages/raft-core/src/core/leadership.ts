@@ -37,6 +37,8 @@ export class Leadership {
   #resignMs: number | undefined;
   /** An unfit leader tries to transfer leadership once per reason, because proposals are refused during each attempt. */
   #transferTried = false;
+  /** An unfit leader transfers leadership to a peer that has answered a round sent at this time or later, and is fit by that answer. */
+  #fitFromMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     node: LeaderNode,
@@ -131,7 +133,7 @@ export class Leadership {
     peer.heardMs = nowMs;
     if ('round' in answer) this.#answeredRound(peer, answer.round);
     if (answer.type === 'HeartbeatResp') {
-      peer.fit = answer.fit;
+      this.#reportedFitness(peer, answer);
       this.#replication.nudge(peer, this.#rounds.newest);
     } else if (answer.type === 'SnapResult') {
       if (answer.ok) this.#acknowledged(peer, answer.index);
@@ -229,6 +231,8 @@ export class Leadership {
   fitnessChanged(fitness: Fitness, nowMs: number): void {
     this.#fitness = fitness;
     this.#transferTried = false;
+    // The same event, such as a restore, may make the peers unfit at this moment, so their last reports do not count.
+    this.#fitFromMs = nowMs + this.#node.limits.heartbeatMs;
     this.#resignMs = fitness === 'sealed' ? nowMs + 2 * this.#node.limits.electionMs : undefined;
     this.#transferIfUnfit(nowMs);
   }
@@ -283,6 +287,13 @@ export class Leadership {
     if (reads.length > 0) this.#confirmed = [...this.#confirmed, ...reads];
   }
 
+  /** Notes whether a peer may lead. If it may not, a transfer to it can only fail. */
+  #reportedFitness(peer: Progress, { round, fit }: Extract<Message, { type: 'HeartbeatResp' }>): void {
+    const askedMs = this.#rounds.find(round)?.sentAtMs ?? Number.NEGATIVE_INFINITY;
+    peer.fitAtMs = fit ? askedMs : undefined;
+    if (!fit && peer.id === this.#transfer.target) this.#abortTransfer();
+  }
+
   #acknowledged(peer: Progress, index: LogIndex): void {
     this.#replication.acknowledged(peer, index);
     if (peer.id === this.#transfer.target) this.#tellTarget(peer);
@@ -308,7 +319,9 @@ export class Leadership {
   #transferIfUnfit(nowMs: number): void {
     if (this.#fitness === 'fit' || this.#transferTried || this.#transfer.target !== undefined) return;
     const { lastIndex } = this.#node.log;
-    const successor = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
+    const successor = this.#candidates().find(({ fitAtMs, match }) => {
+      return fitAtMs !== undefined && fitAtMs >= this.#fitFromMs && match === lastIndex;
+    });
     if (successor === undefined || !this.transfer(successor.id, nowMs)) return;
     if (this.#fitness === 'sealed') this.#node.observe('sealed leader transferred leadership');
     else this.#transferTried = true;

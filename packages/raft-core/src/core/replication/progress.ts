@@ -26,7 +26,8 @@ export class Progress {
   sentCommit: LogIndex = 0;
   /** True if the answer to the newest heartbeat may still trigger an empty Append. Each heartbeat allows one. */
   mayNudge = false;
-  fit = false;
+  /** When the round was sent that the peer answered as fit to lead; undefined if it last answered as unfit, or not at all. */
+  fitAtMs: number | undefined;
   /** When the last answer of this term arrived. */
   heardMs: number;
   /** The newest heartbeat round that the peer has answered, and when that round was sent. */
@@ -51,6 +52,9 @@ export class Progress {
 
   get state(): 'probe' | 'replicate' | 'snapshot' {
     return this.#state;
+  }
+  get fit(): boolean {
+    return this.fitAtMs !== undefined;
   }
   get match(): LogIndex {
     return this.#match;

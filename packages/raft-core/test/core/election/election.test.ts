@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { raftLimits } from '../../../src/core/contract/limits.ts';
 import type { Message } from '../../../src/types.ts';
 import { bytes, Cluster, confOf, TestNode } from '../cluster.ts';
 
@@ -256,7 +257,7 @@ describe('elections', () => {
 });
 
 describe('sealed and low nodes', () => {
-  it('a sealed node votes, stores and acknowledges, but starts no election and ignores TimeoutNow', () => {
+  it('a sealed node votes, stores and acknowledges, but starts no election and refuses TimeoutNow', () => {
     const cluster = new Cluster([1, 2, 3], {}, { 3: { fitness: 'sealed' } });
     const leader = cluster.elect(1);
     leader.core.propose(bytes('a'));
@@ -267,6 +268,8 @@ describe('sealed and low nodes', () => {
     const order = { from: 1, to: 3, term: 1, clusterId: 'c', session: 2, type: 'TimeoutNow', lastIndex: 2, lastTerm: 1 } as const;
     three.core.step(order, cluster.nowMs);
     expect(three.core.status().role).to.equal('follower');
+    const [refusal] = three.pump();
+    expect(refusal).to.include({ to: 1, session: 2, type: 'HeartbeatResp', fit: false });
     cluster.passes = () => false;
     cluster.pass(10_000, [3]);
     expect(three.core.status()).to.include({ role: 'follower', term: 1 });
@@ -278,6 +281,37 @@ describe('sealed and low nodes', () => {
     cluster.pass(300);
     expect(leader.core.transferLeadership(undefined)).to.equal('noTarget');
     expect(leader.core.transferLeadership(2)).to.equal('noTarget');
+  });
+
+  it('a transfer to a node that has become unfit ends when that node answers, and the leader takes proposals again', () => {
+    for (const learnsBy of ['TimeoutNow', 'Heartbeat'] as const) {
+      const cluster = new Cluster([1, 2, 3]);
+      const leader = cluster.elect(1);
+      cluster.pass(300);
+      cluster.passes = ({ to, type }) => to !== 2 || type === learnsBy;
+      cluster.node(2).core.setFitness('sealed');
+      expect(leader.core.transferLeadership(2)).to.equal(undefined);
+      expect(leader.core.propose(bytes('a'))).to.deep.equal({ accepted: false, reason: 'transferring' });
+      if (learnsBy === 'TimeoutNow') cluster.settle();
+      else cluster.pass(raftLimits.heartbeatMs);
+      expect(leader.core.propose(bytes('a')), learnsBy).to.deep.include({ accepted: true });
+      expect(leader.core.transferLeadership(2), learnsBy).to.equal('noTarget');
+    }
+  });
+
+  it('a leader whose whole cluster is sealed at the same moment begins no transfer', () => {
+    const cluster = new Cluster([1, 2, 3]);
+    const leader = cluster.elect(1);
+    cluster.pass(300);
+    leader.core.setFitness('sealed');
+    cluster.settle();
+    for (const id of [2, 3]) cluster.node(id).core.setFitness('sealed');
+    cluster.pass(raftLimits.electionMs);
+    for (const { core } of cluster.nodes.values()) core.setFitness('fit');
+    cluster.pass(raftLimits.heartbeatMs);
+    expect(cluster.sent.filter(({ type }) => type === 'TimeoutNow')).to.deep.equal([]);
+    expect(leader.core.propose(bytes('a'))).to.deep.include({ accepted: true });
+    expect(leader.core.leaseRead(cluster.nowMs), 'it still has its lease').to.be.a('number');
   });
 
   it('a sealed voter with the longer log leads only to pass that log on, and steps down', () => {
@@ -305,7 +339,7 @@ describe('sealed and low nodes', () => {
     expect(leader.core.propose(bytes('a'))).to.deep.equal({ accepted: false, reason: 'sealed' });
     expect(leader.core.readIndex(1)).to.equal('sealed');
     expect(leader.core.leaseRead(cluster.nowMs)).to.equal(undefined);
-    cluster.settle();
+    cluster.pass(2 * raftLimits.heartbeatMs);
     expect(cluster.leaders()).to.deep.equal([2]);
 
     const alone = new Cluster([1, 2, 3], {}, { 2: { fitness: 'sealed' }, 3: { fitness: 'sealed' } });
@@ -322,7 +356,7 @@ describe('sealed and low nodes', () => {
     const leader = cluster.elect(1);
     cluster.pass(300);
     leader.core.setFitness('low');
-    cluster.settle();
+    cluster.pass(2 * raftLimits.heartbeatMs);
     expect(cluster.leaders()).to.deep.equal([3]);
 
     const low = new Cluster([1, 2], { fitness: 'low' });
