@@ -19,6 +19,7 @@ import type { GatewayHost } from './gateway-host.ts';
 import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
+import type { NodeSeal } from './node-seal.ts';
 import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { refusalWithoutPort } from './replication/write-fence.ts';
@@ -34,6 +35,7 @@ export interface ClusterMemberParts {
   readonly clock: NodeClock;
   readonly directory: DataDirectory;
   readonly serviceLoader: ServiceLoader;
+  readonly nodeSeal: () => Pick<NodeSeal, 'follow' | 'reopeningForMs'>;
   readonly observer: NodeObserver;
   readonly onFatal: (error: Error) => void;
   readonly onStatus: (status: DriverStatus) => void;
@@ -189,6 +191,7 @@ export class ClusterMember implements NodeMember {
     const { driver } = this.#storage;
     const fitness = fitnessOf({
       isUnsealed: this.#parts.serviceLoader.services !== undefined,
+      reopeningForMs: this.#parts.nodeSeal().reopeningForMs,
       initialized: this.#store.barrier.state.initialized,
       alone: isAlone(driver.consensus().conf, driver.status().nodeId),
       stateDigestDiffers: this.#cluster?.stateDigestDiffers === true,
@@ -311,7 +314,7 @@ export class ClusterMember implements NodeMember {
   }
 
   async #openBarrier(replica: Replica): Promise<Barrier> {
-    const { config, seal, serviceLoader, gateways, log } = this.#parts;
+    const { config, seal, nodeSeal, serviceLoader, gateways, log } = this.#parts;
     const barrier = await Barrier.open({
       store: replica,
       seal,
@@ -326,6 +329,7 @@ export class ClusterMember implements NodeMember {
       onSealWritten: (change) => log.info({ seal: seal.type }, sealWritten[change]),
       witnessPath: authorityPath, // a local record of each cluster that can follow another one
     });
+    nodeSeal().follow(barrier); // first, so that the node is known to reopen when its services are closed
     serviceLoader.follow(barrier);
     gateways?.opened(replica, barrier);
     return barrier;

@@ -3,6 +3,8 @@ import type { ConfState, Fitness, NodeId } from '@transitd/raft-core';
 export interface FitnessParts {
   /** The barrier is unsealed and the services are loaded. */
   readonly isUnsealed: boolean;
+  /** For how long the node has been opening by itself a state that replaced its own; undefined if it is not doing so. */
+  readonly reopeningForMs: number | undefined;
   readonly initialized: boolean;
   /** The node is the only member. */
   readonly alone: boolean;
@@ -11,13 +13,19 @@ export interface FitnessParts {
   readonly diskLow: boolean;
 }
 
+/** Maximum time for which a node may lead while it reopens its state. */
+const reopeningMsMax = 10_000;
+
 /**
  * Returns whether a node may lead. A sealed node may lead only until it has transferred the leadership. A node without the cluster's keys
- * and a node that is the only member may lead while sealed: they must lead to apply their log. A node whose records differ from the
- * cluster's never leads.
+ * and a node that is the only member may lead while sealed: they must lead to apply their log. So may a node that reopens its state: the
+ * other nodes have received the same state, so none of them could take the leadership over. A node whose records differ from the cluster's
+ * never leads.
  */
-export function fitnessOf({ isUnsealed, initialized, alone, stateDigestDiffers, diskLow }: FitnessParts): Fitness {
-  const mayLead = (isUnsealed || !initialized || alone) && !stateDigestDiffers;
+export function fitnessOf(parts: FitnessParts): Fitness {
+  const { isUnsealed, reopeningForMs, initialized, alone, stateDigestDiffers, diskLow } = parts;
+  const isReopening = reopeningForMs !== undefined && reopeningForMs < reopeningMsMax;
+  const mayLead = (isUnsealed || isReopening || !initialized || alone) && !stateDigestDiffers;
   return mayLead ? (diskLow ? 'low' : 'fit') : 'sealed';
 }
 

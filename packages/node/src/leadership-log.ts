@@ -9,11 +9,11 @@ export interface LeadershipLogParts {
   readonly nowMs: () => number;
 }
 
-type Status = Pick<DriverStatus, 'nodeId' | 'role' | 'term' | 'leader' | 'ready' | 'lastIndex' | 'commitIndex'>;
+type Status = Pick<DriverStatus, 'nodeId' | 'role' | 'term' | 'leader' | 'ready' | 'transferTo' | 'lastIndex' | 'commitIndex'>;
 
 /**
- * Logs each change of leadership that this node sees: elected, ready, lost, another leader, no leader, elections. Each line has the term,
- * so the logs of all nodes together show which node led in each term.
+ * Logs each change of leadership that this node sees: elected, ready, transferred, lost, another leader, no leader, elections. Each line
+ * has the term, so the logs of all nodes together show which node led in each term.
  */
 export class LeadershipLog {
   readonly #parts: LeadershipLogParts;
@@ -49,9 +49,17 @@ export class LeadershipLog {
         { term, commitIndex, electedMs: Math.round(nowMs() - this.#ledSinceMs) },
         'this node leads and has applied an entry of its term',
       );
+    if (isLeader) this.#logTransfer(status, wasLeader && before.term === term ? before.transferTo : undefined);
     if (!isLeader) this.#logOthers(status, wasLeader);
     if (leader !== 0) this.#lastLeader = { leader, term };
     if (leader !== 0 && leader === nodeId) this.#limit.ended('election');
+  }
+
+  #logTransfer({ term, transferTo }: Status, before: NodeId | undefined): void {
+    if (transferTo === before) return;
+    const { log } = this.#parts;
+    if (before !== undefined) log.warn({ term, to: this.#nameOf(before) }, 'a leadership transfer was given up');
+    if (transferTo !== undefined) log.info({ term, to: this.#nameOf(transferTo) }, 'this node transfers its leadership');
   }
 
   #logOthers({ role, term, leader, lastIndex }: Status, wasLeader: boolean): void {

@@ -1,4 +1,12 @@
-import { BarrierError, idOf, type ProviderHealth, type SealConfig, type SealStatus, sealTypesOf } from '@transitd/barrier';
+import {
+  type Barrier,
+  BarrierError,
+  idOf,
+  type ProviderHealth,
+  type SealConfig,
+  type SealStatus,
+  sealTypesOf,
+} from '@transitd/barrier';
 import { type Logger, LogLimit } from '@transitd/process';
 import type { MonitoredSeal } from '@transitd/seals';
 import { StoreError, takesPart } from '@transitd/storage-fsm';
@@ -28,6 +36,7 @@ export class NodeSeal {
   readonly #retry = new UnsealRetry({ nowMs: () => performance.now(), utcMs: () => Date.now(), random: () => Math.random() });
   /** The unseal in progress. A slow provider must not be asked again meanwhile. */
   #unsealing: Promise<void> | undefined;
+  #reopeningSinceMs: number | undefined;
 
   constructor(parts: NodeSealParts) {
     this.#parts = parts;
@@ -117,9 +126,34 @@ export class NodeSeal {
     if (this.status.progress > 0) this.#retention.admitDiscard(from);
   }
 
+  /** For how long this node has been opening by itself a state that replaced its own; undefined if it is not doing so. */
+  get reopeningForMs(): number | undefined {
+    const sinceMs = this.#sealedByOperator ? undefined : this.#reopeningSinceMs;
+    return sinceMs && performance.now() - sinceMs;
+  }
+
+  /** Unseals this barrier at once when it has sealed itself, because a state with another keyring has replaced that of this node. */
+  follow(barrier: Barrier): void {
+    barrier.onStateChange(({ sealed, reason }) => {
+      if (sealed && reason !== undefined) void this.#reopen();
+    });
+  }
+
+  async #reopen(): Promise<void> {
+    if (this.#unsealing !== undefined) return;
+    const attempt = this.retryAutoUnseal();
+    if (this.#unsealing === undefined) return; // the seal needs shares, or an operator has sealed this node
+    this.#reopeningSinceMs = performance.now();
+    await attempt;
+    this.#reopeningSinceMs = undefined;
+    this.#parts.clusterMember.updateFitness();
+  }
+
   /** Drops every key. The node stays sealed until an operator unseals it or it restarts. */
   seal(): void {
-    this.#parts.clusterMember.store?.barrier.seal();
+    const { clusterMember } = this.#parts;
+    clusterMember.store?.barrier.seal();
+    clusterMember.updateFitness(); // it may have been sealed already, and reopening
   }
 
   /** From now on the node does not unseal itself before its next start. */

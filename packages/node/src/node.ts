@@ -107,7 +107,7 @@ export class Node {
         work,
       });
     const clusterMember = newMember({
-      ...{ config, seal, log, clock, directory, serviceLoader, observer, onFatal },
+      ...{ config, seal, log, clock, directory, serviceLoader, observer, onFatal, nodeSeal: () => nodeSeal },
       onStatus: (status) => this.#statusChanged(status),
       apiAddress,
       isActive,
@@ -388,7 +388,7 @@ export class Node {
   #statusChanged(status: DriverStatus): void {
     this.#leadershipObserver.statusChanged(status);
     this.#leadershipHistory.statusChanged(status);
-    if (status.ready) this.#activeSince = new Date();
+    this.#activeSince = status.ready ? (this.#activeSince ?? new Date()) : undefined;
   }
 
   /** The services were loaded or closed. */

@@ -2,7 +2,14 @@ import type { ConfState } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { fitnessOf, isAlone } from '../src/fitness.ts';
 
-const unsealed = { isUnsealed: true, initialized: true, alone: false, stateDigestDiffers: false, diskLow: false };
+const unsealed = {
+  isUnsealed: true,
+  reopeningForMs: undefined,
+  initialized: true,
+  alone: false,
+  stateDigestDiffers: false,
+  diskLow: false,
+};
 
 describe('the fitness of a node to lead', () => {
   for (const { name, parts, fitness } of [
@@ -10,6 +17,17 @@ describe('the fitness of a node to lead', () => {
     { name: 'is unsealed and its disk is low', parts: { diskLow: true }, fitness: 'low' },
     { name: 'is sealed', parts: { isUnsealed: false }, fitness: 'sealed' },
     { name: 'is sealed and its disk is low', parts: { isUnsealed: false, diskLow: true }, fitness: 'sealed' },
+    { name: 'is reopening a replaced state', parts: { isUnsealed: false, reopeningForMs: 20 }, fitness: 'fit' },
+    {
+      name: 'has been reopening a replaced state for ten seconds',
+      parts: { isUnsealed: false, reopeningForMs: 10_000 },
+      fitness: 'sealed',
+    },
+    {
+      name: 'is reopening a replaced state that differs from the cluster’s',
+      parts: { isUnsealed: false, reopeningForMs: 20, stateDigestDiffers: true },
+      fitness: 'sealed',
+    },
     { name: 'has not received the cluster’s keys yet', parts: { isUnsealed: false, initialized: false }, fitness: 'fit' },
     { name: 'is sealed and the only member', parts: { isUnsealed: false, alone: true }, fitness: 'fit' },
     { name: 'has records that differ from the cluster’s', parts: { stateDigestDiffers: true }, fitness: 'sealed' },

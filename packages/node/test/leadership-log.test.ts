@@ -7,13 +7,13 @@ import { LeadershipLog } from '../src/leadership-log.ts';
 function logs() {
   const clock = { nowMs: 0 };
   const lines: string[] = [];
-  const write = ({ term, leader, former, health, before }: Record<string, unknown>, message: string) =>
-    lines.push([message, term, leader ?? former, health, before].filter((part) => part !== undefined).join(', '));
+  const write = ({ term, leader, former, to, health, before }: Record<string, unknown>, message: string) =>
+    lines.push([message, term, leader ?? former ?? to, health, before].filter((part) => part !== undefined).join(', '));
   const log = { info: write, warn: write, error: write } as unknown as Logger;
   return { clock, lines, log, nowMs: () => clock.nowMs };
 }
 
-type Seen = Pick<DriverStatus, 'role' | 'term' | 'leader'> & { readonly ready?: boolean };
+type Seen = Pick<DriverStatus, 'role' | 'term' | 'leader' | 'transferTo'> & { readonly ready?: boolean };
 
 describe('LeadershipLog', () => {
   const linesFor = (...statuses: readonly Seen[]): readonly string[] => {
@@ -43,6 +43,24 @@ describe('LeadershipLog', () => {
       'this node lost the leadership, 3',
       'this node follows another leader, 4, n2',
     ]));
+
+  it('logs each transfer of its leadership, and that a transfer was given up', () => {
+    const leads = { role: 'leader', term: 3, leader: 1, ready: true } as const;
+    const lines = linesFor(
+      leads,
+      { ...leads, transferTo: 2 },
+      leads,
+      { ...leads, transferTo: 3 },
+      { ...leads, term: 4, leader: 3, role: 'follower' },
+    );
+    expect(lines.slice(2)).to.deep.equal([
+      'this node transfers its leadership, 3, n2',
+      'a leadership transfer was given up, 3, n2',
+      'this node transfers its leadership, 3, n3',
+      'this node lost the leadership, 3, n3',
+      'this node follows another leader, 4, n3',
+    ]);
+  });
 
   it('logs when a follower no longer hears a leader, and when it hears one again', () =>
     expect(

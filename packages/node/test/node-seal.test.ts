@@ -1,25 +1,33 @@
-import { BarrierError } from '@transitd/barrier';
+import { type Barrier, BarrierError, type BarrierState } from '@transitd/barrier';
 import { expect } from 'chai';
 import { pino } from 'pino';
+import { until } from '../../process/test/until.ts';
 import { NodeSeal } from '../src/node-seal.ts';
 import { errorOf } from './opened-nodes.ts';
 
 type Parts = ConstructorParameters<typeof NodeSeal>[0];
 
 /** The seal of a node with a static key that fits. No share opens such a seal. */
-function unsealedNode() {
+function unsealedNode(type: 'static' | 'shamir' = 'static') {
   const state = { initialized: true, sealed: false };
+  const unsealing = { fails: false };
+  const fitness: (number | undefined)[] = [];
+  let announce: (state: BarrierState) => void = () => undefined;
   const barrier = {
     state,
     get sealStatus() {
-      return { type: 'static', progress: 0, sealed: state.sealed };
+      return { type, progress: 0, sealed: state.sealed };
     },
     unseal: async () => {
       if (state.sealed) throw new BarrierError('seal_mismatch', 'shares do not unseal a seal of type static');
       return barrier.sealStatus;
     },
     autoUnseal: async () => {
+      if (unsealing.fails) throw new BarrierError('barrier_corrupt', 'the seal key does not open the records');
       state.sealed = false;
+    },
+    onStateChange: (listener: typeof announce) => {
+      announce = listener;
     },
     seal: () => {
       state.sealed = true;
@@ -27,11 +35,21 @@ function unsealedNode() {
     expireMigration: () => undefined,
   };
   const nodeSeal = new NodeSeal({
-    clusterMember: { removed: false, store: { barrier }, requireStore: () => ({ barrier }) },
+    clusterMember: {
+      ...{ removed: false, store: { barrier }, requireStore: () => ({ barrier }) },
+      updateFitness: () => void fitness.push(nodeSeal.reopeningForMs),
+    },
     ...{ seal: { type: 'static' }, providers: [], log: pino({ level: 'silent' }) },
     ...{ joinAttempts: {}, serviceLoader: { loaded: Promise.resolve() } },
   } as unknown as Parts);
-  return { nodeSeal, state };
+  nodeSeal.follow(barrier as unknown as Barrier);
+  /** Seals the barrier as it does itself when its keys do not open the keyring of a new state. */
+  const replaceState = (): void => {
+    state.sealed = true;
+    announce({ ...state, reason: 'the keys do not open the keyring' });
+  };
+  const settled = (): Promise<unknown> => until(() => fitness.length > 0);
+  return { nodeSeal, state, unsealing, fitness, replaceState, settled };
 }
 
 describe('a node that unseals itself', () => {
@@ -40,6 +58,43 @@ describe('a node that unseals itself', () => {
     state.sealed = true;
     await nodeSeal.tick();
     expect(state.sealed).to.equal(false);
+  });
+
+  it('does so at once after another state has replaced its own, and counts as reopening until then', async () => {
+    const { nodeSeal, state, replaceState, settled, fitness } = unsealedNode();
+    replaceState();
+    expect(nodeSeal.reopeningForMs).to.be.a('number');
+    await settled();
+    expect(state.sealed).to.equal(false);
+    expect(fitness, 'its fitness is decided again, without that').to.deep.equal([undefined]);
+  });
+
+  it('does not count as reopening once it has failed to open the replaced state', async () => {
+    const { state, unsealing, replaceState, settled, fitness } = unsealedNode();
+    unsealing.fails = true;
+    replaceState();
+    await settled();
+    expect(state.sealed).to.equal(true);
+    expect(fitness).to.deep.equal([undefined]);
+  });
+
+  it('does not count as reopening from the moment that an operator seals it', async () => {
+    const { nodeSeal, replaceState, fitness } = unsealedNode();
+    replaceState();
+    nodeSeal.keepSealed();
+    expect(nodeSeal.reopeningForMs).to.equal(undefined);
+    nodeSeal.seal();
+    expect(fitness, 'its fitness is decided at once').to.deep.equal([undefined]);
+  });
+
+  it('never counts as reopening if its seal needs shares, or if an operator has sealed it', () => {
+    const shamir = unsealedNode('shamir');
+    shamir.replaceState();
+    expect(shamir.nodeSeal.reopeningForMs).to.equal(undefined);
+    const sealed = unsealedNode();
+    sealed.nodeSeal.keepSealed();
+    sealed.replaceState();
+    expect(sealed.nodeSeal.reopeningForMs).to.equal(undefined);
   });
 
   it('stays sealed after an operator has sealed it, although callers without a token send shares before and after', async () => {

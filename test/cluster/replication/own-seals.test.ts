@@ -23,7 +23,15 @@ describe('a secondary with a static seal of its own', function () {
     const active = await east.leader();
     const enabled = await sites.control(east, 'primary/enable');
     expect(enabled.status, enabled.text).to.equal(204);
+    const led = await sites.active(west);
     await sites.follow(east, west, 'west');
+    // All nodes were sealed for a moment, until each had opened the new state. None of them could have taken the leadership over.
+    await sites.equal(east, west);
+    for (const { name, log } of west.nodes) {
+      expect(log, name).to.contain('do not open the keyring in the store');
+      expect(log, name).not.to.contain('transfers its leadership');
+    }
+    expect((await sites.active(west)).name).to.equal(led.name);
     expect((await east.ask(active, 'POST', 'transit/keys/k', {})).status).to.be.lessThan(300);
     const text = await east.ask(active, 'POST', 'transit/encrypt/k', { plaintext: 'eA==' });
 

@@ -254,7 +254,9 @@ export class Raft implements RaftCore {
 
   position(): Position {
     const { role, term, leader, log, commitIndex, leadership } = this.#state;
-    return { role, term, leader, lastIndex: log.lastIndex, commitIndex, termStartIndex: leadership?.termStart };
+    const { termStart: termStartIndex, transferTo } = leadership ?? {};
+    const { lastIndex } = log;
+    return { role, term, leader, lastIndex, commitIndex, termStartIndex, ...(transferTo !== undefined && { transferTo }) };
   }
 
   peers(): readonly PeerStatus[] {

@@ -141,11 +141,11 @@ export class Driver<Result> {
   }
 
   status(): DriverStatus {
-    const { role, term, leader, lastIndex, commitIndex, termStartIndex } = this.#core.position();
+    const { termStartIndex, ...position } = this.#core.position();
     const { appliedIndex, flushedIndex } = this.#effects;
     const { nodeId, clusterId } = this.#log.start;
     const ready = termStartIndex !== undefined && appliedIndex >= termStartIndex && this.#stopping === undefined;
-    return { nodeId, clusterId, role, ready, term, leader, lastIndex, commitIndex, appliedIndex, flushedIndex };
+    return { nodeId, clusterId, ready, ...position, appliedIndex, flushedIndex };
   }
 
   /** Returns the core's own view, with the configuration in force and the newest committed one. */
@@ -348,7 +348,7 @@ export class Driver<Result> {
 
   #announce(): void {
     const status = this.status();
-    const announcement = [status.role, status.term, status.leader, status.ready].join();
+    const announcement = [status.role, status.term, status.leader, status.ready, status.transferTo].join();
     if (announcement === this.#announced) return;
     this.#announced = announcement;
     this.#options.onStatus?.(status);

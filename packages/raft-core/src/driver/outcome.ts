@@ -44,6 +44,8 @@ export interface DriverStatus {
   readonly term: Term;
   /** Id of the leader; 0 if none is known. */
   readonly leader: NodeId;
+  /** The target of this leader's transfer, while one is under way. */
+  readonly transferTo?: NodeId;
   readonly lastIndex: LogIndex;
   readonly commitIndex: LogIndex;
   /** Index applied in memory, which reads see. */

@@ -128,7 +128,7 @@ export interface Status {
 }
 
 /** The part of the status that is available without a lookup of configurations. */
-export type Position = Pick<Status, 'role' | 'term' | 'leader' | 'lastIndex' | 'commitIndex'> & {
+export type Position = Pick<Status, 'role' | 'term' | 'leader' | 'lastIndex' | 'commitIndex' | 'transferTo'> & {
   readonly termStartIndex: LogIndex | undefined;
 };
 
