@@ -33,21 +33,42 @@ const textCharsMin = 4;
 /** When a message quotes only the beginning of a string, this many characters suffice to recognize it. */
 const headChars = 16;
 
-/** Replaces strings of the request that a message quotes, completely or only their beginning, by their hashes. */
+/**
+ * Replaces strings of the request that a message quotes, completely or only their beginning, by their hashes. Looks for them in the message
+ * only, never in the hashes: otherwise strings such as `hmac` would multiply them.
+ */
 export function withoutTextsOf(data: unknown, message: string, hash: HashText): string {
-  let result = message;
-  for (const text of textsIn(data)) {
+  let result = '';
+  let shown = 0;
+  for (const { begins, ends, text } of quotesIn(message, data)) {
+    if (ends <= shown) continue;
+    result += message.slice(shown, begins) + hash(text);
+    shown = ends;
+  }
+  return result + message.slice(shown);
+}
+
+/** A part of a message that is a string of the request, or its beginning. */
+interface Quote {
+  readonly begins: number;
+  readonly ends: number;
+  readonly text: string;
+}
+
+/** Returns the quotes in the order of the message; the longest one if several begin at one place. They may overlap. */
+function quotesIn(message: string, data: unknown): readonly Quote[] {
+  const longest = new Map<number, Quote>();
+  for (const text of new Set(textsIn(data))) {
     if (text.length < textCharsMin) continue;
     const head = text.slice(0, headChars);
-    for (let at = result.indexOf(head); at >= 0; ) {
-      let end = head.length;
-      while (end < text.length && result[at + end] === text[end]) end += 1;
-      const hashed = hash(text);
-      result = result.slice(0, at) + hashed + result.slice(at + end);
-      at = result.indexOf(head, at + hashed.length);
+    for (let begins = message.indexOf(head); begins >= 0; ) {
+      let ends = begins + head.length;
+      while (ends - begins < text.length && text[ends - begins] === message[ends]) ends += 1;
+      if (ends > (longest.get(begins)?.ends ?? 0)) longest.set(begins, { begins, ends, text });
+      begins = message.indexOf(head, ends);
     }
   }
-  return result;
+  return [...longest.values()].sort((one, other) => one.begins - other.begins);
 }
 
 function* textsIn(value: unknown): Generator<string> {
