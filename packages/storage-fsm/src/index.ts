@@ -43,6 +43,7 @@ export { type MemoryStoreOptions, memoryStore } from './store/memory-store.ts';
 export { comparePaths, pathBytesMax, pathFault } from './store/path.ts';
 export { mergePathPages } from './store/path-page.ts';
 export { checkQuery, pageBytesMax, pageRecordsMax, type Row, takePage } from './store/range.ts';
+export { namesBelow, pagesBelow } from './store/read-all.ts';
 export { encodedWrites, readReplicatedWrites } from './store/replication-codec.ts';
 export {
   acceptsWrites,
@@ -64,6 +65,7 @@ export {
 } from './store/replication-state.ts';
 export type { ReplicatedRecord, ReplicatedWrite, ReplicationStep } from './store/replication-step.ts';
 export type { RestoredRecord, RestoreStep } from './store/restore-step.ts';
+export { countWhile } from './store/sorted.ts';
 export * from './store/store.ts';
 export * from './store/transaction.ts';
 export { Watchers } from './store/watchers.ts';

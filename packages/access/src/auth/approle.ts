@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
-import type { Store, Write } from '@transitd/storage-fsm';
+import { pagesBelow, type Store, type Write } from '@transitd/storage-fsm';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import { loginIdOf } from '../tokens/token.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
@@ -173,16 +173,12 @@ export class AppRoles {
   /** Returns the accessors of a role's secret ids, sorted. @throws AccessError `not_found`; StoreError */
   async secretIdAccessors(mount: StoredMount, name: string): Promise<string[]> {
     const { value: role } = await this.#requireRole(mount, name);
-    const prefix = secretPath(mount, name, '');
     const accessors: string[] = [];
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
-      for (const { value } of page.records) {
+    for await (const records of pagesBelow(this.#store, { prefix: secretPath(mount, name, '') }))
+      for (const { value } of records) {
         const secret = decodeSecretId(value);
         if (secret.roleKey === role.key) accessors.push(secret.accessor);
       }
-      after = page.next;
-    }
     return runInSlices(sorted(accessors), new TimeSlice(accessTurns));
   }
 

@@ -1,4 +1,4 @@
-import type { Condition, Store, Write } from '@transitd/storage-fsm';
+import { type Condition, namesBelow, type Store, type Write } from '@transitd/storage-fsm';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
@@ -100,14 +100,7 @@ export class LoginRecords<T extends object> {
 
   /** Returns all names, sorted. @throws StoreError */
   async list(mountId: string): Promise<string[]> {
-    const prefix = this.pathOf(mountId, '');
-    const names: string[] = [];
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
-      for (const { path } of page.records) names.push(path.slice(prefix.length));
-      after = page.next;
-    }
-    return names.sort();
+    return (await namesBelow(this.#store, this.pathOf(mountId, ''))).sort();
   }
 
   async #requireMount({ condition }: StoredMount): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Condition, Store } from '@transitd/storage-fsm';
+import { type Condition, pagesBelow, type Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import {
   type AuthMount,
@@ -46,11 +46,8 @@ export class AuthMounts {
   /** Returns all methods, sorted by path. @throws AccessError `record_unreadable`; StoreError */
   async list(): Promise<readonly AuthMount[]> {
     const mounts: AuthMount[] = [];
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = await this.#store.range({ prefix: authMountPrefix, ...(after !== '' && { after }) });
-      for (const { value } of page.records) mounts.push(decodeAuthMount(value));
-      after = page.next;
-    }
+    for await (const records of pagesBelow(this.#store, { prefix: authMountPrefix }))
+      for (const { value } of records) mounts.push(decodeAuthMount(value));
     return mounts;
   }
 

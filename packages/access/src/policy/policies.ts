@@ -1,5 +1,5 @@
 import { accessTurns, runInSlices, TimeSlice } from '@transitd/event-loop';
-import type { Store } from '@transitd/storage-fsm';
+import { namesBelow, type Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest, recordUnreadable } from '../values/errors.ts';
 import { Acl, decisionsBytesMax } from './acl.ts';
 import { defaultPolicyText } from './default-policy.ts';
@@ -192,12 +192,7 @@ export class Policies {
 
   /** Returns all names, sorted. */
   async list(): Promise<string[]> {
-    const names = new Set(['default', 'root']);
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
-      for (const { path } of page.records) names.add(path.slice(prefix.length));
-      after = page.next;
-    }
+    const names = new Set(['default', 'root', ...(await namesBelow(this.#store, prefix))]);
     return [...names].sort();
   }
 

@@ -1,4 +1,4 @@
-import type { Store } from '@transitd/storage-fsm';
+import { pagesBelow, type Store } from '@transitd/storage-fsm';
 import { callerGroup } from '../values/cidr.ts';
 import { AccessError, invalidRequest, RateLimited } from '../values/errors.ts';
 import { isRoleName, loginName } from '../values/names.ts';
@@ -219,11 +219,8 @@ export class Quotas {
 
   async #all(): Promise<Quota[]> {
     const quotas: Quota[] = [];
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
-      for (const { value } of page.records) quotas.push(this.#decoded(value));
-      after = page.next;
-    }
+    for await (const records of pagesBelow(this.#store, { prefix }))
+      for (const { value } of records) quotas.push(this.#decoded(value));
     return quotas;
   }
 }

@@ -1,5 +1,5 @@
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
-import type { Store, Transaction } from '@transitd/storage-fsm';
+import { pagesBelow, type Store, type Transaction } from '@transitd/storage-fsm';
 import { type Policies, quotedPolicyName } from '../policy/policies.ts';
 import { noDisputes } from '../values/clock-dispute.ts';
 import { DisputedDates } from '../values/disputed-dates.ts';
@@ -265,11 +265,8 @@ export class TokenRegistry {
   /** Returns all accessors, sorted. Those of descendants of revoked tokens disappear with the next sweep. @throws StoreError */
   async accessors(): Promise<string[]> {
     const accessors: string[] = [];
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = await this.#store.range({ prefix: accessorPrefix, ...(after !== '' && { after }) });
-      for (const { value } of page.records) accessors.push(decodeAccessorRecord(value).accessor);
-      after = page.next;
-    }
+    for await (const records of pagesBelow(this.#store, { prefix: accessorPrefix }))
+      for (const { value } of records) accessors.push(decodeAccessorRecord(value).accessor);
     return runInSlices(sorted(accessors), new TimeSlice(accessTurns));
   }
 

@@ -1,4 +1,4 @@
-import type { Condition, Store } from '@transitd/storage-fsm';
+import { type Condition, namesBelow, type Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import { isRoleName } from '../values/names.ts';
 import { changedRole, decodeTokenRole, encodeTokenRole, type TokenRole, type TokenRoleChange } from './token-role.ts';
@@ -52,12 +52,6 @@ export class TokenRoles {
 
   /** Returns all names, sorted. @throws StoreError */
   async list(): Promise<string[]> {
-    const names: string[] = [];
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
-      for (const { path } of page.records) names.push(path.slice(prefix.length));
-      after = page.next;
-    }
-    return names.sort();
+    return (await namesBelow(this.#store, prefix)).sort();
   }
 }

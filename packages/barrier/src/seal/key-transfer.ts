@@ -1,4 +1,11 @@
-import type { Condition, ReplicatedRecord, ReplicatedWrite, Store, Write } from '@transitd/storage-fsm';
+import {
+  type Condition,
+  pagesBelow,
+  type ReplicatedRecord,
+  type ReplicatedWrite,
+  type Store,
+  type Write,
+} from '@transitd/storage-fsm';
 import { closeKeyring, type Keyring, keyringCommitAttempts, openKeyring, wipeKeyring, withNewTerm } from '../keyring/keyring.ts';
 import type { Keys } from '../keyring/loaded-keys.ts';
 import { corruptValue, decryptValue, encryptValue, termOf } from '../keyring/value.ts';
@@ -150,11 +157,12 @@ export class KeyTransfer {
     try {
       const records = hasOwnSeal ? await this.#ownSeal(foreign, keyring) : [];
       for (const prefix of prefixes)
-        for await (const { path, value, revision } of recordsBelow(plaintext, prefix)) {
-          if (isReserved(path)) continue;
-          records.push({ path, value: encryptValue(keyring.newest, path, value), revision });
-          value.fill(0);
-        }
+        for await (const page of pagesBelow(plaintext, { prefix }))
+          for (const { path, value, revision } of page) {
+            if (isReserved(path)) continue;
+            records.push({ path, value: encryptValue(keyring.newest, path, value), revision });
+            value.fill(0);
+          }
       return records;
     } finally {
       wipeKeyring(keyring);
@@ -209,8 +217,9 @@ export class KeyTransfer {
       const records: ReplicatedRecord[] = [];
       // The seal is not encrypted, and wraps the same root key as before.
       for (const prefix of local)
-        for await (const { path, value, revision } of recordsBelow(store, prefix))
-          if (path !== sealPath) records.push({ path, value: encryptedAgain(path, value), revision });
+        for await (const page of pagesBelow(store, { prefix }))
+          for (const { path, value, revision } of page)
+            if (path !== sealPath) records.push({ path, value: encryptedAgain(path, value), revision });
       return { conditions, writes, local: records };
     } finally {
       wipeKeyring(next);
@@ -245,12 +254,4 @@ function requireShared(seal: SealConfig, foreign: ForeignKeys): void {
       'seal_mismatch',
       `the received state has a seal of type ${type}, and this set shares a shamir seal: its clusters cannot unseal each other's state`,
     );
-}
-
-async function* recordsBelow(store: Store, prefix: string) {
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const page = await store.range({ prefix, ...(after === '' ? {} : { after }) });
-    yield* page.records;
-    after = page.next;
-  }
 }

@@ -1,4 +1,4 @@
-import { comparePaths } from '@transitd/storage-fsm';
+import { comparePaths, countWhile } from '@transitd/storage-fsm';
 
 /** Most paths in one array: inserting into an array of millions would move megabytes. */
 const runMax = 1024;
@@ -55,14 +55,3 @@ export class SortedPaths {
 
 /** Returns the index of the first path after `path`. */
 const indexAfter = (paths: readonly string[], path: string): number => countWhile(paths, (one) => comparePaths(one, path) <= 0);
-
-/** Returns the number of items for which `holds`; it must hold for no item after one for which it does not. */
-function countWhile<Item>(items: readonly Item[], holds: (item: Item) => boolean): number {
-  let [low, high] = [0, items.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (holds(items[middle] as Item)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}

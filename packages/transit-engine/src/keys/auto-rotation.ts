@@ -1,4 +1,4 @@
-import { type RangePage, type Store, StoreError, type Write } from '@transitd/storage-fsm';
+import { pagesBelow, type Store, StoreError, type Write } from '@transitd/storage-fsm';
 import { TransitError } from '../values/errors.ts';
 import type { KeyRecord } from './key-record.ts';
 import type { DuePlace, Paths } from './paths.ts';
@@ -42,10 +42,8 @@ export async function rotateDue(
   rotate: (place: DuePlace) => Promise<boolean>,
 ): Promise<{ readonly rotated: number; readonly failed: number }> {
   let [rotated, failed] = [0, 0];
-  let after: string | undefined = paths.due;
-  while (after !== undefined) {
-    const page: RangePage = await store.range({ prefix: paths.due, after });
-    for (const { path } of page.records) {
+  for await (const records of pagesBelow(store, { prefix: paths.due }))
+    for (const { path } of records) {
       const place = paths.parseDue(path);
       if (place.dueMs > nowMs || rotated === limit) return { rotated, failed };
       try {
@@ -55,8 +53,6 @@ export async function rotateDue(
         failed += 1;
       }
     }
-    after = page.next;
-  }
   return { rotated, failed };
 }
 

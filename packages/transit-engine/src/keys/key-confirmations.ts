@@ -1,4 +1,4 @@
-import { type RangePage, type Store, StoreError } from '@transitd/storage-fsm';
+import { pagesBelow, type Store, StoreError } from '@transitd/storage-fsm';
 import { TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
 import type { ChangeQueue } from './change-queue.ts';
@@ -82,12 +82,11 @@ export class KeyConfirmations {
    */
   async useConfirmed(): Promise<boolean> {
     const { store, paths, secondaries } = this.#parts;
-    let [isDone, after]: [boolean, string | undefined] = [true, paths.unconfirmed];
+    let isDone = true;
     // Secondaries that lack an entry lack every later one too. Asking for each of many notes would hold up the event loop.
     let lacking = Number.POSITIVE_INFINITY;
-    while (after !== undefined) {
-      const page: RangePage = await store.range({ prefix: paths.unconfirmed, after });
-      for (const { path, revision } of page.records) {
+    for await (const records of pagesBelow(store, { prefix: paths.unconfirmed }))
+      for (const { path, revision } of records) {
         try {
           if (revision < lacking && (await secondaries.of(revision, false)) === 'unconfirmed') lacking = revision;
           if (revision >= lacking) isDone = false;
@@ -97,8 +96,6 @@ export class KeyConfirmations {
           isDone = false; // one damaged key does not stop the others
         }
       }
-      after = page.next;
-    }
     return isDone;
   }
 

@@ -1,4 +1,4 @@
-import type { Changes, PathPage, Store } from '@transitd/storage-fsm';
+import { type Changes, countWhile, type PathPage, type Store } from '@transitd/storage-fsm';
 import type { BudgetedCache, CacheBudget } from './cache-budget.ts';
 
 /** Selects names after `after`, at most `limit`; all if `limit` is not positive. */
@@ -204,15 +204,7 @@ function changed(names: readonly string[], changes: ReadonlyMap<string, boolean>
 }
 
 /** Returns the index of the first name greater than `after`. */
-function firstAfter(names: readonly string[], after: string): number {
-  let [low, high] = [0, names.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((names[middle] ?? '') > after) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
+const firstAfter = (names: readonly string[], after: string): number => countWhile(names, (name) => name <= after);
 
 const holds = (names: readonly string[], name: string): boolean => names[firstAfter(names, name) - 1] === name;
 

@@ -1,5 +1,5 @@
 import { nextTurn } from '@transitd/event-loop';
-import type { RangePage, Store } from '@transitd/storage-fsm';
+import { pagesBelow, type RangePage, type Store } from '@transitd/storage-fsm';
 import { noBytes } from '../algorithms/aead.ts';
 import { wipe } from '../values/secrets.ts';
 import { derivePair } from './derivation.ts';
@@ -102,11 +102,10 @@ export async function visibleVersions(
   // The derived key of a cipher is secret; only key pairs have a public half to show.
   const derives = record.derived && context.length > 0 && keyType(record.type).keyPair !== undefined;
   const versions: VersionView[] = [];
-  let after: string | undefined = paths.version({ keyId, version: minDecryptionVersion - 1 });
-  while (after !== undefined) {
-    const page: RangePage = await store.range({ prefix: paths.versionsOf(keyId), after });
+  const after = paths.version({ keyId, version: minDecryptionVersion - 1 });
+  for await (const records of pagesBelow(store, { prefix: paths.versionsOf(keyId), after })) {
     try {
-      for (const { path, value } of page.records) {
+      for (const { path, value } of records) {
         const { version } = paths.parseVersion(path);
         if (version > latestVersion) continue;
         if (derives && versions.length % derivationsPerTurn === derivationsPerTurn - 1) await nextTurn();
@@ -114,9 +113,8 @@ export async function visibleVersions(
         versions.push(versionView(record, stored, derives ? derivedPublicKey(record, stored, context) : undefined));
       }
     } finally {
-      wipe(page.records);
+      wipe(records);
     }
-    after = page.next;
   }
   return versions;
 }

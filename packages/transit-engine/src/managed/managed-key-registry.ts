@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Store, Transaction } from '@transitd/storage-fsm';
+import { pagesBelow, type Store, type Transaction } from '@transitd/storage-fsm';
 import { DamagedRecord, TransitError } from '../values/errors.ts';
 import { commitAndWipe, wipe } from '../values/secrets.ts';
 import { decodeManagedKeyRecord, encodeManagedKeyRecord, type ManagedKeyRecord } from './managed-key-record.ts';
@@ -58,11 +58,9 @@ export class ManagedKeyRegistry {
   /** Returns the names, sorted. */
   async list(): Promise<string[]> {
     const names: string[] = [];
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
-      for (const { path } of page.records) names.push(path.slice(prefix.length));
-      wipe(page.records);
-      after = page.next;
+    for await (const records of pagesBelow(this.#store, { prefix })) {
+      for (const { path } of records) names.push(path.slice(prefix.length));
+      wipe(records);
     }
     return names;
   }
