@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Changes,
   type CommitResult,
@@ -21,7 +22,7 @@ import { CommitOrder } from '../commit/commit-order.ts';
 import { mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
 import { type Keys, keysBelow } from '../copy/keys.ts';
 import { pathsPage, recordsPage } from '../copy/pages.ts';
-import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
+import { type Etcd, EtcdError, type EtcdRow, type EtcdTxnAnswer } from '../etcd.ts';
 import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
 import { FencedWrites, isDone } from './fenced-writes.ts';
 import { LevelGuard } from './level-guard.ts';
@@ -30,6 +31,8 @@ import { type ReplicaState, stateOf } from './replica-state.ts';
 import { Restores } from './restores.ts';
 import { StateFeed } from './state-feed.ts';
 
+/** Attempts to open a replica. Few: an etcd that does not run is reported soon. */
+const openAttempts = 3;
 /** Values that a node reserves at once. A node that stops wastes the rest of its range, so the count of values is an upper bound. */
 const reservedAtOnce = 65_536;
 
@@ -129,10 +132,12 @@ export class EtcdReplica implements Replica {
       onFault,
     };
     const keys = keysBelow(options.prefix);
-    // Read first: unlike a transaction, a read is repeated at another member of etcd if the first one does not answer.
-    await putIfAbsent(options.etcd, keys.cluster, randomUUID());
-    await putIfAbsent(options.etcd, keys.level, String(all.levels.newest));
-    const feed = await StateFeed.open({ etcd: options.etcd, keys, retryMs, onFault, idleMs: 3 * heartbeatMs });
+    const feed = await answered(retryMs, async () => {
+      // Read first: unlike a transaction, a read is repeated at another member of etcd if the first one does not answer.
+      await putIfAbsent(options.etcd, keys.cluster, randomUUID());
+      await putIfAbsent(options.etcd, keys.level, String(all.levels.newest));
+      return StateFeed.open({ etcd: options.etcd, keys, retryMs, onFault, idleMs: 3 * heartbeatMs });
+    });
     try {
       return new EtcdReplica(all, keys, feed);
     } catch (error) {
@@ -368,6 +373,18 @@ export class EtcdReplica implements Replica {
     const { staged } = this.#feed.copy;
     if (staged === undefined || this.#role.fence === undefined) return;
     for (const body of unpackingOf(staged, this.#feed.copy.space, this.#keys, newAttempt)) await this.#writes.write(body);
+  }
+}
+
+/** Tries a task again if etcd gives no answer: it may have no leader for a moment. @throws what the last attempt throws */
+async function answered<T>(pauseMs: number, task: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await task();
+    } catch (error) {
+      if (attempt === openAttempts || !(error instanceof EtcdError && error.kind === 'unknown')) throw error;
+      await delay(pauseMs);
+    }
   }
 }
 

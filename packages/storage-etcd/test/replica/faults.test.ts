@@ -1,8 +1,9 @@
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { storeSuite } from '../../../storage-fsm/test/store/store.suite.ts';
-import type { EtcdTxn } from '../../src/etcd.ts';
-import type { Fate, Faults } from '../fake/fake-etcd.ts';
+import { EtcdError, type EtcdTxn } from '../../src/etcd.ts';
+import { EtcdReplica } from '../../src/replica/etcd-replica.ts';
+import { FakeEtcd, type Fate, type Faults } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
 import { seeded } from '../fake/seeded.ts';
 import { type FakeNode, type FakeNodeOptions, fakeNode, outcomeOf, put, textAt, until } from './fake-nodes.ts';
@@ -252,6 +253,25 @@ describe('a replica over etcd', () => {
     expect(next.replica.status().valuesWritten).to.equal(65_536);
     await next.replica.commit(put('a', '2'));
     expect(next.replica.status().valuesWritten).to.equal(65_537);
+  });
+
+  it('opens although etcd does not answer at first, and gives up soon when it never does', async () => {
+    for (const { failures, ranges } of [
+      { failures: 2, ranges: undefined },
+      { failures: Number.POSITIVE_INFINITY, ranges: 3 },
+    ]) {
+      const etcd = new FakeEtcd(server);
+      let asked = 0;
+      const range = etcd.range.bind(etcd);
+      etcd.range = (request) =>
+        ++asked > failures ? range(request) : Promise.reject(new EtcdError('unknown', 'etcdserver: leader changed'));
+      const opening = EtcdReplica.open({ etcd, prefix: 'test', nodeId: 1, retryMs: 1, mayLead: false });
+      if (ranges === undefined) await (await opening).close();
+      else {
+        expect(await opening.catch((error: unknown) => error)).to.be.instanceOf(EtcdError);
+        expect(asked).to.equal(ranges);
+      }
+    }
   });
 
   it('keeps two clusters apart, and gives each an id', async () => {
