@@ -139,15 +139,20 @@ export class LiveCluster {
    * 503 then means that nothing was done.
    */
   askWhenLed(node: LiveNode, method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<Answer> {
-    let last: Answer | undefined;
-    return until(
-      `${method} ${path} is answered by ${node.name}`,
-      async () => {
-        last = await this.ask(node, method, path, body, options);
-        return !isRefusedForNow(last) && last;
-      },
-      { explain: () => `last: ${last?.status} ${last?.text}\n${this.tails()}` },
-    );
+    return this.#askWhile(isRefusedForNow, node, method, path, body, options);
+  }
+
+  /** Like `askWhenLed`, for a request that may be repeated although it may have taken effect: a process stalled, and the answer was 504. */
+  askUntilKnown(node: LiveNode, method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<Answer> {
+    return this.#askWhile((answer) => answer.status === 504 || isRefusedForNow(answer), node, method, path, body, options);
+  }
+
+  /**
+   * Sends a request to a cluster whose nodes all serve. A stall of the machine changes nothing in a Raft group with `rare` elections. On
+   * etcd, the active role moves when a process stalls for seconds. So there the request is repeated, and must be one that may be.
+   */
+  askServing(...request: Parameters<LiveCluster['ask']>): Promise<Answer> {
+    return this.#etcd === undefined ? this.ask(...request) : this.askUntilKnown(...request);
   }
 
   /** Initializes the cluster on this node and unseals it. */
@@ -228,6 +233,21 @@ export class LiveCluster {
         return nodes.every(({ name }) => voters.includes(name)) && leader;
       },
       { explain: () => `last: ${JSON.stringify(last)}\n${this.tails()}` },
+    );
+  }
+
+  #askWhile(
+    isOpen: (answer: Answer) => boolean,
+    ...[node, method, path, body, options]: Parameters<LiveCluster['ask']>
+  ): Promise<Answer> {
+    let last: Answer | undefined;
+    return until(
+      `${method} ${path} is answered by ${node.name}`,
+      async () => {
+        last = await this.ask(node, method, path, body, options);
+        return !isOpen(last) && last;
+      },
+      { explain: () => `last: ${last?.status} ${last?.text}\n${this.tails()}` },
     );
   }
 
