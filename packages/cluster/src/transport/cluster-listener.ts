@@ -7,9 +7,10 @@ import type { SecureContextOptions } from 'node:tls';
 import { OpenResponses, type Reply, readBody, sendReply } from '@transitd/http';
 import { StartError } from '@transitd/process';
 import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@transitd/raft-core';
-import { type WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
+import { AgreedUpgrades } from './agreed-upgrades.ts';
 import { type Caller, type CallerChecks, Callers } from './callers.ts';
 import { ConnectionEnding } from './connection-ending.ts';
 import { type GuestHandlers, GuestServer } from './guest-server.ts';
@@ -80,15 +81,7 @@ export class ClusterListener {
   readonly #options: ClusterListenerOptions;
   readonly #server: Server;
   readonly #versions: WireVersions;
-  /** The agreed frame format of an upgrade request. */
-  readonly #agreed = new WeakMap<IncomingMessage, string>();
-  readonly #upgrades = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: frameBytesMax,
-    handleProtocols: (_offered, req) => this.#agreed.get(req) ?? false,
-  });
+  readonly #upgrades = new AgreedUpgrades(frameBytesMax);
   readonly #callers: Callers;
   readonly #guests: GuestServer | undefined;
   #identity: NodeIdentity;
@@ -244,8 +237,7 @@ export class ClusterListener {
     else if (verdict !== 'in order') refuseUpgrade(socket, incarnationRefusals[verdict]);
     else {
       const ending = new ConnectionEnding(socket);
-      this.#agreed.set(req, agreed);
-      this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
+      this.#upgrades.accept(req, { socket, head, protocol: agreed }, (webSocket) => {
         caller.streams.add({ end: () => webSocket.terminate() });
         this.#options.raft(webSocket, caller.from, incarnation, ending);
       });

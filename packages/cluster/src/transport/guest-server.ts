@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Reply, readBody, sendReply } from '@transitd/http';
-import { type WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
 import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
+import { AgreedUpgrades } from './agreed-upgrades.ts';
 import type { Guest, GuestChecks } from './callers.ts';
 import { callOf, offeredBy, refuseUpgrade } from './upgrade.ts';
 
@@ -45,15 +46,7 @@ const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
 export class GuestServer {
   readonly #handlers: GuestHandlers;
   readonly #onFault: (error: unknown) => void;
-  /** The agreed subprotocol of an upgrade request. */
-  readonly #agreed = new WeakMap<IncomingMessage, string>();
-  readonly #upgrades = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: frameBytesMax,
-    handleProtocols: (_offered, req) => this.#agreed.get(req) ?? false,
-  });
+  readonly #upgrades = new AgreedUpgrades(frameBytesMax);
 
   constructor(handlers: GuestHandlers, onFault: (error: unknown) => void) {
     this.#handlers = handlers;
@@ -78,8 +71,7 @@ export class GuestServer {
       refuseUpgrade(socket, replyOf(decision));
       return;
     }
-    this.#agreed.set(req, decision.protocol);
-    this.#upgrades.handleUpgrade(req, socket, head, decision.serve);
+    this.#upgrades.accept(req, { socket, head, protocol: decision.protocol }, decision.serve);
   }
 }
 

@@ -28,23 +28,30 @@ export interface ReplicationFigures {
     | undefined;
 }
 
+type GaugeOf = (
+  name: string,
+  help: string,
+  rows: (figures: ReplicationFigures) => readonly GaugeRow[],
+  label?: 'secondary',
+) => void;
+
 /** Registers the gauges of replication. A gauge without a value is absent: on standbys, and on clusters that do not replicate. */
 export function registerReplicationMetrics({
   replication,
   ...target
 }: MetricTarget & { readonly replication: () => ReplicationFigures | undefined }): void {
-  const gauge = (
-    name: string,
-    help: string,
-    rows: (figures: ReplicationFigures) => readonly GaugeRow[],
-    label?: 'secondary',
-  ): void =>
+  const gauge: GaugeOf = (name, help, rows, label) =>
     registerRows(target, { name: `replication_${name}`, help, label }, () => {
       const figures = replication();
       return figures === undefined ? [] : rows(figures);
     });
-  const one = (value: number | undefined): readonly GaugeRow[] => (value === undefined ? [] : [[undefined, value]]);
+  registerOfPrimary(gauge);
+  registerOfSecondary(gauge);
+}
 
+const one = (value: number | undefined): readonly GaugeRow[] => (value === undefined ? [] : [[undefined, value]]);
+
+function registerOfPrimary(gauge: GaugeOf): void {
   gauge(
     'secondary_connected',
     '1 if the secondary is connected to this primary, otherwise 0',
@@ -91,6 +98,9 @@ export function registerReplicationMetrics({
     'Times since the start of this node that key material was used which a secondary had not confirmed',
     ({ keyMaterial }) => one(keyMaterial?.degraded),
   );
+}
+
+function registerOfSecondary(gauge: GaugeOf): void {
   gauge('connected', '1 if this secondary is connected to its primary, otherwise 0', ({ primary }) =>
     one(primary && flag(primary.isConnected)),
   );
