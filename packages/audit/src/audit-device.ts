@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Steps, turnEnd } from '@transitd/event-loop';
 import type { Appendable } from './audit-file.ts';
 import { continueChain, type Link, lineHash, linkEntry, newRun } from './chain.ts';
 
@@ -7,6 +8,16 @@ interface PendingEntry {
   readonly entry: string;
   readonly written: () => void;
   readonly failed: (error: Error) => void;
+}
+
+/** Entries as the bytes to write. */
+interface Layout {
+  readonly target: Appendable;
+  /** `ends`: where the line ends in the bytes; `next`: the end of the chain after it. */
+  readonly lines: readonly { readonly next: Link; readonly ends: number; readonly pending: PendingEntry }[];
+  readonly bytes: Buffer;
+  /** Where the first line begins. */
+  readonly begins: number;
 }
 
 export interface AuditDeviceOptions {
@@ -108,7 +119,7 @@ export class AuditDevice {
 
   async #append(batch: readonly PendingEntry[]): Promise<void> {
     if (this.#target === undefined) await this.open();
-    const { target, lines, bytes, begins } = this.#layOut(batch);
+    const { target, lines, bytes, begins } = await inTurns(this.#layOut(batch));
     let written = 0;
     let isSynced = this.#options.sync !== true;
     try {
@@ -132,21 +143,21 @@ export class AuditDevice {
     }
   }
 
-  #layOut(batch: readonly PendingEntry[]) {
+  *#layOut(batch: readonly PendingEntry[]): Steps<Layout> {
     const { target, link } = { target: this.#target, link: this.#link };
     if (target === undefined || link === undefined) throw new Error('the device is not open');
-    const pieces: Buffer[] = this.#lastLineTorn ? [Buffer.from('\n')] : [];
+    const pieces = this.#lastLineTorn ? [newline] : [];
     const begins = pieces.length;
     let at = begins;
     let next = link;
-    const lines = batch.map((pending) => {
-      const placed = linkEntry(pending.entry, next);
+    const lines: Layout['lines'][number][] = [];
+    for (const pending of batch) {
+      const placed = yield* linkEntry(pending.entry, next);
       next = placed.next;
-      const piece = Buffer.from(`${placed.line}\n`);
-      pieces.push(piece);
-      at += piece.length;
-      return { next, ends: at, pending };
-    });
+      pieces.push(placed.line, newline);
+      at += placed.line.length + newline.length;
+      lines.push({ next, ends: at, pending });
+    }
     return { target, lines, bytes: Buffer.concat(pieces, at), begins };
   }
 
@@ -178,6 +189,17 @@ export class AuditDevice {
     const target = this.#target;
     this.#target = undefined;
     await target?.close().catch(() => undefined); // from here on, nothing is written to this target
+  }
+}
+
+const newline = Buffer.from('\n');
+
+/** Runs each step in a turn of its own. The steps do not queue with the work of requests, because all requests wait for the device. */
+async function inTurns<T>(steps: Steps<T>): Promise<T> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await turnEnd();
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { Steps } from '@transitd/event-loop';
 
 /** The end of a chain: the position of its last line, which the next line continues. Field names are those of the file. */
 export interface Link {
@@ -16,13 +17,24 @@ export const lineHash = (line: Uint8Array | string): string => createHash('sha25
 /** Returns the link before this process's first entry. @param prev - hash of the last line of the file; null for an empty file */
 export const newRun = (prev: string | null): Link => ({ run: randomBytes(8).toString('hex'), seq: 0, prev });
 
+/** Bytes to hash in one step: a few milliseconds of work. */
+const bytesPerStep = 1024 * 1024;
+
 /**
- * Returns the entry as a line of the chain, without its newline, and the end of the chain after it.
+ * Makes the entry a line of the chain, without its newline, and the end of the chain after it.
  * @param entry - the text of a JSON object that has members
  */
-export function linkEntry(entry: string, { run, seq, prev }: Link): { readonly line: string; readonly next: Link } {
-  const line = `{"chain":${JSON.stringify({ run, seq: seq + 1, prev })},${entry.slice(1)}`;
-  return { line, next: { run, seq: seq + 1, prev: lineHash(line) } };
+export function* linkEntry(
+  entry: string,
+  { run, seq, prev }: Link,
+): Steps<{ readonly line: Buffer<ArrayBuffer>; readonly next: Link }> {
+  const line = Buffer.from(`{"chain":${JSON.stringify({ run, seq: seq + 1, prev })},${entry.slice(1)}`);
+  const hash = createHash('sha256');
+  for (let at = 0; at < line.length; at += bytesPerStep) {
+    if (at > 0) yield;
+    hash.update(line.subarray(at, at + bytesPerStep));
+  }
+  return { line, next: { run, seq: seq + 1, prev: hash.digest('hex') } };
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { Principal } from '@transitd/access';
+import { type JsonRules, parseJsonInSlices, runInSlices, type Steps } from '@transitd/event-loop';
 import { bodyText, type JsonSchema, type Reply, type Verb } from '@transitd/http';
 import type { HashText } from './audit-key.ts';
-import { hashedData, withoutTextsOf, withoutTokens } from './hashed-data.ts';
-import { hashedRequest } from './hashed-request.ts';
+import { hashedData, hashedRequest } from './hashed-text.ts';
+import { withoutTextsOf, withoutTokens } from './quoted-texts.ts';
 
 /** A request as its entries record it, before anything is hashed. */
 export interface AuditedRequest {
@@ -33,36 +34,46 @@ export interface AuditedMount {
   readonly accessor?: string;
 }
 
-/** The fields that both entries of one request have, hashed for one device. */
+/** The fields that both entries of one request have, hashed for one device, as JSON text: a long request is converted only once. */
 export interface RequestFields {
-  readonly auth: object;
-  readonly request: object;
+  readonly auth: string;
+  readonly request: string;
   readonly forwarded_from?: string;
 }
 
 const operations: Readonly<Record<Verb, string>> = { GET: 'read', POST: 'update', DELETE: 'delete', LIST: 'list' };
 
-/** Returns the fields that both entries of a request have. */
-export function requestFields(audited: AuditedRequest, hash: HashText): RequestFields {
-  const { token, principal, mount, data } = audited;
+/** Makes the fields that both entries of a request have. */
+export function* requestFields(audited: AuditedRequest, hash: HashText): Steps<RequestFields> {
+  const { token, principal, mount, data, forwardedFrom } = audited;
   const accessor = principal?.record.accessor ?? '';
-  return {
-    auth: principal === undefined || token === undefined ? {} : principalFields(token, principal, hash),
-    request: {
-      id: audited.id,
-      operation: operations[audited.verb],
-      ...mountFields(mount),
-      ...(token !== undefined && { client_token: hash(token) }),
-      ...(accessor !== '' && { client_token_accessor: hash(accessor) }),
-      namespace: { id: 'root', path: '' },
-      path: withoutTokens(audited.path, hash),
-      ...(data !== undefined && Object.keys(data).length > 0 && { data: hashedRequest(data, audited.schema, hash) }),
-      remote_address: audited.address,
-      ...(audited.port !== undefined && { remote_port: audited.port }),
-      ...(audited.wrapTtlS > 0 && { wrap_ttl: audited.wrapTtlS }),
-    },
-    ...(audited.forwardedFrom !== undefined && { forwarded_from: audited.forwardedFrom }),
+  const request = {
+    id: audited.id,
+    operation: operations[audited.verb],
+    ...mountFields(mount),
+    ...(token !== undefined && { client_token: hash(token) }),
+    ...(accessor !== '' && { client_token_accessor: hash(accessor) }),
+    namespace: { id: 'root', path: '' },
+    path: withoutTokens(audited.path, hash),
+    remote_address: audited.address,
+    ...(audited.port !== undefined && { remote_port: audited.port }),
+    ...(audited.wrapTtlS > 0 && { wrap_ttl: audited.wrapTtlS }),
   };
+  const hasData = data !== undefined && Object.keys(data).length > 0;
+  return {
+    auth: principal === undefined || token === undefined ? '{}' : yield* principalFields(token, principal, hash),
+    request: jsonObject(request, hasData ? { data: yield* hashedRequest(data, audited.schema, hash) } : {}),
+    ...(forwardedFrom !== undefined && { forwarded_from: JSON.stringify(forwardedFrom) }),
+  };
+}
+
+/** Returns the JSON text of an object. @param made - members whose values are JSON text already */
+function jsonObject(members: object, made: object): string {
+  const texts = [
+    JSON.stringify(members).slice(1, -1),
+    ...Object.entries(made).map(([name, text]) => `${JSON.stringify(name)}:${text}`),
+  ].filter((text) => text !== '');
+  return `{${texts.join(',')}}`;
 }
 
 const mountFields = ({ point, type, accessor, class: kind }: AuditedMount): object => ({
@@ -72,24 +83,23 @@ const mountFields = ({ point, type, accessor, class: kind }: AuditedMount): obje
   ...(kind !== undefined && { mount_class: kind }),
 });
 
-function principalFields(token: string, { record }: Principal, hash: HashText): object {
-  return {
+function* principalFields(token: string, { record }: Principal, hash: HashText): Steps<string> {
+  const fields = {
     client_token: hash(token),
     ...(record.accessor !== '' && { accessor: hash(record.accessor) }),
     display_name: record.displayName,
     policies: record.policies,
     token_policies: record.policies,
-    ...(Object.keys(record.meta).length > 0 && { metadata: hashedData(record.meta, hash) }),
     token_type: record.type,
     token_ttl: record.ttlS,
     token_issue_time: new Date(record.createdMs).toISOString(),
     ...(record.usesLeft > 0 && { num_uses: record.usesLeft }),
   };
+  return jsonObject(fields, Object.keys(record.meta).length > 0 ? { metadata: yield* hashedData(record.meta, hash) } : {});
 }
 
 /** Returns the entry that is written before any work is done. @param time - RFC 3339 */
-export const requestEntry = ({ auth, request, ...rest }: RequestFields, time: string): string =>
-  JSON.stringify({ time, type: 'request', auth, request, ...rest });
+export const requestEntry = (fields: RequestFields, time: string): string => jsonObject({ time, type: 'request' }, fields);
 
 export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount'> {
   readonly reply: Reply;
@@ -98,78 +108,85 @@ export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount'> 
 }
 
 /** Returns the entry that is written before the response is sent. */
-export function responseEntry(
+export async function responseEntry(
   { auth, request, ...rest }: RequestFields,
   { reply, data, mount, time }: AuditedResponse,
   hash: HashText,
-): string {
-  const { error, ...content } = replyFields(reply, data, hash);
-  const response = { status: reply.status, ...mountFields(mount), ...content };
-  return JSON.stringify({
-    time,
-    type: 'response',
-    auth,
-    request,
-    response,
-    ...rest,
-    ...(error !== undefined && { error }),
-  });
+): Promise<string> {
+  const content = await contentOf(reply);
+  const { error, ...fields } = await runInSlices(replyFields(content, data, hash));
+  const response = jsonObject({ status: reply.status, ...mountFields(mount) }, fields);
+  return jsonObject({ time, type: 'response' }, { auth, request, response, ...rest, ...(error !== undefined && { error }) });
 }
 
+/** The parts of a response that are recorded, as JSON text. */
 interface ReplyFields {
   readonly error?: string;
-  readonly data?: unknown;
-  readonly auth?: object;
-  readonly wrap_info?: object;
+  readonly data?: string;
+  readonly auth?: string;
+  readonly wrap_info?: string;
 }
 
-/** A body is not recorded if a part of it is read only while it is sent. */
-function replyFields(reply: Reply, requestData: object | undefined, hash: HashText): ReplyFields {
+/** Longer bodies take milliseconds to parse. */
+const parsedAtOnceCharsMax = 64 * 1024;
+const rules: JsonRules = {
+  depthMax: 128,
+  valuesMax: Number.POSITIVE_INFINITY,
+  membersMax: () => Number.POSITIVE_INFINITY,
+  parse: JSON.parse,
+  refusal: (reason) => new SyntaxError(reason),
+};
+
+/**
+ * Returns the content of a response; undefined for a body that is not JSON. Neither this body nor the parser's error, which quotes it, is
+ * recorded. A body is not recorded either if a part of it is read only while it is sent.
+ */
+async function contentOf(reply: Reply): Promise<unknown> {
   const { headers, stream } = reply;
   const body = stream === undefined ? bodyText(reply) : undefined;
-  if (body === undefined || headers?.['Content-Type'] !== undefined) return {};
-  const content = readJson(body);
-  const { errors, data, auth, wrap_info: wrapInfo } = Object(content) as Readonly<Record<string, unknown>>;
-  if (Array.isArray(errors)) return { error: withoutTokens(withoutTextsOf(requestData, errors.join('; '), hash), hash) };
-  const isEnveloped = Object.hasOwn(Object(content), 'wrap_info');
-  const result = isEnveloped ? data : content;
-  return {
-    ...(result !== null && result !== undefined && { data: hashedData(result, hash) }),
-    ...(isEnveloped && isObject(auth) && { auth: authFields(auth, hash) }),
-    ...(isEnveloped && isObject(wrapInfo) && { wrap_info: wrapInfoFields(wrapInfo, hash) }),
-  };
-}
-
-/** Returns undefined for a body that is not JSON. Neither this body nor the parser's error, which quotes it, is recorded. */
-function readJson(body: string): unknown {
+  if (body === undefined || headers?.['Content-Type'] !== undefined) return undefined;
   try {
-    return JSON.parse(body);
+    return body.length > parsedAtOnceCharsMax ? await parseJsonInSlices(body, rules) : JSON.parse(body);
   } catch {
     return undefined;
   }
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
-
-/** Returns the `auth` of a login or a new token: names and times in clear, everything else hashed. */
-function authFields(auth: Readonly<Record<string, unknown>>, hash: HashText): object {
-  const { display_name: displayName, policies, token_policies: tokenPolicies, token_type: type, ...rest } = auth;
+function* replyFields(content: unknown, requestData: object | undefined, hash: HashText): Steps<ReplyFields> {
+  const { errors, data, auth, wrap_info: wrapInfo } = Object(content) as Readonly<Record<string, unknown>>;
+  if (Array.isArray(errors)) {
+    const message = yield* withoutTextsOf(requestData, errors.join('; '), hash);
+    return { error: JSON.stringify(withoutTokens(message, hash)) };
+  }
+  const isEnveloped = Object.hasOwn(Object(content), 'wrap_info');
+  const result = isEnveloped ? data : content;
   return {
-    ...(hashedData(rest, hash) as object),
-    display_name: displayName,
-    policies,
-    token_policies: tokenPolicies,
-    token_type: type,
+    ...(result !== null && result !== undefined && { data: yield* hashedData(result, hash) }),
+    ...(isEnveloped && isObject(auth) && { auth: yield* authFields(auth, hash) }),
+    ...(isEnveloped && isObject(wrapInfo) && { wrap_info: yield* wrapInfoFields(wrapInfo, hash) }),
   };
 }
 
-function wrapInfoFields(
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+
+/** Makes the `auth` of a login or a new token: names and times in clear, everything else hashed. */
+function* authFields(auth: Readonly<Record<string, unknown>>, hash: HashText): Steps<string> {
+  const { display_name: displayName, policies, token_policies: tokenPolicies, token_type: type, ...rest } = auth;
+  const shown = { display_name: displayName, policies, token_policies: tokenPolicies, token_type: type };
+  return jsonObject(shown, yield* hashedEach(rest, hash));
+}
+
+function* wrapInfoFields(
   { creation_time: made, creation_path: path, ...rest }: Readonly<Record<string, unknown>>,
   hash: HashText,
-): object {
-  return {
-    ...(hashedData(rest, hash) as object),
-    creation_time: made,
-    creation_path: typeof path === 'string' ? withoutTokens(path, hash) : '',
-  };
+): Steps<string> {
+  const shown = { creation_time: made, creation_path: typeof path === 'string' ? withoutTokens(path, hash) : '' };
+  return jsonObject(shown, yield* hashedEach(rest, hash));
+}
+
+/** Makes the JSON text of each member. */
+function* hashedEach(members: Readonly<Record<string, unknown>>, hash: HashText): Steps<Record<string, string>> {
+  const texts: Record<string, string> = {};
+  for (const [name, value] of Object.entries(members)) texts[name] = yield* hashedData(value, hash);
+  return texts;
 }

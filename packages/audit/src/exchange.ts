@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '@transitd/access';
+import { runInSlices } from '@transitd/event-loop';
 import { type JsonSchema, type Reply, RequestError, replyWithRequestId, type Verb } from '@transitd/http';
 import type { AuditWriter, EntryType } from './audit-devices.ts';
 import type { AuditKey, HashText } from './audit-key.ts';
@@ -7,7 +8,7 @@ import { type AuditedMount, type RequestFields, requestEntry, requestFields, res
 
 export interface ExchangeParts {
   readonly devices: AuditWriter;
-  readonly auditKey: AuditKey;
+  readonly auditKey: Pick<AuditKey, 'hashOf'>;
   /** Finds the mount that the path belongs to. */
   readonly mount: () => Promise<AuditedMount>;
   readonly verb: Verb;
@@ -99,13 +100,18 @@ export class Exchange {
   async #writeRequest(failure: string): Promise<void> {
     this.#begun = true;
     const time = new Date().toISOString();
+    await this.#build(failure, () => this.#hashRequest());
+    await this.#write('request', failure, ({ fields }) => requestEntry(fields, time));
+  }
+
+  /** Long entries are built in slices, before the write and its time limit begin. */
+  async #build(failure: string, work: () => Promise<void>): Promise<void> {
     try {
-      await this.#hashRequest();
+      await work();
     } catch (error) {
       this.#parts.devices.buildFailed(error);
       throw auditFailed(failure, error);
     }
-    await this.#write('request', failure, ({ fields }) => requestEntry(fields, time));
   }
 
   /** Derives the devices' keys before the request is executed: a request may seal the node, and its response must be recorded too. */
@@ -119,18 +125,21 @@ export class Exchange {
     const requests = new Map<string, DeviceRequest>();
     for (const device of devices.names) {
       const hash = await auditKey.hashOf(device);
-      requests.set(device, { hash, fields: requestFields(audited, hash) });
+      requests.set(device, { hash, fields: await runInSlices(requestFields(audited, hash)) });
     }
     this.#requests = requests;
   }
 
-  async #write(type: EntryType, failure: string, entry: (request: DeviceRequest) => string): Promise<void> {
-    const requests = this.#requests;
+  async #write(type: EntryType, failure: string, entryOf: (request: DeviceRequest) => string | Promise<string>): Promise<void> {
+    const entries = new Map<string, string>();
+    await this.#build(failure, async () => {
+      for (const [device, request] of this.#requests ?? []) entries.set(device, await entryOf(request));
+    });
     try {
       await this.#parts.devices.write(type, (device) => {
-        const request = requests?.get(device);
-        if (request === undefined) throw new Error('no request fields were prepared for this audit device');
-        return entry(request);
+        const entry = entries.get(device);
+        if (entry === undefined) throw new Error('no entry was built for this audit device');
+        return entry;
       });
     } catch (error) {
       throw auditFailed(failure, error);

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runAtOnce } from '@transitd/event-loop';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { continueChain, type Link, lineHash, linkEntry, newRun } from '../src/chain.ts';
@@ -10,9 +11,9 @@ import { verifyAudit } from '../src/verify.ts';
 function linesOf(count: number, from: Link = newRun(null)): { readonly lines: string[]; readonly end: Link } {
   let end = from;
   const lines = Array.from({ length: count }, (_, number) => {
-    const { line, next } = linkEntry(`{"entry":${number}}`, end);
+    const { line, next } = runAtOnce(linkEntry(`{"entry":${number}}`, end));
     end = next;
-    return line;
+    return line.toString();
   });
   return { lines, end };
 }
@@ -37,6 +38,10 @@ describe('the hash chain of audit entries', () => {
     const code = await verifyAudit(files, (line) => printed.push(line.replaceAll(`${folder}/`, '')));
     return { code, printed: printed.join('\n') };
   }
+
+  it('hashes a long entry in steps', () => {
+    expect([...linkEntry(JSON.stringify({ long: 'x'.repeat(5 * 1024 * 1024) }), newRun(null))]).to.have.length(5);
+  });
 
   it('is intact from the first entry to the last, whose number and hash are printed', async () => {
     const { lines, end } = linesOf(3);
