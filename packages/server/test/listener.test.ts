@@ -126,7 +126,7 @@ describe('a listener', () => {
     for (const sent of ['', 'GET / HT', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf', ''])
       (await open(url)).write(sent);
     for (let n = 0; n < 6; n += 1) await roundTrip(url);
-    expect(connections.cut).to.be.at.least(1);
+    expect(connections.evicted).to.be.at.least(1);
     expect(connections.open).to.be.at.most(4);
     await listener.drain();
   });

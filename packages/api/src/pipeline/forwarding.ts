@@ -96,9 +96,9 @@ export class Forwarding {
 
 /** Returns the limit for a forwarded request; undefined for an authenticated request without a streamed body. */
 function limitOf(
-  { strangers, strangersStreams, streams: knownStreams }: ForwardingLimits,
+  { unauthenticated, unauthenticatedStreams, streams: knownStreams }: ForwardingLimits,
   { streams, isKnown }: { readonly streams: boolean; readonly isKnown: boolean },
 ): WorkLimit | undefined {
-  if (!isKnown) return streams ? strangersStreams : strangers;
+  if (!isKnown) return streams ? unauthenticatedStreams : unauthenticated;
   return streams ? knownStreams : undefined;
 }

@@ -72,15 +72,15 @@ const undividedLimits = ({ reads, body_memory, waiting }: LimitsConfig): ThreadL
  */
 export interface ForwardingLimits {
   /** Unauthenticated requests whose bodies are already read; shared fairly between addresses. */
-  readonly strangers: WorkLimit;
+  readonly unauthenticated: WorkLimit;
   /** Unauthenticated requests whose bodies are too long to read before authentication; shared fairly between addresses. */
-  readonly strangersStreams: WorkLimit;
+  readonly unauthenticatedStreams: WorkLimit;
   /** Authenticated requests whose bodies are streamed; shared fairly between tokens. */
   readonly streams: WorkLimit;
 }
 
 const newForwardingLimits = (): ForwardingLimits => ({
-  strangers: new WorkLimit({ atOnceMax: 32, perCallerMax: 16, waitingMax: 256 }),
-  strangersStreams: new WorkLimit({ atOnceMax: 8, perCallerMax: 4, waitingMax: 64 }),
+  unauthenticated: new WorkLimit({ atOnceMax: 32, perCallerMax: 16, waitingMax: 256 }),
+  unauthenticatedStreams: new WorkLimit({ atOnceMax: 8, perCallerMax: 4, waitingMax: 64 }),
   streams: new WorkLimit({ atOnceMax: 32, perCallerMax: 16, waitingMax: 256, waitMsMax: 30_000 }),
 });

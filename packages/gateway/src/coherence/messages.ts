@@ -30,6 +30,7 @@ export interface WakeMessage {
   readonly number: ChangeNumber;
 }
 
+/** `refused`: a StoreError; `failed`: any other error, which is a bug. */
 export type ReplyResult =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'refused'; readonly code: StoreErrorCode; readonly message: string }

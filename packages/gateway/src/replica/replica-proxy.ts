@@ -78,8 +78,8 @@ export class ReplicaProxy implements Replica {
   }
 
   /**
-   * Reports every change to the watchers that was published before this call. So nothing is used afterwards that another thread or node has
-   * answered to be changed.
+   * Reports every change to the watchers that was published before this call. A caller of another thread or node may have been told of
+   * these changes, so nothing older may be used after this call.
    */
   drain(): void {
     this.#reader.drain();

@@ -13,7 +13,7 @@ export class SharedClock {
 
   /** Only the main thread calls this. @param steadyMs - present time by the trusted offset, in milliseconds since 1970 */
   publish(steadyMs: number, nowNs = process.hrtime.bigint()): void {
-    Atomics.store(this.#longs, long.steadyNs, BigInt(Math.floor(steadyMs)) * 1_000_000n - nowNs);
+    Atomics.store(this.#longs, long.steadyOffsetNs, BigInt(Math.floor(steadyMs)) * 1_000_000n - nowNs);
   }
 
   /** Returns the later of the wall clock and the trusted time, in milliseconds since 1970. Use it to refuse expired tokens. */
@@ -23,6 +23,6 @@ export class SharedClock {
   readonly dueNow = (): number => Math.min(Date.now(), this.#steadyMs());
 
   #steadyMs(): number {
-    return Number((Atomics.load(this.#longs, long.steadyNs) + process.hrtime.bigint()) / 1_000_000n);
+    return Number((Atomics.load(this.#longs, long.steadyOffsetNs) + process.hrtime.bigint()) / 1_000_000n);
   }
 }

@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { TimeSlice, turnEnd } from '@transitd/event-loop';
+import { turnEnd } from '@transitd/event-loop';
 import { announcesBody } from '../reply/announced-body.ts';
 import { RequestError } from '../reply/request-error.ts';
+import { Arrival, type ArrivalRate } from './arrival.ts';
 import { type BodyReservation, uncountedBytes } from './body-memory.ts';
+import { Pieces } from './pieces.ts';
 
 /** Limits for reading one body. */
 export interface BodyLimits {
@@ -13,12 +15,6 @@ export interface BodyLimits {
   readonly room?: BodyReservation | undefined;
   /** Minimum rate of a body with reserved memory. */
   readonly rate?: ArrivalRate;
-}
-
-/** A minimum rate: at least `bytesMin` bytes in each window of `windowMs` milliseconds. */
-export interface ArrivalRate {
-  readonly bytesMin: number;
-  readonly windowMs: number;
 }
 
 /** 64 KiB a second. */
@@ -83,13 +79,13 @@ function collect(req: IncomingMessage, { bytesMax, deadlineMs, room, rate = usua
       if (pieces.bytes > bytesMax) return finish(tooLarge());
       if (room === undefined || pieces.bytes <= uncountedBytes) return;
       const turn = room.grow(pieces.bytes, length, bytesMax);
-      if (turn === undefined) return arrival.count();
+      if (turn === undefined) return arrival.enforceRate();
       req.pause();
       arrival.stop();
       const onRoom = () => {
         if (isFinished) return;
         arrival.start();
-        arrival.count();
+        arrival.enforceRate();
         req.resume();
       };
       turn.then(onRoom, finish);
@@ -101,112 +97,7 @@ function collect(req: IncomingMessage, { bytesMax, deadlineMs, room, rate = usua
   });
 }
 
-interface ArrivalOptions {
-  readonly deadlineMs: number;
-  readonly rate: ArrivalRate;
-  /** Bytes that have arrived. */
-  readonly bytes: () => number;
-  readonly onSlow: (reason: string) => void;
-}
-
-/** Checks that a body arrives within the deadline and, after `count`, with the minimum rate in each window. */
-class Arrival {
-  readonly #options: ArrivalOptions;
-  #deadline: NodeJS.Timeout | undefined;
-  #window: NodeJS.Timeout | undefined;
-
-  constructor(options: ArrivalOptions) {
-    this.#options = options;
-  }
-
-  start(): void {
-    const { deadlineMs, onSlow } = this.#options;
-    this.#deadline = setTimeout(() => onSlow('did not arrive in time'), deadlineMs);
-  }
-
-  /** Enforces the minimum rate from now until `stop`. */
-  count(): void {
-    if (this.#window !== undefined) return;
-    const { rate, bytes, onSlow } = this.#options;
-    let before = bytes();
-    this.#window = setInterval(() => {
-      if (bytes() - before < rate.bytesMin)
-        onSlow(`arrives too slowly: ${rate.bytesMin} bytes in ${rate.windowMs} ms are needed`);
-      before = bytes();
-    }, rate.windowMs);
-  }
-
-  stop(): void {
-    clearTimeout(this.#deadline);
-    clearInterval(this.#window);
-    this.#window = undefined;
-  }
-}
-
 const ignore = (): void => undefined;
-
-/**
- * Collects the pieces of a body. The caller chooses their size, and each Buffer costs hundreds of bytes. So after the first few, small
- * pieces are copied into blocks. Large pieces are kept and copied only once, at the end.
- */
-class Pieces {
-  static readonly #asTheyCame = 16;
-  static readonly #smallBytesMax = 4096;
-  static readonly #blockBytes = 65_536;
-  static readonly #joinedAtOnceBytesMax = 1024 * 1024;
-  readonly #pieces: Buffer[] = [];
-  /** Block for small pieces. Its first `#used` bytes are filled and not yet in `#pieces`. */
-  #block = nothing;
-  #used = 0;
-  #bytes = 0;
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  add(piece: Buffer): void {
-    this.#bytes += piece.length;
-    if (piece.length > Pieces.#smallBytesMax || this.#pieces.length < Pieces.#asTheyCame) {
-      this.#flush();
-      this.#pieces.push(piece);
-      return;
-    }
-    if (piece.length > this.#block.length - this.#used) {
-      this.#flush();
-      this.#block = Buffer.allocUnsafe(Pieces.#blockBytes);
-    }
-    piece.copy(this.#block, this.#used);
-    this.#used += piece.length;
-  }
-
-  /** Returns the whole body. A long one is copied in slices between which the event loop runs. */
-  join(): Buffer | Promise<Buffer> {
-    this.#flush();
-    const [first = nothing] = this.#pieces;
-    if (this.#pieces.length <= 1) return first;
-    return this.#bytes <= Pieces.#joinedAtOnceBytesMax ? Buffer.concat(this.#pieces, this.#bytes) : this.#joinInSlices();
-  }
-
-  async #joinInSlices(): Promise<Buffer> {
-    const whole = Buffer.allocUnsafe(this.#bytes);
-    const slice = new TimeSlice();
-    let at = 0;
-    for (const piece of this.#pieces) {
-      if (slice.isOver) await slice.next();
-      at += piece.copy(whole, at);
-    }
-    await slice.next(); // the caller continues in a turn of its own
-    return whole;
-  }
-
-  /** Moves the filled part of the block to the pieces; later pieces use the remaining part. */
-  #flush(): void {
-    if (this.#used === 0) return;
-    this.#pieces.push(this.#block.subarray(0, this.#used));
-    this.#block = this.#block.subarray(this.#used);
-    this.#used = 0;
-  }
-}
 
 const tooSlow = (reason: string): RequestError => new RequestError('body_timeout', `the request body ${reason}`);
 const tooLarge = (): RequestError => new RequestError('body_too_large', 'http: request body too large');

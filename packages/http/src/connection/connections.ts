@@ -21,7 +21,7 @@ export class Connections {
   /** For each listener, the function that was passed to `add`. */
   readonly #atWork = new Set<() => ReadonlySet<string>>();
   #open = 0;
-  #cut = 0;
+  #evicted = 0;
 
   constructor({ own, common }: Pick<ThreadLimit, 'own' | 'common'>) {
     this.#own = own;
@@ -33,9 +33,9 @@ export class Connections {
     return this.#open;
   }
 
-  /** Since the start. */
-  get cut(): number {
-    return this.#cut;
+  /** Connections closed to make room, since the start. */
+  get evicted(): number {
+    return this.#evicted;
   }
 
   /**
@@ -58,7 +58,7 @@ export class Connections {
   }
 
   #makeRoom(address: string, newest: Socket): void {
-    this.#cut += 1;
+    this.#evicted += 1;
     const atWork = new Set([...this.#atWork].flatMap((endpoints) => [...endpoints()]));
     let most: readonly [address: string, sockets: ReadonlySet<Socket>] = [address, new Set()];
     for (const entry of this.#of) if (entry[1].size > most[1].size) most = entry;

@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Duplex } from 'node:stream';
-import { errorsBody } from '../reply/envelope.ts';
-import { type Reply, sendReply, strictTransportSecurity } from '../reply/reply.ts';
+import type { Duplex } from 'node:stream';
+import { type Reply, sendReply } from '../reply/reply.ts';
 import { expectationFailed, RequestError, requestErrorReply } from '../reply/request-error.ts';
+import { ListConnection, mayBecomeVerb } from './list-connection.ts';
 import { OpenResponses } from './open-responses.ts';
+import { type ParseError, refuse, refuseAfter } from './parse-refusals.ts';
 
 // Vault's API has the verb LIST, which Node's parser does not know. The parser reports such a request as a parse error (`clientError`,
 // HPE_INVALID_METHOD) with the packet. The same bytes then go through a second Node parser, with GET in place of LIST. So the head of a
@@ -27,17 +28,6 @@ export interface ListVerbOptions {
   /** Open responses of `server`; `installListVerb` starts to watch `server` for them. */
   readonly open?: OpenResponses;
 }
-
-/** A parse error of node:http. */
-interface ParseError extends Error {
-  readonly code?: string;
-  readonly bytesParsed?: number;
-  readonly rawPacket?: Buffer;
-}
-
-const verb = 'LIST ';
-/** The verb that the second parser gets. Like LIST, GET has no body unless a length is announced. */
-const substituteVerb = Buffer.from('GET ', 'latin1');
 
 /**
  * Serves LIST requests of `server` (HTTP/1.x, plain or TLS) with `handle`. Also answers every other request that the parser refuses, and
@@ -115,8 +105,6 @@ function listHead({ code, bytesParsed, rawPacket }: ParseError): Buffer | undefi
   return mayBecomeVerb(head) ? head : undefined;
 }
 
-const mayBecomeVerb = (head: Buffer): boolean => verb.startsWith(head.toString('latin1', 0, verb.length));
-
 /** Returns the refusal of a LIST request that has a body or that a proxy could parse differently; undefined for a valid one. */
 function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage, headersMax: number): Reply | undefined {
   const refused = (text: string) => requestErrorReply(new RequestError('invalid_request', text));
@@ -131,154 +119,4 @@ function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage, header
   if (rawHeaders.length > 2 * headersMax)
     return requestErrorReply(new RequestError('head_too_large', 'the request has too many headers'));
   return undefined;
-}
-
-const refusals: Readonly<Record<string, readonly [statusLine: string, text: string]>> = {
-  CONNECT: ['405 Method Not Allowed', 'unsupported operation'],
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the request head is too large'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: ['413 Content Too Large', 'http: request body too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
-};
-
-/** Refuses a request that could not be parsed. It has no response object, so the response is written to the socket directly. */
-function refuse(socket: Socket, { code, rawPacket }: ParseError): void {
-  if (!socket.writable || code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const reason = code === 'HPE_INVALID_METHOD' && wellFormed(rawPacket) ? 'CONNECT' : (code ?? '');
-  const [statusLine, text] = refusals[reason] ?? ['400 Bad Request', 'malformed HTTP request'];
-  const body = errorsBody([text]);
-  const head = `HTTP/1.1 ${statusLine}\r\nCache-Control: no-store\r\nStrict-Transport-Security: ${strictTransportSecurity}\r\n`;
-  const close = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
-  socket.end(head + close + body, 'latin1', () => socket.destroy());
-}
-
-/** Returns whether a packet begins with a valid request line with an unknown method (RFC 9110 §9.1: a method is a token). */
-const wellFormed = (packet: Buffer | undefined): boolean =>
-  packet !== undefined && /^(?:\r?\n)*[!#$%&'*+.^_`|~\w-]+ \S+ HTTP\/1\.[01]\r\n/.test(packet.toString('latin1', 0, 16_384));
-
-/** Refuses a malformed request after the response of the open request, which was well-formed and may have taken effect. */
-function refuseAfter(open: ServerResponse, socket: Socket, error: ParseError, deadlineMs: number): void {
-  const deadline = setTimeout(() => socket.destroy(), deadlineMs);
-  open.once('close', () => {
-    clearTimeout(deadline);
-    // The connection ends after the open request, so the content of the packet does not matter.
-    refuse(socket, Object.assign(new Error(error.message), { code: error.code ?? '' }));
-  });
-}
-
-interface Deadlines {
-  readonly headMs: number;
-  readonly exchangeMs: number;
-}
-
-/**
- * The connection as the second parser sees it, from the LIST request on: the substitute verb, then the bytes of the socket. This stream and
- * the socket end together.
- */
-class ListConnection extends Duplex {
-  readonly #lists: Server;
-  readonly #socket: Socket;
-  readonly #headDeadline: NodeJS.Timeout;
-  readonly #exchangeDeadline: NodeJS.Timeout;
-  /** Bytes of the verb so far; undefined once it is complete and the parser runs. */
-  #verb: Buffer | undefined = Buffer.alloc(0);
-  #headComplete = false;
-  #released = false;
-
-  constructor(lists: Server, socket: Socket, { headMs, exchangeMs }: Deadlines) {
-    super({ decodeStrings: false });
-    this.#lists = lists;
-    this.#socket = socket;
-    this.#headDeadline = setTimeout(() => this.#fail('ERR_HTTP_REQUEST_TIMEOUT'), headMs);
-    this.#exchangeDeadline = setTimeout(() => this.destroy(), exchangeMs);
-    // The first parser has failed but still listens, and its keep-alive timeout may be running.
-    socket.setTimeout(0);
-    socket.on('data', (chunk: Buffer) => this.arrive(chunk));
-    for (const listener of socket.listeners('data').slice(0, -1)) socket.off('data', listener as () => void);
-    socket.removeAllListeners('end');
-    // A caller may half-close after the request. The second parser then decides whether the request was complete.
-    socket.on('end', () => setImmediate(() => this.#headComplete || this.#fail('HPE_INVALID_EOF_STATE')));
-    socket.on('close', () => this.destroy());
-    socket.resume();
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.#socket.remoteAddress;
-  }
-
-  get remotePort(): number | undefined {
-    return this.#socket.remotePort;
-  }
-
-  get localAddress(): string | undefined {
-    return this.#socket.localAddress;
-  }
-
-  get localPort(): number | undefined {
-    return this.#socket.localPort;
-  }
-
-  get encrypted(): boolean {
-    return 'encrypted' in this.#socket && this.#socket.encrypted === true;
-  }
-
-  arrive(chunk: Buffer): void {
-    if (this.#headComplete || this.destroyed) return; // discards bytes after the head: unread, they would make the close a reset
-    if (this.#verb === undefined) {
-      if (!this.push(chunk)) this.#socket.pause();
-      return;
-    }
-    const head = Buffer.concat([this.#verb, chunk]);
-    if (!mayBecomeVerb(head)) {
-      this.#fail('HPE_INVALID_METHOD');
-    } else if (head.length < verb.length) {
-      this.#verb = head;
-    } else {
-      this.#verb = undefined;
-      this.push(Buffer.concat([substituteVerb, head.subarray(verb.length)]));
-      this.#lists.emit('connection', this);
-    }
-  }
-
-  headArrived(): void {
-    this.#headComplete = true;
-    clearTimeout(this.#headDeadline);
-    this.#socket.resume();
-  }
-
-  /** Releases the socket. */
-  release(): Socket {
-    this.#socket.removeAllListeners('data').removeAllListeners('end').resume();
-    this.#released = true;
-    this.destroy();
-    return this.#socket;
-  }
-
-  #fail(code: string): void {
-    if (!this.destroyed) refuse(this.release(), Object.assign(new Error(code), { code }));
-  }
-
-  override _read(): void {
-    this.#socket.resume();
-  }
-
-  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.write(chunk, encoding, done);
-  }
-
-  override _final(done: (error?: Error | null) => void): void {
-    this.#socket.end(() => {
-      done();
-      this.destroy();
-    });
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    clearTimeout(this.#headDeadline);
-    clearTimeout(this.#exchangeDeadline);
-    if (!this.#released) this.#socket.destroy();
-    done(error);
-  }
 }

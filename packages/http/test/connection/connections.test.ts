@@ -36,7 +36,7 @@ describe('the limit on connections', () => {
     const [first] = many;
     connections.add(probe, () => new Set(first === undefined ? [] : [endpointOf(first)]));
     expect([quiet, ...many, probe].map((socket) => socket?.destroyed)).to.deep.equal([false, false, true, false, false]);
-    expect([connections.open, connections.cut]).to.deep.equal([4, 1]);
+    expect([connections.open, connections.evicted]).to.deep.equal([4, 1]);
   });
 
   it('keeps connections with a request in progress, also on other listeners', () => {
@@ -70,7 +70,7 @@ describe('the limit on connections', () => {
     const sockets = Array.from({ length: 9 }, () => from('192.0.2.9'));
     for (const socket of sockets) connections.add(socket, nobody);
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-    expect([connections.open, connections.cut]).to.deep.equal([2, 7]);
+    expect([connections.open, connections.evicted]).to.deep.equal([2, 7]);
     expect(sockets.filter(({ destroyed }) => !destroyed)).to.deep.equal(sockets.slice(-2));
     for (const socket of sockets) if (!socket.destroyed) socket.emit('close');
     expect(connections.open).to.equal(0);

@@ -4,7 +4,7 @@ import type { AuditDevices } from '@transitd/audit';
 import type { GatewayHost } from '@transitd/node';
 import { type Logger, reasonOf } from '@transitd/process';
 import { GatewayWorker } from './gateway-worker.ts';
-import type { FromGateway, GatewayData, GatewayListener, GatewayLoad } from './messages.ts';
+import type { FromGateway, GatewayData, GatewayListener, GatewayLoad, ToGateway } from './messages.ts';
 import { clearRow } from './node-limits.ts';
 
 /** Pause before a thread that has ended is replaced, in milliseconds; doubled after each failure up to the maximum. */
@@ -90,10 +90,7 @@ export class Gateways {
 
   /** Resolves when every gateway has reported its answers, or after a short timeout. */
   async report(): Promise<void> {
-    if (this.#rows.size === 0) return;
-    const all = this.#each('report', reportMsMax);
-    for (const { worker } of this.#rows.values()) worker.post({ kind: 'report' });
-    await all;
+    await this.#askAll({ kind: 'report' }, 'report', reportMsMax);
   }
 
   /**
@@ -103,19 +100,13 @@ export class Gateways {
    */
   async replaceContexts(contexts: readonly (SecureContextOptions | undefined)[]): Promise<void> {
     this.#listeners = this.#listeners.map((listener, index) => ({ ...listener, tls: contexts[index] ?? listener.tls }));
-    if (this.#rows.size === 0) return;
-    const all = this.#each('contexts', contextsMsMax);
-    for (const { worker } of this.#rows.values()) worker.post({ kind: 'contexts', contexts });
-    await all;
+    await this.#askAll({ kind: 'contexts', contexts }, 'contexts', contextsMsMax);
   }
 
   /** Stops accepting connections, and resolves when the requests in flight have their answers. */
   async drain(): Promise<void> {
     this.#isStopping = true;
-    if (this.#rows.size === 0) return;
-    const all = this.#each('drained', drainMsMax);
-    for (const { worker } of this.#rows.values()) worker.post({ kind: 'drain' });
-    await all;
+    await this.#askAll({ kind: 'drain' }, 'drained', drainMsMax);
   }
 
   /** Ends all threads. */
@@ -144,7 +135,7 @@ export class Gateways {
     clearRow(limits, row);
     this.#rows.delete(row);
     this.#loads.delete(row);
-    for (const told of [...this.#waiting]) told(row, 'ended');
+    for (const notice of [...this.#waiting]) notice(row, 'ended');
     if (this.#isStopping || gateway === undefined) return;
     this.#replaced += 1;
     const ranMs = performance.now() - gateway.startedMs;
@@ -198,7 +189,7 @@ export class Gateways {
       case 'drained':
         break;
     }
-    for (const told of [...this.#waiting]) told(row, message.kind);
+    for (const notice of [...this.#waiting]) notice(row, message.kind);
   }
 
   #replaceLagging(): void {
@@ -211,21 +202,23 @@ export class Gateways {
     }
   }
 
-  /** Resolves when every gateway has sent a message of this kind or has ended, or after this time. */
-  #each(kind: FromGateway['kind'], withinMs: number): Promise<void> {
-    return new Promise((resolve) => {
+  /** Asks every gateway; resolves when each has sent a message of the kind `answer` or has ended, or after `withinMs`. */
+  async #askAll(question: ToGateway, answer: FromGateway['kind'], withinMs: number): Promise<void> {
+    if (this.#rows.size === 0) return;
+    await new Promise<void>((resolve) => {
       const left = new Set(this.#rows.keys());
       const finish = (): void => {
         clearTimeout(late);
-        this.#waiting.delete(told);
+        this.#waiting.delete(notice);
         resolve();
       };
-      const told = (row: number, what: FromGateway['kind'] | 'ended'): void => {
-        if (what === kind || what === 'ended') left.delete(row);
+      const notice = (row: number, kind: FromGateway['kind'] | 'ended'): void => {
+        if (kind === answer || kind === 'ended') left.delete(row);
         if (left.size === 0) finish();
       };
       const late = setTimeout(finish, withinMs);
-      this.#waiting.add(told);
+      this.#waiting.add(notice);
+      for (const { worker } of this.#rows.values()) worker.post(question);
     });
   }
 

@@ -43,7 +43,7 @@ export interface GatewayLoad {
   readonly inFlight: number;
   readonly reads: { readonly atWork: number; readonly waiting: number; readonly refused: number };
   readonly bodies: { readonly held: number; readonly waiting: number; readonly refused: number };
-  readonly connections: { readonly open: number; readonly cut: number };
+  readonly connections: { readonly open: number; readonly evicted: number };
   readonly pipelining: { readonly waiting: number; readonly closed: number };
 }
 

@@ -15,7 +15,7 @@ export function loadOf(limits: Limits, connections: Connections, inFlight: numbe
     inFlight,
     reads: { atWork: reads.atWork, waiting: reads.waiting, refused: reads.refused },
     bodies: { held: bodies.held, waiting: bodies.waiting, refused: bodies.refused },
-    connections: { open: connections.open, cut: connections.cut },
+    connections: { open: connections.open, evicted: connections.evicted },
     pipelining: { waiting: reading.waiting, closed: reading.closed },
   };
 }
@@ -58,8 +58,8 @@ export function totalLoad(main: LoadFigures, gateways: () => GatewaySources | un
       get open() {
         return sum(connections.open, (load) => load.connections.open);
       },
-      get cut() {
-        return sum(connections.cut, (load) => load.connections.cut);
+      get evicted() {
+        return sum(connections.evicted, (load) => load.connections.evicted);
       },
     },
     pipelining: {

@@ -13,10 +13,10 @@ export interface LoadFigures {
     readonly reads: Work;
     readonly changes: Work;
     readonly logins: Work;
-    readonly forwarding: { readonly strangers: Work; readonly strangersStreams: Work; readonly streams: Work };
+    readonly forwarding: { readonly unauthenticated: Work; readonly unauthenticatedStreams: Work; readonly streams: Work };
     readonly bodies: { readonly held: number; readonly waiting: number; readonly refused: number };
   };
-  readonly connections: { readonly open: number; readonly cut: number };
+  readonly connections: { readonly open: number; readonly evicted: number };
   readonly pipelining: { readonly waiting: number; readonly closed: number };
   /** Gateway threads; absent if the node has none. */
   readonly gateways?: GatewayFigures;
@@ -63,8 +63,8 @@ export function registerLoadMetrics({
     ['reads', of(limits.reads)],
     ['changes', of(limits.changes)],
     ['logins', of(limits.logins)],
-    ['forwarded_unauthenticated', of(limits.forwarding.strangers)],
-    ['forwarded_unauthenticated_streams', of(limits.forwarding.strangersStreams)],
+    ['forwarded_unauthenticated', of(limits.forwarding.unauthenticated)],
+    ['forwarded_unauthenticated_streams', of(limits.forwarding.unauthenticatedStreams)],
     ['forwarded_streams', of(limits.forwarding.streams)],
   ];
   metric(Gauge, 'core_requests_executing', 'Requests being executed', () => perKind(({ atWork }) => atWork));
@@ -79,7 +79,7 @@ export function registerLoadMetrics({
   metric(Gauge, 'core_body_bytes', 'Memory held by large request bodies, in bytes', () => [[undefined, limits.bodies.held]]);
   metric(Gauge, 'core_connections', 'Open client connections', () => [[undefined, connections.open]]);
   metric(Counter, 'core_connections_evicted', 'Client connections closed to make room for others', () => [
-    [undefined, connections.cut],
+    [undefined, connections.evicted],
   ]);
   metric(Gauge, 'core_gateways', 'Number of running gateway threads', () => [[undefined, gateways.running]]);
   metric(Counter, 'core_gateways_replaced', 'Gateway threads that ended and were replaced', () => [

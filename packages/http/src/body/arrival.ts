@@ -1,0 +1,47 @@
+/** A minimum rate: at least `bytesMin` bytes in each window of `windowMs` milliseconds. */
+export interface ArrivalRate {
+  readonly bytesMin: number;
+  readonly windowMs: number;
+}
+
+interface ArrivalOptions {
+  readonly deadlineMs: number;
+  readonly rate: ArrivalRate;
+  /** Bytes that have arrived. */
+  readonly bytes: () => number;
+  readonly onSlow: (reason: string) => void;
+}
+
+/** Checks that a body arrives within the deadline and, after `enforceRate`, with the minimum rate in each window. */
+export class Arrival {
+  readonly #options: ArrivalOptions;
+  #deadline: NodeJS.Timeout | undefined;
+  #window: NodeJS.Timeout | undefined;
+
+  constructor(options: ArrivalOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { deadlineMs, onSlow } = this.#options;
+    this.#deadline = setTimeout(() => onSlow('did not arrive in time'), deadlineMs);
+  }
+
+  /** Enforces the minimum rate from now until `stop`. */
+  enforceRate(): void {
+    if (this.#window !== undefined) return;
+    const { rate, bytes, onSlow } = this.#options;
+    let before = bytes();
+    this.#window = setInterval(() => {
+      if (bytes() - before < rate.bytesMin)
+        onSlow(`arrives too slowly: ${rate.bytesMin} bytes in ${rate.windowMs} ms are needed`);
+      before = bytes();
+    }, rate.windowMs);
+  }
+
+  stop(): void {
+    clearTimeout(this.#deadline);
+    clearInterval(this.#window);
+    this.#window = undefined;
+  }
+}

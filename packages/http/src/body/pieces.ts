@@ -1,0 +1,66 @@
+import { TimeSlice } from '@transitd/event-loop';
+
+const nothing = Buffer.alloc(0);
+
+/**
+ * Collects the pieces of a body. The caller chooses their size, and each Buffer costs hundreds of bytes. So after the first few, small
+ * pieces are copied into blocks. Large pieces are kept and copied only once, at the end.
+ */
+export class Pieces {
+  static readonly #asTheyCame = 16;
+  static readonly #smallBytesMax = 4096;
+  static readonly #blockBytes = 65_536;
+  static readonly #joinedAtOnceBytesMax = 1024 * 1024;
+  readonly #pieces: Buffer[] = [];
+  /** Block for small pieces. Its first `#used` bytes are filled and not yet in `#pieces`. */
+  #block = nothing;
+  #used = 0;
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add(piece: Buffer): void {
+    this.#bytes += piece.length;
+    if (piece.length > Pieces.#smallBytesMax || this.#pieces.length < Pieces.#asTheyCame) {
+      this.#flush();
+      this.#pieces.push(piece);
+      return;
+    }
+    if (piece.length > this.#block.length - this.#used) {
+      this.#flush();
+      this.#block = Buffer.allocUnsafe(Pieces.#blockBytes);
+    }
+    piece.copy(this.#block, this.#used);
+    this.#used += piece.length;
+  }
+
+  /** Returns the whole body. A long one is copied in slices between which the event loop runs. */
+  join(): Buffer | Promise<Buffer> {
+    this.#flush();
+    const [first = nothing] = this.#pieces;
+    if (this.#pieces.length <= 1) return first;
+    return this.#bytes <= Pieces.#joinedAtOnceBytesMax ? Buffer.concat(this.#pieces, this.#bytes) : this.#joinInSlices();
+  }
+
+  async #joinInSlices(): Promise<Buffer> {
+    const whole = Buffer.allocUnsafe(this.#bytes);
+    const slice = new TimeSlice();
+    let at = 0;
+    for (const piece of this.#pieces) {
+      if (slice.isOver) await slice.next();
+      at += piece.copy(whole, at);
+    }
+    await slice.next(); // the caller continues in a turn of its own
+    return whole;
+  }
+
+  /** Moves the filled part of the block to the pieces; later pieces use the remaining part. */
+  #flush(): void {
+    if (this.#used === 0) return;
+    this.#pieces.push(this.#block.subarray(0, this.#used));
+    this.#block = this.#block.subarray(this.#used);
+    this.#used = 0;
+  }
+}
