@@ -26,7 +26,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   seals: ['process', 'configuration', 'barrier', 'pkcs11'],
   http: ['event-loop', 'access', 'storage-fsm'],
   cluster: ['http', 'process', 'configuration', 'raft-core', 'storage-fsm', 'replication', 'barrier', 'access', 'health'],
-  audit: ['http', 'process', 'configuration', 'storage-fsm', 'access'],
+  audit: ['event-loop', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
   'snapshot-archive': ['http', 'storage-fsm'],
   node: [
     ...['cluster', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-etcd'],
