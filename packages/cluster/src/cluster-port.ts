@@ -51,7 +51,7 @@ export class ClusterPort {
     this.#forwarded = forwarded;
   }
 
-  /** Sets the handlers of callers that are no members; undefined if there are none any more. */
+  /** Sets the handlers of callers that are no members; undefined removes them. */
   serveGuests(guests: GuestHandlers | undefined): void {
     this.#guests = guests;
     this.recheck();

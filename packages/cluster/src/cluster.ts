@@ -160,7 +160,7 @@ export class Cluster implements Peers {
     this.#port.serveForwarded(forwarded);
   }
 
-  /** Sets the part of the cluster port that secondaries use; undefined if this node admits none any more. */
+  /** Sets the part of the cluster port that secondaries use; undefined if this node no longer admits any. */
   serveSecondaries(port: ReplicationPort | undefined): void {
     this.#port.serveGuests(port);
   }

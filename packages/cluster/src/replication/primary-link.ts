@@ -12,7 +12,7 @@ import type { PrimaryCredential } from './credential.ts';
 import { openStream } from './primary-connection.ts';
 import { deliver, sessionEndText, wireOf } from './wire.ts';
 
-/** Why a secondary follows its primary no more until an operator has looked. */
+/** Why a secondary has stopped following its primary, until an operator has looked. */
 export type StopReason = (SessionEnd & { why: 'stop' })['reason'];
 
 export interface PrimaryLinkOptions {

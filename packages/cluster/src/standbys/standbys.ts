@@ -41,7 +41,7 @@ interface Standby extends StandbyReport {
 
 /**
  * Clock rates are assumed to be off by less than a tenth, as for the leader lease. A standby whose clock runs at 0.9 serves 1/0.9 times as
- * long. The clock of this node at 1.1 counts 1.1 times that, so the factor is 1.23 in all.
+ * long. The clock of this node at 1.1 counts 1.1 times that, so the factor is 1.1 / 0.9 = 1.22 in all.
  */
 export const clockRateMargin = 1.25;
 const confirmRetryMs = 50;
@@ -124,7 +124,10 @@ export class Standbys {
     while (this.#mayServe(id)) await this.#options.pause(this.#servesUntilMs(id) - this.#options.nowMs() + 1);
   }
 
-  /** Waits only for permissions to serve that were granted before this call: later answers to echoes include the entry. */
+  /**
+   * Waits only for permissions to serve that were granted before this call. The answer to a later echo has a commit index at or above
+   * `index`, and a standby serves only once it has applied that.
+   */
   async #confirmedBy(id: NodeId, index: LogIndex): Promise<void> {
     const { nowMs, pause } = this.#options;
     const untilMs = this.#servesUntilMs(id);

@@ -2,7 +2,7 @@ import type { LogIndex } from '@transitd/raft-core';
 
 /** How long a primary waits until its secondaries confirm key material, and whether it uses material that is late. */
 export interface AcknowledgeSettings {
-  /** Time after which a secondary is late, and after which one that cannot be reached is not waited for. */
+  /** Time after which a secondary counts as late. The primary does not wait at all for a secondary that has been absent for this long. */
   readonly timeoutMs: number;
   /** `refuse`: the material is not used before it is confirmed. `degrade`: it is used all the same. */
   readonly onTimeout: 'refuse' | 'degrade';

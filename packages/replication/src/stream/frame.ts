@@ -5,9 +5,9 @@ import type { Outcome } from './outcome.ts';
 /** The messages between the active nodes of two clusters of a replication set. */
 export type Frame =
   /**
-   * Secondary → primary, first on a connection. Without a cursor the secondary has no state. One that has a state always names it, also
-   * when it asks for the whole state again: it may be the first that tells this primary of a later epoch. The records of a primary at a
-   * higher feature level than `level`, the secondary's, could be unreadable there.
+   * Secondary → primary, the first frame on a connection. `cursor` is undefined if the secondary has no state. A secondary with a state
+   * always sends its cursor, also when it asks for the whole state again, because the cursor may show this primary a later epoch. `level`
+   * is the feature level of the secondary. A primary at a higher level refuses the hello: the secondary may be unable to read its records.
    */
   | {
       readonly kind: 'hello';

@@ -8,8 +8,8 @@ const writeBytes = 200;
 const keyringPath = 'core/keyring';
 
 /**
- * Joins the first ones of outcomes that follow each other, to about `bytesMax` at most; one alone may be larger. The result has only the
- * last write of each path, and at most one change of the keyring. Undefined if there are none.
+ * Joins consecutive outcomes into one, from the first on, until it has about `bytesMax` bytes; a single outcome may be larger. The result
+ * has only the last write of each path, and at most one change of the keyring. Returns undefined for no outcomes.
  */
 export function joinOutcomes(outcomes: Iterable<Outcome>, bytesMax: number): Outcome | undefined {
   const writes = new Map<string, ReplicatedWrite>();

@@ -1,9 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Keys } from '../copy/keys.ts';
 import { type Etcd, EtcdError, type EtcdRow, type EtcdTxnAnswer } from '../etcd.ts';
 import { LeaseClock } from '../lease/lease-clock.ts';
+import { OtherHeartbeats } from './other-heartbeats.ts';
+import { newOwner } from './owner.ts';
 import type { StateFeed } from './state-feed.ts';
 
 export interface ActiveRoleOptions {
@@ -37,6 +38,7 @@ interface Held {
   fence: number;
   /** Send time of the newest request whose answer showed that this node had the role. */
   confirmedMs: number;
+  /** Whether the copy contains everything that earlier active nodes wrote, and none of them serves reads: only then this node serves. */
   isPrepared: boolean;
 }
 
@@ -56,14 +58,13 @@ export class ActiveRole {
   /** Unlike the node id, it tells two runs of one node apart. */
   readonly #owner: string;
   #held: Held | undefined;
-  /** Revision of the newest heartbeat that this node has seen. */
-  #beatRevision = 0;
-  /** Time at which this node saw the newest heartbeat of another active node; none if that node has given the role up. */
-  #otherBeatMs = Number.NEGATIVE_INFINITY;
+  readonly #others: OtherHeartbeats;
+  /** Whether a write with the present fence had an unknown outcome. */
   #isSuspect = false;
   #mayLead: boolean;
   /** Until then this node leaves the role to others. */
   #yieldsUntilMs = Number.NEGATIVE_INFINITY;
+  /** Called when this node may take the role again. */
   readonly #wakes = new Set<() => void>();
   #renewal: Promise<void> | undefined;
   readonly #leads = Promise.withResolvers<void>();
@@ -74,13 +75,14 @@ export class ActiveRole {
   constructor(options: ActiveRoleOptions, mayLead = true) {
     this.#options = options;
     this.#mayLead = mayLead;
-    this.#owner = `${options.nodeId} ${randomBytes(8).toString('hex')}`;
+    this.#owner = newOwner(options.nodeId);
+    this.#others = new OtherHeartbeats(this.#owner);
     this.#noteHeartbeat();
     this.#unobserve = options.feed.observe(() => {
       this.#noteHeartbeat();
       this.#compareWithCopy();
     });
-    this.#leads.promise.catch(() => undefined); // nobody has to ask for it
+    this.#leads.promise.catch(() => undefined); // a rejection reaches the callers that await this promise; there may be none
     this.#running = this.#run();
   }
 
@@ -268,11 +270,14 @@ export class ActiveRole {
 
   /** Waits until no predecessor serves reads. The copy contains all heartbeats of predecessors, since their key is gone. */
   async #outlastPredecessor({ lost }: Held): Promise<void> {
-    const waitMs = this.#otherBeatMs + this.#options.holdMs - this.#options.now();
+    const waitMs = this.#others.seenMs + this.#options.holdMs - this.#options.now();
     if (waitMs > 0) await delay(waitMs, undefined, { signal: lost.signal }).catch(() => undefined);
   }
 
-  /** Spares the next active node its wait: this node serves no reads any more. Without this write, the next node waits. */
+  /**
+   * Tells the next active node that this node no longer serves reads, so that it need not wait. If the write is lost, the next active node
+   * waits.
+   */
   async #announceEnd({ fence }: Held): Promise<void> {
     const { etcd, keys } = this.#options;
     const success = [
@@ -371,11 +376,8 @@ export class ActiveRole {
   }
 
   #noteHeartbeat(): void {
-    const { heartbeat } = this.#options.feed.copy;
-    if (heartbeat === undefined || heartbeat.revision === this.#beatRevision) return;
-    this.#beatRevision = heartbeat.revision;
-    if (heartbeat.owner === this.#owner) return;
-    this.#otherBeatMs = heartbeat.owner === '' ? Number.NEGATIVE_INFINITY : this.#options.now();
+    const { feed, now } = this.#options;
+    this.#others.note(feed.copy.heartbeat, now());
   }
 
   /** The lease has ended if the copy shows another active node, or none, at a revision after ours. */
@@ -395,6 +397,3 @@ export class ActiveRole {
 }
 
 export const notActive = (): StoreError => new StoreError('not_leader', 'this node is not the active node');
-
-/** Returns the id of the node in an active key's value. */
-export const nodeIdOf = (owner: string): number => Number(/^\d+/.exec(owner)?.[0] ?? 0);

@@ -1,5 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
+import { randomBytes } from 'node:crypto';
 import {
   type Changes,
   type CommitResult,
@@ -22,17 +21,17 @@ import { CommitOrder } from '../commit/commit-order.ts';
 import { mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
 import { type Keys, keysBelow } from '../copy/keys.ts';
 import { pathsPage, recordsPage } from '../copy/pages.ts';
-import { type Etcd, EtcdError, type EtcdRow, type EtcdTxnAnswer } from '../etcd.ts';
-import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
+import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
+import { ActiveRole, notActive } from './active-role.ts';
 import { FencedWrites, isDone } from './fenced-writes.ts';
 import { LevelGuard } from './level-guard.ts';
+import { openFeed } from './open-feed.ts';
+import { nodeIdOf } from './owner.ts';
 import { Registration } from './registration.ts';
 import { type ReplicaState, stateOf } from './replica-state.ts';
 import { Restores } from './restores.ts';
-import { StateFeed } from './state-feed.ts';
+import type { StateFeed } from './state-feed.ts';
 
-/** Attempts to open a replica. Few: an etcd that does not run is reported soon. */
-const openAttempts = 3;
 /** Values that a node reserves at once. A node that stops wastes the rest of its range, so the count of values is an upper bound. */
 const reservedAtOnce = 65_536;
 
@@ -76,7 +75,9 @@ export class EtcdReplica implements Replica {
   readonly #nodeId: number;
   readonly #timeoutMs: number;
   readonly #now: () => number;
+  /** Number of values that this node has reserved and not written yet. */
   #unused = 0;
+  /** Ends with the last reservation of values; the next one waits for it. */
   #reserving: Promise<void> = Promise.resolve();
   readonly #level: LevelGuard;
   #isClosed = false;
@@ -132,12 +133,7 @@ export class EtcdReplica implements Replica {
       onFault,
     };
     const keys = keysBelow(options.prefix);
-    const feed = await answered(retryMs, async () => {
-      // Read first: unlike a transaction, a read is repeated at another member of etcd if the first one does not answer.
-      await putIfAbsent(options.etcd, keys.cluster, randomUUID());
-      await putIfAbsent(options.etcd, keys.level, String(all.levels.newest));
-      return StateFeed.open({ etcd: options.etcd, keys, retryMs, onFault, idleMs: 3 * heartbeatMs });
-    });
+    const feed = await openFeed({ etcd: options.etcd, keys, retryMs, onFault, idleMs: 3 * heartbeatMs }, all.levels.newest);
     try {
       return new EtcdReplica(all, keys, feed);
     } catch (error) {
@@ -176,6 +172,7 @@ export class EtcdReplica implements Replica {
 
   async commit(transaction: Transaction): Promise<CommitResult> {
     if (transaction.replication !== undefined) throw new TypeError('the store in etcd supports no replication');
+    // Checks the transaction as Raft's store does, and keeps no reference to the caller's bytes, which the caller may wipe.
     const own = decodeTransaction(encodeTransaction(transaction));
     if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
     if (own.restore !== undefined) return this.#restores.apply(own.restore);
@@ -374,26 +371,6 @@ export class EtcdReplica implements Replica {
     if (staged === undefined || this.#role.fence === undefined) return;
     for (const body of unpackingOf(staged, this.#feed.copy.space, this.#keys, newAttempt)) await this.#writes.write(body);
   }
-}
-
-/** Tries a task again if etcd gives no answer: it may have no leader for a moment. @throws what the last attempt throws */
-async function answered<T>(pauseMs: number, task: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await task();
-    } catch (error) {
-      if (attempt === openAttempts || !(error instanceof EtcdError && error.kind === 'unknown')) throw error;
-      await delay(pauseMs);
-    }
-  }
-}
-
-/** Writes a key that is written once. */
-async function putIfAbsent(etcd: Etcd, key: string, value: string): Promise<void> {
-  const { rows } = await etcd.range({ key });
-  if (rows.length > 0) return;
-  const success = [{ kind: 'put' as const, key, value: Buffer.from(value) }];
-  await etcd.txn({ compares: [{ key, modRevision: 0 }], success, failure: [] });
 }
 
 const newAttempt = (): string => randomBytes(8).toString('hex');

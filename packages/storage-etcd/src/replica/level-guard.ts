@@ -6,7 +6,7 @@ export interface LevelGuardParts {
   readonly prefix: string;
   /** The feature levels that this program supports. */
   readonly levels: LevelRange;
-  /** This node must serve nothing any more. Called once. */
+  /** This node must no longer serve anything. Called once. */
   readonly onUnsupported: (error: UnsupportedLevel) => void;
 }
 

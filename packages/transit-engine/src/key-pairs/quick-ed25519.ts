@@ -2,7 +2,7 @@ import type { KeyPairBytes, SigningOptions } from './key-pair.ts';
 import { onThreadBytesMax } from './native-signature.ts';
 import type { Sodium } from './sodium.ts';
 
-/** Wipes private keys once nothing can use them any more. */
+/** Wipes private keys once nothing can use them any longer. */
 const garbage = new FinalizationRegistry<Uint8Array>((privateKey) => privateKey.fill(0));
 
 /** Ed25519 with libsodium, without a context, for inputs that are not too long for this thread. */
