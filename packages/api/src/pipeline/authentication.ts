@@ -59,7 +59,7 @@ export class Authentication {
     if (source === 'reader' || source === 'none') return new ForwardToActive(await this.#bodies.toForward(operation, req, res));
     if (operation.streamsBody) throw permissionDenied();
     // Malformed JSON is reported before the missing token, as clients expect; a longer body stays unread and ends the connection.
-    const bytes = await this.#bodies.ofStranger(req, res).catch(ignoreTooLarge);
+    const bytes = await this.#bodies.ofUnauthenticated(req, res).catch(ignoreTooLarge);
     await bodyOf(bytes, request);
     throw permissionDenied();
   }

@@ -42,7 +42,7 @@ export class RequestBodies {
   }
 
   /** Returns the body of an unauthenticated request; a second call for the same request returns the same bytes. */
-  async ofStranger(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+  async ofUnauthenticated(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
     if (!announcesBody(req)) return undefined;
     const bytes = this.#kept.get(req) ?? (await readBody(req, res, { bytesMax: anonymousBodyBytesMax, deadlineMs }));
     this.#kept.set(req, bytes);
@@ -62,12 +62,12 @@ export class RequestBodies {
   async toForward({ endsLeadership }: GuardedOperation, req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
     if (endsLeadership) return this.#readAndKeep(req, res);
     const length = req.headers['content-length'];
-    return length === undefined || Number(length) > anonymousBodyBytesMax ? undefined : this.ofStranger(req, res);
+    return length === undefined || Number(length) > anonymousBodyBytesMax ? undefined : this.ofUnauthenticated(req, res);
   }
 
   /** Returns a body that may be needed more than once; empty if the request has no body. */
   async #readAndKeep(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
-    return (await this.ofStranger(req, res)) ?? Buffer.alloc(0);
+    return (await this.ofUnauthenticated(req, res)) ?? Buffer.alloc(0);
   }
 }
 

@@ -134,14 +134,14 @@ export class GatewayPipeline {
     const { tokens, mounts } = services;
     const { epoch } = tokens;
     const { engines } = mounts;
-    const isStill = (): boolean =>
+    const rightsHold = (): boolean =>
       isCurrent(this.#options.look(), request) && tokens.epoch === epoch && mounts.engines === engines;
     const { principal, granted } = await authorize(request, call);
     const reply = await operation.run({ node: noNode, services, principal, token }, granted);
-    if (reply.status >= 300 || reply.stream !== undefined || reply.issued !== undefined || !isStill()) return undefined;
+    if (reply.status >= 300 || reply.stream !== undefined || reply.issued !== undefined || !rightsHold()) return undefined;
     if (exchange === undefined) return reply;
     const recorded = await exchange.end(reply, { isDone: false });
-    return isStill() ? recorded : undefined; // looked at again, because writing the audit entries took time
+    return rightsHold() ? recorded : undefined; // looked at again, because writing the audit entries took time
   }
 }
 

@@ -17,7 +17,7 @@ import { Forwarding, leadershipTransferred, retriesMax } from './forwarding.ts';
 import { warnedOfLostIndex } from './lost-index.ts';
 import { operationTokenOf, runByOperationToken } from './operation-token.ts';
 import { ForwardToActive, isOutcome, type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
-import { isStill, notActive, readSource, stillLeads } from './read-source.ts';
+import { notActive, readSource, sourceHolds, stillLeads } from './read-source.ts';
 import { isRefusal } from './refusals.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
 import { wrapped } from './response-wrapping.ts';
@@ -141,7 +141,7 @@ export class Pipeline {
     const allowed = 'byOperationToken' in operation ? operation.byOperationToken : undefined;
     if (operation.onSecondary !== true && allowed === undefined) throw pathDisabled();
     if (allowed === undefined) return this.#work(request);
-    const bytes = await this.#bodies.ofStranger(req, res);
+    const bytes = await this.#bodies.ofUnauthenticated(req, res);
     const body = await bodyOf(bytes, request);
     const token = operationTokenOf(body, req.headers);
     if (token === undefined) return this.#work(request);
@@ -173,8 +173,8 @@ export class Pipeline {
     const complete: CompleteRequest = { ...known, bytes };
     return this.#inPlace({ res, operation, caller: principal.id }, complete.where, async () => {
       // The body may have taken long to arrive. Revocations that other nodes have made since must count here too.
-      const still = isStill(complete.source, this.#options.node.eligibility);
-      if (!(still instanceof Promise ? await still : still)) return this.#noLongerHere(complete);
+      const holds = sourceHolds(complete.source, this.#options.node.eligibility);
+      if (!(holds instanceof Promise ? await holds : holds)) return this.#noLongerHere(complete);
       return this.#respond(complete, await this.#execute(complete));
     });
   }
@@ -256,7 +256,7 @@ export class Pipeline {
     const where = whereOf(operation, verb);
     services?.quotas.admitToken(canonical, undefined, address);
     // The body is read before forwarding: an unfinished body would occupy a connection to the active node.
-    const bytes = await this.#bodies.ofStranger(req, res);
+    const bytes = await this.#bodies.ofUnauthenticated(req, res);
     if (where !== 'here' && (await readSource(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
     if (operation.wraps === true) services?.wrapping.checkTtl(wrapTtlS);
     return this.#inPlace({ res, operation, caller: callerGroup(address) }, where, async () => {

@@ -49,7 +49,7 @@ async function awaitedSource(
 }
 
 /** Returns whether this node may still answer from the state that it chose when the request began. */
-export function isStill(source: ReadSource, eligibility: ReadEligibility): boolean | Promise<boolean> {
+export function sourceHolds(source: ReadSource, eligibility: ReadEligibility): boolean | Promise<boolean> {
   if (source === 'here') return true;
   if (source === 'reader') return eligibility.readRole !== undefined;
   return eligibility.readRole === 'active' || (eligibility.active && eligibility.confirmLeadership());
