@@ -34,6 +34,8 @@ type Step<Kind extends RestoreStep['kind']> = Extract<RestoreStep, { kind: Kind 
 
 /** Most rows that are read, and then perhaps deleted, at once. */
 const pageRows = 100;
+/** Attempts at a step before the last write: a large restore must not fail because etcd was slow once. */
+const attemptsMax = 3;
 /** Longest time that a node may take to read the restored state. */
 const readWithinMs = 600_000;
 
@@ -120,7 +122,7 @@ export class Restores {
     if (staged === undefined || chunk > staged.chunks) return { outcome: 'conflict', ...this.#unchanged };
     if (chunk === staged.chunks) {
       const parts = stagingOf(records, staged.space, keys);
-      const written = await Promise.allSettled(parts.map((puts) => writes.write(puts, [staged.unread])));
+      const written = await Promise.allSettled(parts.map((puts) => this.#again(() => writes.write(puts, [staged.unread]))));
       for (const one of written) if (one.status === 'rejected') throw one.reason;
       staged.chunks += 1;
     }
@@ -174,17 +176,38 @@ export class Restores {
     return count === records && sum === digest;
   }
 
-  /** Deletes what a restore has replaced, and what an abandoned one has left. Deleting page by page keeps each revision small. */
+  /** Deletes what a restore has replaced, and what an abandoned one has left. */
   async #clearSpaces(): Promise<void> {
-    const { feed, writes } = this.#parts;
-    const { space } = feed.copy;
+    const { space } = this.#parts.feed.copy;
     const unread = this.#unread;
     for (const other of [space - 1, space + 1].filter((one) => one >= 0))
-      for await (const rows of this.#pages(other)) {
-        const [first, last] = [rows[0], rows.at(-1)];
-        if (first !== undefined && last !== undefined)
-          await writes.write([{ kind: 'delete', key: first.key, end: `${last.key}\0` }], [unread]);
+      await this.#again(() => this.#clearSpace(other, unread));
+  }
+
+  /** Deletes page by page, which keeps each revision small. */
+  async #clearSpace(space: number, unread: EtcdCompare): Promise<void> {
+    const { writes } = this.#parts;
+    for await (const rows of this.#pages(space)) {
+      const [first, last] = [rows[0], rows.at(-1)];
+      if (first !== undefined && last !== undefined)
+        await writes.write([{ kind: 'delete', key: first.key, end: `${last.key}\0` }], [unread]);
+    }
+  }
+
+  /** Changes a space that no node reads. Does it again if the outcome is unknown, which does no harm there. @throws StoreError */
+  async #again(task: () => Promise<void>): Promise<void> {
+    const { role } = this.#parts;
+    const { since } = role;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await task();
+      } catch (error) {
+        const isUnknown = error instanceof StoreError && error.code === 'outcome_unknown';
+        if (!isUnknown || attempt === attemptsMax) throw error;
+        await role.settledFence(); // from now on, the attempt has taken effect or never will
+        if (role.since !== since) throw error;
       }
+    }
   }
 
   async *#pages(space: number): AsyncGenerator<readonly EtcdRow[]> {

@@ -30,6 +30,9 @@ async function recordsOf({ replica }: FakeNode): Promise<Record<string, string>>
 const isPutOf = ({ success }: EtcdTxn, key: string): boolean =>
   success.some((one) => (one.kind === 'txn' ? isPutOf(one.txn, key) : one.kind === 'put' && one.key === key));
 
+const isDeleteOf = ({ success }: EtcdTxn, key: string): boolean =>
+  success.some((one) => (one.kind === 'txn' ? isDeleteOf(one.txn, key) : one.kind === 'delete' && one.key === key));
+
 const isSwap = (txn: EtcdTxn): boolean => isPutOf(txn, 'test/m/space');
 
 describe('a restore in etcd', () => {
@@ -144,6 +147,31 @@ describe('a restore in etcd', () => {
       expect(await recordsOf(node)).to.deep.equal(expected);
       expect(await recordsOf(await open(2))).to.deep.equal(expected);
     });
+
+  for (const fate of ['answer lost', 'request lost', 'late'] as const)
+    it(`goes on when the outcome of a write before the last one is unknown once: ${fate}`, async () => {
+      const isOf = (txn: EtcdTxn, key: string) => isPutOf(txn, key) || isDeleteOf(txn, key);
+      const lost = new Set(['test/r1/a', 'test/r1/b']);
+      const node = await open(1, {
+        fateOf: (txn) => ([...lost].some((key) => isOf(txn, key) && lost.delete(key)) ? fate : 'answered'),
+      });
+      await node.replica.leads;
+      server.txn({ compares: [], success: [{ kind: 'put', key: 'test/r1/b', value: Buffer.from('left') }], failure: [] });
+      expect(await outcomeOf(node.replica.commit(stage('one', 0, ['a', 'restored'])))).to.equal('committed');
+      expect(lost.size).to.equal(0);
+      node.etcd.deliver();
+      expect(keysOf('r1/')).to.deep.equal(['test/r1/a']);
+      expect(await outcomeOf(node.replica.commit(swap('one', [['a', 'restored']])))).to.equal('committed');
+      expect(await recordsOf(node)).to.deep.equal({ a: 'restored' });
+    });
+
+  it('ends when etcd does not answer its writes', async () => {
+    let lost = 0;
+    const node = await open(1, { fateOf: (txn) => (isPutOf(txn, 'test/r1/a') && lost++ >= 0 ? 'request lost' : 'answered') });
+    await node.replica.leads;
+    expect(await outcomeOf(node.replica.commit(stage('one', 0, ['a', 'restored'])))).to.equal('outcome_unknown');
+    expect(lost).to.equal(3);
+  });
 
   it('keeps the restored records if leftovers are deleted before the node has seen that its restore took effect', async () => {
     let isHeld = false;
