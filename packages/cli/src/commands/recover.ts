@@ -1,4 +1,4 @@
-import { exitCode, StartError } from '@transitd/process';
+import { exitCode, reasonOf, StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { LocalWork, Recovery } from '../runner/local-work.ts';
 import type { Runner } from '../runner/runner.ts';
@@ -42,7 +42,7 @@ async function recover({ dataDir, out, withoutLog, format }: RecoverOptions, wor
   } catch (error) {
     if (error instanceof StartError || !(error instanceof StorageDamaged || error instanceof StorageFailed)) throw error;
     const hint = error instanceof LogUnreadable ? ' Use --without-log to recover the records as of the last flush.' : '';
-    output.notice(`transitd: ${error.message}${hint}`);
+    output.notice(`transitd: ${reasonOf(error)}${hint}`);
     return exitCode.storage;
   }
 }

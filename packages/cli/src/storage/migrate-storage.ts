@@ -1,4 +1,4 @@
-import { exitCode, StartError } from '@transitd/process';
+import { exitCode, reasonOf, StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { LocalWork } from '../runner/local-work.ts';
 import type { Runner } from '../runner/runner.ts';
@@ -48,7 +48,7 @@ async function migrateStorage({ from, to, dryRun = false, format }: MigrateStora
     return exitCode.ok;
   } catch (error) {
     if (error instanceof StartError || !(error instanceof StorageDamaged || error instanceof StorageFailed)) throw error;
-    output.notice(`transitd: ${error.message}`);
+    output.notice(`transitd: ${reasonOf(error)}`);
     return exitCode.storage;
   }
 }
