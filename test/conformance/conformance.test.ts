@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';
 import { type AuditedServer, startAudited } from '../process/audited-server.ts';
 import { processMs, Workbench } from '../process/live-server.ts';
-import { plaintextsOf, runSuite, type Suite, waiting } from './conformance.ts';
+import { isStalled, plaintextsOf, runSuite, type Suite, selecting, waiting } from './conformance.ts';
 
 describe('conformance', () => {
   const bench = new Workbench();
@@ -24,14 +24,19 @@ describe('conformance', () => {
     it(`passes the same ${suite} cases with its records in etcd`, async function () {
       this.timeout(2 * processMs);
       etcd = await liveEtcd();
-      await passes(suite, await startAudited(bench, { etcd }));
+      await passes(suite, await startAudited(bench, { etcd }), { mayStall: true });
     });
   }
 
-  async function passes(suite: Suite, { server, rootToken, auditFile }: AuditedServer): Promise<void> {
+  /** @param mayStall - cases may fail because a process was not scheduled for seconds; these cases run once more */
+  async function passes(suite: Suite, { server, rootToken, auditFile }: AuditedServer, { mayStall = false } = {}): Promise<void> {
     server.secrets.add('the root token', rootToken);
     for (const plaintext of plaintextsOf(suite)) server.secrets.add('a plaintext of a case', plaintext);
-    const outcomes = await runSuite(suite, { url: server.url, token: rootToken, auditFile });
+    const target = { url: server.url, token: rootToken, auditFile };
+    const first = await runSuite(suite, target);
+    const stalled = mayStall ? first.filter(isStalled).map(({ id }) => id) : [];
+    const again = stalled.length > 0 ? await runSuite(suite, { ...target, args: selecting(suite, stalled) }) : [];
+    const outcomes = first.map((outcome) => again.find(({ id }) => id === outcome.id) ?? outcome);
     const list = waiting(suite);
     const failed = outcomes.filter(({ passed }) => !passed);
     const unexpected = failed.filter(({ id }) => !list.has(id)).map(({ id, detail }) => `${id}: ${detail}`);

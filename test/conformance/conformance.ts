@@ -44,6 +44,15 @@ export function plaintextsOf(suite: Suite): readonly string[] {
   ];
 }
 
+/** Whether a case failed because a node on etcd, or etcd, was not scheduled for seconds. The node then answers like this. */
+export const isStalled = ({ passed, detail }: Outcome): boolean => !passed && /\bgot (474|503|504)\b/.test(detail);
+
+/** Returns the arguments that select these cases. */
+export function selecting(suite: Suite, ids: readonly string[]): readonly string[] {
+  const pattern = `^(${ids.map((id) => id.replace(/[^\w/ -]/g, '\\$&')).join('|')})$`;
+  return ['--filter', suite === 'transit' ? pattern : `/${pattern}/`];
+}
+
 /** Runs every case of the suite (or those selected by the arguments) against the server at `url`, which audits to `auditFile`. */
 export async function runSuite(
   suite: Suite,

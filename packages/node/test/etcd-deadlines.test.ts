@@ -1,4 +1,5 @@
 // Until when the gateways of nodes on etcd may answer (decision 105).
+import { isDeepStrictEqual } from 'node:util';
 import { Deadline, type DeadlineName } from '@transitd/gateway';
 import { expect } from 'chai';
 import { until } from '../../process/test/until.ts';
@@ -6,14 +7,19 @@ import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
 import type { Node } from '../src/node.ts';
 import { OpenedNodes, stateOf } from './opened-nodes.ts';
 
+/** Whether the deadlines for the lease, the active role and reads hold: on the active node, and on the standby. */
+const served = [
+  [true, true, false],
+  [false, false, true],
+];
 /** For how long the active node may serve reads after a heartbeat. */
 const holdMs = 3000;
 
 describe('the deadlines of gateways on etcd', () => {
   let etcd: LiveEtcd;
   let nodes: OpenedNodes;
-  let first: Node;
-  let second: Node;
+  let active: Node;
+  let standby: Node;
   beforeEach(async () => {
     etcd = await liveEtcd();
     nodes = new OpenedNodes();
@@ -21,9 +27,13 @@ describe('the deadlines of gateways on etcd', () => {
       const config = await nodes.config({ type: 'etcd', endpoints: [etcd.endpoint], prefix: 'test' });
       return start({ ...config, workers: 1 });
     };
-    first = await open((config) => nodes.started(config));
-    second = await open((config) => nodes.open(config));
-    await until(() => holds(first, 'lease') && holds(second, 'read'));
+    const first = await open((config) => nodes.started(config));
+    const second = await open((config) => nodes.open(config));
+    // The role moves when this process or etcd is not scheduled for seconds.
+    await until(() => {
+      [active, standby] = holds(first, 'lease') ? [first, second] : [second, first];
+      return isDeepStrictEqual([all(active), all(standby)], served);
+    });
   });
   afterEach(async () => {
     etcd.resume();
@@ -40,39 +50,35 @@ describe('the deadlines of gateways on etcd', () => {
   const all = (node: Node): boolean[] => (['lease', 'active', 'read'] as const).map((name) => holds(node, name));
 
   it('end soon: that of the active node with its heartbeats, that of a standby with its freshness', () => {
-    expect([all(first), all(second)]).to.deep.equal([
-      [true, true, false],
-      [false, false, true],
-    ]);
-    expect(holds(first, 'lease', holdMs)).to.equal(false);
-    expect(holds(second, 'read', 2 * second.config.cluster_heartbeat_interval)).to.equal(false);
+    expect(holds(active, 'lease', holdMs)).to.equal(false);
+    expect(holds(standby, 'read', 2 * standby.config.cluster_heartbeat_interval)).to.equal(false);
   });
 
   it('hold on one node at a time for the active role, while it moves', async () => {
     let both = 0;
     const watch = setInterval(() => {
-      if (holds(first, 'lease') && holds(second, 'lease')) both += 1;
+      if (holds(active, 'lease') && holds(standby, 'lease')) both += 1;
     });
-    void first.stepDown();
-    await until(() => holds(second, 'lease'));
+    void active.stepDown();
+    await until(() => holds(standby, 'lease'));
     clearInterval(watch);
     expect(both).to.equal(0);
-    await until(() => stateOf(first) === 'performance_standby' && holds(first, 'read'));
-    expect(holds(first, 'lease')).to.equal(false);
+    await until(() => stateOf(active) === 'performance_standby' && holds(active, 'read'));
+    expect(holds(active, 'lease')).to.equal(false);
   });
 
   it('are over at once when the node is sealed', async () => {
-    second.store?.barrier.seal();
-    expect(all(second)).to.deep.equal([false, false, false]);
-    first.store?.barrier.seal();
-    expect(all(first)).to.deep.equal([false, false, false]);
+    standby.store?.barrier.seal();
+    expect(all(standby)).to.deep.equal([false, false, false]);
+    active.store?.barrier.seal();
+    expect(all(active)).to.deep.equal([false, false, false]);
   });
 
   it('are over on all nodes when etcd does not answer, although the nodes run', async () => {
     etcd.pause();
-    await until(() => ![...all(first), ...all(second)].includes(true));
-    expect([first.eligibility.readRole, second.eligibility.readRole]).to.deep.equal([undefined, undefined]);
+    await until(() => ![...all(active), ...all(standby)].includes(true));
+    expect([active.eligibility.readRole, standby.eligibility.readRole]).to.deep.equal([undefined, undefined]);
     etcd.resume();
-    await until(() => holds(first, 'lease') || holds(second, 'lease'));
+    await until(() => holds(active, 'lease') || holds(standby, 'lease'));
   });
 });

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, parseConfig } from '@transitd/configuration';
+import { StoreError } from '@transitd/storage-fsm';
 import { pino } from 'pino';
 import { freePort } from '../../../test/cluster/harness/free-port.ts';
 import { until } from '../../process/test/until.ts';
@@ -72,9 +73,30 @@ const thrown = (error: Error): never => {
   throw error;
 };
 
-/** Writes a record behind the barrier. */
-export async function write({ store }: Node, value: string, name = 'record'): Promise<void> {
-  await store?.barrier.store.commit({ conditions: [], writes: [{ path: `test/${name}`, value: Buffer.from(value) }] });
+/**
+ * Writes a record behind the barrier, on the active one of these nodes. Repeats that until it is done: while a process is not scheduled for
+ * seconds, etcd may not answer in time, and the active role may move.
+ */
+export async function write(nodes: Node | readonly Node[], value: string, name = 'record'): Promise<void> {
+  const writes = [{ path: `test/${name}`, value: Buffer.from(value) }];
+  for (;;) {
+    const active = await activeOf([nodes].flat());
+    try {
+      return void (await active.store?.barrier.store.commit({ conditions: [], writes }));
+    } catch (error) {
+      if (!(error instanceof StoreError && ['not_leader', 'outcome_unknown'].includes(error.code))) throw error;
+    }
+  }
+}
+
+/** Waits until one of these nodes is active. */
+export async function activeOf(nodes: readonly Node[]): Promise<Node> {
+  let active: Node | undefined;
+  await until(() => {
+    active = nodes.find((node) => stateOf(node) === 'active');
+    return active !== undefined;
+  });
+  return active as unknown as Node;
 }
 
 /** Reads that record; undefined also while the node is sealed. */
