@@ -32,11 +32,15 @@ export class Arrival {
     if (this.#window !== undefined) return;
     const { rate, bytes, onSlow } = this.#options;
     let before = bytes();
-    this.#window = setInterval(() => {
+    const check = (): void => {
+      if (this.#window !== window) return;
       if (bytes() - before < rate.bytesMin)
         onSlow(`arrives too slowly: ${rate.bytesMin} bytes in ${rate.windowMs} ms are needed`);
       before = bytes();
-    }, rate.windowMs);
+    };
+    // After a stall of this process, the timer is due before the bytes that came meanwhile are read: they count.
+    const window = setInterval(() => setImmediate(check), rate.windowMs);
+    this.#window = window;
   }
 
   stop(): void {

@@ -273,6 +273,22 @@ describe('readBody', () => {
     expect(grown[0]).to.equal(300_000);
   });
 
+  it('counts the bytes that came while this process stalled', async () => {
+    const rate = { bytesMin: 10_000, windowMs: 20 };
+    let isCounting = false;
+    const grow = (): undefined => {
+      isCounting = true;
+    };
+    limits = { bytesMax: 1_000_000, deadlineMs: 3_600_000, rate, room: { grow, complete: () => undefined } };
+    socket.write(`${head('Content-Length: 100000')}${'a'.repeat(70_000)}`);
+    await until(() => isCounting);
+    socket.write('a'.repeat(30_000));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * rate.windowMs);
+    await until(() => received !== '' && outcome !== undefined);
+    expect(code()).to.equal(undefined);
+    expect(outcome).to.have.length(100_000);
+  });
+
   it('notices a caller that disconnects during the body', async () => {
     socket.write(`${head('Content-Length: 5')}ab`);
     await once(server, 'request');
