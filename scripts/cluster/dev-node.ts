@@ -47,6 +47,7 @@ export class DevNode {
     this.address = options.address;
   }
 
+  /** Id of the running process. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
@@ -65,7 +66,8 @@ export class DevNode {
     });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', (line) => this.say(line));
-    child.on('exit', (code, signal) => this.#ended(signal ?? `exit code ${code}`));
+    // Its last lines have been printed when it is closed.
+    child.on('close', (code, signal) => this.#ended(signal ?? `exit code ${code}`));
     this.onProcess(true);
   }
 
@@ -139,6 +141,7 @@ export class DevNode {
   }
 
   #ended(how: string): void {
+    this.#child = undefined;
     this.#isPaused = false;
     if (this.#isStopping) return;
     this.onProcess(false);
