@@ -52,7 +52,7 @@ describe('large bodies', function () {
     for (let n = 0; n < 20; n += 1) for (const sent of [begun, endless]) await held.open(server.url, sent, stranger);
     await until('some hold room', async () => (await figure('svc_core_body_bytes')) > 0);
     expect(await figure('svc_core_body_bytes'), 'and not all of it').to.be.below(128 * mib);
-    const answer = await ask(server.url, 'POST', path, { body: large, token: other, from: '127.0.0.2', withinMs: 20_000 });
+    const answer = await ask(server.url, 'POST', path, { body: large, token: other, from: '127.0.0.2', withinMs: 60_000 });
     expect(answer.status, answer.text).to.equal(200);
     held.end();
     await until('all room is given back', async () => (await figure('svc_core_body_bytes')) === 0);

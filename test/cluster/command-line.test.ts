@@ -15,7 +15,7 @@ describe('the command transitd, against a cluster', function () {
   let home = '';
   before(async () => {
     home = mkdtempSync(join(tmpdir(), 'transitd-home-'));
-    cluster = await LiveCluster.start({ size: 2, seal: 'shamir' });
+    cluster = await LiveCluster.start({ size: 2, seal: 'shamir', elections: 'never' });
     await cluster.initialize(cluster.node(1));
   });
   after(async () => {

@@ -32,7 +32,7 @@ const rotate = async (cluster: LiveCluster, node: LiveNode, key: string): Promis
 for (const storage of ['raft', 'etcd'] as const) {
   describe(`a client, with the records in ${storage}`, function () {
     this.timeout(scenarioMs);
-    const onShared = sharedCluster({ storage });
+    const onShared = sharedCluster({ storage, elections: 'never' });
 
     it('of one standby reads its own writes at once', () =>
       onShared(async (cluster) => {

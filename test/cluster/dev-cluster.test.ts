@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Answer, nodeBinary, root } from '../process/live-server.ts';
+import { Answer, nodeBinary, processMs, root } from '../process/live-server.ts';
 import { freePort } from './harness/free-port.ts';
 import { isRefusedForNow } from './harness/outcome.ts';
 import { scenarioMs } from './harness/scenario.ts';
@@ -168,7 +168,7 @@ describe('npm run cluster', function () {
     await once(blocker, 'listening');
     try {
       const args = [join(root, 'scripts/cluster.ts'), '--data-dir', folder, '--port', String(port)];
-      const { status, stdout } = spawnSync(nodeBinary, args, { encoding: 'utf8', timeout: 60_000 });
+      const { status, stdout } = spawnSync(nodeBinary, args, { encoding: 'utf8', timeout: processMs });
       expect(status).to.equal(1);
       expect(stdout).to.match(/n2 │ .*in use[\s\S]*n2 │ ended by itself \(exit code 1\)/);
     } finally {
@@ -182,7 +182,7 @@ describe('npm run cluster', function () {
     writeFileSync(join(secrets, 'root-token'), 'token\n');
     writeFileSync(join(secrets, 'n1.json'), JSON.stringify({ api_addr: 'http://127.0.0.1:8200' }));
     const args = [join(root, 'scripts/cluster.ts'), '--data-dir', folder, '--port', '9200'];
-    const { status, stderr } = spawnSync(nodeBinary, args, { encoding: 'utf8', timeout: 60_000 });
+    const { status, stderr } = spawnSync(nodeBinary, args, { encoding: 'utf8', timeout: processMs });
     expect({ status, stderr }).to.deep.equal({
       status: 1,
       stderr: `cluster: the cluster in ${folder} was created with --port 8200: use this port, or another --data-dir\n`,

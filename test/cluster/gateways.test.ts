@@ -36,7 +36,7 @@ async function readsItsOwnWrites({ urls, rootToken }: Served): Promise<void> {
     for (let round = 0; round < 20; round++) {
       const written = round % 2 === 0;
       await untilKnown(() => writer.data('POST', `transit/keys/own-${n}/config`, { deletion_allowed: written }));
-      const read = await Promise.all(connections.map((each) => each.data('GET', `transit/keys/own-${n}`)));
+      const read = await Promise.all(connections.map((each) => untilKnown(() => each.data('GET', `transit/keys/own-${n}`))));
       expect(read.map(({ deletion_allowed }) => deletion_allowed)).to.deep.equal(connections.map(() => written));
     }
     for (const connection of connections) connection.close();
@@ -59,14 +59,17 @@ describe('a cluster of nodes with a gateway each', function () {
     { program, storage = 'raft' }: Pick<ClusterOptions, 'program' | 'storage'>,
     task: (served: Served, cluster: LiveCluster) => Promise<void>,
   ) =>
-    withCluster({ config: { workers: 1 }, storage, ...(program !== undefined && { program }) }, async (cluster) => {
-      const leader = await cluster.settled();
-      for (const { server } of cluster.nodes) await server.log(/"msg":"a gateway thread listens"/);
-      await prepare(new Connection(leader.apiAddress, cluster.rootToken, { isPatient: true }));
-      for (const node of cluster.nodes) await until(`the gateway of ${node.name} answers`, () => isAnswering(node, cluster));
-      const urls = [leader, ...cluster.others(leader)].map(({ apiAddress }) => apiAddress);
-      await task({ urls, rootToken: cluster.rootToken, isPatient: true }, cluster);
-    });
+    withCluster(
+      { elections: 'never', config: { workers: 1 }, storage, ...(program !== undefined && { program }) },
+      async (cluster) => {
+        const leader = await cluster.settled();
+        for (const { server } of cluster.nodes) await server.log(/"msg":"a gateway thread listens"/);
+        await prepare(new Connection(leader.apiAddress, cluster.rootToken, { isPatient: true }));
+        for (const node of cluster.nodes) await until(`the gateway of ${node.name} answers`, () => isAnswering(node, cluster));
+        const urls = [leader, ...cluster.others(leader)].map(({ apiAddress }) => apiAddress);
+        await task({ urls, rootToken: cluster.rootToken, isPatient: true }, cluster);
+      },
+    );
 
   for (const { storage, rounds } of [
     { storage: 'raft', rounds: 3 },

@@ -6,15 +6,12 @@ import { damageLog, generationsIn } from './harness/disk-damage.ts';
 import { expectHealthBody } from './harness/health-body.ts';
 import type { LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
+import { attempt } from './harness/outcome.ts';
+import { remove } from './harness/removal.ts';
 import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
 import { caughtUp, expectNothingLost } from './harness/survivors.ts';
 import { until } from './harness/until.ts';
 import { Workload } from './harness/workload.ts';
-
-async function remove(cluster: LiveCluster, node: LiveNode, through: LiveNode): Promise<void> {
-  const answer = await cluster.ask(through, 'POST', 'sys/storage/raft/remove-peer', { server_id: node.name });
-  expect(answer.status, answer.text).to.equal(204);
-}
 
 /** Expects that the node reports 530 and is sealed, and that no request changes that. */
 async function isOut(cluster: LiveCluster, node: LiveNode, member: LiveNode): Promise<void> {
@@ -45,11 +42,11 @@ describe('a node that is removed', function () {
       withCluster({}, async (cluster) => {
         const leader = await cluster.settled();
         const [gone = leader, stays = leader] = cluster.others(leader);
-        await remove(cluster, gone, through === 'itself' ? gone : through === 'another standby' ? stays : leader);
+        await remove(cluster, gone, { through: through === 'itself' ? gone : through === 'another standby' ? stays : leader });
         await isOut(cluster, gone, leader);
         expect(await cluster.settled([leader, stays])).to.equal(leader);
         expect(await cluster.voters(leader)).to.have.members([leader.name, stays.name]);
-        expect((await cluster.ask(stays, 'POST', 'transit/keys/after', {})).status).to.equal(200);
+        expect((await cluster.askWhenLed(stays, 'POST', 'transit/keys/after', {})).status).to.equal(200);
         await gone.restart();
         await isOut(cluster, gone, leader);
         // After another start, the node knows of its removal although no peer can report it.
@@ -67,7 +64,7 @@ describe('a node that is removed', function () {
       const leader = await cluster.settled();
       const [gone = leader, stays = leader] = cluster.others(leader);
       await gone.kill();
-      await remove(cluster, gone, leader);
+      await remove(cluster, gone, { through: leader });
       await cluster.settled([leader, stays]);
       await gone.start();
       await isOut(cluster, gone, leader);
@@ -78,7 +75,7 @@ describe('a node that is removed', function () {
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const others = cluster.others(leader);
-      await remove(cluster, leader, others[0] ?? leader);
+      await remove(cluster, leader, { through: others[0] ?? leader });
       const next = await cluster.leader(others);
       await isOut(cluster, leader, next);
       await cluster.settled(others);
@@ -105,7 +102,7 @@ describe('a majority of the members elects a leader', function () {
       const leader = await cluster.settled();
       const [gone = leader, dies = leader] = cluster.others(leader);
       cluster.isolate(leader, 'cut');
-      const abandoned = remove(cluster, gone, leader).catch(() => undefined);
+      const abandoned = attempt(cluster.ask(leader, 'POST', 'sys/storage/raft/remove-peer', { server_id: gone.name }));
       await until('the removal is in the log of the old leader', async () => (await cluster.voters(leader)).length === 2);
       await cluster.leader([gone, dies]);
       await dies.kill();
@@ -123,7 +120,7 @@ describe('a majority of the members elects a leader', function () {
       await away.kill();
       await cluster.join(last, first);
       await cluster.settled([first, second, last]);
-      await remove(cluster, first, second);
+      await remove(cluster, first, { through: second });
       await first.reaches(530);
       await first.stop();
       await until('the node that joined last leads', async () => {
@@ -150,7 +147,7 @@ describe('a node that is replaced', function () {
       await workload.nextWrite([lost]);
       await lost.replace();
       expectHealthBody(await lost.reaches(501));
-      await remove(cluster, lost, leader);
+      await remove(cluster, lost, { through: leader });
       await cluster.join(lost, stays);
       await cluster.settled();
       expect(await cluster.voters(leader)).to.have.members(['n1', 'n2', 'n3']);
@@ -202,7 +199,7 @@ async function isReplaced(
   cluster: LiveCluster,
   { hurt, leader, workload }: { readonly hurt: LiveNode; readonly leader: LiveNode; readonly workload: Workload },
 ): Promise<void> {
-  await remove(cluster, hurt, leader);
+  await remove(cluster, hurt, { through: leader });
   await hurt.replace();
   await cluster.join(hurt, leader);
   await cluster.settled();
@@ -233,8 +230,8 @@ describe('a node that was away for long', function () {
       const names = Array.from({ length: 1000 }, (_, i) => `key-${i}`);
       const clients = Array.from({ length: 20 }, async () => {
         for (let name = names.shift(); name !== undefined; name = names.shift()) {
-          const answer = await cluster.ask(leader, 'POST', `transit/keys/${name}`, {});
-          expect(answer.status, answer.text).to.equal(200);
+          const path = `transit/keys/${name}`;
+          await until(`${name} is created`, async () => (await attempt(cluster.ask(leader, 'POST', path, {}))).kind === 'done');
         }
       });
       await Promise.all(clients);
@@ -243,11 +240,11 @@ describe('a node that was away for long', function () {
       await caughtUp(cluster, away);
       await until('a new copy is in the place of the old one', () => !generationsIn(away.dataDir).includes('generation-1'));
       for (let i = 0; i < 1000; i += 7)
-        expect((await cluster.ask(away, 'GET', `transit/keys/key-${i}`)).status, `key-${i}`).to.equal(200);
+        expect((await cluster.askWhenLed(away, 'GET', `transit/keys/key-${i}`)).status, `key-${i}`).to.equal(200);
       // The new node votes and leads like any other.
       await leader.kill();
       const next = await cluster.leader([away, stays]);
-      expect((await cluster.ask(next, 'POST', 'transit/keys/later', {})).status).to.equal(200);
+      expect((await cluster.askWhenLed(next, 'POST', 'transit/keys/later', {})).status).to.equal(200);
       await leader.start();
       await cluster.settled();
     }));
@@ -274,21 +271,23 @@ describe('a voter that was away while all members that it knew were replaced', f
       });
       const leader = await cluster.leader(later);
       for (const node of [first, second]) {
-        await remove(cluster, node, leader);
+        await remove(cluster, node, { through: leader });
         await node.reaches(530);
         await node.stop();
       }
       await cluster.settled(later);
-      expect(leader.log).to.contain('a voter that cannot be reached may know only nodes that have left');
-      expect((await cluster.ask(leader, 'POST', 'transit/keys/while-away', {})).status).to.equal(200);
+      await until('the active node warns of that', () =>
+        leader.log.includes('a voter that cannot be reached may know only nodes that have left'),
+      );
+      expect((await cluster.askWhenLed(leader, 'POST', 'transit/keys/while-away', {})).status).to.equal(200);
       await away.start();
       await cluster.settled([away, ...later]);
-      expect((await cluster.ask(away, 'GET', 'transit/keys/while-away')).status).to.equal(200);
+      expect((await cluster.askWhenLed(away, 'GET', 'transit/keys/while-away')).status).to.equal(200);
       expect(away.log).to.contain('a signed membership list names members that the log of this node does not hold yet');
       // The vote of this node counts: without it, the leader would have only one of three votes.
       await leader.kill();
       const [stays = leader] = later.filter((node) => node !== leader);
       await cluster.settled([away, stays]);
-      expect((await cluster.ask(away, 'POST', 'transit/keys/after', {})).status).to.equal(200);
+      expect((await cluster.askWhenLed(away, 'POST', 'transit/keys/after', {})).status).to.equal(200);
     }));
 });

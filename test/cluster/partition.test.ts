@@ -23,16 +23,18 @@ async function versionAt(cluster: LiveCluster, node: LiveNode): Promise<number |
 
 /** Rotates through the active node and returns the new version. */
 async function rotate(cluster: LiveCluster, leader: LiveNode): Promise<number> {
-  const answer = await cluster.ask(leader, 'POST', `transit/keys/${key()}/rotate`, {});
+  const answer = await cluster.askWhenLed(leader, 'POST', `transit/keys/${key()}/rotate`, {});
   expect(answer.status, answer.text).to.equal(200);
   return Number(answer.at('data.latest_version'));
 }
 
 /** Returns how often this node has asked for votes, by its own metric. Such requests could disturb the other nodes. */
-async function campaigns(cluster: LiveCluster, node: LiveNode): Promise<number> {
-  const { text } = await cluster.ask(node, 'GET', 'sys/metrics?format=prometheus');
-  return Number(/^svc_raft_state_candidate (\d+)$/m.exec(text)?.[1]);
-}
+const campaigns = (cluster: LiveCluster, node: LiveNode): Promise<number> =>
+  until(`${node.name} shows its metrics`, async () => {
+    const { text } = await cluster.ask(node, 'GET', 'sys/metrics?format=prometheus');
+    const [, count] = /^svc_raft_state_candidate (\d+)$/m.exec(text) ?? [];
+    return count === undefined ? undefined : Number(count);
+  });
 
 /** Waits until this partitioned node has asked for votes more often than before. */
 const hasCampaigned = (cluster: LiveCluster, node: LiveNode, before: number): Promise<true> =>
@@ -48,7 +50,7 @@ const withRotatingKey =
       serial += 1;
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
-      expect((await cluster.ask(leader, 'POST', `transit/keys/${key()}`, {})).status).to.equal(200);
+      expect((await cluster.askWhenLed(leader, 'POST', `transit/keys/${key()}`, {})).status).to.equal(200);
       expect(await rotate(cluster, leader)).to.equal(2);
       await task(cluster, leader, standby);
     });

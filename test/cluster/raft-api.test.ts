@@ -25,7 +25,7 @@ function listAt<T>(answer: Answer, path: string): readonly T[] {
 }
 
 async function serversOn(cluster: LiveCluster, node: LiveNode): Promise<readonly Server[]> {
-  return listAt(await cluster.ask(node, 'GET', `${raft}/configuration`), 'data.config.servers');
+  return listAt(await cluster.askWhenLed(node, 'GET', `${raft}/configuration`), 'data.config.servers');
 }
 
 async function serverOn(cluster: LiveCluster, node: LiveNode, name: string): Promise<Server | undefined> {
@@ -33,7 +33,7 @@ async function serverOn(cluster: LiveCluster, node: LiveNode, name: string): Pro
 }
 
 const change = (cluster: LiveCluster, through: LiveNode, what: string, server_id?: string): Promise<Answer> =>
-  cluster.ask(through, 'POST', `${raft}/${what}`, server_id === undefined ? {} : { server_id });
+  cluster.askWhenLed(through, 'POST', `${raft}/${what}`, server_id === undefined ? {} : { server_id });
 
 describe('the members of a cluster', function () {
   this.timeout(scenarioMs);
@@ -58,7 +58,7 @@ describe('the members of a cluster', function () {
     }));
 
   it('are removed, demoted and promoted by name or id; an impossible change is refused with the reason', () =>
-    withCluster({}, async (cluster) => {
+    withCluster({ elections: 'never' }, async (cluster) => {
       const leader = await cluster.settled();
       const [b = leader, c = leader] = cluster.others(leader);
       for (const { what, id, status, says } of [
@@ -100,7 +100,7 @@ describe('the members of a cluster', function () {
       const lastVoter = await change(cluster, leader, 'remove-peer', leader.name);
       expect(lastVoter.status).to.equal(400);
       expect(lastVoter.text).to.match(/last voter/);
-      expect((await cluster.ask(leader, 'POST', 'transit/keys/alone', {})).status).to.equal(200);
+      expect((await cluster.askWhenLed(leader, 'POST', 'transit/keys/alone', {})).status).to.equal(200);
     }));
 
   it('no longer serve anything when their removal is acknowledged', () =>
@@ -117,7 +117,7 @@ describe('the members of a cluster', function () {
 
   for (const by of ['itself', 'the standby that takes over', 'another standby'] as const) {
     it(`transfer leadership first when the active node is demoted or removed through ${by}`, () =>
-      withCluster({}, async (cluster) => {
+      withCluster({ elections: 'never' }, async (cluster) => {
         let leader = await cluster.settled();
         let through = by === 'itself' ? leader : (cluster.others(leader)[by === 'another standby' ? 1 : 0] ?? leader);
         const demoted = await change(cluster, through, 'demote', leader.name);
@@ -140,10 +140,10 @@ describe('the state of a cluster', function () {
   this.timeout(scenarioMs);
 
   it('is reported as by autopilot, and follows changes of the members', () =>
-    withCluster({}, async (cluster) => {
+    withCluster({ elections: 'never' }, async (cluster) => {
       const leader = await cluster.settled();
       const [b = leader, c = leader] = cluster.others(leader);
-      const state = (through: LiveNode): Promise<Answer> => cluster.ask(through, 'GET', `${raft}/autopilot/state`);
+      const state = (through: LiveNode): Promise<Answer> => cluster.askWhenLed(through, 'GET', `${raft}/autopilot/state`);
       const well = await until('all are healthy', async () => {
         const answer = await state(c);
         return answer.at('data.healthy') === true && answer;
@@ -161,7 +161,7 @@ describe('the state of a cluster', function () {
       expect(well.string(`data.servers.${b.name}.last_contact`)).to.match(/^\d+(\.\d+)?s$/);
       expect(well.string(`data.servers.${b.name}.stable_since`)).to.match(/^20\d\d-.*Z$/);
       expect(well.at(`data.servers.${leader.name}.status`)).to.equal('leader');
-      expect((await cluster.ask(c, 'PUT', 'sys/seal')).status).to.equal(204);
+      expect((await cluster.askWhenLed(c, 'PUT', 'sys/seal')).status).to.equal(204);
       await until('a sealed node is not healthy', async () => {
         const answer = await state(b);
         return answer.at(`data.servers.${c.name}.healthy`) === false && answer.at('data.failure_tolerance') === 0;
@@ -171,11 +171,11 @@ describe('the state of a cluster', function () {
     }));
 
   it('has settings that are the same on every node, and refuses settings that could cost the quorum', () =>
-    withCluster({}, async (cluster) => {
+    withCluster({ elections: 'never' }, async (cluster) => {
       const leader = await cluster.settled();
       const [b = leader, c = leader] = cluster.others(leader);
       const path = `${raft}/autopilot/configuration`;
-      expect((await cluster.ask(b, 'GET', path)).at('data')).to.deep.equal({
+      expect((await cluster.askWhenLed(b, 'GET', path)).at('data')).to.deep.equal({
         cleanup_dead_servers: false,
         dead_server_last_contact_threshold: '24h0m0s',
         last_contact_threshold: '10s',
@@ -190,19 +190,19 @@ describe('the state of a cluster', function () {
         { last_contact_threshold: 0 },
         { max_trailing_logs: -1 },
       ])
-        expect((await cluster.ask(b, 'POST', path, body)).status, JSON.stringify(body)).to.equal(400);
+        expect((await cluster.askWhenLed(b, 'POST', path, body)).status, JSON.stringify(body)).to.equal(400);
       const body = { cleanup_dead_servers: 'true', min_quorum: 3, dead_server_last_contact_threshold: '90s' };
-      expect((await cluster.ask(b, 'POST', path, body)).status).to.equal(204);
+      expect((await cluster.askWhenLed(b, 'POST', path, body)).status).to.equal(204);
       for (const node of [leader, b, c]) {
-        const read = await cluster.ask(node, 'GET', path);
+        const read = await cluster.askWhenLed(node, 'GET', path);
         expect([read.at('data.cleanup_dead_servers'), read.at('data.min_quorum')]).to.deep.equal([true, 3]);
         expect(read.at('data.dead_server_last_contact_threshold')).to.equal('1m30s');
       }
-      expect((await cluster.ask(b, 'POST', path, { min_quorum: 1 })).status, 'beside what is stored').to.equal(400);
+      expect((await cluster.askWhenLed(b, 'POST', path, { min_quorum: 1 })).status, 'beside what is stored').to.equal(400);
     }));
 
   it('is reported by ha-status and leader, and a step-down through any node transfers leadership', () =>
-    withCluster({}, async (cluster) => {
+    withCluster({ elections: 'never' }, async (cluster) => {
       let leader = await cluster.settled();
       for (const by of [0, 1, 2]) {
         const through = by === 0 ? leader : (cluster.others(leader)[by - 1] ?? leader);
@@ -215,7 +215,7 @@ describe('the state of a cluster', function () {
           readonly upgrade_version: string;
         }
         const status = await until('all have echoed', async () => {
-          const nodes = listAt<Seen>(await cluster.ask(through, 'GET', 'sys/ha-status'), 'data.nodes');
+          const nodes = listAt<Seen>(await cluster.askWhenLed(through, 'GET', 'sys/ha-status'), 'data.nodes');
           return nodes.filter(({ last_echo }) => last_echo !== null).length === 2 && nodes;
         });
         expect(status.map(({ api_address }) => api_address)).to.have.members(cluster.nodes.map((node) => node.apiAddress));
@@ -231,13 +231,13 @@ describe('the state of a cluster', function () {
           expect(told.at('is_self')).to.equal(node === leader ? true : undefined);
           expect(told.at('active_time') !== undefined).to.equal(node === leader);
         }
-        const answer = await cluster.ask(through, 'PUT', 'sys/step-down');
+        const answer = await cluster.askWhenLed(through, 'PUT', 'sys/step-down');
         expect([answer.status, answer.text]).to.deep.equal([204, '']);
         const before = leader;
         leader = await cluster.leader(cluster.others(before));
         await cluster.settled();
       }
-      const token = await cluster.ask(leader, 'POST', 'auth/token/create', { policies: ['default'] });
+      const token = await cluster.askWhenLed(leader, 'POST', 'auth/token/create', { policies: ['default'] });
       const denied = await leader.ask('PUT', 'sys/step-down', { token: token.string('auth.client_token') });
       expect(denied.status).to.equal(403);
       expect(await cluster.leader()).to.equal(leader);

@@ -91,7 +91,7 @@ describe('docs/replication.md', function () {
     await inSync();
 
     // The page loses the site east: hand over back to it first.
-    expect((await west.ask(second, 'POST', `${dr}/primary/demote`, {}, token)).status).to.equal(204);
+    expect((await west.askWhenLed(second, 'POST', `${dr}/primary/demote`, {}, token)).status).to.equal(204);
     await until('east is promoted', async () => {
       const { status } = await east.ask(first, 'POST', `${dr}/secondary/promote`, {}, token);
       return status === 200;

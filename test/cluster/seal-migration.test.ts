@@ -10,6 +10,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { LinkProxy } from './harness/link-proxy.ts';
 import { LiveCluster } from './harness/live-cluster.ts';
+import { remove } from './harness/removal.ts';
 import { scenarioMs } from './harness/scenario.ts';
 import { type ChainSeals, chainSeals, type Seal } from './harness/seal-chain.ts';
 import { migrate, statusOf } from './harness/seal-moves.ts';
@@ -88,7 +89,7 @@ describe('a cluster that moves to a transit seal', function () {
     expect([status.at('healthy'), status.at('backends.0.failure')]).to.deep.equal([false, 'unreachable']);
     expect(third.log).to.match(/could not unseal itself with its transit seal/);
     second.pause(); // from now on, each commit needs the sealed node
-    expect((await cluster.ask(leader, 'POST', 'transit/keys/without-provider')).status).to.be.oneOf([200, 204]);
+    expect((await cluster.askWhenLed(leader, 'POST', 'transit/keys/without-provider')).status).to.be.oneOf([200, 204]);
     link.setMode('127.0.0.1', 'open');
     await third.reaches(473);
     expect((await third.ask('GET', 'sys/seal-backend-status')).at('healthy')).to.equal(true);
@@ -100,7 +101,7 @@ describe('a cluster that moves to a transit seal', function () {
     second.resume();
     await cluster.settled();
     for (const node of cluster.nodes)
-      expect((await cluster.ask(node, 'GET', 'transit/keys/without-provider')).status).to.equal(200);
+      expect((await cluster.askWhenLed(node, 'GET', 'transit/keys/without-provider')).status).to.equal(200);
   });
 
   it('is rewrapped under a new version of the key; with the old one disabled, a new node joins and unseals by itself', async () => {
@@ -110,7 +111,7 @@ describe('a cluster that moves to a transit seal', function () {
     await atProvider('seal/keys/unseal/config', { min_decryption_version: 2 });
     const leader = await cluster.settled();
     const [lost = leader] = cluster.others(leader);
-    await cluster.ask(leader, 'POST', 'sys/storage/raft/remove-peer', { server_id: lost.name });
+    await remove(cluster, lost, { through: leader });
     lost.configure({ migrate_seal_from: undefined });
     await lost.replace();
     await cluster.join(lost, leader);

@@ -8,8 +8,10 @@ import type { LiveNode } from './harness/live-node.ts';
 import { scenarioMs, withCluster } from './harness/scenario.ts';
 import { attachStrace } from './harness/strace.ts';
 
-/** Shorter than the election timeout of these clusters: a leader whose write hangs for that long steps down. */
-const syncMs = 3_500;
+/** A leader whose write hangs for that long steps down. */
+const electionTimeoutS = 10;
+/** Shorter than that, and so long that four such syncs outlast a stall of the machine. */
+const syncMs = 8_000;
 
 /** Delays every sync of this node's log from now on. `ended` returns how many of them have ended. */
 async function withSlowSyncs(node: LiveNode, task: (ended: () => number) => Promise<void>): Promise<void> {
@@ -32,7 +34,7 @@ describe('an active node with a slow disk', function () {
   this.timeout(scenarioMs);
 
   (traceable ? it : it.skip)('acknowledges writes before its own syncs of them have ended, and loses none', () =>
-    withCluster({}, async (cluster) => {
+    withCluster({ config: { raft: { election_timeout: `${electionTimeoutS}s` } } }, async (cluster) => {
       const leader = await cluster.settled();
       const names = ['a', 'b', 'c', 'd'];
       await withSlowSyncs(leader, async (ended) => {
@@ -46,7 +48,7 @@ describe('an active node with a slow disk', function () {
       await leader.start();
       await cluster.settled();
       for (const node of cluster.nodes) {
-        for (const name of names) expect((await cluster.ask(node, 'GET', `transit/keys/${name}`)).status).to.equal(200);
+        for (const name of names) expect((await cluster.askWhenLed(node, 'GET', `transit/keys/${name}`)).status).to.equal(200);
       }
     }),
   );

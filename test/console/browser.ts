@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { root } from '../process/live-server.ts';
+import { processMs, root } from '../process/live-server.ts';
 
 const binaries = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
@@ -36,7 +36,7 @@ export class ConsoleBrowser {
   static async launch(): Promise<ConsoleBrowser> {
     // Tests run as root in containers, where Chromium has no sandbox. The pages are those of this repository.
     const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
-    return new ConsoleBrowser(await chromium.launch({ executablePath: browserBinary(), args }));
+    return new ConsoleBrowser(await chromium.launch({ executablePath: browserBinary(), args, timeout: processMs }));
   }
 
   /** Opens a page with storage of its own. */

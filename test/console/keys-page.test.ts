@@ -178,7 +178,8 @@ describe('the keys in the console', function () {
     await page.getByRole('status').getByText('1 key', { exact: true }).waitFor();
     expect(await page.locator('.names li').count()).to.equal(1);
     const before = requests;
-    // The time of five searches, as a multiple of five passes over as many names.
+    // The time of five searches, as a multiple of five passes over as many names. Each time is the shortest of several, because a machine
+    // may stall.
     const ratio = await page.evaluate(`(() => {
       const timed = async (task) => {
         const began = performance.now();
@@ -196,7 +197,12 @@ describe('the keys in the console', function () {
           await new Promise((resolve) => setTimeout(resolve));
         }
       };
-      return timed(pass).then(async (plain) => (await timed(type)) / plain);
+      const shortest = async (task) => {
+        const times = [];
+        for (let run = 0; run < 5; run++) times.push(await timed(task));
+        return Math.min(...times);
+      };
+      return shortest(pass).then(async (plain) => (await shortest(type)) / plain);
     })()`);
     console.log(`      five searches take ${Number(ratio).toFixed(1)} times as long as five passes over the names`);
     expect(ratio).to.be.lessThan(20);

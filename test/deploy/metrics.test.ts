@@ -29,13 +29,14 @@ describe('metrics in alert rules and dashboards', function () {
     withCluster(
       {
         size: 2,
+        elections: 'never',
         config: { audit: [{ type: 'stdout', name: 'out' }] },
         env: () => ({ TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' }),
       },
       async (cluster) => {
         const leader = await cluster.settled();
         const [standby = leader] = cluster.others(leader);
-        const answer = await cluster.ask(standby, 'POST', 'transit/encrypt/used', { plaintext: base64('text') });
+        const answer = await cluster.askWhenLed(standby, 'POST', 'transit/encrypt/used', { plaintext: base64('text') });
         expect(answer.status).to.equal(200);
         for (const { accept, type } of [
           { accept: 'text/plain', type: 'text/plain; version=0.0.4; charset=utf-8' },

@@ -55,7 +55,7 @@ describe('the pages about running a node and a cluster, backups, metrics and aud
       node,
       `${block(nodes, 0, 'Start').trim()} >> /var/log/transitd.out 2>&1 < /dev/null & echo $! > /var/lib/transitd.pid
       export TRANSITD_ADDR=https://${node}.example:8200 TRANSITD_CACERT=/etc/transitd/ca.pem
-      curl -s --retry 20 --retry-delay 1 --retry-connrefused --cacert $TRANSITD_CACERT $TRANSITD_ADDR/v1/sys/health`,
+      curl -s --retry 200 --retry-delay 1 --retry-connrefused --cacert $TRANSITD_CACERT $TRANSITD_ADDR/v1/sys/health`,
     );
   const end = (node: string): Promise<string> =>
     play(node, 'kill $(cat /var/lib/transitd.pid); while [ -e /proc/$(cat /var/lib/transitd.pid) ]; do sleep 0.1; done');

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Network, type StartedNetwork } from 'testcontainers';
-import { until } from '../cluster/harness/until.ts';
+import { patienceMs, until } from '../cluster/harness/until.ts';
 import type { Answer } from '../process/live-server.ts';
 import { NodeContainer } from './node-container.ts';
 
@@ -97,7 +97,9 @@ export class ContainerCluster {
 
   async #initialize(): Promise<void> {
     const [first] = this.#nodes;
-    const answer = await first?.ask('POST', 'sys/init', { body: { recovery_shares: 1, recovery_threshold: 1 } });
+    const body = { recovery_shares: 1, recovery_threshold: 1 };
+    // It waits for an attempt of the node to join by itself.
+    const answer = await first?.ask('POST', 'sys/init', { body, withinMs: patienceMs });
     if (answer?.status !== 200) throw new Error(`init: ${answer?.status} ${answer?.text}`);
     this.#rootToken = answer.string('root_token');
   }

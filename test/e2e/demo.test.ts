@@ -10,6 +10,11 @@ import { Demo, type NodeName, nodes } from './demo.ts';
 const plaintext = base64('through HAProxy');
 /** Time within which writes must succeed again after the leader was killed. */
 const writableAgainMs = 2000;
+/**
+ * At least so long after the end of the active node, standbys let their callers wait: two election timeouts (1 s), one heartbeat interval
+ * and 1 s after the last contact, which was at most one interval (1 s) before that end.
+ */
+const waitMs = 3000;
 
 interface Sample {
   readonly metric: Readonly<Record<string, string>>;
@@ -68,12 +73,13 @@ describe('the demonstration of docker-compose.yml', () => {
     expect((await demo.ask('any', 'POST', 'transit/keys/orders', {})).status).to.equal(200);
     const ciphertexts: string[] = [];
     const failures: string[] = [];
-    let stopping = false;
+    let [killedMs, stopping] = [Number.POSITIVE_INFINITY, false];
     const readers = Array.from({ length: 4 }, async () => {
       while (!stopping) {
         const outcome = await attempt(demo.ask('any', 'POST', 'transit/encrypt/orders', { plaintext }));
         if (outcome.kind === 'done') ciphertexts.push(outcome.answer.string('data.ciphertext'));
-        else failures.push(`${outcome.kind}: ${outcome.text}`);
+        // On a busy machine, an election may take longer than standbys wait for it.
+        else if (performance.now() - killedMs < waitMs) failures.push(`${outcome.kind}: ${outcome.text}`);
       }
     });
     /** Resolves when a write succeeds. */
@@ -84,7 +90,7 @@ describe('the demonstration of docker-compose.yml', () => {
       await until('encryption continues', () => ciphertexts.length >= 100);
       killed = await demo.leader();
       await demo.docker('kill', await demo.container(killed));
-      const killedMs = performance.now();
+      killedMs = performance.now();
       const before = ciphertexts.length;
       await Promise.all([write('any', 'written-to-any'), write('leader', 'written-to-the-leader')]);
       const awayMs = Math.round(performance.now() - killedMs);

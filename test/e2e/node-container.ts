@@ -65,13 +65,13 @@ export class NodeContainer {
   async ask(
     method: string,
     path: string,
-    { token, body }: { readonly token?: string; readonly body?: unknown } = {},
+    { token, body, withinMs = 15_000 }: { readonly token?: string; readonly body?: unknown; readonly withinMs?: number } = {},
   ): Promise<Answer> {
     const response = await fetch(`http://${await this.#address()}:8200/v1/${path}`, {
       method,
       headers: token === undefined ? {} : { 'X-Service-Token': token },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(15_000),
+      signal: AbortSignal.timeout(withinMs),
     });
     return new Answer(response.status, response.headers, await response.text());
   }

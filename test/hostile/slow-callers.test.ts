@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { until } from '../cluster/harness/until.ts';
-import { type LiveServer, Workbench } from '../process/live-server.ts';
+import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
 describe('slow callers', () => {
   const bench = new Workbench();
@@ -17,7 +17,7 @@ describe('slow callers', () => {
   const limits = { reads: 1, changes: 1, waiting: 0, body_memory: '2MiB', connections: 32 };
 
   before(async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const folder = bench.folder();
     const file = join(folder, 'transitd.json');
     const config = {
@@ -70,7 +70,7 @@ describe('slow callers', () => {
     `POST /v1/${path} HTTP/1.1\r\nHost: x\r\n${more}Content-Length: ${length}\r\n\r\n`;
 
   it('do not keep others out, however many connections they open', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const tokenLine = `X-Service-Token: ${token}\r\n`;
     for (const sent of [
       '',
@@ -91,8 +91,9 @@ describe('slow callers', () => {
   });
 
   it('that request much work get 503 with Retry-After, while health, metrics and changes are served', async function () {
-    this.timeout(120_000);
-    const batch = server.call('POST', 'transit/sign/slow', { batch_input: Array(1_500).fill({ input: 'AAAA' }) }, token);
+    this.timeout(processMs);
+    // Long enough that the next two requests come while it is worked on, even if this process stalls between them.
+    const batch = server.call('POST', 'transit/sign/slow', { batch_input: Array(3_000).fill({ input: 'AAAA' }) }, token);
     await until('it works on the batch', async () => (await figure('svc_core_requests_executing{kind="reads"}')) === 1);
     const refused = await server.call('POST', 'transit/encrypt/k', { plaintext: 'AAAA' }, token);
     expect([refused.status, refused.headers.get('retry-after'), refused.text]).to.deep.equal([

@@ -60,7 +60,8 @@ const telemetry = { TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' };
 const devNode = { TRANSITD_WORKERS: '0' };
 /** The welcome of a dev node: the only place that shows a token on purpose. */
 const welcome = /\ntransitd is running in dev mode, [\s\S]*?paste the ciphertext here…"}'\n/;
-const metricsMs = 2_000;
+/** Generous: a page that comes late may contain a secret too. */
+const metricsMs = 30_000;
 
 export class LiveServer {
   readonly child: ChildProcess;
@@ -74,6 +75,8 @@ export class LiveServer {
   #stderr = '';
   #stdout = '';
   #waiters: (() => void)[] = [];
+  /** The process has ended, and all that it wrote was read. */
+  #isClosed = false;
   url = '';
 
   constructor({ dataDir, args = [], env = {}, wrapper = [], program = entry, command, secrets }: StartOptions) {
@@ -103,6 +106,7 @@ export class LiveServer {
     });
     this.exited = new Promise((resolve) => {
       this.child.on('close', (code, signal) => {
+        this.#isClosed = true;
         resolve({ code, signal });
         this.#wake();
       });
@@ -130,7 +134,7 @@ export class LiveServer {
     for (;;) {
       const match = pattern.exec(this.#stderr);
       if (match) return match;
-      if (this.child.exitCode !== null || this.child.signalCode !== null) throw new Error(`the server ended:\n${this.#stderr}`);
+      if (this.#isClosed) throw new Error(`the server ended:\n${this.#stderr}`);
       await new Promise<void>((resolve) => this.#waiters.push(resolve));
     }
   }

@@ -2,7 +2,7 @@
 // its log, its audit and its metrics.
 import { expect } from 'chai';
 import { startAudited } from './audited-server.ts';
-import { base64, Workbench } from './live-server.ts';
+import { base64, processMs, Workbench } from './live-server.ts';
 import { mark, SecretWatch } from './secret-watch.ts';
 
 describe('a mistake with a secret in it', () => {
@@ -10,7 +10,7 @@ describe('a mistake with a secret in it', () => {
   afterEach(() => bench.clean());
 
   it('is answered without repeating it, and leaves no trace of it in log, audit and metrics', async function () {
-    this.timeout(120_000);
+    this.timeout(processMs);
     const { server, rootToken } = await startAudited(bench);
     const watch = new SecretWatch();
     const join = { leader_api_addr: `https://user:${mark}@127.0.0.1:1` };

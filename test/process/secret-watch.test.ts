@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { startAudited } from './audited-server.ts';
-import { base64, Workbench } from './live-server.ts';
+import { base64, processMs, Workbench } from './live-server.ts';
 import { mark, planted, SecretWatch } from './secret-watch.ts';
 
 const failure = async (asked: Promise<unknown>): Promise<string> =>
@@ -54,13 +54,13 @@ describe('the search for secrets', () => {
   });
 
   it('fails the test if the log of a live server contains a secret', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder(), wrapper: saying(`"msg":"${base64(planted('told'))}"`) });
     expect(await failure(server.stop())).to.match(/a secret was written:\nthe planted mark is in the log/);
   });
 
   it('fails the test if the log contains the root token, even of a killed process', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     const other = await bench.start({ dataDir: bench.folder(), wrapper: saying(server.rootToken) });
     other.secrets.add('the root token', server.rootToken);
@@ -70,7 +70,7 @@ describe('the search for secrets', () => {
   });
 
   it('fails the test if the audit or a renamed file of it contains a secret', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     for (const suffix of ['', '.1']) {
       const { server, rootToken, auditFile } = await startAudited(bench);
       await server.call('POST', 'auth/token/create', { policies: ['default'] }, rootToken);
@@ -80,7 +80,7 @@ describe('the search for secrets', () => {
   });
 
   it('fails the test if the metrics contain a secret', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const page = createServer((_req, res) => void res.end(`svc_told{key="${mark}"} 1`)).listen(0, '127.0.0.1');
     await once(page, 'listening');
     const { port } = page.address() as AddressInfo;

@@ -9,6 +9,7 @@ import { AuditDevices } from '@transitd/audit';
 import { parseConfig } from '@transitd/configuration';
 import { Node } from '@transitd/node';
 import { pino } from 'pino';
+import { freePort } from '../../../test/cluster/harness/free-port.ts';
 import { PathForms } from '../src/operation/path-forms.ts';
 import { createRouter } from '../src/pipeline/router.ts';
 import { allRoutes } from '../src/routes.ts';
@@ -24,15 +25,6 @@ export interface RealNode {
   close(): Promise<void>;
 }
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}
-
 /** A node in this process with storage, a static seal, a cluster of one and an audit file. Tests send requests to every route by HTTP. */
 export async function realNode(): Promise<RealNode> {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-real-'));
@@ -42,7 +34,7 @@ export async function realNode(): Promise<RealNode> {
     node_id: 'n1',
     data_dir: join(folder, 'data'),
     listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
-    cluster_addr: `127.0.0.1:${await freePort()}`,
+    cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`,
     seal: { type: 'static', key_id: 'k', key_file: keyFile },
     audit: [{ type: 'file', name: 'file', path: join(folder, 'audit.log') }],
   });

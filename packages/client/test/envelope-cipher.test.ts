@@ -135,7 +135,7 @@ describe('a data key in the memory of an idle process', () => {
     const { plaintext, wrapped } = await keysOf(cache);
     const started = performance.now();
     while (plaintext.deref() !== undefined || wrapped.deref() !== undefined) {
-      expect(performance.now() - started, 'milliseconds in memory').to.be.below(15_000);
+      expect(performance.now() - started, 'milliseconds in memory').to.be.below(60_000);
       await new Promise((resolve) => setImmediate(resolve));
       collectGarbage();
     }

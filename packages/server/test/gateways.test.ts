@@ -261,7 +261,7 @@ describe('a request that a gateway passes to the main thread', () => {
 
   it('arrives as the client sent it, from the client’s address, without the headers that a gateway adds', async () => {
     const { port } = await gatewayOf(async (req, res) => {
-      const body = await readBody(req, res, { bytesMax: 100, deadlineMs: 1000, room: undefined });
+      const body = await readBody(req, res, { bytesMax: 100, deadlineMs: 60_000, room: undefined });
       const { method, url, headers, socket } = req;
       res.setHeader('X-Answer', 'yes');
       res.end(
@@ -326,7 +326,7 @@ describe('a request that a gateway passes to the main thread', () => {
   it('is answered early although the client still sends its body', async () => {
     const { port } = await gatewayOf(async (req, res) => {
       try {
-        await readBody(req, res, { bytesMax: 100, deadlineMs: 1000, room: undefined });
+        await readBody(req, res, { bytesMax: 100, deadlineMs: 60_000, room: undefined });
       } catch {
         res.statusCode = 413;
       }
@@ -345,7 +345,7 @@ describe('a request that a gateway passes to the main thread', () => {
   it('is refused before a byte of its body has arrived', async () => {
     const { port } = await gatewayOf((req, res) => {
       const tooLarge = () => sendReply(res, { status: 413, body: '{}' }, { head: false });
-      void Promise.resolve(readBody(req, res, { bytesMax: 100, deadlineMs: 1000, room: undefined })).catch(tooLarge);
+      void Promise.resolve(readBody(req, res, { bytesMax: 100, deadlineMs: 60_000, room: undefined })).catch(tooLarge);
     });
     const socket = connect(port, '127.0.0.1');
     socket.write('POST /v1/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 200\r\n\r\n');
@@ -379,11 +379,11 @@ describe('a request that a gateway passes to the main thread', () => {
   it('may take longer in the main thread than a connection may make no progress', async () => {
     const { port } = await gatewayOf(
       async (req, res) => {
-        const body = await readBody(req, res, { bytesMax: 100, deadlineMs: 1000, room: undefined });
-        setTimeout(() => res.end(`restored ${body}`), 600);
+        const body = await readBody(req, res, { bytesMax: 100, deadlineMs: 60_000, room: undefined });
+        setTimeout(() => res.end(`restored ${body}`), 1500);
       },
       undefined,
-      200,
+      1000,
     );
     expect((await send(port, 'GET', '/', {})).text).to.equal('restored ');
     expect((await send(port, 'POST', '/', { 'Content-Length': '4' }, 'body')).text).to.equal('restored body');

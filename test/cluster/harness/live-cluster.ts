@@ -20,10 +20,11 @@ export interface ClusterOptions {
   /** The last node has a different seal key from the others. */
   readonly strangersSeal?: boolean;
   /**
-   * `rare` (default): election timeouts are so long that only a test causes an election, not a stall of the machine. `shipped`: the
-   * default timing of the product, for measurements.
+   * `rare` (default): election timeouts are so long that only a test causes an election, not a stall of the machine for some seconds.
+   * `never`: the test waits for no election, nor for the refusals of a node without contact, which come even later. `shipped`: the default
+   * timing of the product, for measurements.
    */
-  readonly elections?: 'rare' | 'shipped';
+  readonly elections?: 'rare' | 'never' | 'shipped';
   /** `direct`: nodes connect without a proxy, so that the port of a dead process refuses connections. Then no link can be cut. */
   readonly links?: 'proxied' | 'direct';
   /** Addresses outside of the cluster that may call its proxies. */
@@ -40,7 +41,7 @@ export interface ClusterOptions {
   readonly env?: (name: string) => Readonly<Record<string, string>>;
 }
 
-const rareElections = { election_timeout: '5s' };
+const timings = { rare: { election_timeout: '5s' }, never: { election_timeout: '60s' }, shipped: {} };
 const shares = { secret_shares: 3, secret_threshold: 2 };
 
 export class LiveCluster {
@@ -172,8 +173,8 @@ export class LiveCluster {
     return node.ask('POST', 'sys/storage/raft/join', { body, withinMs: 60_000 });
   }
 
-  /** Makes an uninitialized node a member and unseals it. Waits until the node serves. */
-  async join(node: LiveNode, via: LiveNode): Promise<void> {
+  /** Makes an uninitialized node a member. */
+  async admit(node: LiveNode, via: LiveNode): Promise<void> {
     let last: Answer | undefined;
     await until(
       `${node.name} is admitted`,
@@ -185,6 +186,11 @@ export class LiveCluster {
       },
       { explain: () => `${last?.text}` },
     );
+  }
+
+  /** Makes an uninitialized node a member and unseals it. Waits until the node serves. */
+  async join(node: LiveNode, via: LiveNode): Promise<void> {
+    await this.admit(node, via);
     if (this.#seal === 'shamir') await this.unseal(node);
     await node.reaches(473);
   }
@@ -345,7 +351,7 @@ export class LiveCluster {
       seal: this.#seal === 'static' ? { type: 'static', key_id: 'test', key_file: keyFile } : { type: 'shamir' },
       ...(this.#etcd && { storage: this.#etcd.storageOf(name) }),
       ...more,
-      raft: { ...(elections === 'rare' && rareElections), ...Object(more?.['raft']) },
+      raft: { ...timings[elections], ...Object(more?.['raft']) },
     };
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     writeFileSync(configFile, JSON.stringify(config, undefined, 2));

@@ -1,6 +1,7 @@
 // Two clusters whose seals need no shares: a secondary that restarts unseals by itself, whatever its primary has changed.
 import { expect } from 'chai';
 import { LiveCluster } from '../harness/live-cluster.ts';
+import { remove } from '../harness/removal.ts';
 import { scenarioMs } from '../harness/scenario.ts';
 import { codesOf, TwoSites } from '../harness/two-sites.ts';
 import { until } from '../harness/until.ts';
@@ -32,13 +33,13 @@ describe('a secondary with a static seal of its own', function () {
       expect(log, name).not.to.contain('transfers its leadership');
     }
     expect((await sites.active(west)).name).to.equal(led.name);
-    expect((await east.ask(active, 'POST', 'transit/keys/k', {})).status).to.be.lessThan(300);
-    const text = await east.ask(active, 'POST', 'transit/encrypt/k', { plaintext: 'eA==' });
+    expect((await east.askWhenLed(active, 'POST', 'transit/keys/k', {})).status).to.be.lessThan(300);
+    const text = await east.askWhenLed(active, 'POST', 'transit/encrypt/k', { plaintext: 'eA==' });
 
-    expect((await east.ask(active, 'POST', 'sys/rotate')).status).to.equal(204);
-    const started = await east.ask(active, 'POST', 'sys/rotate/recovery/init', { secret_shares: 1, secret_threshold: 1 });
+    expect((await east.askWhenLed(active, 'POST', 'sys/rotate')).status).to.equal(204);
+    const started = await east.askWhenLed(active, 'POST', 'sys/rotate/recovery/init', { secret_shares: 1, secret_threshold: 1 });
     const update = { nonce: started.string('data.nonce'), key: east.shares[0] };
-    const rekeyed = await east.ask(active, 'POST', 'sys/rotate/recovery/update', update);
+    const rekeyed = await east.askWhenLed(active, 'POST', 'sys/rotate/recovery/update', update);
     expect(rekeyed.at('data.complete'), rekeyed.text).to.equal(true);
     await sites.equal(east, west);
 
@@ -62,11 +63,7 @@ describe('a secondary with a static seal of its own', function () {
     const [gone] = west.others(target);
     if (gone === undefined) throw new Error('the secondary has one node');
     // With a replicated token. A removed node answers 530, as in any cluster.
-    await until('the standby is removed', async () => {
-      const body = { server_id: gone.name };
-      const { status } = await west.ask(target, 'POST', 'sys/storage/raft/remove-peer', body, { token: east.rootToken });
-      return status === 204;
-    });
+    await remove(west, gone, { through: target, token: east.rootToken });
     await gone.reaches(530);
     await sites.lose(east);
     const promoted = await sites.control(west, 'secondary/promote', { force: true });

@@ -1,25 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parseConfig } from '@transitd/configuration';
 import { defaultCodes, healthAnswer } from '@transitd/health';
 import { expect } from 'chai';
 import { pino } from 'pino';
+import { freePort } from '../../../../test/cluster/harness/free-port.ts';
 import { until } from '../../../process/test/until.ts';
 import { Node } from '../../src/node.ts';
 import type { RestoreResult } from '../../src/snapshots/snapshots.ts';
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 interface SiteSettings {
   readonly node_id: string;
@@ -46,7 +36,7 @@ export class Site {
   }
 
   static async open(folder: string, name: string, more: Omit<SiteSettings, 'node_id'> = {}): Promise<Site> {
-    const site = await Site.#start(folder, { node_id: name, cluster_addr: `127.0.0.1:${await freePort()}`, ...more });
+    const site = await Site.#start(folder, { node_id: name, cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`, ...more });
     const { shares, rootToken } = await site.node.initialize({ secretShares: 1, secretThreshold: 1 });
     Object.assign(site, { shares, rootToken });
     await site.unseal(shares);
@@ -75,7 +65,7 @@ export class Site {
     const keyFile = join(keys, 'seal.key');
     writeFileSync(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
     const seal = { type: 'static', key_id: name, key_file: keyFile };
-    const site = await Site.#start(folder, { node_id: name, cluster_addr: `127.0.0.1:${await freePort()}`, seal });
+    const site = await Site.#start(folder, { node_id: name, cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`, seal });
     const { shares } = await site.node.initialize({ recoveryShares: 2, recoveryThreshold: 2 });
     site.shares = shares;
     await until(() => site.node.active);
