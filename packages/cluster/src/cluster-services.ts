@@ -120,9 +120,9 @@ export class ClusterServices {
   }
 
   /** The role, term, leader or readiness of this node has changed. */
-  statusChanged({ ready, leader, term }: DriverStatus): void {
+  statusChanged({ ready, leader, term, byTransfer = false }: DriverStatus): void {
     const { standbys, membershipList, heartbeats, local } = this.#parts;
-    this.forwarder.leaderChanged();
+    this.forwarder.leaderChanged({ byTransfer });
     if (leader !== 0 && leader !== local.nodeId) {
       standbys.leaderFound(leader, term);
       heartbeats.leaderFound(term, performance.now());

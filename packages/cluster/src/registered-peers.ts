@@ -153,7 +153,7 @@ export class RegisteredPeers implements Peers {
 
   /** Called when the role of this node, its term, or the active node has changed. */
   statusChanged(_status: DriverStatus): void {
-    this.forwarder.leaderChanged();
+    this.forwarder.leaderChanged({ byTransfer: false });
     void this.#freshness.ask();
   }
 

@@ -148,6 +148,11 @@ export class ReadEligibility {
     return this.#mayServe && (role === 'leader' || role === 'candidate');
   }
 
+  /** Whether this node is transferring its leadership, so that it takes no changes. */
+  get isTransferring(): boolean {
+    return this.#parts.engine()?.status().transferTo !== undefined;
+  }
+
   /**
    * Waits up to a second for the end of an election of this node, or until it is ready after one. Returns whether it is the active node, by
    * its lease or confirmed by a quorum.

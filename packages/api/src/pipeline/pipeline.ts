@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Allowance, callerGroup } from '@transitd/access';
+import { notExecutedHeader } from '@transitd/cluster';
 import { turns } from '@transitd/event-loop';
 import { indexHeaders, pathDisabled, type Reply, RequestError, sendReply, tokenOf, unavailable, wrapTtlOf } from '@transitd/http';
 import type { Span } from '@transitd/process';
@@ -17,7 +18,7 @@ import { Forwarding, leadershipTransferred, retriesMax } from './forwarding.ts';
 import { warnedOfLostIndex } from './lost-index.ts';
 import { operationTokenOf, runByOperationToken } from './operation-token.ts';
 import { ForwardToActive, isOutcome, type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
-import { notActive, readSource, sourceHolds, stillLeads } from './read-source.ts';
+import { NotActive, readSource, sourceHolds, stillLeads } from './read-source.ts';
 import { isRefusal } from './refusals.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
 import { wrapped } from './response-wrapping.ts';
@@ -174,7 +175,8 @@ export class Pipeline {
     return this.#inPlace({ res, operation, caller: principal.id }, complete.where, async () => {
       // The body may have taken long to arrive. Revocations that other nodes have made since must count here too.
       const holds = sourceHolds(complete.source, this.#options.node.eligibility);
-      if (!(holds instanceof Promise ? await holds : holds)) return this.#noLongerHere(complete);
+      const isHere = (holds instanceof Promise ? await holds : holds) && !this.#isLeaving(complete);
+      if (!isHere) return this.#noLongerHere(complete);
       return this.#respond(complete, await this.#execute(complete));
     });
   }
@@ -190,7 +192,8 @@ export class Pipeline {
       const { principal, granted } = await authorize(request, call);
       // The node may have been sealed while the body was read.
       if (node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
-      if (exchange !== undefined && source === 'active' && !(await stillLeads(node.eligibility))) throw notActive();
+      if (exchange !== undefined && source === 'active' && !(await stillLeads(node.eligibility)))
+        throw new StoreError('not_leader', 'this node is not the active one'); // no NotActive: the token has lost a use
       const reply = await operation.run({ node, services, principal, token }, granted);
       return new Replied(wrapTtlS === 0 ? reply : await wrapped(services, reply, { path: canonical, wrapTtlS }));
     } catch (error) {
@@ -237,8 +240,15 @@ export class Pipeline {
     return new ForwardToActive(bytes ?? nothing, principal.id);
   }
 
+  /** Whether this node is transferring its leadership, so that it would refuse the writes of this forwarded request. */
+  #isLeaving({ where, operation }: CompleteRequest): boolean {
+    const { node, forwarded } = this.#options;
+    const writes = (where === 'leader' && operation.endsLeadership !== true) || operation.mayWrite === true;
+    return forwarded === true && writes && node.eligibility.isTransferring;
+  }
+
   #noLongerHere({ operation, bytes, principal }: CompleteRequest): Outcome {
-    if (this.#options.forwarded === true) throw new StoreError('not_leader', 'this node is no longer the active one');
+    if (this.#options.forwarded === true) throw new NotActive('this node is no longer the active one');
     return new ForwardToActive(operation.streamsBody ? undefined : (bytes ?? nothing), principal.id);
   }
 
@@ -296,7 +306,9 @@ export class Pipeline {
   }
 
   #failure(error: unknown): Reply {
-    return failureReply(error, this.#options);
+    const reply = failureReply(error, this.#options);
+    if (this.#options.forwarded !== true || !(error instanceof NotActive)) return reply;
+    return { ...reply, headers: { ...reply.headers, [notExecutedHeader]: '1' } }; // the node that forwarded the request may decide it again
   }
 }
 

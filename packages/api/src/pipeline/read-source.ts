@@ -8,7 +8,12 @@ import type { PipelineOptions } from './request.ts';
 /** The state that this node may answer a request from. `none`: this node must forward the request to the active node. */
 export type ReadSource = ReadRole | 'none' | 'here';
 
-export const notActive = (): StoreError => new StoreError('not_leader', 'this node is not the active one');
+/** This node is not the active one, or will soon not be, and has executed nothing of the request. */
+export class NotActive extends StoreError {
+  constructor(message = 'this node is not the active one') {
+    super('not_leader', message);
+  }
+}
 
 /**
  * Returns the state that this node may answer a request from.
@@ -44,7 +49,7 @@ async function awaitedSource(
     throw new RequestError('index_not_reached', 'the active node itself has not reached the requested index');
   // Only the active node says that an index is foreign or lost: this node may not have applied a promotion yet.
   if (source === 'reader' && (found !== 'reached' || where === 'leader' || asksForActive(headers))) source = 'none';
-  if (source === 'none' && (forwarded === true || !eligibility.canForward)) throw notActive();
+  if (source === 'none' && (forwarded === true || !eligibility.canForward)) throw new NotActive();
   return source;
 }
 

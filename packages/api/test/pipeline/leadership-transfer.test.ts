@@ -29,10 +29,10 @@ describe('a request that transfers leadership', () => {
   });
 
   /** Serves an operation that may end leadership; returns the URL. */
-  async function served(pipeline: Pipeline, run: () => Reply): Promise<string> {
+  async function served(pipeline: Pipeline, run: () => Reply, kind: object = { endsLeadership: true }): Promise<string> {
     const server = createServer((req, res) => {
       const path = parsePath(req.url ?? '');
-      const operation = { access: 'token', name: 'test', endsLeadership: true, run: async () => run() } as const;
+      const operation = { access: 'token', name: 'test', ...kind, run: async () => run() } as const;
       void pipeline.serve(req, res, { path, canonical: path.path, url: req.url ?? '', verb: 'POST', operation, params: {} });
     }).listen(0, '127.0.0.1');
     closing.push(() => server.close());
@@ -40,12 +40,17 @@ describe('a request that transfers leadership', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/sys/step-down`;
   }
 
-  async function asked({ count, nextLeader = async () => true, forwarded }: Transfers) {
+  async function openedAccess() {
     const store = memoryStore();
     const { rootToken, writes } = initialAccess({ now: Date.now() });
     await store.commit({ conditions: [], writes });
     const access = openAccess({ store, now: Date.now });
     const services: Services = { ...access, ...(await mounted(store, 'transit')), auditKey: new AuditKey(store), sinceMs: 0 };
+    return { services, rootToken };
+  }
+
+  async function asked({ count, nextLeader = async () => true, forwarded }: Transfers) {
+    const { services, rootToken } = await openedAccess();
     const metrics = new TestMetrics();
     const terms: number[] = [];
     const eligibility = {
@@ -104,6 +109,38 @@ describe('a request that transfers leadership', () => {
       text: '{"errors":["internal error"]}\n',
     });
   });
+
+  for (const { what, method = 'POST', kind = {}, forwarded, runs } of [
+    { what: 'a forwarded change', forwarded: true, runs: 0 },
+    { what: 'a forwarded read that may write', kind: { where: 'replica', mayWrite: true }, forwarded: true, runs: 0 },
+    { what: 'a forwarded read', method: 'GET', kind: { where: 'replica' }, forwarded: true, runs: 1 },
+    { what: 'a forwarded request that transfers leadership', kind: { endsLeadership: true }, forwarded: true, runs: 1 },
+    { what: 'a change of its own caller', runs: 1 },
+  ] as const)
+    it(`during another transfer, ${what} is ${runs === 0 ? 'returned to the node that forwarded it' : 'executed'}`, async () => {
+      const access = await openedAccess();
+      const pipeline = new Pipeline({
+        node: {
+          ...{ services: access.services, initialized: true },
+          eligibility: { readRole: 'active', isTransferring: true, waitUntilInForce: async () => undefined },
+        } as unknown as Node,
+        ...{ log: pino({ level: 'silent' }), metrics: new TestMetrics(), bodyBytesMax: 1000 },
+        ...(forwarded && { forwarded }),
+      });
+      let ran = 0;
+      const run = () => {
+        ran += 1;
+        return noContentReply;
+      };
+      const headers = { 'X-Service-Token': access.rootToken };
+      const response = await fetch(await served(pipeline, run, kind), {
+        method,
+        headers,
+        ...(method === 'POST' && { body: '{}' }),
+      });
+      const notExecuted = response.headers.get('x-transitd-not-executed');
+      expect([ran, response.status, notExecuted]).to.deep.equal(runs === 0 ? [0, 503, '1'] : [1, 204, null]);
+    });
 
   it('is forwarded to the next leader with its body, also for a token that this node does not know yet', async () => {
     const store = memoryStore();

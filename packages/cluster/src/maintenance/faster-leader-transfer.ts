@@ -26,7 +26,7 @@ export class FasterLeaderTransfer {
 
   /** Call this when this node becomes the leader. */
   leadershipBegins(): void {
-    const byTransfer = this.#parts.driver.consensus().byTransfer ?? false;
+    const { byTransfer } = this.#parts.driver.consensus();
     this.#decision.leadershipBegins({ nowMs: performance.now(), byTransfer });
   }
 

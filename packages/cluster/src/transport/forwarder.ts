@@ -57,6 +57,9 @@ const slowDeadlineMs = 30 * 60_000;
 /** Maximum time for which a forwarded write waits until this node has applied it (decision 25). */
 const ownApplyMs = 1000;
 
+/** Maximum time for which a leader that has transferred its leadership may still answer the requests that it received before. */
+const formerLeaderMs = 2000;
+
 /** Headers that are not forwarded: hop-by-hop (RFC 9110 §7.6.1), or set again by the connection to the active node. */
 const notForwarded = new Set([
   'connection',
@@ -77,10 +80,13 @@ const notForwarded = new Set([
 export const callerHeader = 'x-transitd-caller';
 /** Header with the name of the forwarding node, for the audit entries of the active node; trusted on the cluster port only. */
 export const forwardedByHeader = 'x-transitd-forwarded-by';
+/** Header of a refusal on the cluster port: the node is not the active one, or is transferring its leadership, and executed nothing. */
+export const notExecutedHeader = 'x-transitd-not-executed';
 
 /**
  * Forwards whole requests to the active node. Sends no request twice: a failure after the first byte may have been processed is reported as
- * outcome unknown. Cuts all requests without an answer when the leader changes.
+ * outcome unknown. Cuts all requests without an answer when the leader changes; after a transfer of leadership it does so a moment later,
+ * because the former leader is probably alive and knows their outcomes.
  */
 export class Forwarder {
   readonly #options: ForwarderOptions;
@@ -90,10 +96,19 @@ export class Forwarder {
     this.#options = options;
   }
 
-  /** Cuts the requests to the former leader, which may never answer. */
-  leaderChanged(): void {
+  /**
+   * Cuts the requests to the former leader, which may never answer.
+   * @param byTransfer - whether the former leader has transferred its leadership
+   */
+  leaderChanged({ byTransfer }: { readonly byTransfer: boolean }): void {
     const leader = this.#options.leader();
-    for (const [abort, term] of this.#inFlight) if (term !== leader?.term) abort.abort();
+    const former = [...this.#inFlight].flatMap(([abort, term]) => (term === leader?.term ? [] : [abort]));
+    if (former.length === 0) return;
+    const cut = (): void => {
+      for (const abort of former) if (this.#inFlight.has(abort)) abort.abort();
+    };
+    if (byTransfer) setTimeout(cut, formerLeaderMs).unref();
+    else cut();
   }
 
   /**
@@ -140,6 +155,10 @@ export class Forwarder {
         answer.body.destroy();
         throw new LeadershipTransferred(leader.term);
       }
+      if (!endsLeadership && answer.headers[notExecutedHeader] !== undefined) {
+        answer.body.destroy();
+        throw new NoActiveNode(leader.term);
+      }
       const index = indexIn(answer.headers[indexHeader.toLowerCase()]);
       if (index !== undefined) await this.#applied(index, span);
       const { errored } = answer.body;
@@ -154,7 +173,7 @@ export class Forwarder {
         res.destroy();
         return 502;
       }
-      if (error instanceof LeadershipTransferred) throw error;
+      if (error instanceof LeadershipTransferred || error instanceof NoActiveNode) throw error;
       if (error instanceof ClusterCallError && error.code === 'not_sent') throw new NoActiveNode(leader.term);
       if (changes)
         throw new StoreError('outcome_unknown', 'the active node received the request and did not answer', { cause: error });

@@ -1,9 +1,9 @@
 import type { Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 
-/** No active node answered a forwarded request, and nothing was changed: the request may be decided again. */
+/** No active node executed a forwarded request, and nothing was changed: the request may be decided again. */
 export class NoActiveNode extends StoreError {
-  /** The term of the leader that did not answer; 0 if no leader was known. */
+  /** The term of the leader that did not answer, or refused; 0 if no leader was known. */
   readonly term: Term;
   constructor(term: Term) {
     super('not_leader', 'no active node answers');

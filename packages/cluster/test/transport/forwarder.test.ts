@@ -41,9 +41,9 @@ describe('a forwarded request', () => {
       },
       self: 'n2',
     });
-  const loseLeader = (): void => {
+  const loseLeader = ({ byTransfer = false } = {}): void => {
     leader = undefined;
-    forwarder.leaderChanged();
+    forwarder.leaderChanged({ byTransfer });
   };
   /** Sends a request to the standby. A failed forward closes the connection. */
   const ask = async (method: 'GET' | 'POST'): Promise<string> => {
@@ -113,6 +113,38 @@ describe('a forwarded request', () => {
     };
     expect(await ask('POST')).to.equal(`200 ${answered}`);
     expect(await forwarded).to.equal(200);
+  });
+
+  it('gets the answer of the former active node if that has transferred its leadership', async () => {
+    onForwarded = (_req, res) => {
+      loseLeader({ byTransfer: true });
+      leader = { id: 3, term: 2, isSilent: false };
+      forwarder.leaderChanged({ byTransfer: true });
+      res.writeHead(200, headers).end(answered);
+    };
+    expect(await ask('POST')).to.equal(`200 ${answered}`);
+    expect(await forwarded).to.equal(200);
+  });
+
+  it('fails after a moment if the former active node has transferred its leadership and does not answer', async () => {
+    onForwarded = () => loseLeader({ byTransfer: true });
+    expect(await ask('POST')).to.equal('closed');
+    expect(await forwarded).to.equal('outcome_unknown');
+  });
+
+  it('fails at once if the leader that followed a transfer is lost too', async () => {
+    onForwarded = () => {
+      loseLeader({ byTransfer: true });
+      loseLeader();
+    };
+    expect(await ask('POST')).to.equal('closed');
+    expect(await forwarded).to.equal('outcome_unknown');
+  });
+
+  it('may be decided again if the node that received it is no longer the active one and has executed nothing', async () => {
+    onForwarded = (_req, res) => void res.writeHead(503, { 'x-transitd-not-executed': '1' }).end();
+    expect(await ask('POST')).to.equal('closed');
+    expect(await forwarded).to.equal('not_leader');
   });
 
   it('gets a refusal before its body is complete, and may still send the rest', async () => {

@@ -16,8 +16,6 @@ export class Campaign {
   #tally = new Tally();
   /** Why voters refused in the current round; `split` if every voter that refused so far had voted for another candidate. */
   #refusals: 'none' | 'split' | 'other' = 'none';
-  /** The previous leader started the current round by transferring its leadership. */
-  #byTransfer = false;
   /** True while a write hangs: this node could not even store a vote for itself. */
   #stalled = false;
   /** Until this time a sealed voter may campaign, because another voter lacks entries that this node has. */
@@ -70,6 +68,7 @@ export class Campaign {
       return;
     }
     if (ask.type === 'Vote' && ask.term > state.term) state.becomeFollower({ term: ask.term, leader: 0 });
+    if (ask.type === 'Vote' && ask.term === state.term && ask.transfer) state.noteTransfer();
     const log = { index: ask.lastIndex, term: ask.lastTerm };
     const own = { term: state.term, vote: state.vote, log: state.last };
     if (!wouldGrant({ term: ask.term, from: ask.from, log }, own)) {
@@ -154,9 +153,9 @@ export class Campaign {
   /** A transfer permits voters to ignore a leader heard recently. The permission is valid for this one campaign. */
   #campaign({ byTransfer }: { readonly byTransfer: boolean }): void {
     this.#state.becomeCandidate();
+    if (byTransfer) this.#state.noteTransfer();
     this.#tally = new Tally();
     this.#refusals = 'none';
-    this.#byTransfer = byTransfer;
     this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });
   }
 
@@ -191,7 +190,7 @@ export class Campaign {
     if (result === 'lost') state.stepDown();
     if (result !== 'won') return;
     if (state.role === 'precandidate') this.#campaign({ byTransfer: false });
-    else state.becomeLeader({ byTransfer: this.#byTransfer });
+    else state.becomeLeader();
   }
 
   /** A leader counts as a node that has heard a leader, namely itself. */

@@ -20,7 +20,6 @@ export class Leadership {
   readonly termStart: LogIndex;
   /** Term of the last entry before this leader's term. */
   readonly termBefore: Term;
-  readonly byTransfer: boolean;
   readonly uncommitted: UncommittedBytes;
   readonly #node: LeaderNode;
   readonly #replication: Replication;
@@ -45,7 +44,6 @@ export class Leadership {
     start: {
       readonly conf: ConfAt;
       readonly termStart: LogIndex;
-      readonly byTransfer: boolean;
       readonly nowMs: number;
       readonly fitness: Fitness;
     },
@@ -53,7 +51,6 @@ export class Leadership {
     this.#node = node;
     this.termStart = start.termStart;
     this.termBefore = node.log.lastTerm;
-    this.byTransfer = start.byTransfer;
     this.uncommitted = new UncommittedBytes(node.limits.uncommittedBytesMax);
     this.#replication = new Replication(node);
     this.#rounds = new Rounds(node.limits.electionMs);

@@ -225,7 +225,7 @@ export class Raft implements RaftCore {
   }
 
   status(): Status {
-    const { role, term, vote, leader, log, commitIndex, replicated, confs, isRemoved, leadership } = this.#state;
+    const { role, term, vote, leader, byTransfer, log, commitIndex, replicated, confs, isRemoved, leadership } = this.#state;
     const { conf, index: confIndex } = confs.newest;
     const { conf: committedConf, index: committedConfIndex } = confs.asOf(commitIndex);
     return {
@@ -233,6 +233,7 @@ export class Raft implements RaftCore {
       term,
       vote,
       leader,
+      byTransfer,
       baseIndex: log.baseIndex,
       lastIndex: log.lastIndex,
       stableIndex: log.stableIndex,
@@ -246,17 +247,16 @@ export class Raft implements RaftCore {
       ...(leadership && {
         termStartIndex: leadership.termStart,
         termBefore: leadership.termBefore,
-        byTransfer: leadership.byTransfer,
       }),
       ...(leadership?.transferTo === undefined ? {} : { transferTo: leadership.transferTo }),
     };
   }
 
   position(): Position {
-    const { role, term, leader, log, commitIndex, leadership } = this.#state;
+    const { role, term, leader, byTransfer, log, commitIndex, leadership } = this.#state;
     const { termStart: termStartIndex, transferTo } = leadership ?? {};
-    const { lastIndex } = log;
-    return { role, term, leader, lastIndex, commitIndex, termStartIndex, ...(transferTo !== undefined && { transferTo }) };
+    const base = { role, term, leader, byTransfer, lastIndex: log.lastIndex, commitIndex, termStartIndex };
+    return transferTo === undefined ? base : { ...base, transferTo };
   }
 
   peers(): readonly PeerStatus[] {

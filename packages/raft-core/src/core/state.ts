@@ -70,6 +70,8 @@ export class RaftState {
 
   #role: Role = 'follower';
   #leader: NodeId = 0;
+  /** The newest term in which a node campaigned because its leader had told it to. */
+  #termByTransfer: Term | undefined;
   #leadership: Leadership | undefined;
   #fitness: Fitness;
   #nowMs = Number.NEGATIVE_INFINITY;
@@ -104,6 +106,10 @@ export class RaftState {
   /** Id of the leader; 0 if none is known. */
   get leader(): NodeId {
     return this.#leader;
+  }
+  /** Whether a transfer of leadership began this term, as far as this node knows. */
+  get byTransfer(): boolean {
+    return this.#termByTransfer === this.term;
   }
   /** Present while this node leads. */
   get leadership(): Leadership | undefined {
@@ -181,11 +187,16 @@ export class RaftState {
     this.clock.reset(this.#nowMs);
   }
 
+  /** Notes that a node campaigns in this term because its leader has told it to. */
+  noteTransfer(): void {
+    this.#termByTransfer = this.term;
+  }
+
   voteFor(id: NodeId): void {
     this.#ballot.voteFor(id);
   }
 
-  becomeLeader({ byTransfer }: { readonly byTransfer: boolean }): void {
+  becomeLeader(): void {
     const conf = this.confs.newest;
     if (isJoint(conf.conf)) this.observe('leader elected in a joint configuration');
     this.#role = 'leader';
@@ -200,7 +211,7 @@ export class RaftState {
         durableSnapshot: () => this.replicated.snapshotMeta(this.replicated.appliedIndex),
         post: (to, session, body) => this.post({ to, session, vouches: false }, body),
       },
-      { conf, termStart: this.log.lastIndex + 1, byTransfer, nowMs: this.#nowMs, fitness: this.#fitness },
+      { conf, termStart: this.log.lastIndex + 1, nowMs: this.#nowMs, fitness: this.#fitness },
     );
     // §5.4.2: entries of earlier terms commit only below an entry of this term, so the term begins with an empty one.
     this.append('noop', NOTHING);

@@ -44,6 +44,8 @@ export interface DriverStatus {
   readonly term: Term;
   /** Id of the leader; 0 if none is known. */
   readonly leader: NodeId;
+  /** Whether this term began by a transfer of leadership, as far as this node knows. */
+  readonly byTransfer?: boolean;
   /** The target of this leader's transfer, while one is under way. */
   readonly transferTo?: NodeId;
   readonly lastIndex: LogIndex;

@@ -21,6 +21,7 @@ describe('Driver', () => {
         ready: true,
         term: 1,
         leader: 1,
+        byTransfer: false,
         lastIndex: 1,
         commitIndex: 1,
         appliedIndex: 1,

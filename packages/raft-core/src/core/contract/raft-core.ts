@@ -104,6 +104,8 @@ export interface Status {
   readonly vote: NodeId;
   /** Id of the leader; 0 if none is known. */
   readonly leader: NodeId;
+  /** Whether this term began by a transfer of leadership, as far as this node knows. */
+  readonly byTransfer: boolean;
   readonly baseIndex: LogIndex;
   readonly lastIndex: LogIndex;
   readonly stableIndex: LogIndex;
@@ -121,14 +123,12 @@ export interface Status {
   readonly termStartIndex?: LogIndex;
   /** Term of the entry right before that no-op. No leader of a term between the two ever committed an entry. Absent in other roles. */
   readonly termBefore?: Term;
-  /** Whether this leader was elected because the previous leader transferred its leadership. Absent in other roles. */
-  readonly byTransfer?: boolean;
   /** The target of a leader's transfer, while one is under way. */
   readonly transferTo?: NodeId;
 }
 
 /** The part of the status that is available without a lookup of configurations. */
-export type Position = Pick<Status, 'role' | 'term' | 'leader' | 'lastIndex' | 'commitIndex' | 'transferTo'> & {
+export type Position = Pick<Status, 'role' | 'term' | 'leader' | 'byTransfer' | 'lastIndex' | 'commitIndex' | 'transferTo'> & {
   readonly termStartIndex: LogIndex | undefined;
 };
 

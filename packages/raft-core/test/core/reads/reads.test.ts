@@ -235,6 +235,11 @@ describe('leadership transfer', () => {
     expect(cluster.leaders()).to.deep.equal([2]);
     expect(cluster.sentOf('PreVote', from)).to.deep.equal([]);
     expect(cluster.sentOf('Vote', from).every(({ transfer }) => transfer)).to.equal(true);
+    const byTransfer = () => [1, 2, 3].map((id) => cluster.node(id).core.status().byTransfer);
+    expect(byTransfer(), 'every voter knows why the term began').to.deep.equal([true, true, true]);
+    cluster.passes = ({ to, from }) => to !== 2 && from !== 2;
+    cluster.passUntil(() => cluster.leaders().some((id) => id !== 2), [1, 3]);
+    expect(byTransfer(), 'the next term began with an election').to.deep.equal([false, true, false]);
   });
 
   it('a target with a different last entry, or that is not a voter, does not campaign', () => {
