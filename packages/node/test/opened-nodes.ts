@@ -54,7 +54,11 @@ export class OpenedNodes {
   /** Returns the active node of a new cluster with the static seal. */
   async started(config: Config): Promise<Node> {
     const node = await this.open(config);
-    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+    // Without an answer of etcd it is not known whether the node is initialized. The static seal unseals it without the lost shares.
+    while (!node.initialized)
+      await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 }).catch((error: unknown) => {
+        if (!isStall(error)) throw error;
+      });
     await until(() => stateOf(node) === 'active');
     return node;
   }
@@ -69,14 +73,15 @@ export class OpenedNodes {
   }
 }
 
+/** Whether the write failed because etcd did not answer in time, or because the active role moved. */
+const isStall = (error: unknown): boolean =>
+  error instanceof StoreError && ['not_leader', 'outcome_unknown'].includes(error.code);
+
 const thrown = (error: Error): never => {
   throw error;
 };
 
-/**
- * Writes a record behind the barrier, on the active one of these nodes. Repeats that until it is done: while a process is not scheduled for
- * seconds, etcd may not answer in time, and the active role may move.
- */
+/** Writes a record behind the barrier, on the active one of these nodes. Repeats that when a process was not scheduled for seconds. */
 export async function write(nodes: Node | readonly Node[], value: string, name = 'record'): Promise<void> {
   const writes = [{ path: `test/${name}`, value: Buffer.from(value) }];
   for (;;) {
@@ -84,7 +89,7 @@ export async function write(nodes: Node | readonly Node[], value: string, name =
     try {
       return void (await active.store?.barrier.store.commit({ conditions: [], writes }));
     } catch (error) {
-      if (!(error instanceof StoreError && ['not_leader', 'outcome_unknown'].includes(error.code))) throw error;
+      if (!isStall(error)) throw error;
     }
   }
 }

@@ -159,7 +159,10 @@ export class LiveCluster {
   /** Initializes the cluster on this node and unseals it. */
   async initialize(node: LiveNode): Promise<void> {
     const request = this.#seal === 'static' ? { recovery_shares: 1, recovery_threshold: 1 } : shares;
-    const answer = await node.ask('PUT', 'sys/init', { body: request, withinMs: 60_000 });
+    const answer = await until(`${node.name} is initialized`, async () => {
+      const one = await node.ask('PUT', 'sys/init', { body: request, withinMs: 60_000 });
+      return !isRefusedForNow(one) && one;
+    });
     if (answer.status !== 200) throw new Error(`init of ${node.name}: ${answer.status} ${answer.text}`);
     this.#rootToken = answer.string('root_token');
     const given: unknown = answer.at(this.sharesUnseal ? 'keys_base64' : 'recovery_keys_base64');
