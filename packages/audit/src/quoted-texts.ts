@@ -27,7 +27,7 @@ export function* withoutTextsOf(data: unknown, message: string, hash: HashText):
   return result + message.slice(shown);
 }
 
-/** A part of a message that is a string of the request, or its beginning. */
+/** A part of a message that repeats a string of the request, or the beginning of one. */
 interface Quote {
   readonly begins: number;
   readonly ends: number;

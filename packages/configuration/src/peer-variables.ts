@@ -62,11 +62,11 @@ const flags: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /**
- * Returns the keys of the seals with a provider that are not set, but for which a variable is that Vault and OpenBao read. A variable of
- * this program or the file has precedence, because an operator may have set these variables for a command line.
+ * Returns settings of the seals for which the environment has a variable that Vault and OpenBao read, such as `AWS_REGION`. A key that is
+ * set by the file or by a variable of this program keeps its value, because an operator may have set the variables for a command line.
  *
- * They fill `migrate_seal_from` too, unless both seals have one type: then no variable could tell which of the two it means. Only `seal`
- * gets its type from a variable.
+ * The variables also fill `migrate_seal_from`, unless both seals have the same type: then nothing shows which of the two seals a variable
+ * means. Only `seal` gets its type from a variable.
  */
 export function peerSettings(settings: unknown, environment: NodeJS.ProcessEnv): readonly PeerSetting[] {
   const given = settingAt(settings, ['seal', 'type']);

@@ -29,9 +29,9 @@ const sessionIdContextBytes = 16;
  * Reads the files of a TLS listener. The options are complete and include the minimum TLS version, because a new context keeps no option of
  * the context that it replaces.
  *
- * Each call makes new keys for session tickets. Sessions resume only with servers that got the same options, such as the threads of one
- * listener: a client that resumes a session shows no certificate again, so a session of another listener, or of the time before a reload,
- * would pass without one.
+ * Each call makes new keys for session tickets, so a session resumes only at a server that got the same options, such as another thread of
+ * one listener. A client that resumes a session does not show its certificate again: with shared keys, a session of another listener or of
+ * the time before a reload would pass without one.
  * @throws StartError
  */
 export function tlsContext({

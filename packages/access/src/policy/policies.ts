@@ -96,8 +96,8 @@ export class Policies {
   }
 
   /**
-   * Total size of all compiled sets evicted so far, in bytes. Cached tokens still refer to evicted sets and release them by this
-   * number.
+   * Total size of all compiled sets evicted so far, in bytes. Cached tokens still refer to evicted sets; the rise of this number shows when
+   * the tokens should release them.
    */
   get evictedBytes(): number {
     return this.#compiled.evictedWeight;

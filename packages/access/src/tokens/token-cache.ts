@@ -33,8 +33,8 @@ interface PendingLoad {
 }
 
 /**
- * Returns whether a token is valid: neither it nor an ancestor was dropped, is used up or has expired. So one write that revokes a
- * token also revokes all its descendants.
+ * Returns whether a token is valid: neither the token nor any of its ancestors was dropped, is used up or has expired. So one write that
+ * revokes a token also revokes all its descendants.
  */
 export function isValid(token: LoadedToken, now: number): boolean {
   for (let each: LoadedToken | undefined = token; each !== undefined; each = each.parent)

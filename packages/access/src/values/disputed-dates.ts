@@ -38,7 +38,7 @@ export class DisputedDates {
     this.#stop = clocks.onDecided((right, aheadMs) => this.#decided(right, aheadMs));
   }
 
-  /** Returns the present dispute of the clocks. Ask before the time is read that dates a record. */
+  /** Returns the present dispute of the clocks. Call this before reading the time with which a record is dated. */
   current(): ClockDispute | undefined {
     return this.#clocks.current();
   }

@@ -55,7 +55,7 @@ export function requireLevelFor({ type, ...seal }: OneSeal, level: FeatureLevel)
 export const sealTypesOf = ({ type, migrateFrom }: SealConfig): readonly SealType[] =>
   migrateFrom === undefined ? [type] : [type, migrateFrom.type];
 
-/** Returns what a record of this seal has. */
+/** Returns the type and the name by which a record identifies this seal. */
 export const idOf = (seal: OneSeal): SealId => {
   const name = hasProvider(seal) ? seal.name : undefined;
   return { type: seal.type, ...(name !== undefined && { name }) };

@@ -1,8 +1,9 @@
 import type { NodeId } from '@transitd/raft-core';
 
 /**
- * Tracks, for each other member, the members that its log certainly names: those at the time of this process's last connection to it. If
- * all of them are replaced while a voter is away, the returning voter reaches no member, unless a member sends it a signed membership list.
+ * Tracks which members each other member certainly knows: the members at the time of this process's last connection to that member. If all
+ * members that a voter knows are replaced while the voter is away, it reaches no member when it returns, unless a member sends it a signed
+ * membership list.
  */
 export class KnownNodes {
   readonly #known = new Map<NodeId, ReadonlySet<NodeId>>();

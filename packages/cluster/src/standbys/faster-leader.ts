@@ -9,7 +9,7 @@ const betweenTransfersMs = 10 * 60_000;
 /** A leader whose writes take at most this long stays: a transfer refuses writes for a moment, which would cost more than it saves. */
 const fastEnoughMs = 20;
 
-/** A report may be this old in any case: an older one does not describe the present state of the voter's disk if newer ones are due. */
+/** Maximum age of a report if two report intervals are shorter. An older report does not show the present state of a disk. */
 const reportAgeMsMin = 10_000;
 
 /** A voter that could lead now. */

@@ -19,9 +19,9 @@ export function readIncarnation(text: string): Incarnation | undefined {
 }
 
 /**
- * How an incarnation of a peer relates to those that connected before. `overtaken`: a later one connected before, or another one with the
- * same number. Then the disk of the peer was rolled back or copied, so entries that the peer acknowledged may be missing. `early`: the
- * incarnation before it is still connected.
+ * How an incarnation of a peer relates to the incarnations that connected before. `overtaken`: a later incarnation connected before, or
+ * another incarnation with the same number. Then the disk of the peer was rolled back or copied, so entries that the peer acknowledged may
+ * be missing. `early`: the incarnation before it is still connected.
  */
 export type IncarnationVerdict = 'in order' | 'overtaken' | 'early';
 

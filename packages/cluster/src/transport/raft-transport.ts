@@ -25,8 +25,8 @@ export interface WebSocketTransportOptions {
   /** A member and this node have no frame format in common. Reported once, and again only after they had one. */
   readonly onForeignVersion?: (peer: NodeId) => void;
   /**
-   * `later`: a member knows a later incarnation of this node, or another one with the same number. `other`: the member stays connected to
-   * another process that runs as this node.
+   * `later`: a member knows a later incarnation of this node, or another incarnation with the same number. `other`: the member stays
+   * connected to another process that runs as this node.
    */
   readonly onOvertaken?: (peer: NodeId, by: 'later' | 'other') => void;
   /** A member is still connected to an earlier incarnation of this node; reported once until it admits this one. */

@@ -90,9 +90,10 @@ export class CommonAmount {
   }
 
   /**
-   * Calls `retry` when another thread has given something back since this call, once. To miss nothing, retry after this call too. Does
-   * nothing while an earlier call waits. A retry must not take and give back anything while nothing has changed: it would wake itself, or
-   * the other threads that wait, over and over. So it asks what fits before it takes more than one amount.
+   * Calls `retry` once, when a thread gives something back after this call. Does nothing while an earlier call waits. Something may have
+   * been given back just before this call, so the caller also retries right after it.
+   * @param retry - asks what fits before it takes more than one amount. If it took and gave back without success, it would wake itself and
+   * the other threads that wait, over and over.
    */
   whenFreed(retry: () => void): void {
     if (this.#isWaiting) return;

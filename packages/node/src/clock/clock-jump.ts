@@ -30,9 +30,9 @@ interface OffsetBounds {
 
 /**
  * Detects that the monotonic clock stopped while the wall clock or the time since boot kept running, as on a suspended virtual machine.
- * Also detects that the wall clock was set. Leases and heartbeats are timed by the monotonic clock, so after a jump none from before it
- * may be relied on. Each clock is compared with its offset at the start or after the last jump, so that many short pauses add up. A pause
- * that no clock of the machine shows cannot be detected.
+ * Also detects that the wall clock was set. Leases and heartbeats are timed by the monotonic clock, so none of them from before a jump may
+ * be relied on. Each clock is compared with its offset at the start or after the last jump, so that many short pauses add up. A
+ * pause that no clock of the machine shows cannot be detected.
  */
 export class ClockJump {
   #wall: OffsetBounds;

@@ -24,7 +24,7 @@ export interface FenceStatus {
   readonly secondary?: string;
   /** Time since that secondary answered a heartbeat; undefined if it has not answered this node in this epoch. */
   readonly silentMs?: number;
-  /** After how much silence the fence closes. */
+  /** The fence closes after this time without an answer of that secondary. */
   readonly afterMs?: number;
 }
 

@@ -43,7 +43,7 @@ export class FencedWrites {
     }
   }
 
-  /** A write has a revision that the copy had already before: etcd was restored, so the copy does not show what the write met. */
+  /** The copy had this revision before the write: etcd was restored, so the copy does not show the state that the write met. */
   #restored(revision: number): never {
     this.#parts.feed.suspect();
     this.#parts.role.suspect();

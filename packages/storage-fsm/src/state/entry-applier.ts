@@ -172,7 +172,7 @@ export class EntryApplier {
     return this.#committed(index);
   }
 
-  /** Notes at a state that is being staged in a replication set that a local record was written. Returns the new digest. */
+  /** Notes that a local record was written while a state is being staged in a replication set. Returns the new digest. */
   #noteLocalWrite(changes: readonly Change[], index: LogIndex, digest: bigint): bigint {
     const { replication, spaces } = this.#records;
     if (spaces.attempt === undefined || replication === undefined || !takesPart(replication)) return digest;

@@ -187,7 +187,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     );
   }
 
-  /** Returns a copy of the record as of all applied entries. Reads from memory, otherwise from `level` on this thread. */
+  /** Returns a copy of the record as of all applied entries. Reads from memory or, on this thread, from LevelDB. */
   getSync(path: string): StoredRecord | undefined {
     if (path < ' ') return undefined; // names that are not paths begin with a control character
     const record = this.#records.at(path);
