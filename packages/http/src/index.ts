@@ -62,6 +62,7 @@ export {
   envelope,
   envelopeInPieces,
   errorsBody,
+  keptDataReply,
   longDataReply,
   noContentReply,
   replyWithRequestId,

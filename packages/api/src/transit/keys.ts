@@ -8,6 +8,7 @@ import {
   type FieldSchema,
   int,
   integer,
+  keptDataReply,
   longDataReply,
   object,
   text,
@@ -48,7 +49,8 @@ export function keyOperation<S extends FieldSchema = Record<never, never>>(
     call: TypedCall<S>,
     principal: Principal,
   ) => Promise<{
-    readonly data?: string;
+    /** JSON: a text, or the UTF-8 of a long text that is kept for later responses. */
+    readonly data?: string | Buffer;
     /** The remaining parts, if `data` is only the beginning of a text. */
     readonly rest?: AsyncIterable<string>;
     readonly warnings?: readonly string[];
@@ -61,8 +63,9 @@ export function keyOperation<S extends FieldSchema = Record<never, never>>(
     run: async ({ services, principal }, call) => {
       const { data, rest, warnings = [] } = await run(engineOf(services, call), call.values, call, principal);
       const all = [...call.warnings, ...warnings];
-      if (data !== undefined && rest !== undefined) return longDataReply(data, rest, all);
-      return data === undefined ? writtenReply(all) : dataReply(data, all);
+      if (data === undefined) return writtenReply(all);
+      if (typeof data !== 'string') return keptDataReply(data, all);
+      return rest === undefined ? dataReply(data, all) : longDataReply(data, rest, all);
     },
   });
 }
@@ -123,19 +126,25 @@ const create = keyOperation(
 );
 
 /** Returns `make` with a cache. A cached result is used as long as the engine returns the same object. */
-function cached<T extends object>(make: (value: T) => string): (value: T) => string {
-  const made = new WeakMap<T, string>();
+function cached<T extends object, Made extends string | Buffer>(make: (value: T) => Made): (value: T) => Made {
+  const made = new WeakMap<T, Made>();
   return (value) => {
     const known = made.get(value);
     if (known !== undefined) return known;
-    const text = make(value);
-    made.set(value, text);
-    return text;
+    const result = make(value);
+    made.set(value, result);
+    return result;
   };
 }
 
 const keyText = cached(keyJson);
-const namesText = cached((names: readonly string[]) => JSON.stringify({ keys: names }));
+const namesJson = cached((names: readonly string[]) => {
+  const text = JSON.stringify({ keys: names });
+  return text.length < longChars ? text : Buffer.from(text);
+});
+
+/** From this length on, the copies of a text on its way to the socket cost more than writing a response in pieces. */
+const longChars = 16 * 1024;
 
 /** Returns the JSON of a list in parts, one page in each part. */
 function longList({ first, rest }: LongList): { data: string; rest: AsyncIterable<string> } {
@@ -169,7 +178,7 @@ const list = keyOperation(
   },
   async (engine, { after, limit }) => {
     const found = await engine.listKeys({ after, limit });
-    return 'first' in found ? longList(found) : { data: namesText(found) };
+    return 'first' in found ? longList(found) : { data: namesJson(found) };
   },
 );
 

@@ -54,6 +54,12 @@ export const envelopeInPieces = (data: readonly Buffer[], warnings: readonly str
   Buffer.from(ending(warnings)),
 ];
 
+/** Returns 200 with the envelope around `data`, the UTF-8 of a long JSON text that is kept: it is sent without a copy. */
+export const keptDataReply = (data: Buffer, warnings?: readonly string[]): Reply => ({
+  status: 200,
+  body: envelopeInPieces([data], warnings),
+});
+
 /** Replaces the request id in an envelope in one or several pieces, whose first one contains the id. */
 export function replyWithRequestId(reply: Reply, id: string): Reply {
   const { body } = reply;
@@ -70,13 +76,25 @@ export function withRequestId(body: string, id: string): string {
   return begin < 0 || !body.startsWith(idMember, begin - idMember.length) ? body : body.slice(0, begin) + id + body.slice(end);
 }
 
-/** Adds a warning to an envelope. Without one, and in a long body that is sent in pieces, there is no place for it. */
+/** Adds a warning to an envelope. Without one, and in a body that continues as a stream, there is no place for it. */
 export function replyWithWarning(reply: Reply, warning: string): Reply {
   const { body, headers, stream } = reply;
-  if (typeof body !== 'string' || stream !== undefined || headers?.['Content-Type'] !== undefined) return reply;
+  if (body === undefined || stream !== undefined || headers?.['Content-Type'] !== undefined) return reply;
+  if (typeof body !== 'string') {
+    const pieces = piecesWithWarning(body, warning);
+    return pieces === undefined ? reply : { ...reply, body: pieces };
+  }
   const fields = JSON.parse(body) as { readonly warnings?: readonly string[] | null };
   if (fields.warnings === undefined) return reply;
   return { ...reply, body: `${JSON.stringify({ ...fields, warnings: [...(fields.warnings ?? []), warning] })}\n` };
+}
+
+/** Adds a warning to an envelope in pieces, whose last one contains the warnings. Returns undefined for other pieces. */
+function piecesWithWarning(pieces: readonly Buffer[], warning: string): readonly Buffer[] | undefined {
+  const last = pieces.at(-1)?.toString() ?? '';
+  if (!last.startsWith(beforeWarnings) || !last.endsWith(end)) return undefined;
+  const warnings: readonly string[] | null = JSON.parse(last.slice(beforeWarnings.length, -end.length));
+  return [...pieces.slice(0, -1), Buffer.from(ending([...(warnings ?? []), warning]))];
 }
 
 /** Returns the reply that is sent instead of a wrapped response. The status of that response is sent when it is unwrapped. */

@@ -22,8 +22,8 @@ export const strictTransportSecurity = 'max-age=31536000; includeSubDomains';
 /** Returns whether responses with this status have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
 const contentless = (status: number): boolean => status === 204 || status === 205 || status === 304;
 
-/** Longer content is written in pieces of `pieceChars`, each after the caller has read the previous piece. */
-const atOnceCharsMax = 4 * 1024 * 1024;
+/** Longer content is written in pieces, a text in those of `pieceChars`, each after the caller has read the previous piece. */
+const atOnceBytesMax = 4 * 1024 * 1024;
 const pieceChars = 256 * 1024;
 
 /**
@@ -38,8 +38,8 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   const body = contentless(status) ? undefined : reply.body;
   const headers = ['Cache-Control', 'no-store', 'Strict-Transport-Security', strictTransportSecurity];
   let encoding: BufferEncoding = 'utf8';
+  const bytes = body === undefined ? 0 : bytesOf(body);
   if (body !== undefined) {
-    const bytes = bytesOf(body);
     if (bytes === body.length) encoding = 'latin1'; // all ASCII: latin1 writes the same bytes and is faster
     if (reply.headers?.['Content-Type'] === undefined) headers.push('Content-Type', 'application/json');
     if (!head && reply.stream === undefined) headers.push('Content-Length', String(bytes));
@@ -64,10 +64,14 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
     else write(res, content, encoding);
     endAfterDrain(res);
   } else if (content === undefined) res.end();
-  else if (typeof content !== 'string') pipeline(Readable.from(content, { objectMode: false }), res, () => undefined);
-  else if (content.length > atOnceCharsMax && encoding === 'latin1')
-    pipeline(Readable.from(piecesOf(content), { objectMode: false }), res, () => undefined);
-  else res.end(content, encoding);
+  else if (typeof content === 'string' && (bytes <= atOnceBytesMax || encoding !== 'latin1')) res.end(content, encoding);
+  else if (bytes <= atOnceBytesMax) {
+    write(res, content, encoding);
+    res.end();
+  } else {
+    const pieces = typeof content === 'string' ? piecesOf(content) : content;
+    pipeline(Readable.from(pieces, { objectMode: false }), res, () => undefined);
+  }
 }
 
 const bytesOf = (body: string | readonly Buffer[]): number =>

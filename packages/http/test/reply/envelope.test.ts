@@ -1,13 +1,30 @@
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
-import { dataReply, errorsBody, longDataReply, noContentReply, replyWithWarning } from '../../src/reply/envelope.ts';
+import {
+  dataReply,
+  errorsBody,
+  keptDataReply,
+  longDataReply,
+  noContentReply,
+  replyWithWarning,
+} from '../../src/reply/envelope.ts';
+import { bodyText, type Reply } from '../../src/reply/reply.ts';
 
-const warningsOf = ({ body }: { readonly body?: unknown }): unknown => JSON.parse(String(body)).warnings;
+const warningsOf = (reply: Reply): unknown => JSON.parse(bodyText(reply) ?? '').warnings;
 
 describe('a warning that is added to a reply', () => {
   it('follows the warnings that the reply has', () => {
     expect(warningsOf(replyWithWarning(dataReply('{"warnings":null}'), 'late'))).to.deep.equal(['late']);
     expect(warningsOf(replyWithWarning(dataReply('{}', ['early']), 'late'))).to.deep.equal(['early', 'late']);
+  });
+
+  it('follows the warnings of a reply in pieces, whose data stays the same', () => {
+    const data = Buffer.from('{"a":",\\"wrap_info\\":null,\\"warnings\\":null"}');
+    for (const warnings of [[], ['early']]) {
+      const warned = replyWithWarning(keptDataReply(data, warnings), 'late');
+      expect(warningsOf(warned)).to.deep.equal([...warnings, 'late']);
+      expect(warned.body).to.include(data);
+    }
   });
 
   it('changes nothing else', () => {

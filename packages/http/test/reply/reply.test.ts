@@ -71,15 +71,16 @@ describe('sendReply', () => {
       expect(body === text).to.equal(true);
     });
 
-  it('sends a body that consists of pieces, with its length', async () => {
-    const pieces = ['{"a":"é', 'x'.repeat(300_000), '"}\n'];
-    reply = { status: 200, body: pieces.map((piece) => Buffer.from(piece)) };
-    const { headers, body } = await ask();
-    expect(body === pieces.join('')).to.equal(true);
-    expect(headers).to.include({ 'content-type': 'application/json', connection: 'keep-alive' });
-    expect(headers['content-length']).to.equal(String(Buffer.byteLength(pieces.join(''))));
-    expect(await ask('HEAD')).to.include({ status: 200, body: '' });
-  });
+  for (const length of [300_000, 5_000_000])
+    it(`sends a body that consists of pieces of up to ${length} bytes, with its length`, async () => {
+      const pieces = ['{"a":"é', 'x'.repeat(length), '"}\n'];
+      reply = { status: 200, body: pieces.map((piece) => Buffer.from(piece)) };
+      const { headers, body } = await ask();
+      expect(body === pieces.join('')).to.equal(true);
+      expect(headers).to.include({ 'content-type': 'application/json', connection: 'keep-alive' });
+      expect(headers['content-length']).to.equal(String(Buffer.byteLength(pieces.join(''))));
+      expect(await ask('HEAD')).to.include({ status: 200, body: '' });
+    });
 
   it('sends the same envelope in pieces, and replaces its request id', () => {
     const data = '{"a":[1,2]}';
