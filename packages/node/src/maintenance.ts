@@ -8,6 +8,7 @@ import type { JoinAttempts } from './join/join-attempts.ts';
 import type { NodeMember } from './member.ts';
 import type { NodeSeal } from './node-seal.ts';
 import type { ServiceLoader } from './service-loader.ts';
+import type { Services } from './services.ts';
 
 const tickMs = 1000;
 const activeTasksIntervalMs = 10_000;
@@ -69,16 +70,25 @@ export class NodeMaintenance {
 
   /** Runs one round of the active node's tasks; does nothing on any other node. */
   async runActiveTasks(): Promise<void> {
-    const { clusterMember, serviceLoader, log, isActive } = this.#parts;
-    if (serviceLoader.services === undefined || !isActive() || clusterMember.store === undefined) return;
+    const { clusterMember, log, isActive } = this.#parts;
+    if (this.#active === undefined) return;
     await clusterMember.snapshots
       ?.clearLeftovers()
       .catch((error: Error) =>
         log.warn({ reason: error.message }, 'could not delete the leftovers of a restore; the next round tries again'),
       );
     await this.#raiseFeatureLevel();
-    if (!acceptsWrites(clusterMember.engine?.replication)) return this.#maintainOwnSeal(clusterMember.store.barrier);
-    await runActiveTasks({ services: serviceLoader.services, barrier: clusterMember.store.barrier, log, isActive });
+    const active = this.#active; // the node may have been sealed meanwhile, or have lost its role
+    if (active === undefined) return;
+    if (!acceptsWrites(clusterMember.engine?.replication)) return this.#maintainOwnSeal(active.barrier);
+    await runActiveTasks({ ...active, log, isActive });
+  }
+
+  /** Services and barrier for the tasks of the active node; undefined on any other node. */
+  get #active(): { readonly services: Services; readonly barrier: Barrier } | undefined {
+    const { clusterMember, serviceLoader, isActive } = this.#parts;
+    const [services, barrier] = [serviceLoader.services, clusterMember.store?.barrier];
+    return services !== undefined && barrier !== undefined && isActive() ? { services, barrier } : undefined;
   }
 
   /** On a secondary, only the seal is its own: everything else that the tasks of an active node change comes from the primary. */
