@@ -49,7 +49,7 @@ export {
   string,
   time,
 } from './fields/json-schema.ts';
-export { textList, textsByName } from './fields/text-list.ts';
+export { textList, textsByName, textsMax } from './fields/text-list.ts';
 export { CommonAmount, type CommonMemory, newCommonMemory } from './limits/common-amount.ts';
 export { type ThreadLimit, undivided } from './limits/thread-limit.ts';
 export { WorkLimit } from './limits/work-limit.ts';

@@ -67,12 +67,17 @@ function mayEqualScalar(listed: ParameterValue, given: ParameterValue): boolean 
   return mayEqualText(listed, given, given) || (typeof listed === 'string' && areSameBytes(withoutLines(listed), joined));
 }
 
+/** More parts than any operation reads as a list. A text with more is not compared part by part, and so may equal any value. */
+const partsMax = 10_000;
+
 function mayEqualText(listed: ParameterValue, given: ParameterValue, written: string): boolean {
   const pattern = normalized(String(listed));
   const text = normalized(written);
   // A mount path may have a slash at either end.
   if (!pattern.includes('*') && withoutSlashes(pattern) === withoutSlashes(text)) return true;
-  if (globMatches(pattern, text) || text.split(',').some((part) => globMatches(pattern, part.trim()))) return true;
+  const parts = text.split(',', partsMax + 1);
+  if (parts.length > partsMax) return true;
+  if (globMatches(pattern, text) || parts.some((part) => globMatches(pattern, part.trim()))) return true;
   const [listedBool, givenBool] = [asBool(listed), asBool(given)];
   if (listedBool !== undefined && listedBool === givenBool) return true;
   const numbers = numbersOf(given);
@@ -91,7 +96,14 @@ const withoutLines = (text: string): string => text.replace(/[\r\n]/g, '');
 const isScalar = (value: unknown): value is ParameterValue =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
-const withoutSlashes = (text: string): string => text.replace(/^\/+|\/+$/g, '');
+/** Takes linear time: a regular expression for the end would be tried again at each slash of the text. */
+function withoutSlashes(text: string): string {
+  let [begin, end] = [0, text.length];
+  while (text[begin] === '/') begin += 1;
+  while (end > begin && text[end - 1] === '/') end -= 1;
+  return text.slice(begin, end);
+}
+
 const normalized = (text: string): string => text.trim().toLowerCase();
 
 const trueWords: readonly ParameterValue[] = [true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'];

@@ -1,5 +1,5 @@
 import type { Meaning, ParameterReading, ParameterValue } from '@transitd/access';
-import type { Field, FieldSchema } from '@transitd/http';
+import { type Field, type FieldSchema, textsMax } from '@transitd/http';
 import type { Call, Operation } from './operation.ts';
 
 type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner' | 'meanings' | 'innerMeanings'>>;
@@ -53,9 +53,11 @@ const isScalar = (value: unknown): value is ParameterValue => ['string', 'number
 function meaningOf({ kind, default: absent, initial = absent, spellings }: Read): Meaning {
   const isNumber = kind === 'int' || kind === 'duration';
   return (value, members) => {
-    const written = kind === 'strings' && typeof value === 'string' ? value.split(',').map((part) => part.trim()) : [value];
     const spelled = (values: readonly (ParameterValue | undefined)[]): readonly ParameterValue[] =>
       spellings === undefined ? [] : values.flatMap((one) => spellings(one, members));
+    const isList = spellings !== undefined && kind === 'strings' && typeof value === 'string';
+    // An operation refuses a longer list.
+    const written = isList ? value.split(',', textsMax).map((part) => part.trim()) : [value];
     if (value === 'system' && kind === 'lease') return [0];
     if (value === '' && isNumber) return [0];
     if (value !== undefined && value !== '') return spelled(written);

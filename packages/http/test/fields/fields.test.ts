@@ -228,6 +228,8 @@ describe('fields', () => {
     expect(convert('strings', ['a', 'b,c'])).to.deep.equal(['a', 'b,c']);
     expect(convert('strings', 'a, b')).to.deep.equal(['a', 'b']);
     expect(refusal('strings', [1])).to.contain('expected a list of strings');
+    expect(refusal('strings', ','.repeat(10_000))).to.contain('more than 10000 strings');
+    expect(refusal('strings', Array(10_001).fill('x'))).to.contain('more than 10000 strings');
   });
 
   it('accepts an object with string values', () => {

@@ -99,7 +99,7 @@ export class AwsKmsSeal implements SealBackend {
 
   #failureOf({ status, json, retryAfterMs }: ProviderAnswer, operation: Operation): ProviderError {
     const { __type = '', message, Message } = refusal.safeParse(json).data ?? {};
-    const type = /[^#]*$/.exec(__type)?.[0] ?? '';
+    const type = __type.slice(__type.lastIndexOf('#') + 1);
     const failure = failures[type] ?? failureOfStatus(status);
     if (failure === 'permission') this.#parts.credentials.forget();
     const said = [`status ${status}`, type, message ?? Message ?? ''].filter((part) => part !== '').map(printable);

@@ -33,7 +33,7 @@ export class AzureKeyVaultSeal implements SealBackend {
 
   async wrap(plaintext: Uint8Array): Promise<WrappedKey> {
     const { kid, value } = await this.#operate('wrapkey', '', Buffer.from(plaintext).toString('base64url'));
-    const version = /[^/]*$/.exec(kid)?.[0] ?? '';
+    const version = kid.slice(kid.lastIndexOf('/') + 1);
     if (!versionPattern.test(version))
       throw new ProviderError('malformed', `${this.#name} does not name the version of the key: check the name of the vault`);
     return { keyId: `${this.#keyPath}/${version}`, ciphertext: value };
