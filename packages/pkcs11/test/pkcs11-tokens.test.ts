@@ -37,6 +37,7 @@ describe('keys in a SoftHSM token', function () {
 
   const newTokens = (): Pkcs11Tokens =>
     new Pkcs11Tokens({
+      deadlineMs: 120_000, // the deadline has tests of its own; here a busy machine must not end a call
       libraries: [
         { name: 'hsm', path: softhsmLibrary ?? '' },
         { name: 'same', path: softhsmLibrary ?? '' },

@@ -16,7 +16,7 @@ describe('a token that was temporarily unavailable', function () {
     folder.addToken({ label: 'first', pin: '1234' });
     folder.addToken({ label: 'second', pin: '5678' });
     const libraries = [{ name: 'hsm', path: softhsmLibrary ?? '' }];
-    tokens = new Pkcs11Tokens({ libraries, reinitializeEveryMs: 10 });
+    tokens = new Pkcs11Tokens({ libraries, reinitializeEveryMs: 10, deadlineMs: 120_000 });
   });
   after(() => {
     tokens?.close();
