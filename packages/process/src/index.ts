@@ -1,4 +1,5 @@
 export { leavesCoreFiles, warnOfCoreDumps } from './core-dumps.ts';
+export { endProcess } from './end-process.ts';
 export { exitCode, StartError } from './exit.ts';
 export { LogLimit } from './log-limit.ts';
 export type { Logger } from './logger.ts';

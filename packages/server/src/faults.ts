@@ -1,6 +1,6 @@
 // Faults that end the process, and the exit code of each.
 import type { Node } from '@transitd/node';
-import { exitCode, type Logger, reasonOf, StartError } from '@transitd/process';
+import { endProcess, exitCode, type Logger, reasonOf, StartError } from '@transitd/process';
 import { LogDamage } from '@transitd/raft-core';
 import { StorageDamaged, StorageFailed, StorageInUse, UnsupportedLevel } from '@transitd/storage-fsm';
 
@@ -18,7 +18,7 @@ export function stopOnFault(log: Logger): (error: Error) => void {
         code === exitCode.storage ? 'storage failed: the node stops and acknowledges nothing more' : 'broken invariant',
       );
     // Responses with "outcome unknown" were just passed to their sockets. This event-loop turn writes them; the next turn ends the process.
-    setImmediate(() => process.exit(code));
+    setImmediate(() => endProcess(code));
   };
 }
 

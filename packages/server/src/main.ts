@@ -1,11 +1,11 @@
 import { runCommandLine } from '@transitd/cli';
-import { exitCode } from '@transitd/process';
+import { endProcess, exitCode } from '@transitd/process';
 import { localWork } from './local-work.ts';
 
 // No other code catches bugs: an unexpected error ends the process, so that the node never serves wrong state.
 const stopOnBug = (error: unknown): void => {
   console.error('transitd: broken invariant:', error);
-  process.exit(exitCode.invariant);
+  endProcess(exitCode.invariant);
 };
 process.on('uncaughtException', stopOnBug);
 process.on('unhandledRejection', stopOnBug);

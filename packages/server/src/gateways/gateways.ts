@@ -2,7 +2,7 @@ import type { SecureContextOptions } from 'node:tls';
 import type { RequestMetrics } from '@transitd/api';
 import type { AuditDevices } from '@transitd/audit';
 import type { GatewayHost } from '@transitd/node';
-import { type Logger, reasonOf } from '@transitd/process';
+import { endProcess, exitCode, type Logger, reasonOf } from '@transitd/process';
 import { GatewayWorker } from './gateway-worker.ts';
 import type { FromGateway, GatewayData, GatewayListener, GatewayLoad, ToGateway } from './messages.ts';
 import { clearRow } from './node-limits.ts';
@@ -109,7 +109,7 @@ export class Gateways {
     await this.#askAll({ kind: 'drain' }, 'drained', drainMsMax);
   }
 
-  /** Ends all threads. */
+  /** Ends all threads, but waits for none longer than ten seconds. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const timer of this.#timers) clearTimeout(timer);
@@ -117,15 +117,26 @@ export class Gateways {
   }
 
   #spawn(row: number): void {
-    const { config, limits, main, host, log } = this.#parts;
+    const { config, limits, main, host } = this.#parts;
     const data: GatewayData = { config, limits, main, memory: host.memory, row, listeners: this.#listeners };
     const worker = new GatewayWorker({
       data,
       onMessage: (message) => this.#receive(row, message),
       onEnd: (error) => this.#ended(row, error),
-      onStuck: () => log.fatal({ gateway: row + 1 }, 'a gateway thread was terminated and does not end: this process ends'),
+      onStuck: () => this.#stuck(row),
     });
     this.#rows.set(row, { worker, startedMs: performance.now() });
+  }
+
+  /** A thread that does not end may hold keys, so the process must end. If it is stopping, it first finishes what its node has to do. */
+  #stuck(row: number): void {
+    const { log } = this.#parts;
+    if (this.#isStopping) {
+      log.warn({ gateway: row + 1 }, 'a gateway thread was terminated and does not end: the stop continues without it');
+      return;
+    }
+    log.fatal({ gateway: row + 1 }, 'a gateway thread was terminated and does not end: this process ends');
+    endProcess(exitCode.invariant);
   }
 
   #ended(row: number, error: Error | undefined): void {
