@@ -84,6 +84,13 @@ export async function ofGateways({ server }: Pick<GatewayNode, 'server'>, kind: 
   return Number(new RegExp(`^svc_core_gateway_requests\\{kind="${kind}"\\} (\\d+)$`, 'm').exec(page)?.[1]);
 }
 
+interface Rounds {
+  readonly rounds: number;
+  readonly only?: readonly string[];
+  /** Ends after the first round with a contradiction. */
+  readonly untilFound?: boolean;
+}
+
 /**
  * Makes the changes, through one node after the other, and checks after each answer that no request on any connection misses it.
  * Meanwhile other clients read a key that is rotated all the time, and check that its version never goes back.
@@ -91,7 +98,7 @@ export async function ofGateways({ server }: Pick<GatewayNode, 'server'>, kind: 
  */
 export async function contradictions(
   { urls, rootToken, isPatient = false }: Served,
-  { rounds, only = Object.keys(allChanges) }: { readonly rounds: number; readonly only?: readonly string[] },
+  { rounds, only = Object.keys(allChanges), untilFound = false }: Rounds,
 ): Promise<readonly string[]> {
   const found: string[] = [];
   const connect = (count: number): Connection[] =>
@@ -130,7 +137,7 @@ export async function contradictions(
     throw new Error(`${name}: no outcome was known in ${attemptsMax} attempts`);
   };
   try {
-    for (let round = 0; round < rounds; round++)
+    for (let round = 0; round < rounds && !(untilFound && found.length > 0); round++)
       for (const name of only) {
         const changes = allChanges[name];
         if (changes !== undefined) await checkInRound(name, changes, round);

@@ -29,7 +29,8 @@ describe('a node with two gateways', function () {
         bench,
         changedCopy(bench.folder(), [fault, ...delays.filter(({ find }) => !find.includes(fault.find))]),
       );
-      expect(await contradictions(node, { rounds: 1 })).not.to.deep.equal([]);
+      // Whether a round shows it depends on which thread answers when.
+      expect(await contradictions(node, { rounds: 20, untilFound: true })).not.to.deep.equal([]);
     });
   }
 
