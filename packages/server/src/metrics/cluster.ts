@@ -1,4 +1,4 @@
-import { flag, type GaugeRow, type MetricTarget, registerRows } from './gauges.ts';
+import { flag, type MetricRow, type MetricTarget, registerRows } from './register.ts';
 
 /** State of the cluster members, as this node sees them. */
 export interface ClusterFigures {
@@ -30,14 +30,15 @@ export function registerClusterMetrics({
     name: string,
     help: string,
     label: string | undefined,
-    rows: (figures: ClusterFigures) => readonly GaugeRow[],
+    rows: (figures: ClusterFigures) => readonly MetricRow[],
   ): void =>
     registerRows(target, { name, help, label }, () => {
       const figures = cluster();
       return figures === undefined ? [] : rows(figures);
     });
-  const onLeader = (value: (leader: NonNullable<ClusterFigures['leader']>) => readonly GaugeRow[]) => (figures: ClusterFigures) =>
-    figures.leader === undefined ? [] : value(figures.leader);
+  const onLeader =
+    (value: (leader: NonNullable<ClusterFigures['leader']>) => readonly MetricRow[]) => (figures: ClusterFigures) =>
+      figures.leader === undefined ? [] : value(figures.leader);
 
   gauge('raft_peers', 'Number of cluster members', undefined, ({ members }) => [[undefined, members]]);
   gauge(
@@ -56,19 +57,19 @@ export function registerClusterMetrics({
     'autopilot_node_healthy',
     '1 if the member is healthy, otherwise 0',
     'node_id',
-    onLeader(({ nodes }) => nodes.map(({ name, healthy }): GaugeRow => [name, flag(healthy)])),
+    onLeader(({ nodes }) => nodes.map(({ name, healthy }): MetricRow => [name, flag(healthy)])),
   );
   gauge(
     'raft_storage_follower_applied_index_delta',
     'Log entries that the follower has not yet applied, as of its newest echo',
     'peer_id',
-    onLeader(({ followers }) => followers.map(({ name, appliedIndexDelta }): GaugeRow => [name, appliedIndexDelta])),
+    onLeader(({ followers }) => followers.map(({ name, appliedIndexDelta }): MetricRow => [name, appliedIndexDelta])),
   );
   gauge(
     'raft_storage_follower_last_heartbeat_ms',
     'Time since the newest echo of the follower, in milliseconds',
     'peer_id',
-    onLeader(({ followers }) => followers.map(({ name, lastHeartbeatMs }): GaugeRow => [name, lastHeartbeatMs])),
+    onLeader(({ followers }) => followers.map(({ name, lastHeartbeatMs }): MetricRow => [name, lastHeartbeatMs])),
   );
   gauge(
     'raft_authority_rotation_in_progress',
@@ -80,6 +81,6 @@ export function registerClusterMetrics({
     'raft_authority_rotation_waits_for',
     "1 for each member that holds up the rotation of the cluster's authority",
     'peer_id',
-    onLeader(({ rotation }) => rotation.waitsFor.map((name): GaugeRow => [name, 1])),
+    onLeader(({ rotation }) => rotation.waitsFor.map((name): MetricRow => [name, 1])),
   );
 }

@@ -1,5 +1,5 @@
 import { Counter, Gauge } from 'prom-client';
-import type { MetricTarget } from './gauges.ts';
+import { type MetricRow, type MetricTarget, type MetricType, registerRows } from './register.ts';
 
 interface Work {
   readonly atWork: number;
@@ -35,31 +35,16 @@ const noGateways: GatewayFigures = { running: 0, replaced: 0, answered: 0, passe
 
 /** Registers the metrics of the in-flight limits and of client connections. */
 export function registerLoadMetrics({
-  prefix,
-  registers,
   load: { limits, connections, pipelining, gateways = noGateways },
+  ...target
 }: MetricTarget & {
   readonly load: LoadFigures;
 }): void {
-  type Row = readonly [kind: string | undefined, value: number];
-  const metric = (
-    Type: typeof Gauge<string> | typeof Counter<string>,
-    name: string,
-    help: string,
-    rows: () => readonly Row[],
-  ): void => {
-    new Type({
-      name: `${prefix}_${name}`,
-      help,
-      registers,
-      labelNames: rows().some(([kind]) => kind !== undefined) ? ['kind'] : [],
-      collect() {
-        this.reset();
-        for (const [kind, value] of rows()) this.inc(kind === undefined ? {} : { kind }, value);
-      },
-    });
-  };
-  const perKind = (of: (work: Work) => number): readonly Row[] => [
+  const metric = (type: MetricType, name: string, help: string, value: () => number): void =>
+    registerRows(target, { name, help, type }, () => [[undefined, value()]]);
+  const metricByKind = (type: MetricType, name: string, help: string, rows: () => readonly MetricRow[]): void =>
+    registerRows(target, { name, help, label: 'kind', type }, rows);
+  const perKind = (of: (work: Work) => number): readonly MetricRow[] => [
     ['reads', of(limits.reads)],
     ['changes', of(limits.changes)],
     ['logins', of(limits.logins)],
@@ -67,25 +52,21 @@ export function registerLoadMetrics({
     ['forwarded_unauthenticated_streams', of(limits.forwarding.unauthenticatedStreams)],
     ['forwarded_streams', of(limits.forwarding.streams)],
   ];
-  metric(Gauge, 'core_requests_executing', 'Requests being executed', () => perKind(({ atWork }) => atWork));
-  metric(Gauge, 'core_requests_waiting', 'Requests waiting for an in-flight limit', () => [
+  metricByKind(Gauge, 'core_requests_executing', 'Requests being executed', () => perKind(({ atWork }) => atWork));
+  metricByKind(Gauge, 'core_requests_waiting', 'Requests waiting for an in-flight limit', () => [
     ...perKind(({ waiting }) => waiting),
     ['bodies', limits.bodies.waiting],
   ]);
-  metric(Counter, 'core_requests_refused', 'Requests refused because an in-flight limit and its queue were full', () => [
+  metricByKind(Counter, 'core_requests_refused', 'Requests refused because an in-flight limit and its queue were full', () => [
     ...perKind(({ refused }) => refused),
     ['bodies', limits.bodies.refused],
   ]);
-  metric(Gauge, 'core_body_bytes', 'Memory held by large request bodies, in bytes', () => [[undefined, limits.bodies.held]]);
-  metric(Gauge, 'core_connections', 'Open client connections', () => [[undefined, connections.open]]);
-  metric(Counter, 'core_connections_evicted', 'Client connections closed to make room for others', () => [
-    [undefined, connections.evicted],
-  ]);
-  metric(Gauge, 'core_gateways', 'Number of running gateway threads', () => [[undefined, gateways.running]]);
-  metric(Counter, 'core_gateways_replaced', 'Gateway threads that ended and were replaced', () => [
-    [undefined, gateways.replaced],
-  ]);
-  metric(
+  metric(Gauge, 'core_body_bytes', 'Memory held by large request bodies, in bytes', () => limits.bodies.held);
+  metric(Gauge, 'core_connections', 'Open client connections', () => connections.open);
+  metric(Counter, 'core_connections_evicted', 'Client connections closed to make room for others', () => connections.evicted);
+  metric(Gauge, 'core_gateways', 'Number of running gateway threads', () => gateways.running);
+  metric(Counter, 'core_gateways_replaced', 'Gateway threads that ended and were replaced', () => gateways.replaced);
+  metricByKind(
     Counter,
     'core_gateway_requests',
     'Requests to gateway threads: answered by the gateway itself, or passed to the main thread',
@@ -94,13 +75,16 @@ export function registerLoadMetrics({
       ['passed', gateways.passed],
     ],
   );
-  metric(Gauge, 'core_requests_pipelined', 'Requests waiting for an earlier request of their connection', () => [
-    [undefined, pipelining.waiting],
-  ]);
+  metric(
+    Gauge,
+    'core_requests_pipelined',
+    'Requests waiting for an earlier request of their connection',
+    () => pipelining.waiting,
+  );
   metric(
     Counter,
     'core_connections_closed_pipelining',
     'Client connections closed because too many pipelined requests waited',
-    () => [[undefined, pipelining.closed]],
+    () => pipelining.closed,
   );
 }

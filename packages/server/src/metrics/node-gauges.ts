@@ -1,6 +1,6 @@
 import type { ProviderHealth } from '@transitd/barrier';
 import { supportedLevels } from '@transitd/storage-fsm';
-import { flag, type MetricTarget, registerGauge } from './gauges.ts';
+import { flag, type MetricTarget, registerGauge } from './register.ts';
 
 /** State of the node that the gauges read at each scrape. Nothing is copied. */
 export interface NodeSources {

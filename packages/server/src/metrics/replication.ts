@@ -1,4 +1,4 @@
-import { flag, type GaugeRow, type MetricTarget, registerRows } from './gauges.ts';
+import { flag, type MetricRow, type MetricTarget, registerRows } from './register.ts';
 
 /** Replication with another cluster, as the active node of a primary or of a secondary sees it. */
 export interface ReplicationFigures {
@@ -31,7 +31,7 @@ export interface ReplicationFigures {
 type GaugeOf = (
   name: string,
   help: string,
-  rows: (figures: ReplicationFigures) => readonly GaugeRow[],
+  rows: (figures: ReplicationFigures) => readonly MetricRow[],
   label?: 'secondary',
 ) => void;
 
@@ -49,25 +49,25 @@ export function registerReplicationMetrics({
   registerOfSecondary(gauge);
 }
 
-const one = (value: number | undefined): readonly GaugeRow[] => (value === undefined ? [] : [[undefined, value]]);
+const one = (value: number | undefined): readonly MetricRow[] => (value === undefined ? [] : [[undefined, value]]);
 
 function registerOfPrimary(gauge: GaugeOf): void {
   gauge(
     'secondary_connected',
     '1 if the secondary is connected to this primary, otherwise 0',
-    ({ secondaries }) => secondaries.map(({ secondary, isConnected }): GaugeRow => [secondary, flag(isConnected)]),
+    ({ secondaries }) => secondaries.map(({ secondary, isConnected }): MetricRow => [secondary, flag(isConnected)]),
     'secondary',
   );
   gauge(
     'secondary_lag_entries',
     'Log entries that the secondary has not confirmed',
-    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): GaugeRow[] => (lag ? [[secondary, lag.entries]] : [])),
+    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): MetricRow[] => (lag ? [[secondary, lag.entries]] : [])),
     'secondary',
   );
   gauge(
     'secondary_lag_ms',
     'Age of the oldest log entry that the secondary has not confirmed, in milliseconds',
-    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): GaugeRow[] => (lag ? [[secondary, lag.ms]] : [])),
+    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): MetricRow[] => (lag ? [[secondary, lag.ms]] : [])),
     'secondary',
   );
   gauge('states_sent', 'Whole states that this node has sent to secondaries since its start', ({ statesSent }) =>
