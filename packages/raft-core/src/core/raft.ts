@@ -225,30 +225,22 @@ export class Raft implements RaftCore {
   }
 
   status(): Status {
-    const { role, term, vote, leader, byTransfer, log, commitIndex, replicated, confs, isRemoved, leadership } = this.#state;
+    const { vote, log, replicated, confs, isRemoved, leadership } = this.#state;
+    const { termStartIndex: _, ...position } = this.position();
     const { conf, index: confIndex } = confs.newest;
-    const { conf: committedConf, index: committedConfIndex } = confs.asOf(commitIndex);
+    const { conf: committedConf, index: committedConfIndex } = confs.asOf(position.commitIndex);
     return {
-      role,
-      term,
+      ...position,
       vote,
-      leader,
-      byTransfer,
       baseIndex: log.baseIndex,
-      lastIndex: log.lastIndex,
       stableIndex: log.stableIndex,
-      commitIndex,
       appliedIndex: replicated.appliedIndex,
       conf,
       confIndex,
       committedConf,
       committedConfIndex,
       removed: isRemoved,
-      ...(leadership && {
-        termStartIndex: leadership.termStart,
-        termBefore: leadership.termBefore,
-      }),
-      ...(leadership?.transferTo === undefined ? {} : { transferTo: leadership.transferTo }),
+      ...(leadership && { termStartIndex: leadership.termStart, termBefore: leadership.termBefore }),
     };
   }
 
