@@ -1,10 +1,11 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
-import { createServer as createNetServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { addressText, type ListenerConfig, tlsContext } from '@transitd/configuration';
 import { attachFront, type Connections, endpointOf } from '@transitd/http';
 import { StartError } from '@transitd/process';
+import { unusable } from './free-address.ts';
 
 /** How long requests in flight may take to finish after a stop signal, in milliseconds. */
 const defaultDrainMs = 5000;
@@ -43,21 +44,18 @@ export function createListener({ tls, context, headers_timeout }: ListenerServer
 }
 
 /**
- * Checks that no socket is bound to the address. Listeners that share an address with threads of their own process would share it with
+ * Checks that no socket listens on the address. Listeners that share an address with threads of their own process would share it with
  * another process of the same user too.
  * @throws StartError
  */
-export function requireFree(address: ListenerConfig['address']): Promise<void> {
-  const probe = createNetServer();
-  return new Promise((resolve, reject) => {
-    probe.once('error', (error: NodeJS.ErrnoException) => reject(listenError(address, error)));
-    probe.listen({ ...address, exclusive: true }, () => probe.close(() => resolve()));
-  });
+export async function requireFree(address: ListenerConfig['address']): Promise<void> {
+  const error = await unusable(address).catch((unknownHost: NodeJS.ErrnoException) => unknownHost);
+  if (error !== undefined) throw listenError(address, error);
 }
 
-function listenError({ host, port }: ListenerConfig['address'], error: NodeJS.ErrnoException): StartError {
+function listenError(address: ListenerConfig['address'], error: NodeJS.ErrnoException): StartError {
   const what = error.code === 'EADDRINUSE' ? 'is in use' : `cannot be used: ${error.code ?? error.message}`;
-  return new StartError(`listeners: ${host}:${port} ${what}`);
+  return new StartError(`listeners: ${addressText(address)} ${what}`);
 }
 
 /** One listening address with its connections and requests in flight. */

@@ -91,7 +91,7 @@ export class NodeListeners {
     const create = (counted: RequestListener) => createListener({ ...config, context: tls }, counted);
     const listener = new Listener(front, create, { connections });
     this.#listeners.push(listener);
-    if (isShared && config.address.port !== 0) await requireFree(config.address);
+    if (isShared) await requireFree(config.address);
     const address = await listener.listen(config.address, { shared: isShared });
     if (config.tls === undefined && !isLoopback(config.address.host))
       log.warn({ address }, 'this listener has no TLS: tokens and plaintexts cross the network unencrypted');

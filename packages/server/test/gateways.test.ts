@@ -13,7 +13,6 @@ import { PassedRequests } from '../src/gateways/passed-requests.ts';
 import { Passing } from '../src/gateways/passing.ts';
 import { senderIn, senderText } from '../src/gateways/sender.ts';
 import { gatewayThreads, type Machine } from '../src/gateways/thread-count.ts';
-import { requireFree } from '../src/listener.ts';
 
 const limitsWith = (more: object) => ({
   limits: { reads: 10, changes: 5, logins: 5, waiting: 7, body_memory: 100, connections: 64, ...more },
@@ -183,21 +182,6 @@ describe('the header of a passed request', () => {
     const text = senderText('guessed', 0, { remoteAddress: '127.0.0.1', remotePort: 1 });
     for (const header of [undefined, '', 'x', text, text.replace('guessed', 'secret2'), [text]])
       expect(senderIn(header, 'secret')).to.equal(undefined);
-  });
-});
-
-describe('a listener address', () => {
-  it('is refused while another socket listens on it, even one that shares it', async () => {
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen({ host: '127.0.0.1', port: 0, reusePort: true }, resolve));
-    const { port } = other.address() as AddressInfo;
-    const refused = await requireFree({ host: '127.0.0.1', port }).then(
-      () => 'free',
-      (error: Error) => error.message,
-    );
-    expect(refused).to.equal(`listeners: 127.0.0.1:${port} is in use`);
-    await new Promise((resolve) => other.close(resolve));
-    await requireFree({ host: '127.0.0.1', port });
   });
 });
 
