@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpH
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Duplex, Readable } from 'node:stream';
 import { finished } from 'node:stream';
+import { arrivalDeadline } from '@transitd/http';
 import type { NodeId } from '@transitd/raft-core';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
@@ -234,23 +235,23 @@ function exchange(peer: Peer, request: ClusterRequest, stallMs: number): Promise
       (answer ?? req).destroy(error);
       if (!mayBeSent) fail(error); // the request itself reports the error only once it gets a connection
     };
-    const deadline = setTimeout(() => {
+    const endDeadline = arrivalDeadline(timeoutMs, () => {
       giveUp(`no answer within ${timeoutMs} ms`);
       peer.dropFree();
-    }, timeoutMs);
+    });
     const onAbort = (): void => giveUp('the caller aborted the call');
     signal?.addEventListener('abort', onAbort);
     req.once('socket', () => {
       mayBeSent = true;
     });
     req.once('close', () => {
-      clearTimeout(deadline);
+      endDeadline();
       signal?.removeEventListener('abort', onAbort);
     });
     req.on('error', fail);
     req.once('response', (res) => {
       answer = res;
-      clearTimeout(deadline);
+      endDeadline();
       breakWhenStalled(res, stallMs);
       resolve({ status: res.statusCode ?? 0, headers: res.headers, body: res });
     });
@@ -276,10 +277,12 @@ function send(body: Readable, req: ClientRequest): void {
 function breakWhenStalled(res: IncomingMessage, stallMs: number): void {
   const { socket } = res;
   let before = socket.bytesRead;
-  const timer = setInterval(() => {
+  const check = (): void => {
     if (socket.bytesRead === before && res.readableLength === 0) res.destroy(new Error(`the answer stalled for ${stallMs} ms`));
     before = socket.bytesRead;
-  }, stallMs);
+  };
+  // After a stall of this process, the timer is due before the bytes that came meanwhile are read: they count.
+  const timer = setInterval(() => setImmediate(check), stallMs);
   res.once('close', () => clearInterval(timer));
 }
 

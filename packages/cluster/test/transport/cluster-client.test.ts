@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { mock } from 'node:test';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
@@ -129,6 +130,22 @@ describe('calls to a peer', () => {
       address: undefined,
       body: '{"ping":1}',
     });
+  });
+
+  it('return an answer that came in time while this process stalled', async () => {
+    await read(); // opens a connection
+    const { setTimeout: realTimeout } = globalThis;
+    mock.timers.enable({ apis: ['setTimeout'] });
+    const stall = (): void => {
+      realTimeout(() => mock.timers.tick(timeoutMs), 1);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10); // so that the timer is due before the answer is read
+    };
+    try {
+      onForwarded = (_req, res) => void res.once('finish', stall).end('in time');
+      expect((await buffer((await get()).body)).toString()).to.equal('in time');
+    } finally {
+      mock.timers.reset();
+    }
   });
 
   it('return status, headers and body of a forwarded request unchanged', async () => {

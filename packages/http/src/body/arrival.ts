@@ -1,3 +1,5 @@
+import { arrivalDeadline } from '../limits/arrival-deadline.ts';
+
 /** A minimum rate: at least `bytesMin` bytes in each window of `windowMs` milliseconds. */
 export interface ArrivalRate {
   readonly bytesMin: number;
@@ -15,7 +17,7 @@ interface ArrivalOptions {
 /** Checks that a body arrives within the deadline and, after `enforceRate`, with the minimum rate in each window. */
 export class Arrival {
   readonly #options: ArrivalOptions;
-  #deadline: NodeJS.Timeout | undefined;
+  #endDeadline: (() => void) | undefined;
   #window: NodeJS.Timeout | undefined;
 
   constructor(options: ArrivalOptions) {
@@ -24,7 +26,7 @@ export class Arrival {
 
   start(): void {
     const { deadlineMs, onSlow } = this.#options;
-    this.#deadline = setTimeout(() => onSlow('did not arrive in time'), deadlineMs);
+    this.#endDeadline = arrivalDeadline(deadlineMs, () => onSlow('did not arrive in time'));
   }
 
   /** Enforces the minimum rate from now until `stop`. */
@@ -44,7 +46,7 @@ export class Arrival {
   }
 
   stop(): void {
-    clearTimeout(this.#deadline);
+    this.#endDeadline?.();
     clearInterval(this.#window);
     this.#window = undefined;
   }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { arrivalDeadline } from '../limits/arrival-deadline.ts';
 import { announcesBody } from '../reply/announced-body.ts';
 import { RequestError } from '../reply/request-error.ts';
 
@@ -36,7 +37,7 @@ async function* pieces(req: IncomingMessage, res: ServerResponse): AsyncGenerato
 
 async function orStalled<T>(next: Promise<T>): Promise<T> {
   const { promise: stalled, reject } = Promise.withResolvers<never>();
-  const deadline = setTimeout(() => reject(new RequestError('body_timeout', 'the request body stalled')), stallMsMax);
+  const endDeadline = arrivalDeadline(stallMsMax, () => reject(new RequestError('body_timeout', 'the request body stalled')));
   try {
     return await Promise.race([
       next.catch(() => {
@@ -45,6 +46,6 @@ async function orStalled<T>(next: Promise<T>): Promise<T> {
       stalled,
     ]);
   } finally {
-    clearTimeout(deadline);
+    endDeadline();
   }
 }

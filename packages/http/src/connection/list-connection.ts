@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { arrivalDeadline } from '../limits/arrival-deadline.ts';
 import { refuse } from './parse-refusals.ts';
 
 const verb = 'LIST ';
@@ -25,7 +26,7 @@ interface Deadlines {
 export class ListConnection extends Duplex {
   readonly #lists: Server;
   readonly #socket: Socket;
-  readonly #headDeadline: NodeJS.Timeout;
+  readonly #endHeadDeadline: () => void;
   readonly #exchangeDeadline: NodeJS.Timeout;
   /** Bytes of the verb so far; undefined once it is complete and the parser runs. */
   #verb: Buffer | undefined = Buffer.alloc(0);
@@ -36,7 +37,7 @@ export class ListConnection extends Duplex {
     super({ decodeStrings: false });
     this.#lists = lists;
     this.#socket = socket;
-    this.#headDeadline = setTimeout(() => this.#fail('ERR_HTTP_REQUEST_TIMEOUT'), headMs);
+    this.#endHeadDeadline = arrivalDeadline(headMs, () => this.#fail('ERR_HTTP_REQUEST_TIMEOUT'));
     this.#exchangeDeadline = setTimeout(() => this.destroy(), exchangeMs);
     // The first parser has failed but still listens, and its keep-alive timeout may be running.
     socket.setTimeout(0);
@@ -89,7 +90,7 @@ export class ListConnection extends Duplex {
 
   headArrived(): void {
     this.#headComplete = true;
-    clearTimeout(this.#headDeadline);
+    this.#endHeadDeadline();
     this.#socket.resume();
   }
 
@@ -121,7 +122,7 @@ export class ListConnection extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    clearTimeout(this.#headDeadline);
+    this.#endHeadDeadline();
     clearTimeout(this.#exchangeDeadline);
     if (!this.#released) this.#socket.destroy();
     done(error);

@@ -273,17 +273,30 @@ describe('readBody', () => {
     expect(grown[0]).to.equal(300_000);
   });
 
-  it('counts the bytes that came while this process stalled', async () => {
-    const rate = { bytesMin: 10_000, windowMs: 20 };
+  /** Sends this while the process stalls for so long that each limit of 20 ms is over. */
+  const sendInStall = (bytes: string): void => {
+    socket.write(bytes);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  };
+
+  it('counts the bytes that came within the deadline while this process stalled', async () => {
+    limits = { ...limits, deadlineMs: 20 };
+    onRead = () => sendInStall('2\r\ncd\r\n0\r\n\r\n');
+    socket.write(`${head('Transfer-Encoding: chunked')}2\r\nab\r\n`);
+    await until(() => received !== '' && outcome !== undefined);
+    expect(code()).to.equal(undefined);
+    expect(String(outcome)).to.equal('abcd');
+  });
+
+  it('counts the bytes that came within a window of the rate while this process stalled', async () => {
     let isCounting = false;
     const grow = (): undefined => {
+      if (!isCounting) queueMicrotask(() => sendInStall('a'.repeat(30_000))); // after the window has begun
       isCounting = true;
     };
+    const rate = { bytesMin: 10_000, windowMs: 20 };
     limits = { bytesMax: 1_000_000, deadlineMs: 3_600_000, rate, room: { grow, complete: () => undefined } };
     socket.write(`${head('Content-Length: 100000')}${'a'.repeat(70_000)}`);
-    await until(() => isCounting);
-    socket.write('a'.repeat(30_000));
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * rate.windowMs);
     await until(() => received !== '' && outcome !== undefined);
     expect(code()).to.equal(undefined);
     expect(outcome).to.have.length(100_000);
