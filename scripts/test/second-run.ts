@@ -16,11 +16,24 @@ const pure = [
 /** Suites with artifacts or an engine of their own, which their scripts prepare. */
 const prepared = ['test/release/', 'test/e2e/'];
 
+/** Data that a node must not lose. A node may lose an election, a role, a connection or a message. */
+const data =
+  '(?:byte|chang|commit|data|disk|entr|epoch|event|every|history|index|key|none|nothing|record|tail|update|value|version|what|writ)\\w*';
+/** Up to eight words of the same clause. */
+const words = "(?:[ ,]+[\\w'’-]+){0,8}?[ ,]+";
+const loses = '(?:lose|loses|losing|lost)';
+
 /**
  * Words in the title or the error of a failure that a second run must not hide. It would draw another seed, and lost writes, leaks and
  * histories that are not linearizable are never an accident of timing.
  */
-const never = /seed|lineari[sz]|\blos[est]|acknowledg|surviv|leak/i;
+const never = new RegExp(
+  `seed|lineari[sz]|acknowledg|surviv|leak|\\b(?:loss|losses|lossless|${loses}${words}${data}|${data}${words}${loses})\\b`,
+  'i',
+);
+
+/** Returns whether a failure with this text must not run a second time. */
+export const isFinal = (text: string): boolean => never.test(text);
 
 /** Returns the files that may run a second time: all failed files, or none if one of them may not. */
 export function mayRunTwice(files: readonly FileResults[]): readonly FileResults[] {
@@ -30,7 +43,7 @@ export function mayRunTwice(files: readonly FileResults[]): readonly FileResults
       pure.includes(folder) ||
       prepared.some((start) => file.startsWith(start)) ||
       !file.endsWith('.test.ts') ||
-      failures.some(({ title, message }) => never.test(`${title} ${message}`)),
+      failures.some(({ title, message }) => isFinal(`${title} ${message}`)),
   );
   return final || failed.length > filesMax ? [] : failed;
 }

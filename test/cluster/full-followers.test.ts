@@ -115,7 +115,7 @@ describe('two followers with full data disks', function () {
       const missing: string[] = [];
       for (const key of [...acknowledged, 'after'])
         if ((await cluster.askWhenLed(next, 'GET', `transit/keys/${key}`)).status !== 200) missing.push(key);
-      expect(missing).to.deep.equal([]);
+      expect(missing, 'acknowledged keys').to.deep.equal([]);
     }),
   );
 });

@@ -35,7 +35,7 @@ describe('fail-stop', () => {
   const expectAllThere = async (server: LiveServer, keys: readonly string[]): Promise<void> => {
     const missing: string[] = [];
     for (const key of keys) if ((await server.call('GET', `transit/keys/${key}`)).status !== 200) missing.push(key);
-    expect(missing).to.deep.equal([]);
+    expect(missing, 'acknowledged keys').to.deep.equal([]);
   };
 
   const endsWithoutFalsePromise = async (server: LiveServer): Promise<Load> => {

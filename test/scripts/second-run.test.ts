@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { FileResults } from '../../scripts/test/results.ts';
 import { sum } from '../../scripts/test/results.ts';
-import { mayRunTwice, withSecondRuns } from '../../scripts/test/second-run.ts';
+import { isFinal, mayRunTwice, withSecondRuns } from '../../scripts/test/second-run.ts';
 
 const file = (name: string, messages: string[] = [], folder = '', title = 'answers'): FileResults => ({
   folder,
@@ -34,6 +34,43 @@ describe('the second run of failed tests', () => {
   ] as const)
     it(`is refused to all if one failure ${why}`, () => {
       expect(mayRunTwice([live, final])).to.deep.equal([]);
+    });
+
+  for (const text of [
+    'loses no acknowledged write',
+    'keeps every acknowledged write over 20 kills',
+    'finishes requests in flight when it is stopped, and loses none',
+    'a change that another one overtakes, and neither change is lost',
+    'has lost no version that it used when the secondary is promoted',
+    'forget the lost records',
+    'two entries of the log were lost',
+    'lose at most what comes after the position of the promotion',
+    'a cluster that lost the majority of its disks',
+    'opens a log that is losing data',
+    '3 losses:\nn1: key-1 was acknowledged: 404',
+    'hand over without loss',
+    'expected { lossless: false } to deeply equal { lossless: true }',
+    'a key leaks into the log',
+    'the history is not linearizable',
+    'Property failed after 3 tests { seed: 17 }',
+    'and its writes survive',
+  ])
+    it(`is refused to "${text.replace('\n', ' ')}"`, () => {
+      expect(isFinal(text)).to.equal(true);
+    });
+
+  for (const text of [
+    'n2 became active after n1 lost the leadership',
+    '{"level":"info","msg":"this node lost the leadership","term":3,"index":17}',
+    'the vote was lost, and the next one waits for the election timeout',
+    'keeps the present certificate when the answer is lost',
+    'resumes at the cursor after the connection was lost',
+    'end before the next line if the caller has lost its rights',
+    'is lost after a jump of 5 s, and returns when the clock is set back',
+    'no answer within 10 s from the closest node',
+  ])
+    it(`is for "${text}"`, () => {
+      expect(isFinal(text)).to.equal(false);
     });
 
   it('is refused if many files failed', () => {

@@ -45,7 +45,7 @@ describe('an upgrade with feature_level_raise_after', function () {
       await Promise.all(cluster.nodes.map((node) => workload.nextWrite([node])));
       await workload.stop();
       expect(unexplained(workload)).to.deep.equal([]);
-      expect(await losses(cluster, workload)).to.deep.equal([]);
+      expect(await losses(cluster, workload), 'losses').to.deep.equal([]);
 
       // From now on the earlier release does not start.
       await two.stop();

@@ -66,7 +66,7 @@ describe('an upgrade', function () {
 
       await workload.stop();
       expect(unexplained(workload)).to.deep.equal([]);
-      expect(await losses(cluster, workload)).to.deep.equal([]);
+      expect(await losses(cluster, workload), 'losses').to.deep.equal([]);
 
       two.install();
       await two.replace();

@@ -74,7 +74,7 @@ describe('a node under test', () => {
       await next;
     }
     await workload.stop();
-    expect(await losses(cluster, workload)).to.deep.equal([]);
+    expect(await losses(cluster, workload), 'losses').to.deep.equal([]);
     expect(workload.encrypted.length).to.be.greaterThan(10);
 
     // Both must be found: an impossible change and a missing key.
