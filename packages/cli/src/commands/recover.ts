@@ -1,4 +1,4 @@
-import { exitCode, reasonOf, StartError } from '@transitd/process';
+import { exitCode } from '@transitd/process';
 import type { Command } from 'commander';
 import type { LocalWork, Recovery } from '../runner/local-work.ts';
 import type { Runner } from '../runner/runner.ts';
@@ -25,10 +25,11 @@ export function recoverCommand(operator: Command, { localAction, work }: Runner)
 }
 
 async function recover({ dataDir, out, withoutLog, format }: RecoverOptions, work: LocalWork): Promise<number> {
-  const [{ requireAbsent, saveSnapshot }, { LogUnreadable, StorageDamaged, StorageFailed }, { Output }] = await Promise.all([
+  const [{ requireAbsent, saveSnapshot }, { LogUnreadable }, { Output }, { storageFault }] = await Promise.all([
     import('../local/snapshot-file.ts'),
     import('@transitd/storage-fsm'),
     import('../terminal/output.ts'),
+    import('../terminal/storage-fault.ts'),
   ]);
   const output = new Output(format);
   requireAbsent(out);
@@ -40,10 +41,8 @@ async function recover({ dataDir, out, withoutLog, format }: RecoverOptions, wor
     });
     return exitCode.ok;
   } catch (error) {
-    if (error instanceof StartError || !(error instanceof StorageDamaged || error instanceof StorageFailed)) throw error;
     const hint = error instanceof LogUnreadable ? ' Use --without-log to recover the records as of the last flush.' : '';
-    output.notice(`transitd: ${reasonOf(error)}${hint}`);
-    return exitCode.storage;
+    return storageFault(error, output, hint);
   }
 }
 

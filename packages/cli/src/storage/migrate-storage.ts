@@ -1,4 +1,4 @@
-import { exitCode, reasonOf, StartError } from '@transitd/process';
+import { exitCode } from '@transitd/process';
 import type { Command } from 'commander';
 import type { LocalWork } from '../runner/local-work.ts';
 import type { Runner } from '../runner/runner.ts';
@@ -25,10 +25,10 @@ export function migrateStorageCommand(program: Command, { localAction, work }: R
 }
 
 async function migrateStorage({ from, to, dryRun = false, format }: MigrateStorageOptions, work: LocalWork): Promise<number> {
-  const [{ StorageDamaged, StorageFailed }, { Output }, { progressOn }] = await Promise.all([
-    import('@transitd/storage-fsm'),
+  const [{ Output }, { progressOn }, { storageFault }] = await Promise.all([
     import('../terminal/output.ts'),
     import('../terminal/progress.ts'),
+    import('../terminal/storage-fault.ts'),
   ]);
   const output = new Output(format);
   const progress = progressOn();
@@ -47,9 +47,7 @@ async function migrateStorage({ from, to, dryRun = false, format }: MigrateStora
     for (const notice of dryRun ? [checked] : moved) output.notice(notice);
     return exitCode.ok;
   } catch (error) {
-    if (error instanceof StartError || !(error instanceof StorageDamaged || error instanceof StorageFailed)) throw error;
-    output.notice(`transitd: ${reasonOf(error)}`);
-    return exitCode.storage;
+    return storageFault(error, output);
   }
 }
 
