@@ -46,6 +46,7 @@ export async function served({
   limits,
   logTo,
   forwarded = false,
+  bodyBytesMax = 1_000_000,
 }: {
   readonly trustedProxies?: readonly string[];
   readonly audit?: AuditDevices;
@@ -53,6 +54,7 @@ export async function served({
   /** Called with each line of the log. */
   readonly logTo?: (line: string) => void;
   readonly forwarded?: boolean;
+  readonly bodyBytesMax?: number;
 } = {}): Promise<Served> {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: Date.now() });
@@ -83,7 +85,7 @@ export async function served({
     log,
     metrics,
     routes,
-    bodyBytesMax: 1_000_000,
+    bodyBytesMax,
     trustedProxies,
     audit,
     limits,

@@ -49,7 +49,7 @@ export {
   string,
   time,
 } from './fields/json-schema.ts';
-export { textList, textsByName, textsMax } from './fields/text-list.ts';
+export { checkTextLength, textCharsMax, textList, textsByName, textsMax } from './fields/text-list.ts';
 export { arrivalDeadline } from './limits/arrival-deadline.ts';
 export { CommonAmount, type CommonMemory, newCommonMemory } from './limits/common-amount.ts';
 export { type ThreadLimit, undivided } from './limits/thread-limit.ts';

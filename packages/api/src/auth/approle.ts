@@ -3,6 +3,7 @@ import {
   any,
   bool,
   boolean,
+  checkTextLength,
   dataReply,
   duration,
   type FieldSchema,
@@ -134,6 +135,7 @@ const writeRoleId = methodHandler({
 function metadataOf(value: JsonValue | undefined): Readonly<Record<string, string>> {
   if (typeof value !== 'string') return textsByName('metadata', value);
   if (value === '') return {};
+  checkTextLength('metadata', value);
   try {
     return textsByName('metadata', JSON.parse(value) as JsonValue);
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Meaning, ParameterReading, ParameterValue } from '@transitd/access';
-import { type Field, type FieldSchema, textsMax } from '@transitd/http';
+import { type Field, type FieldSchema, textCharsMax, textsMax } from '@transitd/http';
 import type { Call, Operation } from './operation.ts';
 
 type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner' | 'meanings' | 'innerMeanings'>>;
@@ -34,8 +34,8 @@ function declared({ takes, byType = {} }: Operation): Reading {
       if (members === undefined) continue;
       inner.set(name, new Set(Object.keys(members)));
       for (const [member, { default: byDefault }] of Object.entries(members)) {
-        const { kind = 'any', spellings } = schema[member] ?? {};
-        innerMeanings.set(member, meaningOf({ kind, default: isScalar(byDefault) ? byDefault : undefined, spellings }));
+        const { kind = 'any', spellings, long } = schema[member] ?? {};
+        innerMeanings.set(member, meaningOf({ kind, default: isScalar(byDefault) ? byDefault : undefined, spellings, long }));
       }
     }
   }
@@ -45,18 +45,20 @@ function declared({ takes, byType = {} }: Operation): Reading {
   return { otherNames: new Map(others), inner, meanings, innerMeanings };
 }
 
-type Read = { readonly [Name in 'kind' | 'default' | 'initial' | 'spellings']?: Field[Name] | undefined };
+type Read = { readonly [Name in 'kind' | 'default' | 'initial' | 'spellings' | 'long']?: Field[Name] | undefined };
 
 const isScalar = (value: unknown): value is ParameterValue => ['string', 'number', 'boolean'].includes(typeof value);
 
 /** Returns what the conversion of a field makes of its values: an empty or omitted value may be the default, and a TTL `system` is 0. */
-function meaningOf({ kind, default: absent, initial = absent, spellings }: Read): Meaning {
+function meaningOf({ kind, default: absent, initial = absent, spellings, long }: Read): Meaning {
   const isNumber = kind === 'int' || kind === 'duration';
   return (value, members) => {
+    // An operation refuses a longer text, and a longer list.
+    const isRead = (one: ParameterValue | undefined): boolean =>
+      long === true || typeof one !== 'string' || one.length <= textCharsMax;
     const spelled = (values: readonly (ParameterValue | undefined)[]): readonly ParameterValue[] =>
-      spellings === undefined ? [] : values.flatMap((one) => spellings(one, members));
+      spellings === undefined ? [] : values.filter(isRead).flatMap((one) => spellings(one, members));
     const isList = spellings !== undefined && kind === 'strings' && typeof value === 'string';
-    // An operation refuses a longer list.
     const written = isList ? value.split(',', textsMax).map((part) => part.trim()) : [value];
     if (value === 'system' && kind === 'lease') return [0];
     if (value === '' && isNumber) return [0];

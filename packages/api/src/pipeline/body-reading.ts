@@ -37,8 +37,9 @@ export class RequestBodies {
     if (kept !== undefined) return kept;
     if (operation.endsLeadership) return this.#readAndKeep(req, res);
     const { bodyBytesMax, limits } = this.#options;
+    const bytesMax = Math.min(bodyBytesMax, operation.bodyBytesMax ?? bodyBytesMax);
     const room = mayNeedMemory(req) ? limits?.bodies.reservation(res, caller()) : undefined;
-    return readBody(req, res, { bytesMax: bodyBytesMax, deadlineMs, room });
+    return readBody(req, res, { bytesMax, deadlineMs, room });
   }
 
   /** Returns the body of an unauthenticated request; a second call for the same request returns the same bytes. */

@@ -14,6 +14,7 @@ export async function wrapped(
   const { status, issued } = reply;
   if (reply.body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
   try {
+    checkSize(lengthOf(reply.body));
     const body = bodyText(reply) + (await restOf(reply));
     return wrapReply(await wrapping.wrap({ status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' }));
   } catch (error) {
@@ -22,6 +23,14 @@ export async function wrapped(
   }
 }
 
+/** Checked before the body is joined and encoded as a record, which takes long for a body that cannot be stored anyway. */
+function checkSize(bytes: number): void {
+  if (bytes > transactionBytesMax) throw new StoreError('too_large', 'the response is too large to be wrapped');
+}
+
+const lengthOf = (body: NonNullable<Reply['body']>): number =>
+  typeof body === 'string' ? body.length : body.reduce((sum, { length }) => sum + length, 0);
+
 /** Returns the part of a body that is in a stream. @throws StoreError `too_large` if it cannot be stored */
 async function restOf({ stream }: Reply): Promise<string> {
   const chunks: Buffer[] = [];
@@ -29,7 +38,7 @@ async function restOf({ stream }: Reply): Promise<string> {
   for await (const chunk of stream ?? []) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > transactionBytesMax) throw new StoreError('too_large', 'the response is too large to be wrapped');
+    checkSize(bytes);
   }
   return Buffer.concat(chunks).toString();
 }

@@ -34,7 +34,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
   const hash = guarded({
     name: 'audit-hash',
     about: 'Compute the HMAC of a string as it appears in the entries of an audit device',
-    takes: { device, input: text('String to hash', { required: true }) },
+    takes: { device, input: text('String to hash', { required: true, long: true }) },
     answers: answers.topLevelData(object({ hash: string })),
     where: 'replica',
     capability: 'update',

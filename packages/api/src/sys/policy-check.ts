@@ -11,7 +11,7 @@ const check = guarded({
   name: 'policy-check',
   about: 'Validate a policy and evaluate it alone on paths, without writing it',
   takes: {
-    policy: text('Policy in HCL or JSON, as plain text or in base64', { required: true }),
+    policy: text('Policy in HCL or JSON, as plain text or in base64', { required: true, long: true }),
     paths: texts('Paths to evaluate; with a slash at the end for a list'),
   },
   answers: answers.data(

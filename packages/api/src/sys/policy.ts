@@ -51,8 +51,8 @@ const name = text('Policy name, case-insensitive', { required: true });
 
 const writeFields = {
   name,
-  policy: text('Policy in HCL or JSON, as plain text or in base64', { spellings: policySpellings }),
-  rules: text('Alias of `policy`', { aliasOf: 'policy', spellings: policySpellings }),
+  policy: text('Policy in HCL or JSON, as plain text or in base64', { long: true, spellings: policySpellings }),
+  rules: text('Alias of `policy`', { aliasOf: 'policy', long: true, spellings: policySpellings }),
 } as const satisfies FieldSchema;
 
 /** Older clients send the policy as `rules`. */

@@ -1,6 +1,7 @@
 import type { WrapInfo } from '@transitd/access';
 import { dataReply, integer, object, type Reply, RequestError, string, text, time, unavailable, wrapReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
+import { transactionBytesMax } from '@transitd/storage-fsm';
 import * as answers from '../operation/answers.ts';
 import {
   type GuardedOperation,
@@ -89,6 +90,7 @@ const wrap: GuardedOperation = {
   answers: answers.wrappingToken,
   capability: 'update',
   adds: true,
+  bodyBytesMax: transactionBytesMax,
   run: (_context, { body, wrapTtlS }) => {
     if (wrapTtlS === undefined) throw new RequestError('invalid_request', 'endpoint requires response wrapping to be used');
     return dataReply(JSON.stringify(body));

@@ -14,7 +14,9 @@ const sign = keyOperation(
     takes: {
       name: keyName,
       version,
-      csr: text('CSR template in PEM, from which the subject and the extensions are copied; if omitted, both are empty'),
+      csr: text('CSR template in PEM, from which the subject and the extensions are copied; if omitted, both are empty', {
+        long: true,
+      }),
     },
     answers: data(object({ name: string, type: string, version: integer, csr: string })),
   },
@@ -31,7 +33,7 @@ const set = keyOperation(
     takes: {
       name: keyName,
       version,
-      certificate_chain: text('Certificates in PEM; the certificate of the key comes first', { required: true }),
+      certificate_chain: text('Certificates in PEM; the certificate of the key comes first', { required: true, long: true }),
     },
     answers: data(object({ name: string, type: string, version: integer, certificate_chain: string })),
   },

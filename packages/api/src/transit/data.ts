@@ -24,7 +24,7 @@ const ciphertextAnswer = object({ ciphertext: string, key_version: integer });
 const { context, associated_data, nonce, key_version, padding_scheme, decrypt_padding_scheme, encrypt_padding_scheme } =
   itemMembers;
 const plaintext = base64('Plaintext; required unless `batch_input` is given');
-const ciphertext = text('Ciphertext, with its prefix; required unless `batch_input` is given');
+const ciphertext = text('Ciphertext, with its prefix; required unless `batch_input` is given', { long: true });
 
 const named = { params: ['name'], required: 1 } as const;
 

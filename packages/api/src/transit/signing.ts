@@ -233,9 +233,9 @@ export const verify = dataOperation({
   about: 'Verify a signature, an HMAC or a CMAC; give exactly one of `signature`, `hmac` and `cmac`',
   takes: {
     ...settings,
-    signature: text('Signature to verify'),
-    hmac: text('HMAC to verify'),
-    cmac: text('CMAC to verify'),
+    signature: itemMembers.signature,
+    hmac: itemMembers.hmac,
+    cmac: itemMembers.cmac,
     batch_input: batchOf('input', 'context', 'signature', 'hmac', 'cmac', 'reference'),
   },
   answers: oneOrBatch(object({ valid: boolean })),

@@ -185,7 +185,7 @@ const backup = keyOperation(
 );
 
 const backupFields = {
-  backup: text('Backup, as returned by `backup`', { required: true }),
+  backup: text('Backup, as returned by `backup`', { required: true, long: true }),
   force: bool('Replace an existing key of the same name', { default: false }),
 };
 

@@ -180,7 +180,7 @@ export const macLengths: JsonSchema = {
 /** Members of a batch item. The engine reads them itself and does not convert types. */
 export const itemMembers = {
   plaintext: base64('Plaintext', { required: true }),
-  ciphertext: text('Ciphertext, with its prefix', { required: true }),
+  ciphertext: text('Ciphertext, with its prefix', { required: true, long: true }),
   context: base64('Key derivation context'),
   associated_data: base64('Additional authenticated data; not part of the ciphertext'),
   nonce: base64('Nonce, if the key accepts one'),
@@ -189,9 +189,9 @@ export const itemMembers = {
   decrypt_padding_scheme: text('Padding scheme for decryption, for RSA keys', { oneOf: paddings, default: 'oaep' }),
   encrypt_padding_scheme: text('Padding scheme for encryption, for RSA keys', { oneOf: paddings, default: 'oaep' }),
   input: base64('Input data'),
-  signature: text('Signature to verify'),
-  hmac: text('HMAC to verify'),
-  cmac: text('CMAC to verify'),
+  signature: text('Signature to verify', { long: true }),
+  hmac: text('HMAC to verify', { long: true }),
+  cmac: text('CMAC to verify', { long: true }),
   mac_length: int('Length of the CMAC in bytes; 0 means all 16', { shape: macLengths }),
   reference: text('Any string; returned with the result of this item'),
 } as const satisfies FieldSchema;

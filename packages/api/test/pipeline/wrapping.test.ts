@@ -1,4 +1,4 @@
-import { StoreError } from '@transitd/storage-fsm';
+import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { type Served, served } from '../served.ts';
 
@@ -48,6 +48,19 @@ describe('a wrapped response', () => {
     expect([batch.status, batch.text.includes('svc:')]).to.deep.equal([200, false]);
     const unwrapped = await at.ask('POST sys/wrapping/unwrap', { token: batch.body.wrap_info.token });
     expect([unwrapped.status, unwrapped.body.data.batch_results.length]).to.deep.equal([400, 2]);
+  });
+
+  it('is refused before it is encoded if no record can hold it', async () => {
+    const large = await served({ bodyBytesMax: 2 * transactionBytesMax });
+    await large.ask('POST transit/keys/k');
+    large.services.wrapping.wrap = () => Promise.reject(new Error('was encoded'));
+    const of = (length: number): string => 'A'.repeat(length);
+    const own = await large.ask('POST sys/wrapping/wrap', { headers: wrap, body: { a: of(transactionBytesMax) } });
+    expect([own.status, own.body.errors]).to.deep.equal([413, ['http: request body too large']]);
+    const body = { plaintext: of(transactionBytesMax) };
+    const result = await large.ask('POST transit/encrypt/k', { headers: wrap, body });
+    expect([result.status, result.body.errors]).to.deep.equal([413, ['the response is too large to be wrapped']]);
+    large.close();
   });
 
   it('is consumed by any other use of its token', async () => {

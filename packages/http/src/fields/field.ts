@@ -8,10 +8,12 @@ import { type JsonSchema, object } from './json-schema.ts';
 export type FieldKind = 'bool' | 'int' | 'string' | 'strings' | 'texts' | 'duration' | 'lease' | 'any';
 
 /**
- * Details of a field for the OpenAPI document. The parser ignores these details. The operations enforce them, and a test checks that they
- * do.
+ * Details of a field for the OpenAPI document. The parser ignores these details, except `long`. The operations enforce them, and a test
+ * checks that they do.
  */
 export interface FieldDetail {
+  /** The text is data: the operation limits its length, or treats any length in linear time. The parser limits all other texts. */
+  readonly long?: true;
   /** The request is refused without the field. */
   readonly required?: true;
   /** Name of the field of the same operation that this is an alias of. */
@@ -56,7 +58,7 @@ export const any = field('any');
 
 /** Binary data as base64 (RFC 4648 §4). */
 export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'> =>
-  text(about, { ...detail, shape: { contentEncoding: 'base64', ...detail.shape } });
+  text(about, { ...detail, long: true, shape: { contentEncoding: 'base64', ...detail.shape } });
 
 /**
  * A field that clients send and that has no effect here.

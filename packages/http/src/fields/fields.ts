@@ -1,8 +1,8 @@
 import { integerOf, secondsOf } from '@transitd/access';
 import { RequestError } from '../reply/request-error.ts';
-import type { FieldKind, FieldSchema } from './field.ts';
+import type { Field, FieldSchema } from './field.ts';
 import type { Body, JsonValue } from './json.ts';
-import { textList, textsByName } from './text-list.ts';
+import { checkTextLength, textList, textsByName } from './text-list.ts';
 
 interface Converted {
   readonly bool: boolean;
@@ -42,11 +42,11 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
     else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
     else {
       const field = schema[name];
-      values[name] = convert(name, field?.kind, body[name]);
+      values[name] = convert(name, field, body[name]);
       if (field?.ignored === true && isSet(body[name]) && body[name] !== field.default) ignored.add(name);
     }
   }
-  for (const name in pathParameters) values[name] = convert(name, schema[name]?.kind, pathParameters[name]);
+  for (const name in pathParameters) values[name] = convert(name, schema[name], pathParameters[name]);
   const warnings = [
     ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
     ...ignored.warning('These parameters have no effect here'),
@@ -89,8 +89,9 @@ class WarningNames {
   }
 }
 
-function convert(name: string, kind: FieldKind | undefined, value: JsonValue | undefined): unknown {
+function convert(name: string, field: Field | undefined, value: JsonValue | undefined): unknown {
   if (value === undefined) return undefined;
+  const kind = field?.kind;
   // The peers read null as an empty string; for other types null means absent.
   if (value === null) return kind === 'string' ? '' : undefined;
   switch (kind) {
@@ -99,6 +100,7 @@ function convert(name: string, kind: FieldKind | undefined, value: JsonValue | u
     case 'int':
       return toInt(name, value);
     case 'string':
+      if (typeof value === 'string' && field?.long !== true) checkTextLength(name, value);
       return toText(name, value);
     case 'duration':
       return toSeconds(name, value);

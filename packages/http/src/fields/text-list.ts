@@ -5,6 +5,17 @@ import type { JsonValue } from './json.ts';
 export const textsMax = 10_000;
 
 /**
+ * Longest text that is not data, in characters. A name, a setting or a token is shorter. An operation may compare, split or replace such a
+ * text in ways that would take seconds for a text of 32 MiB.
+ */
+export const textCharsMax = 64 * 1024;
+
+/** @throws RequestError `invalid_field` */
+export function checkTextLength(name: string, text: string): void {
+  if (text.length > textCharsMax) throw notRead(name, `more than ${textCharsMax} characters`);
+}
+
+/**
  * Converts a list of strings, or one comma-separated string. Returns undefined if the field was absent, and an empty list for an empty
  * string.
  * @throws RequestError `invalid_field`
@@ -13,14 +24,14 @@ export function textList(name: string, value: JsonValue | undefined): readonly s
   if (value === undefined || value === null) return undefined;
   if (value === '') return [];
   const texts = typeof value === 'string' ? value.split(',', textsMax + 1) : value;
-  if (!Array.isArray(texts)) throw noList(name, 'expected a list of strings');
-  if (texts.length > textsMax) throw noList(name, `more than ${textsMax} strings`);
-  if (typeof value === 'string') return texts.map((text) => text.trim());
-  if (texts.every((text) => typeof text === 'string')) return texts;
-  throw noList(name, 'expected a list of strings');
+  if (!Array.isArray(texts)) throw notRead(name, 'expected a list of strings');
+  if (texts.length > textsMax) throw notRead(name, `more than ${textsMax} strings`);
+  if (!texts.every((text) => typeof text === 'string')) throw notRead(name, 'expected a list of strings');
+  for (const text of texts) checkTextLength(name, text);
+  return typeof value === 'string' ? texts.map((text) => text.trim()) : texts;
 }
 
-const noList = (name: string, reason: string): RequestError =>
+const notRead = (name: string, reason: string): RequestError =>
   new RequestError('invalid_field', `Field validation failed: error converting input for field "${name}": ${reason}`);
 
 /** Converts an object with string values; returns an empty object if the field was absent. @throws RequestError `invalid_field` */
@@ -30,11 +41,11 @@ export function textsByName(field: string, value: JsonValue | undefined): Readon
   return Object.fromEntries(
     texts.map(([name, text]) => {
       if (name === '' || (typeof text !== 'string' && typeof text !== 'number' && typeof text !== 'boolean'))
-        throw new RequestError(
-          'invalid_field',
-          `Field validation failed: error converting input for field "${field}": expected an object with string values`,
-        );
-      return [name, String(text)];
+        throw notRead(field, 'expected an object with string values');
+      const value = String(text);
+      checkTextLength(field, name);
+      checkTextLength(field, value);
+      return [name, value];
     }),
   );
 }

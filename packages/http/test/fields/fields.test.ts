@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { any, bool, duration, int, lease, text, textMap, texts } from '../../src/fields/field.ts';
+import { any, base64, bool, duration, int, lease, text, textMap, texts } from '../../src/fields/field.ts';
 import { fields } from '../../src/fields/fields.ts';
 import type { Body, JsonValue } from '../../src/fields/json.ts';
 import { RequestError } from '../../src/reply/request-error.ts';
@@ -236,6 +236,22 @@ describe('fields', () => {
     expect(convert('texts', { a: 'b', c: 1 })).to.deep.equal({ a: 'b', c: '1' });
     expect(refusal('texts', { a: [] })).to.contain('expected an object with string values');
     expect(refusal('texts', 'a=b')).to.contain('expected an object with string values');
+  });
+
+  it('accepts texts of 64 Ki characters, and longer ones only if they are data', () => {
+    const [longest, longer] = ['x'.repeat(65_536), 'x'.repeat(65_537)];
+    expect(convert('string', longest)).to.equal(longest);
+    for (const [kind, value] of [
+      ['string', longer],
+      ['strings', longer],
+      ['strings', ['a', longer]],
+      ['strings', `a,${longer}`],
+      ['texts', { a: longer }],
+      ['texts', { [longer]: 'a' }],
+    ] as const)
+      expect(refusal(kind, value)).to.match(/for field "field": more than 65536 characters$/);
+    for (const data of [base64(about), text(about, { long: true })])
+      expect(fields({ data }, { data: longer }).values.data).to.equal(longer);
   });
 
   it('leaves values of kind any as they were sent', () => {

@@ -8,7 +8,7 @@ const [newline, carriageReturn, padding] = [0x0a, 0x0d, 0x3d];
  * @throws TransitError `invalid_request` with the offset of the first invalid byte of the text in UTF-8
  */
 export function decodeBase64(text: string): Buffer {
-  const bytes = decodeUnbroken(text) ?? decodeBroken(text);
+  const bytes = decodeAround(0, text) ?? decodeBroken(text);
   if (bytes !== undefined) return bytes;
   throw new TransitError('invalid_request', `illegal base64 data at input byte ${faultOffset(Buffer.from(text))}`);
 }
@@ -18,25 +18,39 @@ export const decodeBase64Url = (text: string): Buffer | undefined =>
   text.length % 4 !== 1 && /^[\w-]*$/.test(text) ? Buffer.from(text, 'base64url') : undefined;
 
 /**
- * Decodes base64 without line breaks; returns undefined for any other string. Node's decoder is fast but lenient. It skips unknown
- * characters, which the length of the result reveals. It also accepts the URL alphabet, and uses only the low byte of characters above
- * U+00FF; these two cases are checked separately.
+ * Decodes base64 in a text with this number of line breaks; returns undefined for any other text. Node's decoder is fast but lenient. It
+ * skips line breaks and unknown characters; the length of the result reveals the latter. It also accepts the URL alphabet, and uses only
+ * the low byte of characters above U+00FF; these two cases are checked separately.
  */
-function decodeUnbroken(text: string): Buffer | undefined {
-  const { length } = text;
+function decodeAround(lineBreaks: number, text: string): Buffer | undefined {
+  const length = text.length - lineBreaks;
   if (length % 4 !== 0) return undefined;
-  const padded = !text.endsWith('=') ? 0 : text.endsWith('==') ? 2 : 1;
   const bytes = Buffer.from(text, 'base64');
-  if (bytes.length !== (length / 4) * 3 - padded) return undefined;
-  if (text.includes('-') || text.includes('_') || Buffer.byteLength(text) !== length) return undefined;
+  if (bytes.length !== (length / 4) * 3 - paddingIn(text)) return undefined;
+  if (text.includes('-') || text.includes('_') || Buffer.byteLength(text) !== text.length) return undefined;
   return bytes;
 }
 
-/** Decodes base64 with line breaks; returns undefined if the string has no line breaks or is not base64. */
+/** Decodes base64 with line breaks. They are only counted: to remove millions of them from a string would take seconds. */
 function decodeBroken(text: string): Buffer | undefined {
-  const unbroken = text.replace(/[\r\n]+/g, '');
-  return unbroken === text ? undefined : decodeUnbroken(unbroken);
+  const encoded = Buffer.from(text, 'latin1');
+  let lineBreaks = 0;
+  for (let at = 0; at < encoded.length; at++) if (isLineBreak(encoded[at])) lineBreaks += 1;
+  return lineBreaks === 0 ? undefined : decodeAround(lineBreaks, text);
 }
+
+/** Returns the number of `=` at the end of the text, at most two. */
+function paddingIn(text: string): number {
+  let padded = 0;
+  for (let at = text.length - 1; at >= 0 && padded < 2; at--) {
+    const code = text.charCodeAt(at);
+    if (code === padding) padded += 1;
+    else if (!isLineBreak(code)) break;
+  }
+  return padded;
+}
+
+const isLineBreak = (code: number | undefined): boolean => code === newline || code === carriageReturn;
 
 /**
  * Returns the offset of the first misplaced byte of an invalid input. If the input ends inside a group of four characters, this is the
@@ -48,7 +62,7 @@ function faultOffset(encoded: Uint8Array): number {
     const byte = encoded[at];
     if (isAlphabet(byte)) inGroup = (inGroup + 1) % 4;
     else if (byte === padding) return paddingFault(encoded, at, inGroup);
-    else if (byte !== newline && byte !== carriageReturn) return at;
+    else if (!isLineBreak(byte)) return at;
   }
   return encoded.length - inGroup;
 }
@@ -67,7 +81,7 @@ function paddingFault(encoded: Uint8Array, at: number, inGroup: number): number 
 
 function skipLineBreaks(encoded: Uint8Array, from: number): number {
   let at = from;
-  while (encoded[at] === newline || encoded[at] === carriageReturn) at += 1;
+  while (isLineBreak(encoded[at])) at += 1;
   return at;
 }
 

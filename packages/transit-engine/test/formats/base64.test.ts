@@ -64,6 +64,13 @@ describe('decodeBase64', () => {
     });
   }
 
+  it('skips line breaks between, before and after padding', () => {
+    for (const text of ['YQ=\n=', 'YQ\r\n==', 'YQ==\n', 'Y\nQ\n=\n=\n', '\nYQ=='])
+      expect(decodeBase64(text).toString()).to.equal('a');
+    expect(refusal('YQ==\nYQ==')).to.equal('illegal base64 data at input byte 5');
+    expect(refusal('\n\n')).to.equal('decoded 0 bytes');
+  });
+
   it('accepts a last character with unused bits set', () => {
     expect(decodeBase64('YR==').toString()).to.equal('a');
     expect(decodeBase64('YWJ=').toString()).to.equal('ab');
