@@ -90,9 +90,9 @@ export const folderArrows: FolderArrows = {
     reply: [],
     '.': ['reply'],
     limits: ['reply'],
-    body: ['limits', 'reply'],
     connection: ['limits', 'reply'],
     fields: ['.', 'reply'],
+    body: ['fields', 'limits', 'reply'],
   },
   node: {
     clock: [],

@@ -7,7 +7,9 @@ export {
   growingBytes,
   growingBytesOf,
   mayNeedMemory,
+  parsedBytesOf,
   uncountedBytes,
+  valuesBytesOf,
 } from './body/body-memory.ts';
 export type { BodyCaller } from './body/body-room.ts';
 export { bodyStream } from './body/body-stream.ts';

@@ -36,6 +36,7 @@ describe('the limits of a node, divided between its threads', () => {
           [divided.reads, reads, Math.ceil(reads / 2)],
           [divided.bodies, body_memory, body_memory / 4],
           [divided.growing, Math.floor(body_memory / 8), Math.ceil(Math.floor(body_memory / 8) / 4)],
+          [divided.parsed, 64_000_000, 16_000_000],
         ] as const) {
           const { main, gateway, common } = limit;
           expect(main.own + workers * gateway.own + (common?.max ?? 0)).to.equal(max);
@@ -47,9 +48,10 @@ describe('the limits of a node, divided between its threads', () => {
   });
 
   it('leave the main thread a place, and memory for the largest body', () => {
-    const { reads, bodies } = limitsOf({ reads: 4 }, 3);
+    const { reads, bodies, parsed } = limitsOf({ reads: 4 }, 3);
     expect([reads.main.own, reads.gateway.own, reads.common?.max]).to.deep.equal([1, 0, 3]);
     expect(bodies.main.own).to.be.at.least(60);
+    expect(parsed.main.own).to.equal(64_000_000);
   });
 
   it('give a thread all places that the others do not use, but leave the others their own', () => {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callerGroup, type Principal, withinCidrs } from '@transitd/access';
 import type { AuditWriter, Exchange } from '@transitd/audit';
 import { turns } from '@transitd/event-loop';
-import { type Reply, sendReply, tokenOf } from '@transitd/http';
+import { type BodyCaller, type Reply, sendReply, tokenOf, valuesBytesOf } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import type { GuardedOperation } from '../operation/operation.ts';
@@ -105,7 +105,8 @@ export class GatewayPipeline {
     const principal = found instanceof Promise ? await found : found;
     if (principal === undefined || !isOrdinary(principal, address)) return undefined;
     exchange?.setCaller(token, principal);
-    const body = this.#bodies.of(operation, req, res, () => ({ tokenId: principal.id, address: callerGroup(address) }));
+    const caller = (): BodyCaller => ({ tokenId: principal.id, address: callerGroup(address) });
+    const body = this.#bodies.of(operation, req, res, caller);
     if (body instanceof Promise) {
       progress.isReadingBody = true;
       progress.bytes = await body;
@@ -113,8 +114,22 @@ export class GatewayPipeline {
     } else progress.bytes = body;
     const common = { token, principal, epoch, source: 'reader', where: 'replica', wrapTtlS: 0 } as const;
     const complete: CompleteRequest = { ...request, ...common, req, res, address, exchange, bytes: progress.bytes };
+    const values = progress.bytes === undefined ? 0 : valuesBytesOf(progress.bytes);
+    if (values === 0) return this.#executeInPlace(complete);
+    const { bodies } = this.#options.limits;
+    const parser = caller();
+    if (!bodies.tryParse(parser, values)) return undefined;
+    try {
+      return await this.#executeInPlace(complete);
+    } finally {
+      bodies.parsed(parser, values);
+    }
+  }
+
+  async #executeInPlace(complete: CompleteRequest): Promise<Reply | undefined> {
     // The main thread has the only queue, so that no request waits twice, and callers take turns over all threads.
     const { reads } = this.#options.limits;
+    const { principal } = complete;
     if (!reads.tryEnter(principal.id)) return undefined;
     try {
       const turn = turns.next();

@@ -2,7 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Allowance, callerGroup } from '@transitd/access';
 import { notExecutedHeader } from '@transitd/cluster';
 import { turns } from '@transitd/event-loop';
-import { indexHeaders, pathDisabled, type Reply, RequestError, sendReply, tokenOf, unavailable, wrapTtlOf } from '@transitd/http';
+import {
+  indexHeaders,
+  pathDisabled,
+  type Reply,
+  RequestError,
+  sendReply,
+  tokenOf,
+  unavailable,
+  valuesBytesOf,
+  wrapTtlOf,
+} from '@transitd/http';
 import type { Span } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
@@ -172,9 +182,33 @@ export class Pipeline {
     const bytes = body instanceof Promise ? await body : body;
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const complete: CompleteRequest = { ...known, bytes };
-    return this.#inPlace({ res, operation, caller: principal.id }, complete.where, async () => {
+    const values = bytes === undefined ? 0 : valuesBytesOf(bytes);
+    return values === 0 ? this.#workComplete(complete) : this.#withValues(complete, values, () => this.#workComplete(complete));
+  }
+
+  /** Runs `work`, which parses a large body, while memory for the body's values is reserved. */
+  async #withValues(
+    { res, principal, address }: CompleteRequest,
+    values: number,
+    work: () => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const bodies = this.#options.limits?.bodies;
+    const caller = { tokenId: principal.id, address: callerGroup(address) };
+    const room = bodies?.parse(res, caller, values);
+    if (room !== undefined) await room;
+    try {
+      return await work();
+    } finally {
+      bodies?.parsed(caller, values);
+    }
+  }
+
+  /** Runs the stages of an operation that needs a token from the wait for a place on. */
+  #workComplete(complete: CompleteRequest): Promise<Outcome> {
+    const { res, operation, principal, where, source } = complete;
+    return this.#inPlace({ res, operation, caller: principal.id }, where, async () => {
       // The body may have taken long to arrive. Revocations that other nodes have made since must count here too.
-      const holds = sourceHolds(complete.source, this.#options.node.eligibility);
+      const holds = sourceHolds(source, this.#options.node.eligibility);
       const isHere = (holds instanceof Promise ? await holds : holds) && !this.#isLeaving(complete);
       if (!isHere) return this.#noLongerHere(complete);
       return this.#respond(complete, await this.#execute(complete));

@@ -67,6 +67,28 @@ describe('a request in a gateway', () => {
     expect(limits.reads.atWork).to.equal(1);
   });
 
+  it('is passed on with its body if the thread has no memory for its values', async () => {
+    const limits = new Limits({ reads: 2, changes: 1, logins: 1, waiting: 10, body_memory: 1_000_000 });
+    await start(limits);
+    const other = { tokenId: 'other', address: 'other' };
+    const { port } = gateway.address() as AddressInfo;
+    const large = JSON.stringify({ plaintext: 'aGVsbG8=', x: Array(50_000).fill(1) });
+    const ask = async (): Promise<number> =>
+      (
+        await fetch(`http://127.0.0.1:${port}/v1/transit/encrypt/k`, {
+          method: 'POST',
+          headers: { 'X-Service-Token': node.rootToken },
+          body: large,
+        })
+      ).status;
+    expect(limits.bodies.tryParse(other, 64_000_000)).to.equal(true);
+    expect(await ask()).to.equal(passedStatus);
+    expect(passed).to.deep.equal([large]);
+    expect([limits.reads.atWork, limits.bodies.waiting]).to.deep.equal([0, 0]);
+    limits.bodies.parsed(other, 64_000_000);
+    expect([await ask(), await ask()]).to.deep.equal([200, 200]);
+  });
+
   it('is answered if it asks for the health of a node that is certainly active, as the main thread would answer', async () => {
     await start();
     const { port } = gateway.address() as AddressInfo;

@@ -160,6 +160,21 @@ describe('an overloaded node', () => {
     expect([limits.bodies.refused, limits.bodies.waiting]).to.deep.equal([0, 0]);
   });
 
+  it('parses a large body once there is memory for its values, and small ones meanwhile', async () => {
+    const limits = new Limits({ ...few, waiting: 4 });
+    server = await served({ limits });
+    const other = { tokenId: 'other', address: 'other' };
+    expect(limits.bodies.tryParse(other, 64_000_000)).to.equal(true);
+    const large = server.ask('POST transit/random', { body: { bytes: 4, x: Array(100_000).fill(1) } });
+    await until(() => limits.bodies.waiting === 1);
+    expect(limits.reads.atWork).to.equal(0);
+    expect((await server.ask('POST transit/random', { body: { bytes: 4 } })).status).to.equal(200);
+    limits.bodies.parsed(other, 64_000_000);
+    expect((await large).status).to.equal(200);
+    await until(() => limits.bodies.held === 0);
+    expect(limits.bodies.tryParse(other, 64_000_000), 'the memory is free again').to.equal(true);
+  });
+
   it('refuses a body with 503 and Retry-After if memory and queue are full', async () => {
     const limits = new Limits({ ...few, body_memory: 300_000 });
     server = await served({ limits });

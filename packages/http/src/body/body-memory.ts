@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { jsonValuesMax } from '../fields/json.ts';
+import { valuesAtMost } from '../fields/value-count.ts';
 import { type ThreadLimit, undivided } from '../limits/thread-limit.ts';
 import { type BodyCaller, BodyRoom } from './body-room.ts';
 
@@ -15,23 +17,37 @@ const waitMsMax = 60_000;
 /** First reservation of a body of unknown length. The second reserves its maximum length. */
 export const growingBytes = 1024 * 1024;
 
+/** Memory that one parsed value takes, in bytes. Two or three characters of a body can be an empty object. */
+const valueBytes = 64;
+/** Memory for the values of the largest body. */
+const parsedBytesMax = valueBytes * jsonValuesMax;
+
 /** Part of the memory that the bodies of one caller may take. */
 export const bodyCallerPart = 1 / 4;
 
-/** Limits of the two rooms of a {@link BodyMemory}, in bytes. */
+/** Limits of the rooms of a {@link BodyMemory}, in bytes. */
 export interface BodyMemoryLimits {
   readonly bodies: ThreadLimit;
   /** For the first 1 MiB of bodies of unknown length. */
   readonly growing: ThreadLimit;
+  /** For the values of bodies that are parsed. */
+  readonly parsed: ThreadLimit;
 }
 
 /** Returns the memory for the growing bodies that belongs to this memory for bodies. */
 export const growingBytesOf = (bytes: number): number => Math.floor(bytes / 8);
 
+/** Returns the memory that the values of a body take at most; 0 for a body that needs no reservation. */
+export const valuesBytesOf = (body: Buffer): number => (body.length <= uncountedBytes ? 0 : valueBytes * valuesAtMost(body));
+
+/** Returns the memory for parsed bodies that belongs to this memory for bodies. */
+export const parsedBytesOf = (bytes: number): number => Math.max(bytes, parsedBytesMax);
+
 /** Returns the limits of a node with one thread. */
 export const bodyMemoryLimits = (bytes: number): BodyMemoryLimits => ({
   bodies: undivided(bytes, bodyCallerPart),
   growing: undivided(growingBytesOf(bytes), bodyCallerPart),
+  parsed: undivided(parsedBytesOf(bytes), bodyCallerPart),
 });
 
 /** Memory reservation of one body. */
@@ -60,30 +76,36 @@ interface Held {
  * necessary. So a caller that announces a large body and sends nothing reserves nothing. Memory is released once the response is read. The
  * first 1 MiB of chunked bodies is reserved in a separate room, so a chunked body that waits to grow holds no memory that other bodies wait
  * for.
+ *
+ * The values of a parsed body can take twenty times its length. All requests share the event loop, so without a limit the values of all of
+ * them would be in memory at the same time. So a large body reserves memory for its values while it is parsed and used.
  */
 export class BodyMemory {
   readonly #room: BodyRoom;
   readonly #growing: BodyRoom;
+  readonly #parsed: BodyRoom;
   readonly #of = new Map<ServerResponse, Held>();
 
-  /** @param waitingMax - maximum number of queued bodies in each of the two rooms */
-  constructor({ bodies, growing }: BodyMemoryLimits, waitingMax: number) {
+  /** @param waitingMax - maximum number of queued bodies in each of the rooms */
+  constructor({ bodies, growing, parsed }: BodyMemoryLimits, waitingMax: number) {
     const roomOf = (limit: ThreadLimit): BodyRoom => new BodyRoom({ limit, waitingMax, waitMsMax });
     this.#room = roomOf(bodies);
     this.#growing = roomOf(growing);
+    this.#parsed = roomOf(parsed);
   }
 
+  /** Bytes of bodies, without those of their values. */
   get held(): number {
     return this.#room.held + this.#growing.held;
   }
 
   get waiting(): number {
-    return this.#room.waiting + this.#growing.waiting;
+    return this.#room.waiting + this.#growing.waiting + this.#parsed.waiting;
   }
 
   /** Since the start. */
   get refused(): number {
-    return this.#room.refused + this.#growing.refused;
+    return this.#room.refused + this.#growing.refused + this.#parsed.refused;
   }
 
   /** Returns the reservation for the body of one request. */
@@ -92,6 +114,25 @@ export class BodyMemory {
       grow: (arrived, length, bytesMax) => this.#grow(res, caller, { arrived, length, bytesMax }),
       complete: (bytes) => this.#complete(res, bytes),
     };
+  }
+
+  /**
+   * Reserves memory for the values of a large body until `parsed` is called, at once or when the returned promise resolves.
+   * @param values - number of bytes that `valuesBytesOf` returned for the body
+   * @throws RequestError `overloaded`, `request_aborted`; only the promise rejects with them
+   */
+  parse(res: ServerResponse, caller: BodyCaller, values: number): Promise<void> | undefined {
+    return this.#parsed.reserve(res, caller, values);
+  }
+
+  /** Reserves memory as `parse` does, if it is free now. Returns whether it did. */
+  tryParse(caller: BodyCaller, values: number): boolean {
+    return this.#parsed.tryReserve(caller, values);
+  }
+
+  /** Called when the values of a body are no longer used. */
+  parsed(caller: BodyCaller, values: number): void {
+    this.#parsed.release(caller, values);
   }
 
   /** Called when the response is sent: closes the connection of a caller that does not read it in time. */

@@ -67,8 +67,12 @@ export class BodyRoom {
    * @throws RequestError `overloaded`, `request_aborted`
    */
   reserve(res: ServerResponse, caller: BodyCaller, bytes: number): Promise<void> | undefined {
-    if (this.#queue.size === 0 && this.#tryTake(caller, bytes) === 'taken') return undefined;
-    return this.#enqueue(res, caller, bytes);
+    return this.tryReserve(caller, bytes) ? undefined : this.#enqueue(res, caller, bytes);
+  }
+
+  /** Reserves bytes if they are free and no body waits. Returns whether it did. */
+  tryReserve(caller: BodyCaller, bytes: number): boolean {
+    return this.#queue.size === 0 && this.#tryTake(caller, bytes) === 'taken';
   }
 
   release(caller: BodyCaller, bytes: number): void {

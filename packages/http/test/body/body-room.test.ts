@@ -126,6 +126,29 @@ describe('the body memory', () => {
     expect([done, memory.held, memory.waiting, memory.refused]).to.deep.equal([40, 0, 0, 0]);
   });
 
+  it('limits the values of bodies that are parsed at the same time, by caller and together', async () => {
+    const memory = new BodyMemory(bodyMemoryLimits(256 * mib), 10);
+    const largest = 64_000_000; // the most values that a body may have
+    expect(memory.parse(response(), caller('a'), largest)).to.equal(undefined);
+    let entered = 0;
+    void memory.parse(response(), caller('a'), 16 * mib)?.then(() => (entered += 1));
+    expect(memory.tryParse(caller('b'), mib), 'nobody overtakes a body that waits').to.equal(false);
+    await turn();
+    expect([entered, memory.waiting, memory.held]).to.deep.equal([0, 1, 0]);
+    memory.parsed(caller('a'), largest);
+    await turn();
+    expect([entered, memory.waiting]).to.deep.equal([1, 0]);
+    for (const who of ['b', 'c', 'd']) expect(memory.tryParse(caller(who), largest)).to.equal(true);
+    expect(memory.tryParse(caller('e'), largest), 'the memory is taken').to.equal(false);
+    memory.parsed(caller('a'), 16 * mib);
+    expect(memory.tryParse(caller('e'), largest)).to.equal(true);
+  });
+
+  it('always has memory for the values of one body, however small it is', () => {
+    const memory = new BodyMemory(bodyMemoryLimits(mib), 10);
+    expect(memory.tryParse(caller('a'), 64_000_000)).to.equal(true);
+  });
+
   it('releases the memory of a body exactly once if the body ends while it waits for more', async () => {
     const memory = new BodyMemory(bodyMemoryLimits(32 * mib), 10);
     const first = response();

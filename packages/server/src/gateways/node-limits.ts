@@ -8,6 +8,7 @@ import {
   growingBytes,
   growingBytesOf,
   newCommonMemory,
+  parsedBytesOf,
   type ThreadLimit,
 } from '@transitd/http';
 
@@ -33,6 +34,7 @@ export interface NodeLimits {
   readonly reads: DividedLimit;
   readonly bodies: DividedLimit;
   readonly growing: DividedLimit;
+  readonly parsed: DividedLimit;
   /** Maximum number of queued bodies. */
   readonly waitingBodies: { readonly main: number; readonly gateway: number };
 }
@@ -55,6 +57,7 @@ export function nodeLimits(
     // The main thread must have room for the largest body, because it serves everything that gateways pass on.
     bodies: divided(limits.body_memory, workers, { callerPart: bodyCallerPart, mainMin: bodyBytesMax }),
     growing: divided(growingBytesOf(limits.body_memory), workers, { callerPart: bodyCallerPart, mainMin: growingBytes }),
+    parsed: divided(parsedBytesOf(limits.body_memory), workers, { callerPart: bodyCallerPart, mainMin: parsedBytesOf(0) }),
     waitingBodies: { main: limits.waiting - workers * waitingGateway, gateway: waitingGateway },
   };
 }
@@ -92,11 +95,13 @@ export function threadLimits(limits: NodeLimits, row?: number): ThreadLimits & {
     reads: ofThread(limits.reads),
     bodies: ofThread(limits.bodies),
     growing: ofThread(limits.growing),
+    parsed: ofThread(limits.parsed),
     waitingBodies: row === undefined ? limits.waitingBodies.main : limits.waitingBodies.gateway,
   };
 }
 
 /** Gives back everything that a gateway held, which has ended: its sockets are closed. */
-export function clearRow({ connections, reads, bodies, growing }: NodeLimits, row: number): void {
-  for (const { common } of [connections, reads, bodies, growing]) if (common !== undefined) new CommonAmount(common, row).clear();
+export function clearRow({ connections, reads, bodies, growing, parsed }: NodeLimits, row: number): void {
+  for (const { common } of [connections, reads, bodies, growing, parsed])
+    if (common !== undefined) new CommonAmount(common, row).clear();
 }
