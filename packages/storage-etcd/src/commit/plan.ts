@@ -108,8 +108,8 @@ function stagedPlan(parts: PlanParts, writes: readonly Write[]): Plan {
 }
 
 /**
- * Returns the transactions that write a staged transaction to the keys of its records, and then end it. Each may be repeated: they write
- * what is in effect already.
+ * Returns the transactions that write a staged transaction to the keys of its records, and then end it. Each may be repeated while the
+ * transaction {@link isStaged}: they write what is in effect already.
  */
 export function unpackingOf(
   { revision, writes }: StagedTransaction,
@@ -128,6 +128,12 @@ export function unpackingOf(
   ];
   return [...written, end];
 }
+
+/** Holds while no node has taken this staged transaction to the keys of its records. After that, commits may have changed the records. */
+export const isStaged = ({ revision }: StagedTransaction, keys: Keys): EtcdCompare => ({
+  key: keys.staged,
+  modRevision: revision,
+});
 
 /** Splits writes so that one transaction of etcd holds each part. */
 function batchesOf(writes: readonly Write[], keys: Keys): Write[][] {
@@ -158,15 +164,28 @@ export const fenced = (keys: Keys, fence: number, body: EtcdTxn): EtcdTxn => ({
   failure: [{ kind: 'range', key: keys.active }],
 });
 
+/** Returns the operation that raises the count of reserved values to this one. Send it while the count {@link isReserved}. */
+export const reservation = (keys: Keys, count: number): EtcdOperation => ({
+  kind: 'put',
+  key: keys.reserved,
+  value: Buffer.from(String(count)),
+});
+
+/** Holds while the count of reserved values is that of the copy, so that a count computed from it does not fall. */
+export const isReserved = ({ copy, keys }: Pick<PlanParts, 'copy' | 'keys'>): EtcdCompare => ({
+  key: keys.reserved,
+  modRevision: copy.reservedRevision,
+});
+
 /** Returns the transaction that makes the records of a restore the state, if no other commit comes between. */
 export function swapOf(parts: Omit<PlanParts, 'transaction'>, live: LiveSpace, valuesWritten: number): EtcdTxn {
   const { copy, keys } = parts;
   const success: EtcdOperation[] = [
     { kind: 'put', key: keys.space, value: encodeSpace(live) },
-    { kind: 'put', key: keys.reserved, value: Buffer.from(String(Math.max(copy.reserved, valuesWritten))) },
+    reservation(keys, Math.max(copy.reserved, valuesWritten)),
     marker(parts, 2, 0),
   ];
-  return { compares: nothingBetween(parts), success, failure: [] };
+  return { compares: [...nothingBetween(parts), isReserved(parts)], success, failure: [] };
 }
 
 /** Holds while the copy's newest commit is the newest one, and no staged transaction is in effect. */

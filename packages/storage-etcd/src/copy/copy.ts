@@ -72,6 +72,7 @@ export class Copy {
   #heartbeat: SeenHeartbeat | undefined;
   #staged: StagedTransaction | undefined;
   #reserved = 0;
+  #reservedRevision = 0;
   #cluster = '';
   #level: ClusterLevel = { level: 0, modRevision: 0 };
   #space: LiveSpace = firstSpace;
@@ -126,6 +127,10 @@ export class Copy {
   /** Number of values that nodes have reserved so far. */
   get reserved(): number {
     return this.#reserved;
+  }
+  /** Revision at which a node last reserved values; 0 before that. */
+  get reservedRevision(): number {
+    return this.#reservedRevision;
   }
   /** The records with which nodes have made themselves known, by the ids of the nodes. */
   get nodes(): ReadonlyMap<number, Uint8Array> {
@@ -279,8 +284,10 @@ export class Copy {
 
   #name(kind: Named, { deleted, row }: EtcdEvent): void {
     if (kind === 'marker') this.#marker = seen(row, markerOf(row));
-    else if (kind === 'reserved') this.#reserved = countOf(row);
-    else if (kind === 'level')
+    else if (kind === 'reserved') {
+      this.#reserved = countOf(row);
+      this.#reservedRevision = row.modRevision;
+    } else if (kind === 'level')
       this.#level = deleted ? { level: 0, modRevision: 0 } : { level: countOf(row), modRevision: row.modRevision };
     else if (kind === 'cluster') this.#cluster = textOf(row);
     else if (kind === 'space') {

@@ -18,7 +18,7 @@ import {
   type UnsupportedLevel,
 } from '@transitd/storage-fsm';
 import { CommitOrder } from '../commit/commit-order.ts';
-import { mustBeStaged, type Plan, planCommit, unpackingOf } from '../commit/plan.ts';
+import { isReserved, isStaged, mustBeStaged, type Plan, planCommit, reservation, unpackingOf } from '../commit/plan.ts';
 import { type Keys, keysBelow } from '../copy/keys.ts';
 import { pathsPage, recordsPage } from '../copy/pages.ts';
 import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
@@ -176,8 +176,7 @@ export class EtcdReplica implements Replica {
     const own = decodeTransaction(encodeTransaction(transaction));
     if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
     if (own.restore !== undefined) return this.#restores.apply(own.restore);
-    const isStaged = mustBeStaged(own, this.#keys);
-    const leave = await this.#order.enter(isStaged ? 'all' : own);
+    const leave = await this.#order.enter(mustBeStaged(own, this.#keys) ? 'all' : own);
     const settled = this.#commit(own);
     // After a staged commit nobody else may commit until its records are at their keys.
     void settled
@@ -349,8 +348,8 @@ export class EtcdReplica implements Replica {
       if (this.#unused >= values) return;
       await this.#role.settledFence(); // a restore of unknown outcome may have raised the count
       const more = Math.max(reservedAtOnce, values);
-      const value = Buffer.from(String(this.#feed.copy.reserved + more));
-      await this.#writes.write([{ kind: 'put', key: this.#keys.reserved, value }]);
+      const parts = { copy: this.#feed.copy, keys: this.#keys };
+      await this.#writes.write([reservation(this.#keys, parts.copy.reserved + more)], [isReserved(parts)]);
       this.#unused += more;
     });
     this.#reserving = reserved.catch(() => undefined);
@@ -369,7 +368,9 @@ export class EtcdReplica implements Replica {
   async #unpack(): Promise<void> {
     const { staged } = this.#feed.copy;
     if (staged === undefined || this.#role.fence === undefined) return;
-    for (const body of unpackingOf(staged, this.#feed.copy.space, this.#keys, newAttempt)) await this.#writes.write(body);
+    const compares = [isStaged(staged, this.#keys)];
+    for (const body of unpackingOf(staged, this.#feed.copy.space, this.#keys, newAttempt))
+      await this.#writes.write(body, compares);
   }
 }
 

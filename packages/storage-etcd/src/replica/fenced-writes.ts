@@ -62,14 +62,18 @@ export class FencedWrites {
   }
 
   /**
-   * Carries out a write that may be repeated, and waits until the copy contains it.
-   * @throws StoreError; `busy` if a comparison fails, and then nothing was written
+   * Carries out a write that may be repeated, and waits until the copy contains it. The comparisons protect it from a stale copy: it may
+   * have been planned while this node had the role before, and another node was active since.
+   * @throws StoreError; `busy` if a comparison fails. Then nothing was written, and the state is read again.
    */
   async write(success: readonly EtcdOperation[], compares: readonly EtcdCompare[] = []): Promise<void> {
     const fence = await this.#parts.role.settledFence();
     const answer = await this.send(fence, { compares, success, failure: [] });
     if (!answer.succeeded) throw notActive();
-    if (!isDone(answer)) throw new StoreError('busy', 'the state has changed, and nothing was written; try again');
+    if (!isDone(answer)) {
+      this.#parts.feed.suspect();
+      throw new StoreError('busy', 'the state has changed, and nothing was written; try again');
+    }
     await this.seen(answer.revision);
   }
 }

@@ -70,6 +70,11 @@ class Acknowledged {
 async function play(steps: readonly Step[], random: () => number): Promise<void> {
   const server = new FakeServer();
   const nodes: FakeNode[] = [];
+  const counts: number[] = [];
+  server.listeners.add(() => {
+    const [row] = server.rows(keys.reserved, undefined);
+    if (row !== undefined) counts.push(Number(Buffer.from(row.value).toString()));
+  });
   for (const nodeId of [1, 2]) nodes.push(await fakeNode(server, nodeId, faultsBy(random)));
   const history = new Acknowledged();
   let number = 0;
@@ -102,6 +107,7 @@ async function play(steps: readonly Step[], random: () => number): Promise<void>
     for (const { etcd } of nodes) etcd.faults = {};
     for (const { etcd } of nodes) etcd.deliver();
     await until(() => nodes.some(({ replica }) => replica.status().ready));
+    expect(counts, 'the count of reserved values falls').to.deep.equal(counts.toSorted((one, other) => one - other));
     const truth = new Copy(keys, { revision: server.revision, rows: server.rows(keys.start, keys.end) });
     for (const node of nodes) {
       await node.replica.fresh();
