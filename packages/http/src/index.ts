@@ -89,6 +89,7 @@ export {
   unsupportedPath,
 } from './reply/request-error.ts';
 export { notInitialized, unavailable } from './reply/unavailable.ts';
+export { unreadResponses } from './reply/unread-responses.ts';
 export {
   indexHeader,
   indexHeaders,

@@ -2,13 +2,13 @@
 import module from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 import { allRoutes, createGatewayRouter, Limits, PathForms } from '@transitd/api';
-import { Connections, reading, uncountedBytes } from '@transitd/http';
+import { Connections, reading, uncountedBytes, unreadResponses } from '@transitd/http';
 import { GatewayServices, gatewayCount } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import { AuditRelay } from './gateways/audit-relay.ts';
 import { GatewayReports } from './gateways/gateway-reports.ts';
 import type { FromGateway, GatewayData, ToGateway } from './gateways/messages.ts';
-import { threadLimits } from './gateways/node-limits.ts';
+import { threadLimits, unreadBytesMax } from './gateways/node-limits.ts';
 import { Passing } from './gateways/passing.ts';
 import { createListener, Listener } from './listener.ts';
 import { loadOf } from './metrics/gateway-load.ts';
@@ -39,6 +39,7 @@ const services = new GatewayServices({
 const own = threadLimits(divided, row);
 const limits = new Limits(config.limits, own);
 reading.divide(1 + gatewayCount(config));
+unreadResponses.limit(unreadBytesMax(config));
 const connections = new Connections(own.connections);
 const reports = new GatewayReports((answers) =>
   post({ kind: 'report', answers, load: loadOf(limits, connections, reports.inFlight) }),

@@ -3,14 +3,14 @@ import { allRoutes, Limits, PathForms } from '@transitd/api';
 import { AuditDevices } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
 import { type Config, type ListenerConfig, tlsContext } from '@transitd/configuration';
-import { Connections, reading } from '@transitd/http';
+import { Connections, reading, unreadResponses } from '@transitd/http';
 import { gatewayCount, Node } from '@transitd/node';
 import { type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
 import { armFailpoints, StoreError } from '@transitd/storage-fsm';
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
 import { openOrExitCode, stopOnFault } from './faults.ts';
-import { type NodeLimits, nodeLimits, threadLimits } from './gateways/node-limits.ts';
+import { type NodeLimits, nodeLimits, threadLimits, unreadBytesMax } from './gateways/node-limits.ts';
 import { NodeLog } from './log.ts';
 import { connectionsMaxHere, workersHere } from './machine.ts';
 import { totalLoad } from './metrics/gateway-load.ts';
@@ -112,6 +112,7 @@ function limitsFor(config: Config, log: Logger): LoadLimits {
   const ofNode = nodeLimits(config, workers, connectionsMaxHere(config, log, 1 + workers));
   const own = threadLimits(ofNode);
   reading.divide(1 + workers);
+  unreadResponses.limit(unreadBytesMax(config));
   return { nodeLimits: ofNode, limits: new Limits(config.limits, own), connections: new Connections(own.connections) };
 }
 
@@ -120,7 +121,7 @@ function metricSources(config: Config, { limits, connections }: LoadLimits, runn
   const gateways = () => running.listeners?.gateways;
   return {
     ...metricSourcesOf(() => running.node),
-    load: totalLoad({ limits, connections, pipelining: reading }, gateways),
+    load: totalLoad({ limits, connections, pipelining: reading, unread: unreadResponses }, gateways),
     auditDevices: config.audit.map(({ name }) => name),
     inFlightElsewhere: () => (gateways()?.loads ?? []).reduce((sum, { inFlight }) => sum + inFlight, 0),
     collect: async () => gateways()?.report(),

@@ -108,7 +108,10 @@ describe('cluster metrics', () => {
 describe('load metrics', () => {
   it('show the state of the limits at the time of the scrape', async () => {
     const limits = new Limits({ reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1_000_000 });
-    const load = { limits, connections: new Connections({ own: 16 }), pipelining: { waiting: 7, closed: 3 } };
+    const load = {
+      ...{ limits, connections: new Connections({ own: 16 }) },
+      ...{ pipelining: { waiting: 7, closed: 3 }, unread: { bytes: 8, closed: 4 } },
+    };
     const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0, load };
     const metrics = new Metrics('t', sources);
     const res = new EventEmitter() as ServerResponse;
@@ -116,7 +119,7 @@ describe('load metrics', () => {
     const refused = await Promise.resolve(limits.reads.enter(res)).catch((error: Error) => error.message);
     expect(refused).to.contain('too much to do');
     limits.bodies.reservation(res, { tokenId: 't', address: '192.0.2.1' }).grow(65_537, 165_536, 1_000_000);
-    expect(await lines(metrics, /^t_core_(requests|body|connections)/)).to.have.members([
+    expect(await lines(metrics, /^t_core_(requests|body|connections|unread)/)).to.have.members([
       't_core_requests_executing{kind="reads"} 1',
       't_core_requests_executing{kind="changes"} 0',
       't_core_requests_executing{kind="logins"} 0',
@@ -142,6 +145,8 @@ describe('load metrics', () => {
       't_core_connections_evicted 0',
       't_core_requests_pipelined 7',
       't_core_connections_closed_pipelining 3',
+      't_core_unread_response_bytes 8',
+      't_core_unread_responses_closed 4',
     ]);
     expect(await lines(metrics, /^t_core_requests_refused.kind="reads"/)).to.have.length(1);
   });

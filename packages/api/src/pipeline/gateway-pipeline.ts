@@ -83,7 +83,7 @@ export class GatewayPipeline {
     ended();
     if (reply !== undefined) {
       answered(request.operation.name, performance.now() - begunMs, reply.status);
-      sendReply(res, reply, { head: false });
+      sendReply(res, reply, { head: false, address: () => address });
     } else if (progress.isReadingBody) res.destroy();
     else if (!res.destroyed) pass(req, res, progress.bytes);
     limits.bodies.answered(res);

@@ -72,7 +72,7 @@ export class Pipeline {
     metrics.requestMs.observe(ms);
     metrics.route(route.operation.name).observe(ms);
     metrics.responded(typeof answer === 'number' ? answer : answer.status);
-    if (typeof answer !== 'number') sendReply(res, answer, { head: false });
+    if (typeof answer !== 'number') sendReply(res, answer, { head: false, address: () => addressOf(req, this.#options) });
     limits?.bodies.answered(res);
   }
 

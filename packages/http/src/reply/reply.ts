@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
+import { callerGroup } from '@transitd/access';
 import { announcesBody } from './announced-body.ts';
 import { endAfterDrain } from './drain.ts';
+import { smallResponseBytes, unreadResponses } from './unread-responses.ts';
 
 /** A response as plain data. Without `body` the response has no content and no content type. A JSON body ends with a newline. */
 export interface Reply {
@@ -26,12 +28,18 @@ const contentless = (status: number): boolean => status === 204 || status === 20
 const atOnceBytesMax = 4 * 1024 * 1024;
 const pieceChars = 256 * 1024;
 
+export interface SendOptions {
+  /** The request was HEAD: sends the status and headers of the GET, without content and without `Content-Length`. */
+  readonly head: boolean;
+  /** Returns the address to which a long response counts until it is read; that of the connection if absent. */
+  readonly address?: () => string;
+}
+
 /**
  * Writes `reply` and ends the response. A caller that has disconnected is not an error. If the request body was not read to its end, the
  * connection closes, because the rest of the body would be read as the next request.
- * @param head - the request was HEAD: sends the status and headers of the GET, without content and without `Content-Length`
  */
-export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonly head: boolean }): void {
+export function sendReply(res: ServerResponse, reply: Reply, { head, address }: SendOptions): void {
   const { status } = reply;
   const { req } = res;
   const unread = !isRead(req) && announcesBody(req);
@@ -64,7 +72,17 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
     else write(res, content, encoding);
     endAfterDrain(res);
   } else if (content === undefined) res.end();
-  else if (typeof content === 'string' && (bytes <= atOnceBytesMax || encoding !== 'latin1')) res.end(content, encoding);
+  else writeAndEnd(res, content, { bytes, encoding });
+  if (content !== undefined && bytes > smallResponseBytes && isUnread(res, bytes))
+    unreadResponses.add(res, callerGroup(address?.() ?? req.socket.remoteAddress ?? ''), bytes);
+}
+
+function writeAndEnd(
+  res: ServerResponse,
+  content: string | readonly Buffer[],
+  { bytes, encoding }: { readonly bytes: number; readonly encoding: BufferEncoding },
+): void {
+  if (typeof content === 'string' && (bytes <= atOnceBytesMax || encoding !== 'latin1')) res.end(content, encoding);
   else if (bytes <= atOnceBytesMax) {
     write(res, content, encoding);
     res.end();
@@ -73,6 +91,9 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
     pipeline(Readable.from(pieces, { objectMode: false }), res, () => undefined);
   }
 }
+
+/** Returns whether a part of the content is still in memory. Long content is read by the response only later. */
+const isUnread = (res: ServerResponse, bytes: number): boolean => bytes > atOnceBytesMax || res.writableLength > 0;
 
 const bytesOf = (body: string | readonly Buffer[]): number =>
   typeof body === 'string' ? Buffer.byteLength(body) : body.reduce((sum, { length }) => sum + length, 0);

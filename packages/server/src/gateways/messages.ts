@@ -45,6 +45,7 @@ export interface GatewayLoad {
   readonly bodies: { readonly held: number; readonly waiting: number; readonly refused: number };
   readonly connections: { readonly open: number; readonly evicted: number };
   readonly pipelining: { readonly waiting: number; readonly closed: number };
+  readonly unread: { readonly bytes: number; readonly closed: number };
 }
 
 /** Answers of a gateway since its last report, in parallel arrays. */

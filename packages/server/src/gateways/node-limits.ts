@@ -11,6 +11,7 @@ import {
   parsedBytesOf,
   type ThreadLimit,
 } from '@transitd/http';
+import { gatewayCount } from '@transitd/node';
 
 type Own = Omit<ThreadLimit, 'common'>;
 
@@ -99,6 +100,13 @@ export function threadLimits(limits: NodeLimits, row?: number): ThreadLimits & {
     waitingBodies: row === undefined ? limits.waitingBodies.main : limits.waitingBodies.gateway,
   };
 }
+
+/**
+ * Returns the bytes of unread responses that each thread keeps. Node may hold a response twice, as text and as bytes. The threads need no
+ * common part, because no request is refused above the limit.
+ */
+export const unreadBytesMax = (config: Pick<Config, 'limits' | 'workers'>): number =>
+  Math.floor(config.limits.body_memory / 2 / (1 + gatewayCount(config)));
 
 /** Gives back everything that a gateway held, which has ended: its sockets are closed. */
 export function clearRow({ connections, reads, bodies, growing, parsed }: NodeLimits, row: number): void {

@@ -1,5 +1,5 @@
 import type { Limits } from '@transitd/api';
-import { type Connections, reading } from '@transitd/http';
+import { type Connections, reading, unreadResponses } from '@transitd/http';
 import type { GatewayLoad } from '../gateways/messages.ts';
 import type { GatewayFigures, LoadFigures } from './load.ts';
 
@@ -17,6 +17,7 @@ export function loadOf(limits: Limits, connections: Connections, inFlight: numbe
     bodies: { held: bodies.held, waiting: bodies.waiting, refused: bodies.refused },
     connections: { open: connections.open, evicted: connections.evicted },
     pipelining: { waiting: reading.waiting, closed: reading.closed },
+    unread: { bytes: unreadResponses.bytes, closed: unreadResponses.closed },
   };
 }
 
@@ -24,7 +25,7 @@ export function loadOf(limits: Limits, connections: Connections, inFlight: numbe
 export function totalLoad(main: LoadFigures, gateways: () => GatewaySources | undefined): LoadFigures {
   const sum = (own: number, of: (load: GatewayLoad) => number): number =>
     (gateways()?.loads ?? []).reduce((total, report) => total + of(report), own);
-  const { limits, connections, pipelining } = main;
+  const { limits, connections, pipelining, unread } = main;
   const { reads, bodies } = limits;
   return {
     limits: {
@@ -68,6 +69,14 @@ export function totalLoad(main: LoadFigures, gateways: () => GatewaySources | un
       },
       get closed() {
         return sum(pipelining.closed, (load) => load.pipelining.closed);
+      },
+    },
+    unread: {
+      get bytes() {
+        return sum(unread.bytes, (load) => load.unread.bytes);
+      },
+      get closed() {
+        return sum(unread.closed, (load) => load.unread.closed);
       },
     },
     gateways: {

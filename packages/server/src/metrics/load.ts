@@ -18,6 +18,8 @@ export interface LoadFigures {
   };
   readonly connections: { readonly open: number; readonly evicted: number };
   readonly pipelining: { readonly waiting: number; readonly closed: number };
+  /** Long responses that their callers have not read. */
+  readonly unread: { readonly bytes: number; readonly closed: number };
   /** Gateway threads; absent if the node has none. */
   readonly gateways?: GatewayFigures;
 }
@@ -35,7 +37,7 @@ const noGateways: GatewayFigures = { running: 0, replaced: 0, answered: 0, passe
 
 /** Registers the metrics of the in-flight limits and of client connections. */
 export function registerLoadMetrics({
-  load: { limits, connections, pipelining, gateways = noGateways },
+  load: { limits, connections, pipelining, unread, gateways = noGateways },
   ...target
 }: MetricTarget & {
   readonly load: LoadFigures;
@@ -62,6 +64,8 @@ export function registerLoadMetrics({
     ['bodies', limits.bodies.refused],
   ]);
   metric(Gauge, 'core_body_bytes', 'Memory held by large request bodies, in bytes', () => limits.bodies.held);
+  metric(Gauge, 'core_unread_response_bytes', 'Memory held by long responses that are not read, in bytes', () => unread.bytes);
+  metric(Counter, 'core_unread_responses_closed', 'Connections closed to make room for other responses', () => unread.closed);
   metric(Gauge, 'core_connections', 'Open client connections', () => connections.open);
   metric(Counter, 'core_connections_evicted', 'Client connections closed to make room for others', () => connections.evicted);
   metric(Gauge, 'core_gateways', 'Number of running gateway threads', () => gateways.running);
