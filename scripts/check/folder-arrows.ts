@@ -70,6 +70,7 @@ export const folderArrows: FolderArrows = {
     coherence: [],
     shared: [],
     replica: ['coherence', 'shared'],
+    work: [],
   },
   console: {
     '.': [],
@@ -233,9 +234,10 @@ export const folderArrows: FolderArrows = {
     'key-pairs': ['algorithms', 'formats', 'values'],
     managed: ['algorithms', 'formats', 'key-pairs', 'values'],
     keys: ['algorithms', 'formats', 'key-pairs', 'managed', 'values'],
-    operations: ['algorithms', 'formats', 'key-pairs', 'keys', 'managed', 'values'],
+    sharing: [],
+    operations: ['algorithms', 'formats', 'key-pairs', 'keys', 'managed', 'sharing', 'values'],
     x509: ['formats', 'key-pairs', 'keys', 'values'],
     transfers: ['algorithms', 'formats', 'key-pairs', 'keys', 'managed', 'values', 'x509'],
-    '.': ['algorithms', 'keys', 'managed', 'operations', 'transfers', 'values', 'x509'],
+    '.': ['algorithms', 'keys', 'managed', 'operations', 'sharing', 'transfers', 'values', 'x509'],
   },
 };

@@ -2,8 +2,18 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Barrier } from '@transitd/barrier';
 import type { Engine, Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { ChangeFeed, Deadline, type NodeMemory, newNodeMemory, ReplicaHost, SealFlag, SharedClock } from '@transitd/gateway';
+import {
+  ChangeFeed,
+  Deadline,
+  IdleThreads,
+  type NodeMemory,
+  newNodeMemory,
+  ReplicaHost,
+  SealFlag,
+  SharedClock,
+} from '@transitd/gateway';
 import { type Replica, takesPart } from '@transitd/storage-fsm';
+import type { BatchPart, Columns } from '@transitd/transit-engine';
 import { leaseMsOf } from './clock/lease-length.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ReadEligibility } from './read-eligibility.ts';
@@ -30,6 +40,8 @@ export interface GatewayThread {
   open(session: GatewaySession): void;
   /** Makes the gateway drop its keys and confirm the seal. */
   seal(): void;
+  /** Connects the thread with another one, with which it shares large batches. The port is transferred. */
+  connect(port: MessagePort): void;
   /** Ends the thread, because it did not confirm a seal; the process ends if the thread does not. */
   terminate(): Promise<void>;
 }
@@ -42,6 +54,8 @@ export interface GatewayHostParts {
    * node's.
    */
   readonly mayServe: () => boolean;
+  /** Processes a part of a batch of a gateway. @see MountedEngines.runPart */
+  readonly runPart: (part: BatchPart) => Promise<Columns | undefined>;
   /** Whether this cluster takes part in replication between clusters. The main thread reports its health then. */
   readonly isReplicating: () => boolean;
   /** Monotonic time of the newest jump of a clock. */
@@ -67,6 +81,8 @@ interface Opened {
  */
 export class GatewayHost {
   readonly memory: NodeMemory;
+  /** The gateways, which share large batches with the main thread. */
+  readonly threads: IdleThreads<BatchPart, Columns>;
   readonly #parts: GatewayHostParts;
   readonly #lease: Deadline;
   readonly #read: Deadline;
@@ -81,6 +97,7 @@ export class GatewayHost {
 
   constructor(parts: GatewayHostParts) {
     this.#parts = parts;
+    this.threads = new IdleThreads(parts.runPart);
     this.memory = newNodeMemory(gatewayCount(parts.config));
     this.#lease = new Deadline(this.memory, 'lease');
     this.#read = new Deadline(this.memory, 'read');
@@ -131,6 +148,12 @@ export class GatewayHost {
    * @param row - its row in the memory, free since the previous thread of this row ended
    */
   attach(row: number, thread: GatewayThread): void {
+    for (const other of [undefined, ...[...this.#attached.values()].map((each) => each.thread)]) {
+      const { port1, port2 } = new MessageChannel();
+      thread.connect(port1);
+      if (other === undefined) this.threads.add(port2);
+      else other.connect(port2);
+    }
     this.#attached.set(row, { thread, host: undefined });
     if (this.#isServing) this.renew(row);
   }
@@ -234,6 +257,7 @@ export const newGatewayHost = (node: ServingNode, clock: NodeClock, engine: () =
         config: node.config,
         clock,
         mayServe: () => node.services !== undefined && !node.eligibility.isSecondary && node.peers?.stateDigestDiffers !== true,
+        runPart: async (part) => node.services?.mounts.runPart(part),
         isReplicating: () => takesPart(node.eligibility.replication),
         clockJumpedMs: () => engine()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
         readUntilMs: () => node.eligibility.readUntilMs,

@@ -1,9 +1,9 @@
 import { noDisputes } from '@transitd/access';
 import { openReadingView } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
-import { Deadline, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
+import { Deadline, IdleThreads, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
 import { freshForIntervals, type NodeStatus } from '@transitd/health';
-import { type RandomSource, TransitError } from '@transitd/transit-engine';
+import { type BatchPart, type Columns, type RandomSource, TransitError } from '@transitd/transit-engine';
 import { ClockJump, readClocks, readWallClock } from './clock/clock-jump.ts';
 import { leaseMsOf } from './clock/lease-length.ts';
 import type { GatewaySession } from './gateway-host.ts';
@@ -38,6 +38,8 @@ export class GatewayServices {
   readonly #jump = new ClockJump(readClocks());
   /** After a jump of a clock, no deadline from before it counts for this time, the longest that a deadline may last. */
   readonly #untrustedMs: number;
+  /** The other threads of the node, which share large batches with this one. */
+  readonly threads = new IdleThreads<BatchPart, Columns>(async (part) => this.look()?.mounts.runPart(part));
   #session: Session | undefined;
 
   constructor(parts: GatewayServicesParts) {
@@ -117,6 +119,7 @@ export class GatewayServices {
         canonicalPath,
         tracer: undefined,
         sealRandom: hasProvider(config.seal) ? drawnElsewhere : undefined,
+        others: this.threads.idle,
         onFailure: (error) => this.#lost(session, reasonOf(error)),
       });
       // Changes may have arrived since the last record was read. While some are being read, requests are passed on.

@@ -87,7 +87,8 @@ export class Node {
     this.#leadershipObserver = new LeadershipObserver(observer, () => performance.now());
     const clock = new NodeClock({ log, ...(clocks && { read: clocks }) });
     const secondaries = confirmationOf(() => clusterMember);
-    const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom, secondaries };
+    const others = () => gateways?.threads.idle() ?? [];
+    const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom, secondaries, others };
     const serviceLoader = new ServiceLoader(loaderParts, () => this.#servicesChanged());
     const isActive = (): boolean => this.active;
     const ties = { engine: () => clusterMember.engine, peers: () => clusterMember.peers };
@@ -143,13 +144,8 @@ export class Node {
       healthCode: () => healthNow().code,
     });
     this.clock = clock;
-    this.reports = new ClusterReports({
-      config,
-      apiAddress,
-      own: report,
-      ...ties,
-      voters: () => this.consensus?.voters,
-    });
+    const voters = () => this.consensus?.voters;
+    this.reports = new ClusterReports({ config, apiAddress, own: report, ...ties, voters });
     this.gateways = gateways;
     this.#serviceLoader = serviceLoader;
     this.#clusterMember = clusterMember;

@@ -19,6 +19,7 @@ function hostOf(readUntilMs: () => number | undefined) {
     clock: { steadyMs: 0 } as NodeClock,
     mayServe: () => true,
     isReplicating: () => false,
+    runPart: async () => undefined,
     clockJumpedMs: () => Number.NEGATIVE_INFINITY,
     readUntilMs,
   });

@@ -54,7 +54,12 @@ for (const storage of ['raft', 'etcd'] as const)
       const terminate = async (): Promise<never> => {
         throw new Error('the gateway did not confirm the seal');
       };
-      host().attach(0, { open: (session) => gateway.open(session), seal: () => gateway.seal(), terminate });
+      host().attach(0, {
+        open: (session) => gateway.open(session),
+        seal: () => gateway.seal(),
+        connect: (port) => gateway.threads.add(port),
+        terminate,
+      });
       await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
       await until(() => gateway.look() !== undefined);
     });

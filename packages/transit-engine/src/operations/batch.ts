@@ -72,19 +72,23 @@ export class ItemMembers {
   }
 }
 
+/** How {@link runItems} processes each item. */
+export interface ItemRun<I, R> {
+  readonly operation: (item: I, index: number) => R | Promise<R>;
+  /** Called after each yield; an error that it throws ends the batch. */
+  readonly onResume: () => void;
+  readonly slice: TimeSlice;
+}
+
 /**
  * Runs an operation on all items. A refused item does not stop the others; any other error ends the batch. Yields to the event loop
- * every few milliseconds.
- * @param onResume - called after each yield; an error that it throws ends the batch
+ * when its slice is over.
  */
-export async function runBatch<I extends { readonly reference: string }, R>(
+export async function runItems<I extends { readonly reference: string }, R extends object>(
   items: readonly I[],
-  operation: (item: I, index: number) => R | Promise<R>,
-  onResume: () => void,
-): Promise<BatchReply<R>> {
+  { operation, onResume, slice }: ItemRun<I, R>,
+): Promise<ItemResult<R>[]> {
   const results: ItemResult<R>[] = [];
-  let failures = 0;
-  const slice = new TimeSlice();
   let index = -1;
   for (const item of items) {
     index += 1;
@@ -98,11 +102,15 @@ export async function runBatch<I extends { readonly reference: string }, R>(
       results.push({ ...result, reference: item.reference });
     } catch (error) {
       if (!(error instanceof TransitError) || wholeBatch.has(error.code)) throw error;
-      failures += 1;
       results.push({ error: error.message, reference: item.reference });
     }
   }
-  return { results, outcome: failures === 0 ? 'all_ok' : failures < items.length ? 'some_failed' : 'all_failed' };
+  return results;
+}
+
+export function replyOf<R extends object>(results: readonly ItemResult<R>[]): BatchReply<R> {
+  const failures = results.filter((result) => 'error' in result).length;
+  return { results, outcome: failures === 0 ? 'all_ok' : failures < results.length ? 'some_failed' : 'all_failed' };
 }
 
 /**

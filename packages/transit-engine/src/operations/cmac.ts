@@ -30,6 +30,7 @@ export interface CmacResult {
 export const cmacBytesMin = 4;
 
 export const cmacOperation: Operation<CmacRequest, CmacItem, CmacResult> = {
+  name: 'cmac',
   workOf(request) {
     const { keyVersion = 0, macLength = 0, macLengthForAll, input } = request;
     if (!isBatch(request)) return { item: { input, macLength: macLengthForAll ?? macLength, keyVersion, reference: '' } };

@@ -28,6 +28,7 @@ export interface DecryptResult {
 export const missingCiphertext = 'missing ciphertext to decrypt';
 
 export const decryption: Operation<DecryptRequest, DecryptItem, DecryptResult> = {
+  name: 'decrypt',
   workOf(request) {
     if (isBatch(request)) return batchWithContexts(readItem, request);
     const { ciphertext = '', context = '', associatedData = '', nonce = '', paddingScheme = '' } = request;

@@ -43,6 +43,7 @@ export interface EncryptResult {
 const missingPlaintext = 'missing plaintext to encrypt';
 
 export const encryption: Operation<EncryptRequest, EncryptItem, EncryptResult> = {
+  name: 'encrypt',
   workOf(request) {
     if (isBatch(request)) return batchWithContexts(readItem, request);
     const { plaintext, context = '', associatedData = '', keyVersion = 0, nonce = '', paddingScheme = '' } = request;

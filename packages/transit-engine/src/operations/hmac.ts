@@ -26,6 +26,7 @@ export interface HmacResult {
 }
 
 export const hmacOperation: Operation<HmacRequest, HmacItem, HmacResult> = {
+  name: 'hmac',
   workOf(request) {
     const { algorithm = defaultHash, keyVersion = 0, input } = request;
     if (!isBatch(request)) return { item: { input, algorithm, keyVersion, reference: '' } };

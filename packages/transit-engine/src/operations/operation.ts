@@ -1,9 +1,12 @@
+import { TimeSlice } from '@transitd/event-loop';
 import type { NoncePool } from '../algorithms/nonce-pool.ts';
 import { type KeyCache, type LoadedKey, VersionGone } from '../keys/key-cache.ts';
 import type { GenerationObserver } from '../keys/new-version.ts';
 import type { ManagedKeys } from '../managed/provider.ts';
+import type { KeyState, OtherThreads } from '../sharing/other-threads.ts';
+import { isWorthSharing, runShared } from '../sharing/shared-batch.ts';
 import type { TransitError } from '../values/errors.ts';
-import { type BatchReply, checkContexts, type ItemMembers, parseBatch, runBatch } from './batch.ts';
+import { type BatchReply, checkContexts, type ItemMembers, type ItemResult, parseBatch, replyOf, runItems } from './batch.ts';
 
 /** Reports when keys are used, and when their material is generated. */
 export interface UseObserver extends GenerationObserver {
@@ -21,6 +24,9 @@ export interface Tools {
   readonly prefix: string;
   /** Absent if nobody wants to know. */
   readonly observer?: UseObserver | undefined;
+  readonly mountId: string;
+  /** Absent if no other thread takes parts of batches. */
+  readonly others?: OtherThreads | undefined;
 }
 
 /** Fields of every item. */
@@ -41,7 +47,8 @@ export type Work<I> = { readonly item: I } | { readonly items: readonly I[] };
 export type PendingWork<I> = Work<I> | Promise<Work<I>>;
 
 /** An operation with a key. */
-export interface Operation<Request, I extends Item, R> {
+export interface Operation<Request, I extends Item, R extends object> {
+  readonly name: string;
   /** Reads the input of a request. @throws TransitError `invalid_request` */
   readonly workOf: (request: Request) => PendingWork<I>;
   /** Processes one item. @param index - position in the batch, 0 without one; some error texts contain it */
@@ -59,7 +66,7 @@ const attemptsMax = 5;
  * @throws TransitError when a request without a batch is refused
  * @throws StoreError `sealed` when the keys are closed before the end
  */
-export async function perform<Request, I extends Item, R>(
+export async function perform<Request, I extends Item, R extends object>(
   operation: Operation<Request, I, R>,
   tools: Tools,
   name: string,
@@ -93,21 +100,33 @@ export async function underKey<R>(
 }
 
 /** Processes all items under one state of a key. The caller checks with `assertOpen` that the result may be returned. */
-export function runUnder<I extends Item, R>(
-  { run }: Pick<Operation<never, I, R>, 'run'>,
+export function runUnder<I extends Item, R extends object>(
+  { name, run }: Pick<Operation<never, I, R>, 'name' | 'run'>,
   tools: Tools,
   key: LoadedKey,
   work: Work<I>,
 ): R | BatchReply<R> | Promise<R | BatchReply<R>> {
   return observed<R | BatchReply<R>>(tools, 'item' in work ? 1 : work.items.length, () => {
     if ('item' in work) return run(tools, key, work.item, 0);
-    return runBatch(
-      work.items,
-      (item, index) => run(tools, key, item, index),
-      () => tools.keys.assertOpen(),
-    );
+    const { items } = work;
+    const runHere = (some: readonly I[], first: number, slice: TimeSlice): Promise<ItemResult<R>[]> =>
+      runItems(some, {
+        operation: (item, index) => run(tools, key, item, first + index),
+        onResume: () => tools.keys.assertOpen(),
+        slice,
+      });
+    const { others, mountId } = tools;
+    if (others === undefined || !isWorthSharing(items) || !isShared(tools, key))
+      return runHere(items, 0, new TimeSlice()).then(replyOf);
+    const head = { mountId, key: stateOf(key), operation: name };
+    return runShared<I, ItemResult<R>>({ items, head, others, run: runHere }).then(replyOf);
   });
 }
+
+export const stateOf = ({ name, revision, record }: LoadedKey): KeyState => ({ name, id: record.id, revision });
+
+/** Returns whether other threads may have this key: it is stored, and its material is in this process. */
+const isShared = ({ keys }: Tools, key: LoadedKey): boolean => keys.cached(key.name) === key && !key.type.managed;
 
 /** Reports the beginning and the end of `use` to the observer, if there is one. */
 export function observed<R>({ observer }: Pick<Tools, 'observer'>, items: number, use: () => R | Promise<R>): R | Promise<R> {

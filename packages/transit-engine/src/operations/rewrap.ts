@@ -22,6 +22,7 @@ export type RewrapRequest = RequestOf<RewrapItem>;
 
 /** Decrypts and encrypts again. The plaintext is never part of the reply; associated data is not supported. */
 export const rewrapping: Operation<RewrapRequest, RewrapItem, EncryptResult> = {
+  name: 'rewrap',
   workOf(request) {
     if (isBatch(request)) return batchWithContexts(readItem, request);
     const { ciphertext = '', context = '', keyVersion = 0, nonce = '' } = request;

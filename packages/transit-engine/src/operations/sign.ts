@@ -37,6 +37,7 @@ export interface SignResult {
 }
 
 export const signing: Operation<SignRequest, SignItem, SignResult> = {
+  name: 'sign',
   workOf(request) {
     const options = signingOptions(request);
     const { input, context = '', keyVersion = 0 } = request;

@@ -48,6 +48,7 @@ export interface VerifyResult {
 }
 
 export const verification: Operation<VerifyRequest, VerifyItem, VerifyResult> = {
+  name: 'verify',
   workOf(request) {
     if (isBatch(request)) return readBatch(request);
     const { input, context = '' } = request;

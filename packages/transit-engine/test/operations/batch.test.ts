@@ -1,8 +1,9 @@
+import { TimeSlice } from '@transitd/event-loop';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type BatchReply, batchItemsMax } from '../../src/index.ts';
-import { runBatch } from '../../src/operations/batch.ts';
+import { runItems } from '../../src/operations/batch.ts';
 import { anything, base64, contextOne, encryptOne, fox, newEngine, refusalOf } from '../fixtures.ts';
 
 const dog = base64('jumps over the lazy dog');
@@ -194,11 +195,8 @@ describe('a batch', () => {
     const countTurn = (): void => {
       turns += 1;
     };
-    await runBatch(
-      Array.from({ length: 40 }, () => ({ reference: '' })),
-      busyMs,
-      countTurn,
-    );
+    const items = Array.from({ length: 40 }, () => ({ reference: '' }));
+    await runItems(items, { operation: busyMs, onResume: countTurn, slice: new TimeSlice() });
     expect(turns).to.be.at.least(9);
   });
 
