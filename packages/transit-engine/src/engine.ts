@@ -19,8 +19,8 @@ import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
 import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
 import { afterMaking, KeyConfirmations, noConfirmation, type SecondaryConfirmation } from './keys/key-confirmations.ts';
 import { KeyNames, type ListRequest, type LongList } from './keys/key-names.ts';
-import type { KeyRecord } from './keys/key-record.ts';
-import { type KeyView, keyView, type VersionView } from './keys/key-view.ts';
+import { type KeyView, keyView } from './keys/key-view.ts';
+import { KeyViews } from './keys/key-views.ts';
 import {
   type CacheConfig,
   type KeysConfig,
@@ -31,7 +31,6 @@ import {
 } from './keys/mount-config.ts';
 import { managedMaterial, newKey, withFreshVersion } from './keys/new-version.ts';
 import { type DuePlace, type Paths, pathsOf } from './keys/paths.ts';
-import { visibleVersions } from './keys/stored-versions.ts';
 import { sweepVersions } from './keys/sweep.ts';
 import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
 import { Encryption } from './operations/encryption.ts';
@@ -83,6 +82,7 @@ export class TransitEngine {
   readonly #paths: Paths;
   readonly #now: () => number;
   readonly #keys: KeyCache;
+  readonly #views: KeyViews;
   readonly #names: KeyNames;
   readonly #changes = new ChangeQueue();
   readonly #secondaries: SecondaryConfirmation;
@@ -105,6 +105,7 @@ export class TransitEngine {
     this.#paths = pathsOf(mountId);
     this.#now = now;
     this.#keys = new KeyCache(store, this.#paths, caches.keys);
+    this.#views = new KeyViews({ store, paths: this.#paths, keys: this.#keys });
     this.#names = new KeyNames(store, this.#paths.keys, caches.names);
     // A node that is being sealed cannot read the cache size. It reads the size again after unsealing.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
@@ -170,7 +171,7 @@ export class TransitEngine {
   async createKey(name: string, request: CreateKeyRequest): Promise<KeyAnswer> {
     const settings = settingsOf(request);
     const existing = async (key: LoadedKey): Promise<KeyAnswer> => ({
-      key: await this.#view(key),
+      key: await this.#views.of(key),
       warnings: creationWarnings(key, request),
     });
     const create = async (isHeld: boolean): Promise<KeyAnswer | undefined> => {
@@ -193,7 +194,7 @@ export class TransitEngine {
     checkText('context', context);
     const key = await this.#keys.key(name);
     if (key === undefined) throw new TransitError('not_found', 'no such key');
-    return this.#view(key, context);
+    return this.#views.of(key, context === '' ? undefined : contextOf(key, context));
   }
 
   /**
@@ -317,24 +318,16 @@ export class TransitEngine {
     const key = await this.#keys.key(name);
     if (key === undefined) throw new TransitError('key_not_found', missing);
     const { record, newVersion, transaction, warnings } = await change(key);
-    if (transaction === undefined) return { key: await this.#view(key), warnings };
+    if (transaction === undefined) return { key: await this.#views.of(key), warnings };
     try {
       // Nothing is read after the commit, so a committed change is answered even if the node is sealed at that moment.
-      const kept = await this.#versionsAfter(key, record);
+      const kept = await this.#views.versionsAfter(key, record);
       const versions = newVersion === undefined ? kept : [...kept, newVersion];
       const changed = await this.#keys.keepChanged({ name, record }, versions, () => commitAndWipe(this.#store, transaction));
       return changed && { key: changed, warnings };
     } finally {
       wipe(transaction.writes);
     }
-  }
-
-  /** Returns the stored versions that a changed key's view shows. They come from the cached view, if it has all of them. */
-  async #versionsAfter({ cachedView, record: before }: LoadedKey, after: KeyRecord): Promise<readonly VersionView[]> {
-    const { minDecryptionVersion: first } = after;
-    if (cachedView === undefined || first < before.minDecryptionVersion) return visibleVersions(this.#store, this.#paths, after);
-    const { versions } = cachedView.view;
-    return first === before.minDecryptionVersion ? versions : versions.filter(({ version }) => version >= first);
   }
 
   async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {
@@ -361,17 +354,7 @@ export class TransitEngine {
   /** Returns undefined if the key was deleted in the meantime. */
   async #newestView(name: string): Promise<KeyView | undefined> {
     const key = await this.#keys.key(name);
-    return key && this.#view(key);
-  }
-
-  async #view(key: LoadedKey, context = ''): Promise<KeyView> {
-    if (context !== '') {
-      return keyView(key, await visibleVersions(this.#store, this.#paths, key.record, contextOf(key, context)));
-    }
-    if (key.cachedView !== undefined) return key.cachedView.view;
-    const view = keyView(key, await visibleVersions(this.#store, this.#paths, key.record));
-    this.#keys.keepView(key, view);
-    return view;
+    return key && this.#views.of(key);
   }
 }
 

@@ -3,6 +3,7 @@ import {
   aeadTypes,
   anything,
   base64,
+  contextOne,
   decryptOne,
   encryptOne,
   everything,
@@ -196,6 +197,52 @@ describe('rotating, configuring and trimming a key', () => {
     for (let i = 0; i < 11; i++) await engine.rotateKey('k');
     const { versions } = await engine.readKey('k');
     expect(versions.map(({ version }) => version)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+  });
+
+  it('reads the versions of a key once for all who request it at the same time', async () => {
+    const { engine, store } = newEngine();
+    await engine.createKey('k', {});
+    const other = newEngine({ store }).engine;
+    const { range } = store;
+    let ranges = 0;
+    store.range = (query) => {
+      ranges += 1;
+      return range.call(store, query);
+    };
+    const views = await Promise.all(Array.from({ length: 20 }, () => other.readKey('k')));
+    expect([ranges, new Set(views).size]).to.deep.equal([1, 1]);
+    await other.rotateKey('k');
+    expect((await other.readKey('k')).versions).to.have.length(2);
+    store.range = () => Promise.reject(new Error('the disk failed'));
+    const failing = newEngine({ store }).engine;
+    const failures = await Promise.all(Array.from({ length: 3 }, () => failing.readKey('k').catch(String)));
+    expect(new Set(failures)).to.deep.equal(new Set(['Error: the disk failed']));
+    store.range = range;
+    expect((await failing.readKey('k')).versions).to.have.length(2);
+  });
+
+  it('makes views of many versions one after the other', async () => {
+    const { engine, store } = newEngine();
+    const names = ['k', 'l', 'm'];
+    for (const name of names) {
+      await engine.createKey(name, { type: 'ed25519', derived: true });
+      for (let i = 0; i < 256; i++) await engine.rotateKey(name);
+    }
+    const { range } = store;
+    let [reading, most] = [0, 0];
+    store.range = async (query) => {
+      reading += 1;
+      most = Math.max(most, reading);
+      try {
+        return await range.call(store, query);
+      } finally {
+        reading -= 1;
+      }
+    };
+    const other = newEngine({ store }).engine;
+    const views = await Promise.all(names.flatMap((name) => [other.readKey(name), other.readKey(name, { context: contextOne })]));
+    expect(views.map(({ versions }) => versions.length)).to.deep.equal(Array(6).fill(257));
+    expect(most).to.equal(1);
   });
 
   it('applies no part of a configuration if one part is refused', async () => {
