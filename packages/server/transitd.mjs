@@ -20,7 +20,7 @@ if (major < 24) {
 // (native-signature.ts), so that the log is synced at once. The pool reads its size when it is first used.
 process.env.UV_THREADPOOL_SIZE ??= '32';
 // V8 collects all of a heap when it is twice as large as after the last such collection, instead of up to four times (decision 188).
-// The Dockerfile compiles the sources with the same flag.
+// The Dockerfiles compile the sources with the same flag.
 v8.setFlagsFromString('--heap-growing-percent=100');
 process.umask(0o077);
 // The sources are compiled once, not at every start (decision 71). If the process cannot write to this folder, nothing is stored.

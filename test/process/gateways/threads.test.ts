@@ -1,7 +1,7 @@
 // The threads of a node with gateways and TLS: sessions and certificates on all of them, and threads that end or hang.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { connect } from 'node:tls';
 import { expect } from 'chai';
 import { until } from '../../cluster/harness/until.ts';
@@ -74,6 +74,8 @@ describe('the threads of a node with two gateways and TLS', function () {
     // The main thread stores its own only when it ends.
     const files = readdirSync(compiled, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     expect(files).to.have.length.above(100);
+    // One folder for each set of V8's flags. Below such a folder, no other thread or process would find the code.
+    for (const { parentPath } of files) expect(dirname(parentPath)).to.equal(compiled);
   });
 
   it('resume each other’s TLS sessions, until a reload replaces the certificate on all of them', async () => {

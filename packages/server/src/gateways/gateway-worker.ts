@@ -1,5 +1,5 @@
 import module from 'node:module';
-import { extname } from 'node:path';
+import { dirname, extname } from 'node:path';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { GatewaySession, GatewayThread } from '@transitd/node';
 import type { FromGateway, GatewayData, ToGateway } from './messages.ts';
@@ -34,8 +34,8 @@ export class GatewayWorker implements GatewayThread {
   constructor({ data, onMessage, onEnd, onStuck, endMsMax, script }: GatewayWorkerParts) {
     this.#onStuck = onStuck;
     this.#endMsMax = endMsMax ?? endMsMaxDefault;
-    const cache = module.getCompileCacheDir();
-    const env = { ...process.env, ...(cache !== undefined && { NODE_COMPILE_CACHE: cache }) };
+    const cache = module.getCompileCacheDir(); // of this version and these flags of V8, below the folder that the variable names
+    const env = { ...process.env, ...(cache !== undefined && { NODE_COMPILE_CACHE: dirname(cache) }) };
     this.#worker = new Worker(script ?? gatewayThread, {
       workerData: data,
       resourceLimits,
