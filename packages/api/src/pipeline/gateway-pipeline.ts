@@ -116,13 +116,15 @@ export class GatewayPipeline {
     const complete: CompleteRequest = { ...request, ...common, req, res, address, exchange, bytes: progress.bytes };
     const values = progress.bytes === undefined ? 0 : valuesBytesOf(progress.bytes);
     if (values === 0) return this.#executeInPlace(complete);
-    const { bodies } = this.#options.limits;
+    const { bodies, batches } = this.#options.limits;
     const parser = caller();
-    if (!bodies.tryParse(parser, values)) return undefined;
+    if (!batches.tryEnter(principal.id)) return undefined;
+    const mayParse = bodies.tryParse(parser, values);
     try {
-      return await this.#executeInPlace(complete);
+      return mayParse ? await this.#executeInPlace(complete) : undefined;
     } finally {
-      bodies.parsed(parser, values);
+      if (mayParse) bodies.parsed(parser, values);
+      batches.leave(principal.id);
     }
   }
 

@@ -21,6 +21,14 @@ export interface ThreadLimits extends BodyMemoryLimits {
   readonly waitingBodies: number;
 }
 
+/**
+ * Requests of one token with bodies of many values that one thread executes at the same time. They take turns in the event loop: more at
+ * once would end no sooner, and the values and results of all would be in memory. Two use both places of signatures on the thread pool.
+ */
+const batchesOfToken = 2;
+/** How long such a request waits for an earlier one of its token, as long as a body waits for memory. */
+const batchWaitMsMax = 60_000;
+
 /** Part of a limit that one token, or one address without a token, may use. */
 export const callerPart = 1 / 2;
 
@@ -36,6 +44,8 @@ export class Limits {
   readonly changes: WorkLimit;
   readonly logins: WorkLimit;
   readonly bodies: BodyMemory;
+  /** Requests with bodies of many values, such as large batches. */
+  readonly batches: WorkLimit;
   readonly forwarding: ForwardingLimits;
 
   /** @param divided - the part of this thread; default: there is no other thread */
@@ -46,6 +56,10 @@ export class Limits {
     this.changes = limitOf(undivided(config.changes, callerPart));
     this.logins = limitOf(undivided(config.logins, callerPart));
     this.bodies = new BodyMemory(divided, divided.waitingBodies);
+    this.batches = new WorkLimit({
+      ...{ atOnceMax: config.reads + config.changes, perCallerMax: batchesOfToken },
+      ...{ waitingMax: config.waiting, waitMsMax: batchWaitMsMax },
+    });
     this.forwarding = newForwardingLimits();
   }
 

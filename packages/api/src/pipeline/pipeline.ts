@@ -186,20 +186,24 @@ export class Pipeline {
     return values === 0 ? this.#workComplete(complete) : this.#withValues(complete, values, () => this.#workComplete(complete));
   }
 
-  /** Runs `work`, which parses a large body, while memory for the body's values is reserved. */
+  /** Runs `work`, which parses a body of many values, while few others of its token run and memory for its values is reserved. */
   async #withValues(
     { res, principal, address }: CompleteRequest,
     values: number,
     work: () => Promise<Outcome>,
   ): Promise<Outcome> {
-    const bodies = this.#options.limits?.bodies;
+    const { limits } = this.#options;
+    if (limits === undefined) return work();
+    const { bodies, batches } = limits;
     const caller = { tokenId: principal.id, address: callerGroup(address) };
-    const room = bodies?.parse(res, caller, values);
-    if (room !== undefined) await room;
+    const turn = batches.enter(res, principal.id);
+    if (turn !== undefined) await turn;
     try {
-      return await work();
+      const room = bodies.parse(res, caller, values);
+      if (room !== undefined) await room;
+      return await work().finally(() => bodies.parsed(caller, values));
     } finally {
-      bodies?.parsed(caller, values);
+      batches.leave(principal.id);
     }
   }
 

@@ -67,7 +67,7 @@ describe('a request in a gateway', () => {
     expect(limits.reads.atWork).to.equal(1);
   });
 
-  it('is passed on with its body if the thread has no memory for its values', async () => {
+  it('is passed on with its body if the thread has no memory for its values, or executes two such of its token', async () => {
     const limits = new Limits({ reads: 2, changes: 1, logins: 1, waiting: 10, body_memory: 1_000_000 });
     await start(limits);
     const other = { tokenId: 'other', address: 'other' };
@@ -87,6 +87,11 @@ describe('a request in a gateway', () => {
     expect([limits.reads.atWork, limits.bodies.waiting]).to.deep.equal([0, 0]);
     limits.bodies.parsed(other, 64_000_000);
     expect([await ask(), await ask()]).to.deep.equal([200, 200]);
+    const { id } = (await node.services.tokens.authenticate(node.rootToken)) ?? { id: '' };
+    for (let n = 0; n < 2; n += 1) expect(limits.batches.tryEnter(id)).to.equal(true);
+    expect([await encrypt(), await ask()]).to.deep.equal([200, passedStatus]);
+    limits.batches.leave(id);
+    expect([await ask(), limits.batches.atWork]).to.deep.equal([200, 1]);
   });
 
   it('is answered if it asks for the health of a node that is certainly active, as the main thread would answer', async () => {

@@ -175,6 +175,22 @@ describe('an overloaded node', () => {
     expect(limits.bodies.tryParse(other, 64_000_000), 'the memory is free again').to.equal(true);
   });
 
+  it('executes two large batches of one token at a time, and other requests and tokens meanwhile', async () => {
+    const limits = new Limits({ ...few, reads: 10, changes: 10, waiting: 4 });
+    server = await served({ limits });
+    const letGo = holdCommits();
+    const large = { batch_input: Array(1_100).fill({ plaintext: '' }) };
+    const ends = ['a', 'b', 'c'].map((key) => server.ask(`POST transit/encrypt/${key}`, { body: large }));
+    await until(() => limits.batches.waiting === 1);
+    expect([limits.batches.atWork, limits.reads.atWork]).to.deep.equal([2, 2]);
+    expect((await server.ask('POST transit/random', { body: { bytes: 4 } })).status).to.equal(200);
+    expect(limits.batches.tryEnter('another token')).to.equal(true);
+    limits.batches.leave('another token');
+    letGo();
+    expect((await Promise.all(ends)).map(({ status }) => status)).to.deep.equal([200, 200, 200]);
+    expect([limits.batches.atWork, limits.batches.waiting]).to.deep.equal([0, 0]);
+  });
+
   it('refuses a body with 503 and Retry-After if memory and queue are full', async () => {
     const limits = new Limits({ ...few, body_memory: 300_000 });
     server = await served({ limits });

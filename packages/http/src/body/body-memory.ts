@@ -37,8 +37,14 @@ export interface BodyMemoryLimits {
 /** Returns the memory for the growing bodies that belongs to this memory for bodies. */
 export const growingBytesOf = (bytes: number): number => Math.floor(bytes / 8);
 
-/** Returns the memory that the values of a body take at most; 0 for a body that needs no reservation. */
-export const valuesBytesOf = (body: Buffer): number => (body.length <= uncountedBytes ? 0 : valueBytes * valuesAtMost(body));
+/** Most values of a body that needs no reservation for them: those of several hundred items of a batch. */
+const fewValues = 2048;
+
+/** Returns the memory that the values of a body take at most; 0 for a body of few values. */
+export function valuesBytesOf(body: Buffer): number {
+  const values = body.length <= 2 * fewValues ? 0 : valuesAtMost(body); // a value needs two characters
+  return values <= fewValues ? 0 : valueBytes * values;
+}
 
 /** Returns the memory for parsed bodies that belongs to this memory for bodies. */
 export const parsedBytesOf = (bytes: number): number => Math.max(bytes, parsedBytesMax);
@@ -78,7 +84,7 @@ interface Held {
  * for.
  *
  * The values of a parsed body can take twenty times its length. All requests share the event loop, so without a limit the values of all of
- * them would be in memory at the same time. So a large body reserves memory for its values while it is parsed and used.
+ * them would be in memory at the same time. So a body of many values reserves memory for them while it is parsed and used.
  */
 export class BodyMemory {
   readonly #room: BodyRoom;
@@ -117,7 +123,7 @@ export class BodyMemory {
   }
 
   /**
-   * Reserves memory for the values of a large body until `parsed` is called, at once or when the returned promise resolves.
+   * Reserves memory for the values of a body until `parsed` is called, at once or when the returned promise resolves.
    * @param values - number of bytes that `valuesBytesOf` returned for the body
    * @throws RequestError `overloaded`, `request_aborted`; only the promise rejects with them
    */

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { BodyMemory, bodyMemoryLimits } from '../../src/body/body-memory.ts';
+import { BodyMemory, bodyMemoryLimits, valuesBytesOf } from '../../src/body/body-memory.ts';
 import { type BodyCaller, BodyRoom } from '../../src/body/body-room.ts';
 
 const response = () => new EventEmitter() as ServerResponse;
@@ -142,6 +142,13 @@ describe('the body memory', () => {
     expect(memory.tryParse(caller('e'), largest), 'the memory is taken').to.equal(false);
     memory.parsed(caller('a'), 16 * mib);
     expect(memory.tryParse(caller('e'), largest)).to.equal(true);
+  });
+
+  it('reserves nothing for the values of a body with few of them, however long it is', () => {
+    const bytesFor = (text: string): number => valuesBytesOf(Buffer.from(text));
+    expect(bytesFor(`{"plaintext":"${'A'.repeat(mib)}"}`)).to.equal(0);
+    expect(bytesFor(`{"batch_input":[${'{"input":""},'.repeat(800)}{}]}`)).to.equal(0);
+    expect(bytesFor(`{"batch_input":[${'{"input":""},'.repeat(1_500)}{}]}`)).to.be.within(64 * 3_000, 64 * 3_010);
   });
 
   it('always has memory for the values of one body, however small it is', () => {
