@@ -32,6 +32,8 @@ export interface KeyType {
   readonly keyPair?: KeyPairScheme;
   /** Another system holds the key. A version stores the id of that key, and its public half if it has one. */
   readonly managed?: true;
+  /** Maximum number of items of a batch, if results of the usual number would take too much memory. */
+  readonly batchItemsMax?: number;
   /** The material is also the HMAC secret. Versions of other types have a separate one. */
   readonly materialIsHmacSecret?: true;
 }
@@ -66,11 +68,15 @@ const managedIdBytes = 16;
 
 const gcmFailure = 'cipher: message authentication failed';
 
+/** Signatures of ML-DSA have 3 to 6 KB: so many take some 60 MB. */
+const postQuantumItemsMax = 10_000;
+
 const mlDsaTypes: readonly KeyType[] = parameterSets.map((set) => ({
   ...signing,
   name: `ml-dsa-${set.parameterSet}`,
   api: { type: 'ml-dsa', parameters: { parameterSet: set.parameterSet } },
   experimental: true,
+  batchItemsMax: postQuantumItemsMax,
   keyPair: mlDsaPairs(set),
 }));
 
@@ -90,6 +96,7 @@ const hybridTypes: readonly KeyType[] = parameterSets.flatMap((set) =>
       parameters: { parameterSet: set.parameterSet, hybridKeyTypePqc: 'ml-dsa', hybridKeyTypeEc: curve },
     },
     experimental: true as const,
+    batchItemsMax: postQuantumItemsMax,
     keyPair: hybridPairs(mlDsaPairs(set), scheme),
   })),
 );

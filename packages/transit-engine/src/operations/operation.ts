@@ -1,11 +1,12 @@
 import { TimeSlice } from '@transitd/event-loop';
 import type { NoncePool } from '../algorithms/nonce-pool.ts';
 import { type KeyCache, type LoadedKey, VersionGone } from '../keys/key-cache.ts';
+import { apiNameOf, type KeyType } from '../keys/key-type.ts';
 import type { GenerationObserver } from '../keys/new-version.ts';
 import type { ManagedKeys } from '../managed/provider.ts';
 import type { KeyState, OtherThreads } from '../sharing/other-threads.ts';
 import { isWorthSharing, runShared } from '../sharing/shared-batch.ts';
-import type { TransitError } from '../values/errors.ts';
+import { TransitError } from '../values/errors.ts';
 import { type BatchReply, checkContexts, type ItemMembers, type ItemResult, parseBatch, replyOf, runItems } from './batch.ts';
 
 /** Reports when keys are used, and when their material is generated. */
@@ -109,6 +110,7 @@ export function runUnder<I extends Item, R extends object>(
   return observed<R | BatchReply<R>>(tools, 'item' in work ? 1 : work.items.length, () => {
     if ('item' in work) return run(tools, key, work.item, 0);
     const { items } = work;
+    checkItems(key.type, items.length);
     const runHere = (some: readonly I[], first: number, slice: TimeSlice): Promise<ItemResult<R>[]> =>
       runItems(some, {
         operation: (item, index) => run(tools, key, item, first + index),
@@ -127,6 +129,14 @@ export const stateOf = ({ name, revision, record }: LoadedKey): KeyState => ({ n
 
 /** Returns whether other threads may have this key: it is stored, and its material is in this process. */
 const isShared = ({ keys }: Tools, key: LoadedKey): boolean => keys.cached(key.name) === key && !key.type.managed;
+
+/** @throws TransitError `invalid_request` for more items than a batch may have under a key of this type */
+function checkItems(type: KeyType, count: number): void {
+  const { batchItemsMax = count } = type;
+  if (count <= batchItemsMax) return;
+  const refusal = `batch input holds more than ${batchItemsMax} items, the most for a key of type ${apiNameOf(type)}`;
+  throw new TransitError('invalid_request', refusal);
+}
 
 /** Reports the beginning and the end of `use` to the observer, if there is one. */
 export function observed<R>({ observer }: Pick<Tools, 'observer'>, items: number, use: () => R | Promise<R>): R | Promise<R> {

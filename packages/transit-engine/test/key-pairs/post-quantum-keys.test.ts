@@ -100,6 +100,23 @@ describe('keys of type ml-dsa', function () {
     });
   }
 
+  it('sign and verify at most 10,000 items in a batch, because the signatures are long', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('m', { type: 'ml-dsa', parameterSet: '44' });
+    await engine.createKey('h', hybrid('44', 'ed25519'));
+    const batchInput = Array(10_001).fill({ input: fox, signature: 'x' });
+    for (const [name, type] of [
+      ['m', 'ml-dsa'],
+      ['h', 'hybrid'],
+    ] as const) {
+      const refused = { message: `batch input holds more than 10000 items, the most for a key of type ${type}` };
+      expect(await refusalOf(engine.signing.sign(name, { batchInput }))).to.include(refused);
+      expect(await refusalOf(engine.signing.verify(name, { batchInput }))).to.include(refused);
+    }
+    const most = await engine.signing.verify('m', { batchInput: batchInput.slice(1) });
+    expect('results' in most && most.results.length).to.equal(10_000);
+  });
+
   it('that are created again with another request are unchanged, with a warning', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ml-dsa', parameterSet: '44' });
