@@ -1,6 +1,7 @@
 // Keys in a PKCS#11 token on a live node, over HTTP, with SoftHSM: registration, use, removal.
+import { execFileSync } from 'node:child_process';
 import { constants, createPublicKey, randomBytes, verify } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { needsToken, softhsmLibrary, TokenFolder } from '../../packages/pkcs11/test/softhsm.ts';
@@ -241,5 +242,20 @@ describe('managed keys on a live node', function () {
     await serves();
     expect((await call('POST', 'transit/verify/kept', { input, signature })).at('data.valid')).to.equal(true);
     expect((await call('POST', 'transit/sign/kept', { input })).status).to.equal(200);
+  });
+
+  it('do not keep the node from its end while their token hangs', async () => {
+    await register('hung');
+    await call('POST', 'transit/keys/hung', { type: 'managed_key', managed_key_name: 'hung' });
+    expect(await server.stop()).to.deep.equal({ code: 0, signal: null });
+    const stored = join(tokens.path, 'tokens');
+    const file = join(stored, readdirSync(stored)[0] ?? '', 'token.object');
+    rmSync(file);
+    execFileSync('mkfifo', [file]); // SoftHSM waits for a writer
+    server = await start();
+    await serves();
+    const late = await call('POST', 'transit/sign/hung', { input });
+    expect(late.text).to.contain('the token did not answer in time');
+    expect(await server.stop()).to.deep.equal({ code: 0, signal: null });
   });
 });

@@ -1,7 +1,8 @@
 import { runCommandLine } from '@transitd/cli';
-import { endProcess, exitCode } from '@transitd/process';
+import { endProcess, exitCode, OrdinaryEnd } from '@transitd/process';
 import { localWork } from './local-work.ts';
 
+const ending = new OrdinaryEnd();
 // No other code catches bugs: an unexpected error ends the process, so that the node never serves wrong state.
 const stopOnBug = (error: unknown): void => {
   console.error('transitd: broken invariant:', error);
@@ -14,4 +15,4 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
-process.exit(await runCommandLine(process.argv.slice(2), localWork));
+await ending.end(await runCommandLine(process.argv.slice(2), localWork));
