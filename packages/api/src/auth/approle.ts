@@ -41,6 +41,10 @@ export const writeAppRole = methodHandler({
     role_id: text('Role ID, which logins send; random if omitted'),
     bind_secret_id: bool('Require a secret ID at login', { default: true }),
     secret_id_bound_cidrs: texts('CIDR blocks from which secret IDs may be used', { spellings: cidrSpellings }),
+    bound_cidr_list: texts('Alias of `secret_id_bound_cidrs`', {
+      aliasOf: 'secret_id_bound_cidrs',
+      spellings: cidrSpellings,
+    }),
     secret_id_num_uses: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
     secret_id_ttl: duration('TTL of a secret ID; 0 for no expiry'),
     ...tokenFields,
@@ -50,7 +54,7 @@ export const writeAppRole = methodHandler({
     await services.logins.approle.write(mount, nameIn(call), {
       roleId: values.role_id || undefined,
       bindSecretId: values.bind_secret_id,
-      secretIdBoundCidrs: cidrList(values.secret_id_bound_cidrs),
+      secretIdBoundCidrs: cidrList(values.secret_id_bound_cidrs ?? values.bound_cidr_list),
       secretIdNumUses: values.secret_id_num_uses,
       secretIdTtlS: values.secret_id_ttl,
       token: tokenSettingsOf(values),

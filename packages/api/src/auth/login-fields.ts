@@ -27,7 +27,9 @@ export const tokenFields = {
   token_period: duration('Period of a periodic token: each renewal sets its TTL to this value', { initial: 0 }),
   period: duration('Alias of `token_period`', { aliasOf: 'token_period' }),
   token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0, initial: 0 }),
+  num_uses: int('Alias of `token_num_uses`', { min: 0, aliasOf: 'token_num_uses' }),
   token_bound_cidrs: texts('CIDR blocks from which a token may be used', { spellings: cidrSpellings }),
+  bound_cidrs: texts('Alias of `token_bound_cidrs`', { aliasOf: 'token_bound_cidrs', spellings: cidrSpellings }),
   token_no_default_policy: bool('Do not add the policy `default`', { initial: false }),
   token_type: text('Token type', {
     oneOf: ['default', 'default-service', 'service', 'batch'],
@@ -51,8 +53,8 @@ export function tokenSettingsOf(values: Fields<typeof tokenFields>['values']): T
     maxTtlS: values.token_max_ttl ?? values.max_ttl,
     explicitMaxTtlS: values.token_explicit_max_ttl,
     periodS: values.token_period ?? values.period,
-    numUses: values.token_num_uses,
-    boundCidrs: cidrList(values.token_bound_cidrs),
+    numUses: values.token_num_uses ?? values.num_uses,
+    boundCidrs: cidrList(values.token_bound_cidrs ?? values.bound_cidrs),
     noDefaultPolicy: values.token_no_default_policy,
     type,
   };

@@ -29,6 +29,7 @@ import {
   type TypedCall,
 } from '../operation/operation.ts';
 import { cidrSpellings, tokenTypeSpellings } from '../operation/spellings.ts';
+import { cidrList } from './login-fields.ts';
 
 const tokenRoleOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -100,7 +101,7 @@ const list = tokenRoleOperation(
   },
 );
 
-/** Fields of a write. The `token_` names take precedence over the aliases `period` and `explicit_max_ttl`. */
+/** Fields of a write. The `token_` names take precedence over their aliases. */
 const writeFields = {
   name,
   allowed_policies: texts('Policies that tokens of this role may have, even if the creator does not have them'),
@@ -121,6 +122,7 @@ const writeFields = {
     spellings: tokenTypeSpellings,
   }),
   token_bound_cidrs: texts('CIDR blocks from which the tokens may be used', { spellings: cidrSpellings }),
+  bound_cidrs: texts('Alias of `token_bound_cidrs`', { aliasOf: 'token_bound_cidrs', spellings: cidrSpellings }),
   token_no_default_policy: bool('Do not add the policy `default`', { initial: false }),
 } as const satisfies FieldSchema;
 
@@ -149,7 +151,7 @@ const write = tokenRoleOperation('token-role-write', 'update', description, asyn
     explicitMaxTtlS: values.token_explicit_max_ttl ?? values.explicit_max_ttl,
     numUses: values.token_num_uses,
     type,
-    boundCidrs: values.token_bound_cidrs?.filter((cidr) => cidr !== ''),
+    boundCidrs: cidrList(values.token_bound_cidrs ?? values.bound_cidrs),
     noDefaultPolicy: values.token_no_default_policy,
   });
   return writtenReply(warnings);

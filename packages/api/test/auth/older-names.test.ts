@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { type Served, served } from '../served.ts';
+
+/** A restriction that is not stored leaves the tokens wider than its writer believes, so no older name may be ignored. */
+describe('a restriction under its older name', () => {
+  let at: Served;
+  beforeEach(async () => {
+    at = await served({ trustedProxies: ['127.0.0.0/8'] });
+    for (const type of ['userpass', 'approle', 'jwt']) await at.ask(`POST sys/auth/${type}`, { body: { type } });
+  });
+  afterEach(() => at.close());
+
+  const block = '10.0.0.0/8';
+  const jwt = { user_claim: 'sub', bound_audiences: 'here' };
+  for (const { path, body, older, read } of [
+    { path: 'auth/token/roles/r', older: { bound_cidrs: block }, read: { token_bound_cidrs: [block] } },
+    { path: 'auth/userpass/users/u', body: { password: 'x' }, older: { bound_cidrs: block }, read: { token_bound_cidrs: [block] } },
+    { path: 'auth/userpass/users/u', body: { password: 'x' }, older: { num_uses: 3 }, read: { token_num_uses: 3 } },
+    { path: 'auth/approle/role/r', older: { bound_cidrs: [block] }, read: { token_bound_cidrs: [block] } },
+    { path: 'auth/approle/role/r', older: { num_uses: '3' }, read: { token_num_uses: 3 } },
+    { path: 'auth/approle/role/r', older: { bound_cidr_list: block }, read: { secret_id_bound_cidrs: [block] } },
+    { path: 'auth/jwt/role/r', body: jwt, older: { bound_cidrs: block }, read: { token_bound_cidrs: [block] } },
+    { path: 'auth/jwt/role/r', body: jwt, older: { num_uses: 3 }, read: { token_num_uses: 3 } },
+  ]) {
+    const [newer] = Object.keys(read);
+    const [name] = Object.keys(older);
+    it(`${name} of ${path} is stored as ${newer}, which takes precedence and whose denial applies to both`, async () => {
+      const written = await at.ask(`POST ${path}`, { body: { ...body, ...older } });
+      expect(written.status, JSON.stringify(written.body)).to.equal(204); // a name that is ignored makes it a 200 with a warning
+      expect((await at.ask(`GET ${path}`)).body.data).to.deep.include(read);
+      await at.ask(`POST ${path}`, { body: { ...read, [String(name)]: name === 'num_uses' ? 9 : '192.0.2.0/24' } });
+      expect((await at.ask(`GET ${path}`)).body.data).to.deep.include(read);
+
+      const policy = `path "auth/*" { capabilities = ["create", "update"] denied_parameters = { "${newer}" = ["${block}", 3] } }`;
+      await at.ask('POST sys/policies/acl/p', { body: { policy } });
+      const token = (await at.ask('POST auth/token/create', { body: { policies: ['p'] } })).body.auth.client_token;
+      expect((await at.ask(`POST ${path}`, { token, body: { ...body, ...older } })).status).to.equal(403);
+    });
+  }
+
+  it('refuses a login from elsewhere', async () => {
+    const from = (address: string) => ({ 'X-Forwarded-For': address });
+    await at.ask('POST auth/userpass/users/u', { body: { password: 'x', bound_cidrs: block } });
+    await at.ask('POST auth/approle/role/r', { body: { bound_cidr_list: block } });
+    const { role_id } = (await at.ask('GET auth/approle/role/r/role-id')).body.data;
+    const { secret_id } = (await at.ask('POST auth/approle/role/r/secret-id', { body: {} })).body.data;
+    for (const [line, body] of [
+      ['POST auth/userpass/login/u', { password: 'x' }],
+      ['POST auth/approle/login', { role_id, secret_id }],
+    ] as const)
+      for (const [address, status] of [
+        ['10.1.1.1', 200],
+        ['192.0.2.1', 403],
+      ] as const)
+        expect((await at.ask(line, { token: null, body, headers: from(address) })).status, `${line} ${address}`).to.equal(status);
+  });
+});
