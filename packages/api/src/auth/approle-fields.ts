@@ -35,7 +35,7 @@ interface RoleField<Kind extends FieldKind> {
   /** A second path for the same field below the role. */
   readonly twin?: string;
   /**
-   * Names of the field in a body. A request may use any of them; the first name that is present counts. The response uses the first name.
+   * Names of the field in a body. A request may use any of them; the first name that is present counts. The response has all of them.
    */
   readonly members: readonly [string, ...string[]];
   readonly field: Field<Kind>;
@@ -65,11 +65,12 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
   const [first] = members;
   const named = (member: string) => [member, member === first ? field : { ...field, aliasOf: first }] as const;
   const takes = { name, ...Object.fromEntries(members.map(named)) };
+  const underAllNames = <T>(value: T) => Object.fromEntries(members.map((member) => [member, value]));
   const read = methodHandler({
     about: `Read \`${first}\` of a role`,
     takes: { name },
-    answers: answers.data(object({ [first]: schema })),
-    run: async (context, call) => dataReply(JSON.stringify({ [first]: show(await requireRole(context, call)) })),
+    answers: answers.data(object(underAllNames(schema))),
+    run: async (context, call) => dataReply(JSON.stringify(underAllNames(show(await requireRole(context, call))))),
   });
   const write = methodHandler({
     about: `Set \`${first}\` of a role; other fields keep their values`,

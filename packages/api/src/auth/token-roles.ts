@@ -42,6 +42,7 @@ const tokenRoleOperation = <S extends FieldSchema = Record<never, never>>(
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
 
+/** Returns a role as the peers do: the period and the explicit maximum also under their older names. */
 const roleJson = (role: TokenRole): string =>
   JSON.stringify({
     name: role.name,
@@ -50,8 +51,10 @@ const roleJson = (role: TokenRole): string =>
     allowed_policies_glob: role.allowedPoliciesGlob,
     disallowed_policies: role.disallowedPolicies,
     disallowed_policies_glob: role.disallowedPoliciesGlob,
+    explicit_max_ttl: role.explicitMaxTtlS,
     orphan: role.orphan,
     path_suffix: role.pathSuffix,
+    period: role.periodS,
     renewable: role.renewable,
     token_bound_cidrs: role.boundCidrs,
     token_explicit_max_ttl: role.explicitMaxTtlS,
@@ -68,8 +71,10 @@ const roleSchema = object({
   allowed_policies_glob: listOf(string),
   disallowed_policies: listOf(string),
   disallowed_policies_glob: listOf(string),
+  explicit_max_ttl: integer,
   orphan: boolean,
   path_suffix: string,
+  period: integer,
   renewable: boolean,
   token_bound_cidrs: listOf(string),
   token_explicit_max_ttl: integer,

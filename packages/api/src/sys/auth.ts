@@ -3,7 +3,6 @@ import {
   any,
   boolean,
   constant,
-  dataReply,
   duration,
   type Field,
   type FieldSchema,
@@ -118,11 +117,11 @@ const list = authMountOperation(
 const read = authMountOperation(
   'auth-read',
   'read',
-  { about: 'Read an auth method', takes: { method }, answers: answers.data(mountSchema) },
+  { about: 'Read an auth method', takes: { method }, answers: answers.topLevelData(mountSchema) },
   async (context, call) => {
     const found = await methodJson(context, pathIn(call));
     if (found === undefined) throw noMethod(pathIn(call));
-    return dataReply(JSON.stringify(found));
+    return topLevelDataReply(found);
   },
 );
 

@@ -90,10 +90,10 @@ const list = mountOperation(
 const read = mountOperation(
   'mount-read',
   'read',
-  { about: 'Read a mount', answers: answers.data(object(mountMembers)) },
+  { about: 'Read a mount', answers: answers.topLevelData(object(mountMembers)) },
   ({ node, services }, call) => {
     const path = pathIn(call);
-    return dataReply(JSON.stringify(path === 'sys' ? systemJson(node) : mountJson(mountAt(services.mounts.list, path))));
+    return topLevelDataReply(path === 'sys' ? systemJson(node) : mountJson(mountAt(services.mounts.list, path)));
   },
 );
 

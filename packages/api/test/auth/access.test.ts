@@ -104,6 +104,13 @@ describe('the endpoints of access', () => {
     expect((await at.ask('GET auth/token/roles/r')).status).to.equal(404);
     await at.ask('POST auth/token/roles/r', { body: { allowed_policies: ['default'] } });
     const { auth } = (await at.ask('POST auth/token/create/r', { body: {} })).body;
+    await at.ask('POST auth/token/roles/r', { body: { token_period: 60, token_explicit_max_ttl: '1h' } });
+    expect((await at.ask('GET auth/token/roles/r')).body.data, 'under their older names too').to.include({
+      token_period: 60,
+      period: 60,
+      token_explicit_max_ttl: 3600,
+      explicit_max_ttl: 3600,
+    });
     await at.ask('DELETE auth/token/roles/r');
     expect((await at.ask('GET auth/token/lookup-self', { token: auth.client_token })).body.data.role).to.equal('r');
   });

@@ -18,10 +18,15 @@ describe('a field of an approle role at its own path', () => {
     {
       path: 'policies',
       body: { token_policies: ['B', 'a'] },
-      read: { token_policies: ['a', 'b'] },
-      left: { token_policies: [] },
+      read: { token_policies: ['a', 'b'], policies: ['a', 'b'] },
+      left: { token_policies: [], policies: [] },
     },
-    { path: 'policies', body: { policies: 'x,y' }, read: { token_policies: ['x', 'y'] }, left: { token_policies: [] } },
+    {
+      path: 'policies',
+      body: { policies: 'x,y' },
+      read: { token_policies: ['x', 'y'], policies: ['x', 'y'] },
+      left: { token_policies: [], policies: [] },
+    },
     { path: 'bind-secret-id', body: { bind_secret_id: false }, read: { bind_secret_id: false }, left: { bind_secret_id: true } },
     {
       path: 'secret-id-num-uses',
@@ -51,8 +56,13 @@ describe('a field of an approle role at its own path', () => {
     { path: 'token-num-uses', body: { token_num_uses: 3 }, read: { token_num_uses: 3 }, left: { token_num_uses: 0 } },
     { path: 'token-ttl', body: { token_ttl: '5m' }, read: { token_ttl: 300 }, left: { token_ttl: 0 } },
     { path: 'token-max-ttl', body: { token_max_ttl: 900 }, read: { token_max_ttl: 900 }, left: { token_max_ttl: 0 } },
-    { path: 'period', body: { token_period: '1h' }, read: { token_period: 3600 }, left: { token_period: 0 } },
-    { path: 'period', body: { period: 60 }, read: { token_period: 60 }, left: { token_period: 0 } },
+    {
+      path: 'period',
+      body: { token_period: '1h' },
+      read: { token_period: 3600, period: 3600 },
+      left: { token_period: 0, period: 0 },
+    },
+    { path: 'period', body: { period: 60 }, read: { token_period: 60, period: 60 }, left: { token_period: 0, period: 0 } },
   ])
     it(`${path} is written with ${JSON.stringify(body)}, read and reset, while other fields keep their values`, async () => {
       const member = path === 'bound-cidr-list' ? 'secret_id_bound_cidrs' : Object.keys(read)[0];

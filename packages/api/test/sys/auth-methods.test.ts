@@ -25,6 +25,13 @@ describe('the endpoints of auth methods', () => {
     ]);
   });
 
+  it('show a method as the list does, in data and at the top level', async () => {
+    await enable('people');
+    const { body } = await server.ask('GET sys/auth/people');
+    expect(body.data).to.deep.equal((await server.ask('GET sys/auth')).body.data['people/']);
+    expect(body).to.deep.include(body.data);
+  });
+
   it('tune a method also below sys/mounts/, where an empty TTL keeps its value and "system" resets it', async () => {
     await enable('people');
     const before = (await server.ask('GET sys/auth/people/tune')).body.data;

@@ -136,7 +136,9 @@ describe('the endpoints of mounts', () => {
     };
     const body = { type: 'transit', description: 'two', config, local: true, seal_wrap: false, options: { version: 2 } };
     expect((await enable('x', body)).status).to.equal(204);
-    const shown = (await server.ask('GET sys/mounts/x')).body.data;
+    const { body: read } = await server.ask('GET sys/mounts/x');
+    const shown = read.data;
+    expect(read, 'also at the top level').to.deep.include(shown);
     expect(shown).to.deep.include({
       type: 'transit',
       description: 'two',
