@@ -101,10 +101,10 @@ describe('the endpoints of mounts', () => {
     { line: 'POST sys/mounts/sys', body: { type: 'transit' }, status: 400, says: 'cannot mount \\"sys/\\"' },
     { line: 'POST sys/mounts/transit', body: { type: 'transit' }, status: 400, says: 'path is already in use at transit/' },
     { line: 'POST sys/mounts/transit/x', body: { type: 'transit' }, status: 400, says: 'path is already in use at transit/' },
-    { line: 'POST sys/mounts/x', body: { type: 'transit', config: [] }, status: 400, says: 'expected an object' },
+    { line: 'POST sys/mounts/x', body: { type: 'transit', config: [1] }, status: 400, says: 'expected an object' },
     {
       line: 'POST sys/mounts/x',
-      body: { type: 'transit', options: [] },
+      body: { type: 'transit', options: ['a'] },
       status: 400,
       says: 'expected an object with string values',
     },
@@ -154,6 +154,11 @@ describe('the endpoints of mounts', () => {
     expect(ui['x/']).to.deep.equal({ type: 'transit', description: 'two', options: { version: '2' } });
     const below = (await server.ask('GET sys/internal/ui/mounts/x/keys/k')).body.data;
     expect(below).to.deep.equal({ ...shown, path: 'x/' });
+  });
+
+  it('take an empty list, which some clients send, as an empty object', async () => {
+    expect((await enable('x', { type: 'transit', config: [], options: [] })).status).to.equal(204);
+    expect((await server.ask('GET sys/mounts/x')).body.data.options).to.equal(null);
   });
 
   it('warn that seal_wrap has no effect', async () => {

@@ -2,7 +2,7 @@ import { integerOf, secondsOf } from '@transitd/access';
 import { RequestError } from '../reply/request-error.ts';
 import type { Field, FieldSchema } from './field.ts';
 import type { Body, JsonValue } from './json.ts';
-import { checkTextLength, textList, textsByName } from './text-list.ts';
+import { checkTextLength, hasNoMembers, textList, textsByName } from './text-list.ts';
 
 interface Converted {
   readonly bool: boolean;
@@ -61,9 +61,9 @@ function isSet(value: JsonValue | undefined): boolean {
   return value !== undefined && value !== null && value !== false && value !== '' && value !== 0 && value !== 'false';
 }
 
-/** Returns the members of a field that is an object; empty if the field was absent. @throws RequestError `invalid_field` */
+/** Returns the members of a field that is an object; empty if the field was absent or `[]`. @throws RequestError `invalid_field` */
 export function objectIn(name: string, value: JsonValue | undefined): Body {
-  if (value === undefined || value === null) return {};
+  if (hasNoMembers(value)) return {};
   if (typeof value === 'object' && !Array.isArray(value)) return value as Body;
   throw invalid(name, 'expected an object');
 }

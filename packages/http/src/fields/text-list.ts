@@ -34,9 +34,13 @@ export function textList(name: string, value: JsonValue | undefined): readonly s
 const notRead = (name: string, reason: string): RequestError =>
   new RequestError('invalid_field', `Field validation failed: error converting input for field "${name}": ${reason}`);
 
-/** Converts an object with string values; returns an empty object if the field was absent. @throws RequestError `invalid_field` */
+/** Returns whether a field for an object is absent or empty. PHP and Lua write an empty object as `[]`, and the peers accept this. */
+export const hasNoMembers = (value: JsonValue | undefined): value is null | undefined | readonly [] =>
+  value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+
+/** Converts an object with string values; returns an empty object if the field was absent or `[]`. @throws RequestError `invalid_field` */
 export function textsByName(field: string, value: JsonValue | undefined): Readonly<Record<string, string>> {
-  if (value === undefined || value === null) return {};
+  if (hasNoMembers(value)) return {};
   const texts = Object.entries(typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { '': value });
   return Object.fromEntries(
     texts.map(([name, text]) => {

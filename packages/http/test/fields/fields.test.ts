@@ -234,6 +234,8 @@ describe('fields', () => {
 
   it('accepts an object with string values', () => {
     expect(convert('texts', { a: 'b', c: 1 })).to.deep.equal({ a: 'b', c: '1' });
+    expect(convert('texts', []), 'an empty object as PHP writes it').to.deep.equal({});
+    expect(refusal('texts', ['a'])).to.contain('expected an object with string values');
     expect(refusal('texts', { a: [] })).to.contain('expected an object with string values');
     expect(refusal('texts', 'a=b')).to.contain('expected an object with string values');
   });
