@@ -45,7 +45,7 @@ const mistakesMax = 10;
 /** Reads the rules of a policy. @param strict - whether to refuse a malformed template @throws PolicyMistake, PolicyMistakes */
 export function* readPolicy(document: Document, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
   const rules: PathRule[] = [];
-  const found: NoticeCounts = { templates: 0, scans: 0, pages: 0, temporary: 0 };
+  const found: Noticed = { templates: 0, pages: 0, temporary: 0, inVain: new Set() };
   const mistakes: PolicyMistake[] = [];
   let blocks = 0;
   for (const { name, at, value } of document.members.filter(isGiven)) {
@@ -67,19 +67,26 @@ export function* readPolicy(document: Document, { strict }: { readonly strict: b
   return { policy: rules, notices: noticesOf(found) };
 }
 
-/** Numbers of rules with features that work differently here than in Vault and OpenBao. */
-interface NoticeCounts {
+/** Numbers of rules with features that work differently here than in Vault and OpenBao, and the words from `grantsNothing`. */
+interface Noticed {
   templates: number;
-  scans: number;
   pages: number;
   temporary: number;
+  readonly inVain: Set<string>;
 }
 
-function noticesOf({ templates, scans, pages, temporary }: NoticeCounts): string[] {
+/** Capabilities of Vault and OpenBao for features that do not exist here. They are accepted, so that a policy can be used in both. */
+const grantsNothing: ReadonlyMap<string, string> = new Map([
+  ['recover', 'values are not recovered from snapshots'],
+  ['scan', 'recursive lists are not supported'],
+  ['subscribe', 'there are no event notifications'],
+]);
+
+function noticesOf({ templates, pages, temporary, inVain }: Noticed): string[] {
   return [
     templates > 0 &&
       `${templates} of its paths have a template such as {{identity.entity.id}}: tokens have no identity here, so they match no request`,
-    scans > 0 && 'the capability scan grants nothing: recursive lists are not supported',
+    ...[...inVain].sort().map((word) => `the capability ${word} grants nothing: ${grantsNothing.get(word)}`),
     pages > 0 &&
       'pagination_limit limits lists that have the parameter limit, such as that of keys; other lists on its path are refused',
     temporary > 0 && `${temporary} of its rules have an expiration: after it, the rule is ignored, even if it is a denial`,
@@ -127,7 +134,8 @@ interface Draft {
   max: number;
   pageMax: number;
   expiresMs: number;
-  scans: boolean;
+  /** That of the whole policy. */
+  readonly inVain: Noticed['inVain'];
 }
 
 const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>> = {
@@ -165,10 +173,12 @@ const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>>
   expiration: (draft, value) => {
     draft.expiresMs = time(value);
   },
+  // Restricts only the capability subscribe, which grants nothing.
+  subscribe_event_types: (_draft, value) => items(value).forEach(text),
 };
 
 /** @param mistakes - receives the mistakes in the attributes, so that all of them are reported */
-function readRule({ at, members }: Document, found: NoticeCounts, mistakes: PolicyMistake[]): Omit<PathRule, 'path'> {
+function readRule({ at, members }: Document, found: Noticed, mistakes: PolicyMistake[]): Omit<PathRule, 'path'> {
   const draft: Draft = {
     capabilities: 0,
     deny: false,
@@ -179,7 +189,7 @@ function readRule({ at, members }: Document, found: NoticeCounts, mistakes: Poli
     max: 0,
     pageMax: 0,
     expiresMs: 0,
-    scans: false,
+    inVain: found.inVain,
   };
   const seen: string[] = [];
   for (const member of members) {
@@ -191,8 +201,7 @@ function readRule({ at, members }: Document, found: NoticeCounts, mistakes: Poli
       mistakes.push(error);
     }
   }
-  const { capabilities, deny, required, allowed, denied, min, max, pageMax, expiresMs, scans } = draft;
-  found.scans += Number(scans);
+  const { capabilities, deny, required, allowed, denied, min, max, pageMax, expiresMs } = draft;
   found.pages += Number(pageMax > 0);
   found.temporary += Number(expiresMs > 0);
   if (max !== 0 && max < min) mistakes.push(new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl'));
@@ -223,7 +232,7 @@ function readAttribute(draft: Draft, { name, at, value }: Member, seen: string[]
 function grant(draft: Draft, item: Value): void {
   const word = text(item);
   if (word === 'deny') draft.deny = true;
-  else if (word === 'scan') draft.scans = true;
+  else if (grantsNothing.has(word)) draft.inVain.add(word);
   else if (isCapability(word)) draft.capabilities |= bitOf(word);
   else throw new PolicyMistake(item.at, `invalid capability${misspelled(word, [...capabilities, 'deny'])}`);
 }

@@ -32,7 +32,12 @@ describe('Policies', () => {
   });
 
   for (const [text, warning] of [
-    ['path "a" { capabilities = ["read", "scan"] }', /^the capability scan grants nothing/],
+    ['path "a" { capabilities = ["read", "scan"] } path "b" { capabilities = ["scan"] }', /^the capability scan grants nothing/],
+    ['path "a" { capabilities = ["recover"] }', /^the capability recover grants nothing/],
+    [
+      'path "a" { capabilities = ["subscribe"] subscribe_event_types = ["kv*"] }',
+      /^the capability subscribe grants nothing: there are no event notifications$/,
+    ],
     ['path "a" { capabilities = ["list"] pagination_limit = 5 }', /^pagination_limit limits lists/],
     ['path "a" { capabilities = ["read"] expiration = "2030-01-31T12:00:00Z" }', /^1 of its rules have an expiration/],
     ['path "a/{{identity.entity.id}}/*" { capabilities = ["read"] }', /^1 of its paths have a template/],

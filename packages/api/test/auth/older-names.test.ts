@@ -14,7 +14,12 @@ describe('a restriction under its older name', () => {
   const jwt = { user_claim: 'sub', bound_audiences: 'here' };
   for (const { path, body, older, read } of [
     { path: 'auth/token/roles/r', older: { bound_cidrs: block }, read: { token_bound_cidrs: [block] } },
-    { path: 'auth/userpass/users/u', body: { password: 'x' }, older: { bound_cidrs: block }, read: { token_bound_cidrs: [block] } },
+    {
+      path: 'auth/userpass/users/u',
+      body: { password: 'x' },
+      older: { bound_cidrs: block },
+      read: { token_bound_cidrs: [block] },
+    },
     { path: 'auth/userpass/users/u', body: { password: 'x' }, older: { num_uses: 3 }, read: { token_num_uses: 3 } },
     { path: 'auth/approle/role/r', older: { bound_cidrs: [block] }, read: { token_bound_cidrs: [block] } },
     { path: 'auth/approle/role/r', older: { num_uses: '3' }, read: { token_num_uses: 3 } },
