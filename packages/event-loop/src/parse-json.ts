@@ -26,6 +26,7 @@ export const pieceValuesMax = 500;
 /** Bounds the repeated scanning of nested containers: at each level of nesting, the container is scanned again, up to this length. */
 const pieceCharsMaxDefault = 64 * 1024;
 const [quote, comma, openBracket, closeBracket, openBrace, closeBrace, colon] = [0x22, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d, 0x3a];
+const backslash = 0x5c;
 
 /**
  * Parses JSON of any size and yields to the event loop on the way. Containers with few values go to `parse` as they are; larger ones
@@ -36,14 +37,17 @@ export const parseJsonInSlices = (text: string, rules: JsonRules): Promise<unkno
 
 /** Returns the index of the quote that closes the string opened at `open`, or -1. Takes linear time even for many backslashes. */
 export function endOfJsonString(text: string, open: number): number {
-  for (let from = open + 1; ; ) {
-    const end = text.indexOf('"', from);
-    if (end < 0) return -1;
-    let before = end - 1;
-    while (before >= from && text.charCodeAt(before) === 0x5c) before -= 1;
-    if ((end - before) % 2 === 1) return end;
-    from = end + 1;
+  const end = text.indexOf('"', open + 1);
+  let before = end - 1;
+  while (before > open && text.charCodeAt(before) === backslash) before -= 1;
+  if (end < 0 || (end - before) % 2 === 1) return end;
+  // A string with one quote in it may have millions, and a search for each of them would take ten times as long.
+  for (let at = end + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === quote) return at;
+    if (code === backslash) at += 1;
   }
+  return -1;
 }
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;

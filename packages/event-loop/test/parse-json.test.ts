@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type JsonRules, parseJsonInSlices } from '../src/parse-json.ts';
+import { endOfJsonString, type JsonRules, parseJsonInSlices } from '../src/parse-json.ts';
 
 const rules: JsonRules = {
   depthMax: 20,
@@ -143,5 +143,18 @@ describe('parseJsonInSlices', () => {
     done = true;
     expect((parsed as { x: { y: unknown[] } }).x.y).to.have.length(100_000);
     expect(turns).to.be.greaterThan(3);
+  });
+});
+
+describe('the end of a JSON string', () => {
+  it('is found behind any escapes, whatever follows', () => {
+    const parts = fc.array(fc.constantFrom('a', '"', '\\', '\\"', '\n', 'é'), { maxLength: 12 });
+    fc.assert(
+      fc.property(parts, parts, (inside, after) => {
+        const text = JSON.stringify(inside.join(''));
+        expect(endOfJsonString(`[${text}${after.join('')}`, 1)).to.equal(text.length);
+        expect(endOfJsonString(text.slice(0, -1), 0), 'of a string that does not end').to.equal(-1);
+      }),
+    );
   });
 });

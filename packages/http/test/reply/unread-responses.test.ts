@@ -78,6 +78,7 @@ describe('responses that are not read', () => {
         await once(server, 'listening');
         const ask = async (): Promise<Socket> => {
           const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+          socket.on('error', () => undefined); // a connection that was closed
           sockets.push(socket);
           await once(socket, 'connect');
           socket.write('GET / HTTP/1.1\r\nHost: n1\r\n\r\n');
