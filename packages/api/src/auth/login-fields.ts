@@ -15,6 +15,17 @@ import {
 } from '@transitd/http';
 import { cidrSpellings, tokenTypeSpellings } from '../operation/spellings.ts';
 
+/** A restriction of OpenBao that does not exist here. If it were ignored, tokens could be used from more addresses than intended. */
+export const strictBinding = {
+  token_strictly_bind_ip: bool('Not supported: `true` is refused', { default: false }),
+} as const satisfies FieldSchema;
+
+/** @throws RequestError `invalid_request` */
+export function refuseStrictBinding({ token_strictly_bind_ip: isStrict }: Fields<typeof strictBinding>['values']): void {
+  if (isStrict === true)
+    throw new RequestError('invalid_request', 'token_strictly_bind_ip is not supported: set token_bound_cidrs to the addresses');
+}
+
 /** Token settings of users and roles. The `token_` names take precedence over their aliases. */
 export const tokenFields = {
   token_policies: texts('Policies of the tokens'),
@@ -30,6 +41,7 @@ export const tokenFields = {
   num_uses: int('Alias of `token_num_uses`', { min: 0, aliasOf: 'token_num_uses' }),
   token_bound_cidrs: texts('CIDR blocks from which a token may be used', { spellings: cidrSpellings }),
   bound_cidrs: texts('Alias of `token_bound_cidrs`', { aliasOf: 'token_bound_cidrs', spellings: cidrSpellings }),
+  ...strictBinding,
   token_no_default_policy: bool('Do not add the policy `default`', { initial: false }),
   token_type: text('Token type', {
     oneOf: ['default', 'default-service', 'service', 'batch'],
@@ -44,6 +56,7 @@ export const cidrList = (cidrs: readonly string[] | undefined): readonly string[
 
 /** Returns the token settings that a request changes. @throws RequestError `invalid_request` */
 export function tokenSettingsOf(values: Fields<typeof tokenFields>['values']): TokenSettingsChange {
+  refuseStrictBinding(values);
   const type = values.token_type === '' || values.token_type === 'default-service' ? 'default' : values.token_type;
   if (type !== undefined && !isLoginTokenType(type))
     throw new RequestError('invalid_request', 'invalid token_type, expected "default", "service" or "batch"');

@@ -29,7 +29,7 @@ import {
   type TypedCall,
 } from '../operation/operation.ts';
 import { cidrSpellings, tokenTypeSpellings } from '../operation/spellings.ts';
-import { cidrList } from './login-fields.ts';
+import { cidrList, refuseStrictBinding, strictBinding } from './login-fields.ts';
 
 const tokenRoleOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -128,6 +128,7 @@ const writeFields = {
   }),
   token_bound_cidrs: texts('CIDR blocks from which the tokens may be used', { spellings: cidrSpellings }),
   bound_cidrs: texts('Alias of `token_bound_cidrs`', { aliasOf: 'token_bound_cidrs', spellings: cidrSpellings }),
+  ...strictBinding,
   token_no_default_policy: bool('Do not add the policy `default`', { initial: false }),
 } as const satisfies FieldSchema;
 
@@ -138,6 +139,7 @@ const description = {
 };
 
 const write = tokenRoleOperation('token-role-write', 'update', description, async (roles, { values, warnings, ...call }) => {
+  refuseStrictBinding(values);
   const type = values.token_type === '' ? 'default-service' : values.token_type;
   if (type !== undefined && !isTokenRoleType(type))
     throw new RequestError(

@@ -11,12 +11,19 @@ type Named = Pick<Call, 'params'>;
 const nameIn = (call: Named): string => pathParam(call, 'name');
 const name = text('User name, case-insensitive', { required: true });
 const password = text('Password, at least 1 character');
+/** Vault takes a bcrypt hash here. If it were ignored, the user would keep a password that the writer believes to be replaced. */
+const passwordHash = text('Not supported: send `password`');
+
+function refuseHash(hash: string | undefined): void {
+  if (hash) throw new RequestError('invalid_request', 'password_hash is not supported: send the password, which is hashed here');
+}
 
 const write = methodHandler({
   about: 'Create a user, or update the given fields of an existing one',
-  takes: { name, password, ...tokenFields },
+  takes: { name, password, password_hash: passwordHash, ...tokenFields },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
+    refuseHash(values.password_hash);
     await services.logins.userpass.write(mount, nameIn(call), { password: values.password, token: tokenSettingsOf(values) });
     return writtenReply(warnings);
   },
@@ -24,9 +31,10 @@ const write = methodHandler({
 
 const writePassword = methodHandler({
   about: 'Change the password of a user',
-  takes: { name, password: { ...password, required: true } },
+  takes: { name, password: { ...password, required: true }, password_hash: passwordHash },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
+    refuseHash(values.password_hash);
     await requireUser({ services, mount }, call);
     if (values.password === undefined) throw new RequestError('invalid_request', 'missing password');
     await services.logins.userpass.write(mount, nameIn(call), { password: values.password, token: {} });

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { type Served, served } from '../served.ts';
 
-/** A restriction that is not stored leaves the tokens wider than its writer believes, so no older name may be ignored. */
-describe('a restriction under its older name', () => {
+/** If a restriction is not stored, tokens may do more than its writer believes. So none that the peers know may be ignored. */
+describe('a restriction under a name of the peers', () => {
   let at: Served;
   beforeEach(async () => {
     at = await served({ trustedProxies: ['127.0.0.0/8'] });
@@ -42,6 +42,26 @@ describe('a restriction under its older name', () => {
       expect((await at.ask(`POST ${path}`, { token, body: { ...body, ...older } })).status).to.equal(403);
     });
   }
+
+  for (const { path, body, says } of [
+    ...['auth/token/roles/r', 'auth/userpass/users/u', 'auth/approle/role/r', 'auth/jwt/role/r'].map((path) => ({
+      path,
+      body: { ...jwt, password: 'x', token_strictly_bind_ip: 'true' },
+      says: 'token_strictly_bind_ip is not supported',
+    })),
+    { path: 'auth/userpass/users/u', body: { password: 'x', password_hash: 'y' }, says: 'password_hash is not supported' },
+    { path: 'auth/userpass/users/u/password', body: { password_hash: 'y' }, says: 'password_hash is not supported' },
+  ])
+    it(`is refused, not ignored, if it does not exist here: ${says} by ${path}`, async () => {
+      const answer = await at.ask(`POST ${path}`, { body });
+      expect([answer.status, answer.text].join(' ')).to.match(new RegExp(`^400 .*${says}`));
+      expect((await at.ask(`GET ${path.replace('/password', '')}`)).status).to.equal(404);
+    });
+
+  it('may be sent if it is off', async () => {
+    const body = { password: 'x', password_hash: '', token_strictly_bind_ip: false };
+    expect((await at.ask('POST auth/userpass/users/u', { body })).status).to.equal(204);
+  });
 
   it('refuses a login from elsewhere', async () => {
     const from = (address: string) => ({ 'X-Forwarded-For': address });
