@@ -75,10 +75,11 @@ export function openAccess({
 }
 
 /** Clears all cached state and stops watching the store. */
-export function closeAccess({ tokens, policies, logins, quotas, disputedDates }: Access): void {
+export function closeAccess({ tokens, policies, logins, wrapping, quotas, disputedDates }: Access): void {
   disputedDates.close();
   tokens.close();
   policies.close();
   logins.close();
+  wrapping.close();
   quotas.close();
 }

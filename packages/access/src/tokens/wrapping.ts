@@ -9,6 +9,7 @@ import { wrappedPath } from './token-paths.ts';
 import type { TokenRecord } from './token-record.ts';
 import { combined, deleteTransaction, issueTransaction, isWrapping } from './token-transactions.ts';
 import type { Tokens } from './tokens.ts';
+import { WrappedBytes } from './wrapped-bytes.ts';
 
 /** A stored response that its wrapping token can fetch once. Times are in milliseconds since the epoch. */
 export interface Wrapped {
@@ -36,6 +37,8 @@ export interface WrappingOptions {
   readonly now: () => number;
   /** Longest TTL of a wrapped response, in seconds. */
   readonly ttlSMax: number;
+  /** Bytes of the stored responses of one owner; 64 MiB when absent. */
+  readonly ownerBytesMax?: number;
 }
 
 const example: Wrapped = { status: 0, body: '', path: '', createdMs: 0, ttlS: 0, wrappedAccessor: '' };
@@ -51,13 +54,15 @@ export class Wrapping {
   readonly #dates: WrappingOptions['dates'];
   readonly #now: () => number;
   readonly #ttlSMax: number;
+  readonly #bytes: WrappedBytes;
 
-  constructor({ store, tokens, dates, now, ttlSMax }: WrappingOptions) {
+  constructor({ store, tokens, dates, now, ttlSMax, ownerBytesMax }: WrappingOptions) {
     this.#store = store;
     this.#tokens = tokens;
     this.#dates = dates;
     this.#now = now;
     this.#ttlSMax = ttlSMax;
+    this.#bytes = new WrappedBytes(store, now, ownerBytesMax);
   }
 
   /** Refuses a TTL above the maximum, before the request is executed. @throws AccessError `invalid_request` */
@@ -65,14 +70,25 @@ export class Wrapping {
     if (ttlS > this.#ttlSMax) throw invalidRequest(`a wrapping TTL is at most ${this.#ttlSMax}s`);
   }
 
-  /** Wraps a response. @throws AccessError `too_many_conflicts`; StoreError, `too_large` among them */
-  async wrap(answer: Omit<Wrapped, 'createdMs'>): Promise<WrapInfo> {
-    const { info, transaction, committed } = await this.#wrapped(answer);
-    if ((await this.#store.commit(transaction)).outcome === 'committed') {
+  /**
+   * Wraps a response.
+   * @param owner - the caller to whose share it counts
+   * @throws AccessError `invalid_request` if the owner has no room, `too_many_conflicts`; StoreError, `too_large` among them
+   */
+  async wrap(answer: Omit<Wrapped, 'createdMs'>, owner: string): Promise<WrapInfo> {
+    const { id, info, transaction, committed } = await this.#wrapped(answer);
+    const { createdMs, ttlS } = info;
+    this.#bytes.add(id, { owner, bytes: answer.body.length, expiresMs: createdMs + ttlS * 1000 });
+    if (await this.#bytes.whileStoring(id, () => this.#commits(transaction))) {
       committed();
       return info;
     }
     throw new AccessError('too_many_conflicts', 'the response could not be wrapped');
+  }
+
+  /** Stops watching the store. */
+  close(): void {
+    this.#bytes.close();
   }
 
   /**
@@ -96,9 +112,10 @@ export class Wrapping {
    * @throws AccessError `too_many_conflicts`; StoreError
    */
   async rewrap(token: string): Promise<WrapInfo | undefined> {
-    return this.#consume(token, async ({ wrapped }) => {
-      const { info, transaction, committed } = await this.#wrapped(wrapped);
-      return { result: info, with: transaction, committed };
+    return this.#consume(token, async ({ token: { id: before }, wrapped }) => {
+      const { id, info, transaction, committed } = await this.#wrapped(wrapped);
+      this.#bytes.copy(before, id);
+      return { id, result: info, with: transaction, committed };
     });
   }
 
@@ -108,7 +125,9 @@ export class Wrapping {
    */
   async #consume<T>(
     token: string,
-    next: (found: { readonly wrapped: Wrapped }) => Promise<{
+    next: (found: { readonly token: LoadedToken; readonly wrapped: Wrapped }) => Promise<{
+      /** Of a new wrapping token. */
+      readonly id?: string;
       readonly result: T;
       readonly with?: Transaction;
       readonly committed?: () => void;
@@ -117,9 +136,9 @@ export class Wrapping {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const found = await this.#find(token);
       if (found === undefined) return undefined;
-      const { result, with: more, committed } = await next(found);
+      const { id = '', result, with: more, committed } = await next(found);
       const transaction = combined([deleteTransaction(found.token), ...(more === undefined ? [] : [more])]);
-      if ((await this.#store.commit(transaction)).outcome === 'committed') {
+      if (await this.#bytes.whileStoring(id, () => this.#commits(transaction))) {
         committed?.();
         return result;
       }
@@ -130,6 +149,10 @@ export class Wrapping {
     );
   }
 
+  async #commits(transaction: Transaction): Promise<boolean> {
+    return (await this.#store.commit(transaction)).outcome === 'committed';
+  }
+
   async #find(shown: string): Promise<{ readonly token: LoadedToken; readonly wrapped: Wrapped } | undefined> {
     const token = await this.#tokens.find(shown);
     if (token === undefined || !isWrapping(token.record)) return undefined;
@@ -138,9 +161,12 @@ export class Wrapping {
   }
 
   /** Dates a response and wraps it. Call `committed` once the transaction has committed. */
-  async #wrapped(
-    answer: Omit<Wrapped, 'createdMs'>,
-  ): Promise<{ readonly info: WrapInfo; readonly transaction: Transaction; readonly committed: () => void }> {
+  async #wrapped(answer: Omit<Wrapped, 'createdMs'>): Promise<{
+    readonly id: string;
+    readonly info: WrapInfo;
+    readonly transaction: Transaction;
+    readonly committed: () => void;
+  }> {
     const dispute = this.#dates.dispute();
     const wrapped: Wrapped = { ...answer, createdMs: this.#now() };
     const [token, accessor] = [newToken(), newAccessor()];
@@ -150,6 +176,7 @@ export class Wrapping {
     const writes = [{ path: wrappedPath(id), value: encodeJson(wrapped) }];
     const { path, createdMs, ttlS, wrappedAccessor } = wrapped;
     return {
+      id,
       info: { token, accessor, path, createdMs, ttlS, wrappedAccessor },
       transaction: issueTransaction(made, { conditions: [], writes }),
       committed: () => this.#dates.created(id, made.record, dispute),

@@ -21,7 +21,7 @@ async function withWrapping() {
 describe('a wrapped response', () => {
   it('is fetched once and leaves no record', async () => {
     const { wrapping, left } = await withWrapping();
-    const { token, ...info } = await wrapping.wrap(answer);
+    const { token, ...info } = await wrapping.wrap(answer, 'o');
     expect(info).to.deep.include({ path: 'transit/keys/k', createdMs: 1_000_000, ttlS: 60, wrappedAccessor: '' });
     expect(await wrapping.lookUp(token)).to.deep.include(answer);
     expect(await wrapping.unwrap(token)).to.deep.include(answer);
@@ -32,21 +32,21 @@ describe('a wrapped response', () => {
 
   it('is fetched by one of many concurrent requests', async () => {
     const { wrapping } = await withWrapping();
-    const { token } = await wrapping.wrap(answer);
+    const { token } = await wrapping.wrap(answer, 'o');
     const found = await Promise.all(Array.from({ length: 20 }, () => wrapping.unwrap(token)));
     expect(found.filter((one) => one !== undefined)).to.have.lengthOf(1);
   });
 
   it('has neither the token nor its accessor in a path', async () => {
     const { wrapping, records } = await withWrapping();
-    const { token, accessor } = await wrapping.wrap(answer);
+    const { token, accessor } = await wrapping.wrap(answer, 'o');
     const paths = (await records('access/')).map(({ path }) => path).join('\n');
     expect(paths).not.to.include(token.slice(2)).and.not.to.include(accessor);
   });
 
   it('expires, and the sweep deletes it', async () => {
     const { wrapping, registry, clock, left } = await withWrapping();
-    const { token } = await wrapping.wrap(answer);
+    const { token } = await wrapping.wrap(answer, 'o');
     clock.now += 60_000;
     expect(await wrapping.lookUp(token)).to.equal(undefined);
     expect(await wrapping.unwrap(token)).to.equal(undefined);
@@ -57,7 +57,7 @@ describe('a wrapped response', () => {
 
   it('is deleted when its token is used for anything else or revoked by its accessor', async () => {
     const { wrapping, registry, who, left } = await withWrapping();
-    const [one, other] = [await wrapping.wrap(answer), await wrapping.wrap(answer)];
+    const [one, other] = [await wrapping.wrap(answer, 'o'), await wrapping.wrap(answer, 'o')];
     await registry.spend(await who(one.token));
     expect(await wrapping.unwrap(one.token)).to.equal(undefined);
     await registry.revoke({ accessor: other.accessor });
@@ -68,7 +68,7 @@ describe('a wrapped response', () => {
 
   it('is rewrapped with the same path and TTL, and the previous token becomes invalid', async () => {
     const { wrapping, clock } = await withWrapping();
-    const { token } = await wrapping.wrap(answer);
+    const { token } = await wrapping.wrap(answer, 'o');
     clock.now += 50_000;
     const again = await wrapping.rewrap(token);
     if (again === undefined) throw new Error('not wrapped again');
@@ -88,7 +88,7 @@ describe('a wrapped response', () => {
 
   it('grants its token nothing', async () => {
     const { wrapping, who, policies } = await withWrapping();
-    const { token } = await wrapping.wrap(answer);
+    const { token } = await wrapping.wrap(answer, 'o');
     expect((await who(token)).record).to.deep.include({ policies: ['response-wrapping'], usesLeft: 1, renewable: false });
     expect(await refusal(policies.write('response-wrapping', 'path "*" { capabilities = ["read"] }'))).to.match(/cannot update/);
   });
@@ -97,7 +97,7 @@ describe('a wrapped response', () => {
     const { wrapping, store, left } = await withWrapping();
     const { commit } = store;
     store.commit = () => Promise.reject(new StoreError('not_leader', 'no'));
-    const failure = await wrapping.wrap(answer).catch((error: unknown) => error);
+    const failure = await wrapping.wrap(answer, 'o').catch((error: unknown) => error);
     store.commit = commit;
     expect(failure).to.be.instanceOf(StoreError);
     expect(await left()).to.deep.equal([]);
@@ -107,5 +107,65 @@ describe('a wrapped response', () => {
     const { wrapping } = await withWrapping();
     wrapping.checkTtl(hour);
     expect(() => wrapping.checkTtl(hour + 1)).to.throw(/at most 3600s/);
+  });
+
+  describe('that is long', () => {
+    const long = { ...answer, body: 'x'.repeat(6_000) };
+    const limited = async () => {
+      const all = await withWrapping();
+      const { store, tokens, registry, clock } = all;
+      const now = () => clock.now;
+      return {
+        ...all,
+        wrapping: new Wrapping({ store, tokens, dates: registry.dates, now, ttlSMax: hour, ownerBytesMax: 10_000 }),
+      };
+    };
+    const isRefused = async (wrapping: Wrapping, owner = 'o'): Promise<boolean> => {
+      try {
+        await wrapping.wrap(long, owner);
+        return false;
+      } catch (error) {
+        expect(String(error)).to.match(/is not wrapped, because those of this caller would take more than 10000 bytes/);
+        return true;
+      }
+    };
+
+    it('counts to its owner, who cannot fill the disk with them; short ones and those of others do not', async () => {
+      const { wrapping } = await limited();
+      expect([await isRefused(wrapping), await isRefused(wrapping), await isRefused(wrapping, 'p')]).to.deep.equal([
+        false,
+        true,
+        false,
+      ]);
+      for (let n = 0; n < 5; n += 1) await wrapping.wrap({ ...answer, body: 'x'.repeat(4_000) }, 'o');
+    });
+
+    it('counts until it is fetched, revoked or expires, also under another token', async () => {
+      const { wrapping, registry, clock } = await limited();
+      const first = await wrapping.wrap(long, 'o');
+      await wrapping.unwrap(first.token);
+      const second = await wrapping.wrap(long, 'o');
+      const moved = await wrapping.rewrap(second.token);
+      expect(await isRefused(wrapping)).to.equal(true);
+      await registry.revoke({ accessor: moved?.accessor ?? '' });
+      expect([await isRefused(wrapping), await isRefused(wrapping)]).to.deep.equal([false, true]);
+      clock.now += 60_000;
+      expect(await isRefused(wrapping)).to.equal(false);
+      wrapping.close();
+    });
+
+    it('counts if it may be stored, and not if it certainly is not', async () => {
+      const { wrapping, store } = await limited();
+      const { commit } = store;
+      for (const [code, isCounted] of [
+        ['disk_low', false],
+        ['outcome_unknown', true],
+      ] as const) {
+        store.commit = () => Promise.reject(new StoreError(code, 'no'));
+        expect(await wrapping.wrap(long, code).catch(({ message }: Error) => message)).to.equal('no');
+        store.commit = commit;
+        expect(await isRefused(wrapping, code)).to.equal(isCounted);
+      }
+    });
   });
 });

@@ -31,7 +31,7 @@ import { ForwardToActive, isOutcome, type Outcome, outcomeOf, Refused, Replied, 
 import { NotActive, readSource, sourceHolds, stillLeads } from './read-source.ts';
 import { isRefusal } from './refusals.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
-import { wrapped } from './response-wrapping.ts';
+import { ownerOf, wrapped } from './response-wrapping.ts';
 import { storageRefusal } from './storage-failure.ts';
 
 /** How long the connection of a slow operation may be idle, in milliseconds. */
@@ -233,7 +233,9 @@ export class Pipeline {
       if (exchange !== undefined && source === 'active' && !(await stillLeads(node.eligibility)))
         throw new StoreError('not_leader', 'this node is not the active one'); // no NotActive: the token has lost a use
       const reply = await operation.run({ node, services, principal, token }, granted);
-      return new Replied(wrapTtlS === 0 ? reply : await wrapped(services, reply, { path: canonical, wrapTtlS }));
+      return new Replied(
+        wrapTtlS === 0 ? reply : await wrapped(services, reply, { path: canonical, wrapTtlS, owner: ownerOf(principal) }),
+      );
     } catch (error) {
       return outcomeOf(storageRefusal(error, { changes: where === 'leader' || operation.mayWrite === true }));
     }
@@ -318,7 +320,9 @@ export class Pipeline {
       const call = { verb, path: canonical, written: path.path, params, query: path.query, body, address };
       const reply = await operation.run(node, call, token);
       const isWrapped = services !== undefined && wrapTtlS > 0 && operation.wraps === true;
-      return new Replied(isWrapped ? await wrapped(services, reply, { path: canonical, wrapTtlS }) : reply);
+      return new Replied(
+        isWrapped ? await wrapped(services, reply, { path: canonical, wrapTtlS, owner: callerGroup(address) }) : reply,
+      );
     });
   }
 

@@ -1,3 +1,4 @@
+import type { Principal } from '@transitd/access';
 import { bodyText, type Reply, wrapReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
@@ -9,14 +10,15 @@ import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 export async function wrapped(
   { wrapping, registry }: Services,
   reply: Reply,
-  { path, wrapTtlS }: { readonly path: string; readonly wrapTtlS: number },
+  { path, wrapTtlS, owner }: { readonly path: string; readonly wrapTtlS: number; readonly owner: string },
 ): Promise<Reply> {
   const { status, issued } = reply;
   if (reply.body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
   try {
     checkSize(lengthOf(reply.body));
     const body = bodyText(reply) + (await restOf(reply));
-    return wrapReply(await wrapping.wrap({ status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' }));
+    const answer = { status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' };
+    return wrapReply(await wrapping.wrap(answer, owner));
   } catch (error) {
     if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // otherwise the token ends with its TTL
     throw error;
@@ -42,3 +44,9 @@ async function restOf({ stream }: Reply): Promise<string> {
   }
   return Buffer.concat(chunks).toString();
 }
+
+/**
+ * Returns the caller to whose share a wrapped response counts: the user or role of a login, so that further logins give no further share,
+ * or else the token.
+ */
+export const ownerOf = ({ id, record }: Principal): string => record.source || id;

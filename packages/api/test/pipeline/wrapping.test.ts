@@ -63,6 +63,29 @@ describe('a wrapped response', () => {
     large.close();
   });
 
+  it('counts to the token that requested it, or to the user or role of its login', async () => {
+    const owners: string[] = [];
+    const { wrap: store } = at.services.wrapping;
+    at.services.wrapping.wrap = (answer, owner) => {
+      owners.push(owner);
+      return store.call(at.services.wrapping, answer, owner);
+    };
+    await at.ask('POST sys/auth/up', { body: { type: 'userpass' } });
+    await at.ask('POST auth/up/users/amy', { body: { password: 'p' } });
+    const login = async (): Promise<string> =>
+      (await at.ask('POST auth/up/login/amy', { token: null, body: { password: 'p' } })).body.auth.client_token;
+    for (const token of [at.rootToken, await login(), await login()])
+      await at.ask('POST sys/wrapping/wrap', { token, headers: wrap, body: { a: 1 } });
+    await at.ask('POST auth/up/login/amy', { token: null, headers: wrap, body: { password: 'p' } });
+    const [root, ...others] = owners;
+    expect(root).to.match(/^[0-9a-f]{64}$/);
+    expect(others.map((owner) => owner.replace(/^access\/login\/[^/]+/, ''))).to.deep.equal([
+      '/user/amy',
+      '/user/amy',
+      '127.0.0.1',
+    ]);
+  });
+
   it('is consumed by any other use of its token', async () => {
     const { token } = (await at.ask('GET transit/keys/k', { headers: wrap })).body.wrap_info;
     expect((await at.ask('GET auth/token/lookup-self', { token })).status).to.equal(403);
