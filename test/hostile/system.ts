@@ -59,7 +59,8 @@ export const tokens: readonly Row[] = [
       notConverted('policies'),
     ],
   ),
-  ...['x', 5, [], ['a'], { a: {} }, { a: null }, { a: [] }].map(
+  ['auth/token/create', { meta: [], ttl: '1m' }, 200, 'an empty list as an empty object'],
+  ...['x', 5, ['a'], { a: {} }, { a: null }, { a: [] }].map(
     (value): Row => ['auth/token/create', { meta: value }, 400, `meta ${JSON.stringify(value)}`, notConverted('meta')],
   ),
   ...['abc', -1, '-1h', 1.5, true, {}, [], '1 h'].map(
