@@ -12,7 +12,7 @@ export type { Meaning, Parameters, ParameterValue } from './policy/parameter-val
 export type { ParameterReading } from './policy/parameters.ts';
 export { canonicalPolicyName, Policies, policyName, rulesPerTokenMax } from './policy/policies.ts';
 export { plainPolicyText, policyPermits } from './policy/policy-text.ts';
-export type { Quota, QuotaChange } from './quota/quota.ts';
+export { type Quota, type QuotaChange, quotaMatches } from './quota/quota.ts';
 export type { Allowance, Quotas } from './quota/quotas.ts';
 export { admission, type Bucket, type Rate } from './quota/token-bucket.ts';
 export {

@@ -64,8 +64,8 @@ export const encodeQuota = (quota: Quota | QuotaConfig): Buffer => encodeJson(qu
 export const decodeQuota = (stored: Uint8Array): Quota => ({ ...newMemberDefaults, ...decodeJson(stored, example) });
 export const decodeQuotaConfig = (stored: Uint8Array): QuotaConfig => decodeJson(stored, newQuotaConfig);
 
-/** Returns whether a path without a trailing slash matches the pattern. */
-export function pathMatches(pattern: string, path: string): boolean {
+/** Returns whether the path of a quota applies to the path of a request, which has no trailing slash. */
+export function quotaMatches(pattern: string, path: string): boolean {
   if (pattern === '' || pattern === path) return true;
   if (pattern.endsWith('*')) return path.startsWith(pattern.slice(0, -1));
   return pattern.endsWith('/') && `${path}/`.startsWith(pattern);

@@ -9,10 +9,10 @@ import {
   decodeQuotaConfig,
   encodeQuota,
   newQuotaConfig,
-  pathMatches,
   type Quota,
   type QuotaChange,
   type QuotaConfig,
+  quotaMatches,
 } from './quota.ts';
 import { admission, type Bucket } from './token-bucket.ts';
 
@@ -109,7 +109,7 @@ export class Quotas {
 
   /** Counts a login by role, in addition to its request. @param role - its name in lower case @throws RateLimited */
   admitLogin(path: string, role: string, address: string): void {
-    const quota = this.#quotas.find((each) => each.role !== '' && loginName(each.role) === role && pathMatches(each.path, path));
+    const quota = this.#quotas.find((each) => each.role !== '' && loginName(each.role) === role && quotaMatches(each.path, path));
     if (quota !== undefined) this.#take(quota, path, callerGroup(address));
   }
 
@@ -185,8 +185,8 @@ export class Quotas {
   }
 
   #quotaOf(path: string): Quota | undefined {
-    const quota = this.#quotas.find((each) => each.role === '' && pathMatches(each.path, path));
-    const isExempt = (): boolean => this.#config.exemptPaths.some((exempt) => exempt !== '' && pathMatches(exempt, path));
+    const quota = this.#quotas.find((each) => each.role === '' && quotaMatches(each.path, path));
+    const isExempt = (): boolean => this.#config.exemptPaths.some((exempt) => exempt !== '' && quotaMatches(exempt, path));
     return quota === undefined || isExempt() ? undefined : quota;
   }
 

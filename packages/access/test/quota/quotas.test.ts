@@ -2,7 +2,7 @@ import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { RateLimited } from '../../src/index.ts';
-import { pathMatches } from '../../src/quota/quota.ts';
+import { quotaMatches } from '../../src/quota/quota.ts';
 import { Quotas } from '../../src/quota/quotas.ts';
 import { admission, type Bucket } from '../../src/quota/token-bucket.ts';
 import { refusal } from '../fixtures.ts';
@@ -198,7 +198,7 @@ describe('quotas', () => {
     ['a/b*', 'a/c', false],
   ] as const)
     it(`with the path ${JSON.stringify(pattern)} ${expected ? 'apply' : 'do not apply'} to ${path}`, () => {
-      expect(pathMatches(pattern, path)).to.equal(expected);
+      expect(quotaMatches(pattern, path)).to.equal(expected);
     });
 
   it('apply to the canonical form of a stored path', async () => {

@@ -12,6 +12,8 @@ const ofText =
 /** An address block: `10.1.2.3/8` is the same as `10.0.0.0/8`, and a single address is a block of one address. */
 export const cidrSpellings = ofText(canonicalCidr);
 export const urlSpellings = ofText(canonicalUrl);
+/** The path of a mount, with or without slashes around it. */
+export const mountPathSpellings = ofText((path) => path.replace(/^\/|\/$/g, ''));
 /** Policies may be sent in base64. */
 export const policySpellings = ofText(plainPolicyText);
 /** A PKCS#11 mechanism by name or number. */

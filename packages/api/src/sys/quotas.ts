@@ -1,4 +1,4 @@
-import type { Quota } from '@transitd/access';
+import { type Quota, quotaMatches } from '@transitd/access';
 import {
   any,
   bool,
@@ -34,6 +34,7 @@ import {
   type TypedCall,
 } from '../operation/operation.ts';
 import { PathForms } from '../operation/path-forms.ts';
+import { mountPathSpellings } from '../operation/spellings.ts';
 
 const quotaOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -90,7 +91,7 @@ const list = quotaOperation('quota-list', 'list', { about: 'List quota names', a
 const writeFields = {
   name,
   type: text('Type of the quota; the same as in the path'),
-  path: text('Mount to limit, or a path below a mount; empty for all requests'),
+  path: text('Mount to limit, or a path below a mount; empty for all requests', { spellings: mountPathSpellings }),
   role: text('Role whose logins are limited; other logins are not limited'),
   rate: any('Maximum number of requests per interval; above 0', { shape: { type: 'number', minimum: 1 } }),
   interval: duration('Interval of the limit; 0 means one second'),
@@ -107,8 +108,9 @@ const description = {
 
 const write = (forms: PathForms) =>
   quotaOperation('quota-write', 'update', description, async (services, { values, warnings, ...call }) => {
-    const path = values.path === undefined ? undefined : forms.canonical(values.path.replace(/^\//, ''));
-    if (path !== undefined) await requireMount(services, path);
+    const path = values.path === undefined ? undefined : await placeOf(services, forms.canonical(values.path.replace(/^\//, '')));
+    const present = await services.quotas.find(nameIn(call));
+    if ((values.role ?? present?.role ?? '') !== '') await requireRoleLogins(services, path ?? present?.path ?? '');
     await services.quotas.write(nameIn(call), {
       path,
       role: values.role,
@@ -138,13 +140,30 @@ function rateOf(value: JsonValue | undefined): number | undefined {
   return rate;
 }
 
-/** Refuses a quota on a path that no mount serves, because the quota would have no effect. */
-async function requireMount({ mounts, logins }: Services, path: string): Promise<void> {
-  if (path === '' || /^(?:sys|auth\/token)\//.test(path) || mounts.list.some((mount) => `${path}/`.startsWith(`${mount.path}/`)))
-    return;
-  const method = /^auth\/([^/]+)\//.exec(`${path}/`)?.[1];
-  if (method !== undefined && (await logins.mounts.find(method)) !== undefined) return;
+/**
+ * Returns the path as requests are compared with it. The path of a mount gets the slash at its end without which no request matches it.
+ * Refuses a path that no mount serves, because the quota would have no effect.
+ */
+async function placeOf({ mounts, logins }: Services, path: string): Promise<string> {
+  if (path === '') return path;
+  const below = path.endsWith('/') ? path : `${path}/`;
+  const method = /^auth\/([^/]+)\//.exec(below)?.[1] ?? '';
+  const served = ['sys/', 'auth/token/', ...mounts.list.map((mount) => `${mount.path}/`)];
+  if ((await logins.mounts.find(method)) !== undefined) served.push(`auth/${method}/`);
+  if (served.includes(below)) return below;
+  if (served.some((mount) => below.startsWith(mount))) return path;
   throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at "${printablePath(path)}"`);
+}
+
+/** Refuses a quota for a role if its path matches no login with a role, because the quota would have no effect. */
+async function requireRoleLogins({ logins }: Services, path: string): Promise<void> {
+  const mounts = await logins.mounts.list();
+  const counts = mounts.some(({ type, path: method }) => type !== 'userpass' && quotaMatches(path, `auth/${method}/login`));
+  if (path !== '' && !counts)
+    throw new RequestError(
+      'invalid_request',
+      'a quota for a role needs the path of an approle or jwt method, such as auth/approle/',
+    );
 }
 
 const remove = quotaOperation(

@@ -76,6 +76,37 @@ describe('the endpoints of access', () => {
       expect((await at.ask('POST sys/quotas/rate-limit/q', { body: { path, rate: 1000 } })).status, path).to.equal(204);
   });
 
+  it('limit a whole mount, also if its path is written without the slash at the end', async () => {
+    await at.ask('POST sys/auth/ar', { body: { type: 'approle' } });
+    for (const [path, stored] of [
+      ['transit', 'transit/'],
+      ['/transit', 'transit/'],
+      ['auth/ar', 'auth/ar/'],
+      ['auth/token', 'auth/token/'],
+      ['sys', 'sys/'],
+      ['sys/tools', 'sys/tools'],
+      ['transit/encrypt/k', 'transit/encrypt/k'],
+    ]) {
+      expect((await at.ask('POST sys/quotas/rate-limit/q', { body: { path, rate: 1000 } })).status, path).to.equal(204);
+      expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.path).to.equal(stored);
+    }
+    await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'transit', rate: 1, interval: '1h' } });
+    const random = async () => (await at.ask('POST transit/random', { body: {} })).status;
+    expect([await random(), await random()]).to.deep.equal([200, 429]);
+  });
+
+  it('refuse a quota for a role on a path without logins by roles', async () => {
+    for (const type of ['approle', 'userpass']) await at.ask(`POST sys/auth/${type}`, { body: { type } });
+    const write = async (body: object) =>
+      (await at.ask('POST sys/quotas/rate-limit/q', { body: { rate: 1000, ...body } })).status;
+    for (const path of ['transit', 'transit/encrypt/k', 'sys/', 'auth/token/', 'auth/userpass/', 'auth/approle/role/web'])
+      expect(await write({ path, role: 'web' }), path).to.equal(400);
+    for (const path of ['', 'auth/approle', 'auth/approle/login']) expect(await write({ path, role: 'web' }), path).to.equal(204);
+    expect(await write({ path: 'transit/' }), 'the role is kept').to.equal(400);
+    expect(await write({ path: 'transit/', role: '' })).to.equal(204);
+    expect(await write({ role: 'web' }), 'the path is kept').to.equal(400);
+  });
+
   it('read at most 64 KiB of a login', async () => {
     await at.ask('POST sys/auth/up', { body: { type: 'userpass' } });
     const login = await at.ask('POST auth/up/login/amy', { token: null, body: { password: 'x'.repeat(70_000) } });

@@ -55,6 +55,7 @@ const rows: readonly Row[] = [
   ['sys/mounts/t/tune', 'max_lease_ttl = ["1m"]', { max_lease_ttl: 60 }, { max_lease_ttl: 61 }],
   ['sys/mounts/t/tune', 'max_lease_ttl = [60]', { max_lease_ttl: '+60s' }, { max_lease_ttl: '2m' }],
   ['sys/mounts/t/tune', 'max_lease_ttl = ["60"]', { max_lease_ttl: '1m0s' }, { max_lease_ttl: '' }],
+  ['sys/quotas/rate-limit/q', 'path = ["t/"]', { path: 't', rate: 1 }, { path: 't/encrypt/k', rate: 1 }],
   ['auth/token/create', 'ttl = ["1m"]', { lease: '60' }, { ttl: '61' }],
   ['auth/token/create', 'num_uses = [0]', {}, { num_uses: 1 }],
   ['auth/token/create', 'type = ["service"]', { type: '' }, { type: 'batch' }],
