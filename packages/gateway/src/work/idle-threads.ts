@@ -41,16 +41,16 @@ class Peer<Task, Result> {
 }
 
 /**
- * One thread's view of the other threads of the process, with which it shares long work. A thread that is busy refuses tasks, so under
- * load each thread does its own work, and nothing is gained or lost.
+ * One thread's view of the other threads of the process, with which it shares long work. A thread that is busy with its own work or with
+ * the task of another thread refuses tasks, so under load each thread does its own work, and nothing is gained or lost.
  */
 export class IdleThreads<Task, Result> {
   readonly #run: (task: Task) => Promise<Result | undefined>;
-  readonly #load: Pick<OwnLoad, 'isIdle' | 'gave'>;
+  readonly #load: Pick<OwnLoad, 'isIdle' | 'give'>;
   readonly #peers = new Map<MessagePort, Peer<Task, Result>>();
 
   /** @param run - does a task of another thread; undefined if this thread cannot do it */
-  constructor(run: (task: Task) => Promise<Result | undefined>, load: Pick<OwnLoad, 'isIdle' | 'gave'> = new OwnLoad()) {
+  constructor(run: (task: Task) => Promise<Result | undefined>, load: Pick<OwnLoad, 'isIdle' | 'give'> = new OwnLoad()) {
     this.#run = run;
     this.#load = load;
   }
@@ -79,9 +79,9 @@ export class IdleThreads<Task, Result> {
       port.postMessage({ kind: 'busy' } satisfies Message<Task, Result>);
       return;
     }
-    const beganMs = performance.now();
-    const result = await this.#run(task).catch(() => undefined); // the thread that gave the task finds the same error
-    this.#load.gave(performance.now() - beganMs);
-    port.postMessage({ kind: 'done', result } satisfies Message<Task, Result>);
+    await this.#load.give(async () => {
+      const result = await this.#run(task).catch(() => undefined); // the thread that gave the task finds the same error
+      port.postMessage({ kind: 'done', result } satisfies Message<Task, Result>);
+    });
   }
 }

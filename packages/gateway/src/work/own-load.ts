@@ -5,24 +5,46 @@ const measuredMs = 20;
 /** Part of the time in which a thread may be busy with its own work and still be idle enough for that of others. */
 const busyPart = 1 / 2;
 
-/** Whether this thread has time for the work of other threads. */
+/**
+ * Whether this thread has time for the work of other threads. Its load is measured only while it does none of their work: during such work
+ * it does its own in between, and the two cannot be told apart.
+ */
 export class OwnLoad {
   #since = performance.eventLoopUtilization();
-  /** Time spent on the work of others since then. */
-  #givenMs = 0;
-  #isIdle = true;
+  #activeMs = 0;
+  #idleMs = 0;
+  #hasTime = true;
+  #isGiving = false;
 
+  /** Also false while the thread does the work of another one. */
   get isIdle(): boolean {
-    const { active, idle } = performance.eventLoopUtilization(this.#since);
-    if (active + idle < measuredMs) return this.#isIdle;
-    this.#isIdle = active - this.#givenMs < busyPart * (active + idle);
-    this.#since = performance.eventLoopUtilization();
-    this.#givenMs = 0;
-    return this.#isIdle;
+    if (this.#isGiving) return false;
+    this.#measure();
+    const totalMs = this.#activeMs + this.#idleMs;
+    if (totalMs < measuredMs) return this.#hasTime;
+    this.#hasTime = this.#activeMs < busyPart * totalMs;
+    this.#activeMs = 0;
+    this.#idleMs = 0;
+    return this.#hasTime;
   }
 
-  /** Reports time that was spent on the work of others. */
-  gave(ms: number): void {
-    this.#givenMs += ms;
+  /** Does work of another thread, which must not overlap with other such work. */
+  async give(work: () => Promise<void>): Promise<void> {
+    this.#measure();
+    this.#isGiving = true;
+    try {
+      await work();
+    } finally {
+      this.#isGiving = false;
+      this.#since = performance.eventLoopUtilization();
+    }
+  }
+
+  #measure(): void {
+    const now = performance.eventLoopUtilization();
+    const { active, idle } = performance.eventLoopUtilization(now, this.#since);
+    this.#activeMs += active;
+    this.#idleMs += idle;
+    this.#since = now;
   }
 }

@@ -2,20 +2,22 @@ import { once } from 'node:events';
 import { MessageChannel } from 'node:worker_threads';
 import { expect } from 'chai';
 import { IdleThreads } from '../../src/work/idle-threads.ts';
+import { OwnLoad } from '../../src/work/own-load.ts';
 
 type Double = (task: number) => Promise<number | undefined>;
 
 /** Two threads' ends, connected in one thread. */
-function connected(run: Double = async (task) => 2 * task) {
+function connected(run: Double = async (task) => 2 * task, ownLoad?: OwnLoad) {
   const load = {
     isIdle: true,
-    gaveMs: 0,
-    gave: (ms: number): void => {
-      load.gaveMs += ms;
+    given: 0,
+    give: async (work: () => Promise<void>): Promise<void> => {
+      await work();
+      load.given += 1;
     },
   };
   const asking = new IdleThreads<number, number>(async () => undefined);
-  const helping = new IdleThreads<number, number>(run, load);
+  const helping = new IdleThreads<number, number>(run, ownLoad ?? load);
   const { port1, port2 } = new MessageChannel();
   asking.add(port1);
   helping.add(port2);
@@ -66,13 +68,32 @@ describe('the other threads of a process', () => {
     expect(asking.idle()).to.deep.equal([]);
   });
 
-  it('report the time that a task took', async () => {
-    const { helper, load, port1 } = connected(async (task) => {
-      for (const endMs = performance.now() + 2; performance.now() < endMs; );
-      return task;
-    });
+  it('count a task as the work of another thread', async () => {
+    const { helper, load, port1 } = connected();
     await helper.run(1);
-    expect(load.gaveMs).to.be.at.least(2);
+    expect(load.given).to.equal(1);
+    port1.close();
+  });
+
+  it('refuse tasks once they are busy with their own work, although there is always another task', async () => {
+    let isOver = false;
+    const spin = (ms: number): void => {
+      for (const endMs = performance.now() + ms; performance.now() < endMs; );
+    };
+    const ownWork = (): void => {
+      spin(4);
+      if (!isOver) setImmediate(ownWork);
+    };
+    const run = async (task: number): Promise<number> => {
+      for (let n = 0; n < 10; n++) await new Promise(setImmediate);
+      return task;
+    };
+    const { helper, port1 } = connected(run, new OwnLoad());
+    setImmediate(ownWork);
+    let done = 0;
+    for (; (await helper.run(1)) !== undefined; done++) await new Promise(setImmediate);
+    isOver = true;
+    expect(done).to.be.at.most(10); // the load is known after 20 ms, and each turn of its own work takes 4 ms
     port1.close();
   });
 });

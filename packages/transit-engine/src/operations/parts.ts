@@ -29,12 +29,14 @@ const operations: ReadonlyMap<string, AnyOperation> = new Map(
  */
 export async function runPart(tools: Tools, { operation, key: state, first, items }: BatchPart): Promise<Columns | undefined> {
   const run = operations.get(operation)?.run;
+  const slice = new TimeSlice();
+  await slice.next(); // parts of several threads may arrive in one turn of the event loop
   const key = await tools.keys.key(state.name);
   if (run === undefined || key === undefined || !isDeepStrictEqual(stateOf(key), state)) return undefined;
   const results = await runItems(objectsOf(items) as Item[], {
     operation: (item, index) => run(tools, key, item, first + index),
     onResume: () => tools.keys.assertOpen(),
-    slice: new TimeSlice(),
+    slice,
   });
   tools.keys.assertOpen();
   return columnsOf(results);

@@ -10,10 +10,12 @@ export interface Columns {
 type Column = { readonly all: unknown } | { readonly each: readonly unknown[] };
 
 export function columnsOf(objects: readonly object[]): Columns {
-  const names = new Set(objects.flatMap((object) => Object.keys(object)));
+  const names = new Set<string>();
+  for (const object of objects) for (const name of Object.keys(object)) names.add(name);
   const members = [...names].map((name): readonly [string, Column] => {
-    const each = objects.map((object) => (object as Readonly<Record<string, unknown>>)[name]);
-    return [name, each.every((value) => value === each[0]) ? { all: each[0] } : { each }];
+    const valueIn = (object: object): unknown => (object as Readonly<Record<string, unknown>>)[name];
+    const first = objects[0] && valueIn(objects[0]);
+    return [name, objects.every((object) => valueIn(object) === first) ? { all: first } : { each: objects.map(valueIn) }];
   });
   return { count: objects.length, members };
 }

@@ -3,7 +3,7 @@ import { columnsOf, objectsOf } from './columns.ts';
 import type { BatchPart, OtherThreads } from './other-threads.ts';
 
 /** Number of items below which a part costs more than it saves, and number that one thread processes at a time. */
-const [partMin, partMax] = [100, 500];
+const [partMin, partMax] = [200, 500];
 /** Characters in one part for another thread. Copying long texts costs about as much as encrypting them. */
 const charactersMax = 256 * 1024;
 /** How much longer than its own part a thread waits for the other parts, in milliseconds, before it processes them itself. */

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { BatchPart, BatchReply, Columns, TransitEngine } from '../../src/index.ts';
 import { anything, base64, fox, newEngine } from '../fixtures.ts';
 
-const count = 250;
+const count = 450;
 const numbers = Array.from({ length: count }, (_, n) => n);
 
 /** An engine that gives parts of its batches to a second engine, as another thread does, and a third one that shares nothing. */
@@ -12,6 +12,11 @@ function sharing({ helperStore }: { readonly helperStore?: Store } = {}) {
   const helper = newEngine({ store: helperStore ?? store }).engine;
   const parts: BatchPart[] = [];
   const answers: (Columns | undefined)[] = [];
+  /** An answer that comes too late for its batch comes all the same. */
+  const answered = async (): Promise<readonly (Columns | undefined)[]> => {
+    while (answers.length < parts.length) await new Promise(setImmediate);
+    return answers;
+  };
   const run = async (part: BatchPart): Promise<Columns | undefined> => {
     parts.push(part);
     const answer = structuredClone(await helper.runPart(structuredClone(part)));
@@ -20,7 +25,7 @@ function sharing({ helperStore }: { readonly helperStore?: Store } = {}) {
   };
   const { engine } = newEngine({ store, others: () => [{ run }] });
   const { engine: alone } = newEngine({ store });
-  return { engine, alone, helper, parts, answers };
+  return { engine, alone, helper, parts, answered };
 }
 
 const resultsOf = <R>(reply: R | BatchReply<R>): BatchReply<R>['results'] => {
@@ -35,7 +40,7 @@ type Ask = (engine: TransitEngine) => Promise<unknown>;
 
 describe('a part of a batch', () => {
   it('has the same results in another thread as in this one, for every operation', async () => {
-    const { engine, alone, parts, answers } = sharing();
+    const { engine, alone, parts, answered } = sharing();
     await engine.createKey('aead', { derived: true });
     await engine.createKey('pair', { type: 'ecdsa-p256' });
     await engine.createKey('ed', { type: 'ed25519', derived: true });
@@ -83,19 +88,19 @@ describe('a part of a batch', () => {
     expect(texts.map((result) => ('plaintext' in result ? result.plaintext : undefined))).to.deep.equal(
       numbers.map((n) => (isWrong(n) ? undefined : base64(`text ${n}`))),
     );
-    expect(answers.every((answer) => answer?.count === count / 2)).to.equal(true);
+    expect((await answered()).every((answer) => answer?.count === count / 2)).to.equal(true);
     expect(new Set(parts.map(({ operation }) => operation))).to.deep.equal(
       new Set(['decrypt', 'hmac', 'cmac', 'verify', 'sign', 'rewrap']),
     );
   });
 
   it('encrypts in another thread under the key and the version that the request names, with nonces of its own', async () => {
-    const { engine, alone, answers } = sharing();
+    const { engine, alone, answered } = sharing();
     await engine.createKey('k', {});
     await engine.rotateKey('k');
     const batchInput = numbers.map((n) => ({ plaintext: fox, key_version: (n % 3) + 1 })); // there is no version 3
     const results = resultsOf(await engine.encryption.encrypt('k', { ...anything, batchInput }));
-    expect(answers).to.have.length(1);
+    expect(await answered()).to.have.length(1);
     expect(results.map((result) => ('keyVersion' in result ? result.keyVersion : 0))).to.deep.equal(
       numbers.map((n) => (isWrong(n) ? 0 : (n % 3) + 1)),
     );
@@ -115,7 +120,7 @@ describe('a part of a batch', () => {
 
   it('is not processed by a thread that has the key in another state, or not at all', async () => {
     const helperStore = memoryStore();
-    const { engine, helper, answers } = sharing({ helperStore });
+    const { engine, helper, answered } = sharing({ helperStore });
     await engine.createKey('k', {});
     const batchInput = numbers.map(() => ({ plaintext: fox }));
     const encrypts = async (): Promise<boolean> => {
@@ -125,7 +130,7 @@ describe('a part of a batch', () => {
     expect(await encrypts()).to.equal(true);
     await helper.createKey('k', {}); // another key with the same name and revision
     expect(await encrypts()).to.equal(true);
-    expect(answers).to.deep.equal([undefined, undefined]);
+    expect(await answered()).to.deep.equal([undefined, undefined]);
     const part = { mountId: 'm1', operation: 'unknown', first: 0, items: { count: 0, members: [] } };
     expect(await helper.runPart({ ...part, key: { name: 'k', id: '', revision: 1 } })).to.equal(undefined);
   });
@@ -139,13 +144,29 @@ describe('a part of a batch', () => {
     expect(parts).to.have.length(1);
   });
 
-  it('is refused once the keys of its thread are closed', async () => {
-    const { engine, helper, parts, answers } = sharing();
+  it('waits for its turn, so parts that arrive together share no turn of the event loop', async () => {
+    const { engine, helper, parts } = sharing();
     await engine.createKey('k', {});
     await engine.signing.hmac('k', { batchInput: numbers.map(() => ({ input: fox })) });
     const [part] = parts;
     if (part === undefined) throw new Error('no part was given away');
-    expect(answers[0]?.count).to.equal(part.items.count);
+    const short = { ...part, items: { ...part.items, count: 1 } };
+    let done = 0;
+    const all = Promise.all([short, short, short].map((each) => helper.runPart(each).then(() => done++)));
+    for (let turn = 1; turn <= 3; turn++) {
+      expect(done).to.be.below(turn);
+      await new Promise(setImmediate);
+    }
+    await all;
+  });
+
+  it('is refused once the keys of its thread are closed', async () => {
+    const { engine, helper, parts, answered } = sharing();
+    await engine.createKey('k', {});
+    await engine.signing.hmac('k', { batchInput: numbers.map(() => ({ input: fox })) });
+    const [part] = parts;
+    if (part === undefined) throw new Error('no part was given away');
+    expect((await answered())[0]?.count).to.equal(part.items.count);
     helper.close();
     expect(await helper.runPart(part).catch((error: { code?: string }) => error.code)).to.equal('sealed');
   });

@@ -61,33 +61,33 @@ describe('a batch that threads share', () => {
   });
 
   it('waits for no thread that hangs', async () => {
-    const { results, own } = await run(300, [['answers', 'hangs']]);
-    expect(withoutThread(results)).to.deep.equal(expected(300));
-    expect(own).to.deep.equal([100, 100]);
-    expect(results[150]?.made).to.equal('item 150 at 150 by thread 0');
-    expect(results[250]?.made).to.equal('item 250 at 250 by this thread');
+    const { results, own } = await run(600, [['answers', 'hangs']]);
+    expect(withoutThread(results)).to.deep.equal(expected(600));
+    expect(own).to.deep.equal([200, 200]);
+    expect(results[250]?.made).to.equal('item 250 at 250 by thread 0');
+    expect(results[450]?.made).to.equal('item 450 at 450 by this thread');
   });
 
-  it('is divided equally, in parts of at least 100 and at most 500 items', async () => {
+  it('is divided equally, in parts of at least 200 and at most 500 items', async () => {
     const answers = (threads: number): Behavior[] => Array.from({ length: threads }, () => 'answers');
     const sizes = async (count: number, rounds: number[]) => {
       const { own, parts } = await run(count, rounds.map(answers));
       return { own, given: parts.map(({ items }) => items.count) };
     };
-    expect(await sizes(199, [3])).to.deep.equal({ own: [199], given: [] });
-    expect(await sizes(200, [3])).to.deep.equal({ own: [100], given: [100] });
+    expect(await sizes(399, [3])).to.deep.equal({ own: [399], given: [] });
+    expect(await sizes(400, [3])).to.deep.equal({ own: [200], given: [200] });
     expect(await sizes(1000, [1])).to.deep.equal({ own: [500], given: [500] });
     expect(await sizes(1201, [1, 0])).to.deep.equal({ own: [500, 201], given: [500] });
   });
 
   it('gives each part with the state of the key and the position of its first item', async () => {
-    const { parts } = await run(400, [['answers', 'answers', 'answers']]);
-    expect(parts.map(({ items: _, ...rest }) => rest)).to.deep.equal([100, 200, 300].map((first) => ({ ...head, first })));
+    const { parts } = await run(800, [['answers', 'answers', 'answers']]);
+    expect(parts.map(({ items: _, ...rest }) => rest)).to.deep.equal([200, 400, 600].map((first) => ({ ...head, first })));
   });
 
   it('gives no part with long texts', async () => {
     const parts: BatchPart[] = [];
-    const items = Array.from({ length: 200 }, () => ({ text: 'x'.repeat(3000) }));
+    const items = Array.from({ length: 400 }, () => ({ text: 'x'.repeat(3000) }));
     const others = () => [
       {
         run: async (part: BatchPart) => {
@@ -100,7 +100,7 @@ describe('a batch that threads share', () => {
       ...{ items, head, others },
       run: async (some, first) => resultsOf(some, first, 'this thread'),
     });
-    expect([results.length, parts.length]).to.deep.equal([200, 0]);
+    expect([results.length, parts.length]).to.deep.equal([400, 0]);
   });
 
   it('ends with the error of this thread', async () => {
