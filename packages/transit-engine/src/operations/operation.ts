@@ -117,10 +117,10 @@ export function runUnder<I extends Item, R extends object>(
         onResume: () => tools.keys.assertOpen(),
         slice,
       });
-    const { others, mountId } = tools;
+    const { others, mountId, prefix } = tools;
     if (others === undefined || !isWorthSharing(items) || !isShared(tools, key))
       return runHere(items, 0, new TimeSlice()).then(replyOf);
-    const head = { mountId, key: stateOf(key), operation: name };
+    const head = { mountId, prefix, key: stateOf(key), operation: name };
     return runShared<I, ItemResult<R>>({ items, head, others, run: runHere }).then(replyOf);
   });
 }

@@ -23,16 +23,20 @@ const operations: ReadonlyMap<string, AnyOperation> = new Map(
 );
 
 /**
- * Processes a part of a batch of another thread. Returns undefined unless this thread has the key in the same state. All items of a batch
- * are processed under one state of the key, so it does not matter whether the key has changed meanwhile.
+ * Processes a part of a batch of another thread. Returns undefined unless this thread has the key in the same state, and the same prefix.
+ * All items of a batch are processed under one state of the key, so it does not matter whether the key has changed meanwhile.
  * @throws StoreError `sealed`; TransitError for a refusal that would meet every item
  */
-export async function runPart(tools: Tools, { operation, key: state, first, items }: BatchPart): Promise<Columns | undefined> {
+export async function runPart(
+  tools: Tools,
+  { prefix, operation, key: state, first, items }: BatchPart,
+): Promise<Columns | undefined> {
   const run = operations.get(operation)?.run;
   const slice = new TimeSlice();
   await slice.next(); // parts of several threads may arrive in one turn of the event loop
   const key = await tools.keys.key(state.name);
   if (run === undefined || key === undefined || !isDeepStrictEqual(stateOf(key), state)) return undefined;
+  if (tools.prefix !== prefix) return undefined; // one of the threads is still reading the changed mount
   const results = await runItems(objectsOf(items) as Item[], {
     operation: (item, index) => run(tools, key, item, first + index),
     onResume: () => tools.keys.assertOpen(),

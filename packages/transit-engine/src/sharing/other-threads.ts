@@ -3,6 +3,8 @@ import type { Columns } from './columns.ts';
 /** Consecutive items of a batch, for another thread of this process that holds the same keys. */
 export interface BatchPart {
   readonly mountId: string;
+  /** First part of the mount's ciphertext strings, which may have been changed. */
+  readonly prefix: string;
   readonly key: KeyState;
   /** Name of the operation. */
   readonly operation: string;

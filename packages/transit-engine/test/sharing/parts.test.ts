@@ -131,8 +131,25 @@ describe('a part of a batch', () => {
     await helper.createKey('k', {}); // another key with the same name and revision
     expect(await encrypts()).to.equal(true);
     expect(await answered()).to.deep.equal([undefined, undefined]);
-    const part = { mountId: 'm1', operation: 'unknown', first: 0, items: { count: 0, members: [] } };
+    const part = { mountId: 'm1', prefix: 'svc', operation: 'unknown', first: 0, items: { count: 0, members: [] } };
     expect(await helper.runPart({ ...part, key: { name: 'k', id: '', revision: 1 } })).to.equal(undefined);
+  });
+
+  it('is not processed by a thread that has another prefix for ciphertexts, because it has not read a changed mount yet', async () => {
+    const { engine, helper, answered } = sharing();
+    await engine.createKey('k', {});
+    engine.ciphertextPrefix = 'new';
+    const encrypted = resultsOf(
+      await engine.encryption.encrypt('k', { ...anything, batchInput: numbers.map(() => ({ plaintext: fox })) }),
+    ).map((result) => ('ciphertext' in result ? result : { ciphertext: '' }));
+    expect(encrypted.filter(({ ciphertext }) => !ciphertext.startsWith('new:v1:'))).to.deep.equal([]);
+    const batchInput = encrypted.map(({ ciphertext }) => ({ ciphertext }));
+    const decrypted = resultsOf(await engine.encryption.decrypt('k', { batchInput }));
+    expect(decrypted.filter((result) => !('plaintext' in result))).to.deep.equal([]);
+    expect(await answered()).to.deep.equal([undefined, undefined]);
+    helper.ciphertextPrefix = 'new';
+    await engine.encryption.decrypt('k', { batchInput });
+    expect((await answered())[2]?.count).to.equal(count / 2);
   });
 
   it('is not given away for a key that is not stored yet', async () => {

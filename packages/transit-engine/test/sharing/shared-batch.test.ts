@@ -12,7 +12,7 @@ interface Result {
   readonly made: string;
 }
 
-const head = { mountId: 'm', key: { name: 'k', id: 'i', revision: 7 }, operation: 'encrypt' };
+const head = { mountId: 'm', prefix: 'svc', key: { name: 'k', id: 'i', revision: 7 }, operation: 'encrypt' };
 const itemsOf = (count: number): Item[] => Array.from({ length: count }, (_, n) => ({ text: `item ${n}` }));
 const resultsOf = (items: readonly Item[], first: number, by: string): Result[] =>
   items.map(({ text }, n) => ({ made: `${text} at ${first + n} by ${by}` }));
