@@ -14,6 +14,7 @@ import { oneAtATime } from './one-at-a-time.ts';
 import { keyBytes } from './records/box.ts';
 import { BarrierError } from './records/errors.ts';
 import { isReserved, keyringPath, sealPath } from './records/paths.ts';
+import { isProof, type ProofSubject, prove } from './root-key-proof.ts';
 import { isSameSealRecord, readCore, readSeal, type StoredSeal } from './seal/core-records.ts';
 import { type WrappedJoinSecret, wrapJoinSecret } from './seal/join-secret.ts';
 import { KeyTransfer } from './seal/key-transfer.ts';
@@ -24,7 +25,6 @@ import { SealKeeper } from './seal/seal-keeper.ts';
 import { decodeSeal } from './seal/seal-record.ts';
 import { hashShare, newSharedKey } from './seal/shares.ts';
 import { UnsealShares } from './seal/unseal-shares.ts';
-import { isSnapshotProof, proveSnapshot } from './snapshot-proof.ts';
 
 /**
  * Encrypts all records of a store at rest. The barrier is sealed until it gets the root key; then `store` gives access to the
@@ -313,14 +313,14 @@ export class Barrier {
     return wrapped;
   }
 
-  /** Returns a proof that a snapshot with these checksums was made under this root key. @throws StoreError `sealed` */
-  proveSnapshot(sums: Uint8Array): Buffer {
-    return proveSnapshot(this.#keys.get().rootKey, sums);
+  /** Returns a proof for this subject that this node holds the root key. @throws StoreError `sealed` */
+  prove(subject: ProofSubject, bytes: Uint8Array): Buffer {
+    return prove(this.#keys.get().rootKey, subject, bytes);
   }
 
-  /** Returns whether `proof` shows that a snapshot with these checksums was made under this root key. @throws StoreError `sealed` */
-  isSnapshotProof(sums: Uint8Array, proof: Uint8Array): boolean {
-    return isSnapshotProof(this.#keys.get().rootKey, sums, proof);
+  /** Returns whether `proof` shows that its maker holds this root key. @throws StoreError `sealed` */
+  isProof(subject: ProofSubject, bytes: Uint8Array, proof: Uint8Array): boolean {
+    return isProof(this.#keys.get().rootKey, subject, bytes, proof);
   }
 
   /**

@@ -13,6 +13,7 @@ import { replicationModes } from './standbys/replication-modes.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import { hexOf } from './standbys/state-comparison.ts';
 import type { ClusterHandler } from './transport/cluster-listener.ts';
+import { type UnsealedProofs, unsealedHandler, unsealedPath } from './transport/unsealed-proof.ts';
 
 export interface CallParts {
   readonly storage: Storage;
@@ -27,6 +28,7 @@ export interface CallParts {
   /** Whether this node hears no leader. If so, it accepts signed membership lists from nodes that its log does not name. */
   readonly isLeaderless: () => boolean;
   readonly renewal: RenewalOptions;
+  readonly proofs: UnsealedProofs;
   readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
   readonly report: () => Promise<object>;
   /** Called when another node reports that its state digest differs from this node's. */
@@ -51,6 +53,7 @@ export function clusterCalls({
   lists,
   isLeaderless,
   renewal,
+  proofs,
   keepAuthority,
   report,
   onDigestMismatch,
@@ -62,6 +65,8 @@ export function clusterCalls({
     return newest !== undefined && newest.index > than ? { list: newest.signed } : {};
   };
   return {
+    /** A node that forwards requests calls this on each new connection. */
+    [`POST ${unsealedPath}`]: unsealedHandler(proofs),
     /**
      * Status 200 requires a leader lease or a quorum that has just confirmed leadership, because a deposed leader must not keep a standby
      * serving. The quorum matters after a failed leadership transfer: the leader has no lease for the rest of its term then. A node that is

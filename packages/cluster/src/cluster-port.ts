@@ -119,6 +119,7 @@ export class ClusterPort {
         if (this.#forwarded === undefined) res.destroy();
         else this.#forwarded(req, res, from);
       },
+      forwardedByUnsealed: true,
       raft,
       judge,
       guests: {

@@ -31,6 +31,7 @@ import { Canary } from './standbys/canary.ts';
 import { lowDisksThatBlock } from './standbys/low-disks.ts';
 import { StateComparison } from './standbys/state-comparison.ts';
 import type { Forwarder } from './transport/forwarder.ts';
+import type { UnsealedProofs } from './transport/unsealed-proof.ts';
 
 const maintenanceIntervalMs = 5000;
 
@@ -42,6 +43,8 @@ export class ClusterServices {
   readonly autopilot: Autopilot;
   readonly joinDesk: JoinDesk;
   readonly forwarder: Forwarder;
+  /** Proofs that this node and others are unsealed. */
+  readonly proofs: UnsealedProofs;
   readonly stateComparison: StateComparison;
   readonly canary: Canary;
   readonly rotation: AuthorityRotation;
@@ -79,6 +82,7 @@ export class ClusterServices {
     });
     this.joinDesk = newJoinDesk(parts, changes, () => this.maintenance.updateOwnEntry());
     this.forwarder = newForwarder(parts, () => this.#leader());
+    this.proofs = barrier;
     this.stateComparison = this.#newStateComparison();
     this.#heartbeatExchange = new HeartbeatExchange({
       ...parts,
@@ -220,6 +224,7 @@ export class ClusterServices {
         list: (node, fingerprint, authority) => listCertificate(this.changes, node, { fingerprint, authority }),
         now: () => new Date(),
       },
+      proofs: this.proofs,
       keepAuthority: (authority) => this.maintenance.keepAuthority(authority),
       report: host.report,
       onDigestMismatch: () => void this.#digestCheck.run(),

@@ -30,6 +30,7 @@ import { Standbys } from './standbys/standbys.ts';
 import { ClusterClient } from './transport/cluster-client.ts';
 import type { ClusterListenerOptions } from './transport/cluster-listener.ts';
 import type { Forwarder } from './transport/forwarder.ts';
+import type { UnsealedProofs } from './transport/unsealed-proof.ts';
 
 /** Deadline for the head of the response with a snapshot. The leader opens its state before it sends the head. */
 const snapshotHeadMs = 10_000;
@@ -83,6 +84,10 @@ export class Cluster implements Peers {
       incarnation: () => this.#raftPeers.incarnation,
       member: (id) => this.membershipList.member(id),
       localAddress: this.#port.localAddress,
+      proofs: {
+        prove: (...about) => this.#proofs.prove(...about),
+        isProof: (...about) => this.#proofs.isProof(...about),
+      },
     });
     this.standbys = new Standbys({
       servesForMs: 2 * intervalMs,
@@ -136,6 +141,11 @@ export class Cluster implements Peers {
 
   get joinDesk(): JoinDesk | undefined {
     return this.#services?.joinDesk;
+  }
+
+  get #proofs(): UnsealedProofs {
+    if (this.#services === undefined) throw new StoreError('sealed', 'the log of this node is not open');
+    return this.#services.proofs;
   }
 
   /** Whether the state digest of this node was found equal to the active node's. */

@@ -36,7 +36,15 @@ async function echo(json: object, node: { isActive?: boolean; removed?: boolean 
     renewal: {},
     onDigestMismatch: () => undefined,
   } as unknown as CallParts);
-  const call = { from: 2, certificate: '', body: Buffer.from(JSON.stringify(json)), query: new URLSearchParams() };
+  const channel = (): Buffer => Buffer.alloc(0);
+  const call = {
+    from: 2,
+    certificate: '',
+    channel,
+    proved: () => undefined,
+    body: Buffer.from(JSON.stringify(json)),
+    query: new URLSearchParams(),
+  };
   const answer = (await calls['POST /cluster/echo']?.(call)) as Extract<ClusterAnswer, { status: number }>;
   return { status: answer.status, json: JSON.parse(JSON.stringify(answer.json)), received };
 }

@@ -50,6 +50,8 @@ export interface Caller {
   readonly socket: TLSSocket;
   /** Requests without a complete answer. */
   inFlight: number;
+  /** Whether it has proved on this connection that it is unsealed. */
+  isUnsealed: boolean;
   /** Long-lived streams, which end with the caller's membership: Raft messages and snapshots. */
   readonly streams: Set<{ end(): void }>;
 }
@@ -169,7 +171,14 @@ export class Callers {
     if (name === undefined) return refused("its certificate is not signed by this cluster's authority");
     const from = name.nodeId;
     if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);
-    const caller = { from, certificate: fingerprintOf(certificate), socket, inFlight: 0, streams: new Set<never>() };
+    const caller = {
+      from,
+      certificate: fingerprintOf(certificate),
+      socket,
+      inFlight: 0,
+      isUnsealed: false,
+      streams: new Set<never>(),
+    };
     if (this.memberState(caller) === undefined && !this.#hasRoomForUnlisted())
       return refused('the membership list of this node does not name its certificate', from);
     let connections = 0;

@@ -7,7 +7,8 @@ import type { NodeId } from '@transitd/raft-core';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
 import { type Incarnation, incarnationHeader, writeIncarnation } from './incarnations.ts';
-import { connectToPeer, type PeerConnectionOptions } from './peer-connection.ts';
+import { connectToPeer, type PeerConnectionOptions, PeerUnreachable } from './peer-connection.ts';
+import { isOfJoin, proveUnsealed, type UnsealedProofs } from './unsealed-proof.ts';
 
 /** `not_sent`: no byte of the request left, so it may be sent again. `outcome_unknown`: the peer may have acted on it. */
 export type ClusterCallErrorCode = 'not_sent' | 'outcome_unknown';
@@ -51,6 +52,8 @@ export interface ClusterClientOptions {
   /** Returns a member by the newest membership list. */
   readonly member: (id: NodeId) => Member | undefined;
   readonly localAddress?: string | undefined;
+  /** Without these proofs, a connection carries no requests of clients. Absent where certificates show that nodes are unsealed. */
+  readonly proofs?: UnsealedProofs;
   /** Limit for a connection and its handshake together. */
   readonly connectMsMax?: number;
   /** How long the body of an answer may make no progress. */
@@ -58,10 +61,11 @@ export interface ClusterClientOptions {
 }
 
 /**
- * Maximum numbers of concurrent requests to one peer: forwarded requests, and the cluster's own calls. These calls use separate
- * connections, so they never wait for clients' requests.
+ * Maximum numbers of concurrent requests to one peer: forwarded requests, those of joining nodes, and the cluster's own calls. They use
+ * separate connections, so that the calls never wait for clients' requests.
  */
 const forwardedMax = 128;
+const joinsMax = 8;
 const clusterCallsMax = 16;
 /** Shorter than the listener's keep-alive, so that a request seldom uses a connection that the peer is closing. */
 const idleMs = 10_000;
@@ -72,6 +76,7 @@ const jsonBytesMax = 64 * 1024;
 
 /**
  * Calls peers by HTTP over keep-alive connections. Each connection is bound to a certificate that the membership list names for the peer.
+ * Connections for requests of clients are used only after both ends have proved that they are unsealed.
  */
 export class ClusterClient {
   readonly #options: ClusterClientOptions;
@@ -144,8 +149,9 @@ export class ClusterClient {
     const connectionKey = [member.clusterAddress, ...certificatesOf(member), identity.certificate].join();
     if (known?.connectionKey === connectionKey) return known;
     known?.retire();
-    const { localAddress, connectMsMax = defaultConnectMsMax } = this.#options;
-    const peer = new Peer(connectionKey, member, { identity, localAddress, connectMsMax });
+    const { localAddress, connectMsMax = defaultConnectMsMax, incarnation, proofs } = this.#options;
+    const proving = proofs && { incarnation: () => writeIncarnation(incarnation()), proofs };
+    const peer = new Peer(connectionKey, member, { identity, localAddress, connectMsMax }, proving);
     this.#peers.set(id, peer);
     return peer;
   }
@@ -159,42 +165,54 @@ class Peer {
   readonly connectionKey: string;
   readonly member: Member;
   readonly #clusterAgent: PeerAgent;
+  readonly #joinAgent: PeerAgent;
   readonly #forwardAgent: PeerAgent;
 
-  constructor(connectionKey: string, member: Member, via: PeerConnectionOptions) {
+  constructor(connectionKey: string, member: Member, via: PeerConnectionOptions, proving: Proving | undefined) {
     this.connectionKey = connectionKey;
     this.member = member;
-    this.#clusterAgent = new PeerAgent({ ...via, member, maxSockets: clusterCallsMax });
-    this.#forwardAgent = new PeerAgent({ ...via, member, maxSockets: forwardedMax });
+    this.#clusterAgent = new PeerAgent({ ...via, member, maxSockets: clusterCallsMax, proving: undefined });
+    this.#joinAgent = new PeerAgent({ ...via, member, maxSockets: joinsMax, proving: undefined });
+    this.#forwardAgent = new PeerAgent({ ...via, member, maxSockets: forwardedMax, proving });
   }
 
   agentFor(path: string): Agent {
-    return path.startsWith('/cluster/') ? this.#clusterAgent : this.#forwardAgent;
+    if (path.startsWith('/cluster/')) return this.#clusterAgent;
+    return isOfJoin(path) ? this.#joinAgent : this.#forwardAgent;
   }
 
   /** Closes idle connections after a call without an answer: TCP may still be backing off long after the network has recovered. */
   dropFree(): void {
-    this.#clusterAgent.dropFree();
-    this.#forwardAgent.dropFree();
+    for (const agent of this.#agents) agent.dropFree();
   }
 
   /** Lets requests in flight finish; reuses no connection. */
   retire(): void {
-    this.#clusterAgent.maxFreeSockets = 0;
-    this.#forwardAgent.maxFreeSockets = 0;
+    for (const agent of this.#agents) agent.maxFreeSockets = 0;
     this.dropFree();
   }
 
   destroy(): void {
     this.retire();
-    this.#clusterAgent.destroy();
-    this.#forwardAgent.destroy();
+    for (const agent of this.#agents) agent.destroy();
   }
+
+  get #agents(): readonly PeerAgent[] {
+    return [this.#clusterAgent, this.#joinAgent, this.#forwardAgent];
+  }
+}
+
+/** How an agent exchanges proofs with the peer. */
+interface Proving {
+  readonly proofs: UnsealedProofs;
+  readonly incarnation: () => string;
 }
 
 interface PeerAgentOptions extends PeerConnectionOptions {
   readonly member: Member;
   readonly maxSockets: number;
+  /** Absent if the peer need not be unsealed. */
+  readonly proving: Proving | undefined;
 }
 
 class PeerAgent extends Agent {
@@ -207,9 +225,16 @@ class PeerAgent extends Agent {
 
   /** Passes the connection to the callback only, so that no request is sent before the peer is verified. */
   override createConnection(_options: unknown, callback?: (error: Error | null, socket: Duplex) => void): undefined {
-    connectToPeer(this.#to.member, this.#to, (error, connection) => {
-      const done = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;
-      done?.(error ?? null, connection?.socket);
+    const { member, proving, connectMsMax: msMax } = this.#to;
+    const done = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;
+    connectToPeer(member, this.#to, (error, connection) => {
+      if (connection === undefined || proving === undefined) return done?.(error ?? null, connection?.socket);
+      const { socket } = connection;
+      proveUnsealed(socket, { proofs: proving.proofs, incarnation: proving.incarnation(), msMax }, (refused) => {
+        if (refused === undefined) return done?.(null, socket);
+        socket.destroy();
+        done?.(new PeerUnreachable(refused));
+      });
     });
   }
 

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { SecureContextOptions } from 'node:tls';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { OpenResponses, type Reply, readBody, sendReply } from '@transitd/http';
 import { StartError } from '@transitd/process';
 import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@transitd/raft-core';
@@ -16,12 +16,17 @@ import { ConnectionEnding } from './connection-ending.ts';
 import { type GuestHandlers, GuestServer } from './guest-server.ts';
 import { type Incarnation, type IncarnationVerdict, incarnationHeader, readIncarnation } from './incarnations.ts';
 import { agreedProtocol } from './raft-protocol.ts';
+import { channelOf, isOfJoin } from './unsealed-proof.ts';
 import { callOf, offeredBy, refuseUpgrade, targetOf } from './upgrade.ts';
 
 export interface ClusterCall {
   readonly from: NodeId;
   /** Fingerprint of the certificate that the caller showed: it confirms that a renewed certificate has arrived. */
   readonly certificate: string;
+  /** A value that only the two ends of the connection know. @see channelOf */
+  readonly channel: () => Buffer;
+  /** Call it when the caller has proved on this connection that it is unsealed. */
+  readonly proved: () => void;
   /** The body of the request, at most 64 KiB. */
   readonly body: Buffer;
   readonly query: URLSearchParams;
@@ -41,6 +46,8 @@ export interface ClusterListenerOptions extends CallerChecks {
   readonly calls: Readonly<Record<string, ClusterHandler>>;
   /** Serves a client's request under `/v1/` that a member forwarded. Its body is unread, and `Expect: 100-continue` is not answered yet. */
   readonly forwarded: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
+  /** Whether members must prove that they are unsealed before they forward requests. */
+  readonly forwardedByUnsealed?: boolean;
   readonly raft: (socket: WebSocket, from: NodeId, incarnation: Incarnation, ending: ConnectionEnding) => void;
   /** Compares an incarnation of a member with those that connected before. */
   readonly judge: (from: NodeId, incarnation: Incarnation) => IncarnationVerdict;
@@ -69,6 +76,7 @@ const incarnationRefusals: Readonly<Record<Exclude<IncarnationVerdict, 'in order
 };
 const misdirected: Reply = { status: 421, body: '{"errors":["this node accepts another incarnation of the caller"]}\n' };
 const noIncarnation: Reply = { status: 400, body: '{"errors":["the header x-transitd-run is missing or malformed"]}\n' };
+const unproved: Reply = { status: 403, body: '{"errors":["the caller has not proved that it is unsealed"]}\n' };
 const notFound: Reply = { status: 404, body: '{"errors":[]}\n' };
 const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
 
@@ -172,8 +180,14 @@ export class ClusterListener {
     if (memberState === 'removed') sendReply(res, removedReply, { head });
     else if (incarnation === undefined) sendReply(res, noIncarnation, { head });
     else if (this.#options.judge(caller.from, incarnation) !== 'in order') sendReply(res, misdirected, { head });
-    else if (req.url?.startsWith('/v1/')) this.#options.forwarded(req, res, caller.from);
+    else if (req.url?.startsWith('/v1/')) this.#forwarded(req, res, caller);
     else void this.#answer(req, res, caller);
+  }
+
+  #forwarded(req: IncomingMessage, res: ServerResponse, { from, isUnsealed }: Caller): void {
+    if (this.#options.forwardedByUnsealed !== true || isUnsealed || isOfJoin(req.url ?? ''))
+      this.#options.forwarded(req, res, from);
+    else sendReply(res, unproved, { head: req.method === 'HEAD' });
   }
 
   async #answer(req: IncomingMessage, res: ServerResponse, caller: Caller): Promise<void> {
@@ -187,7 +201,11 @@ export class ClusterListener {
       const memberState = this.#callers.memberState(caller);
       if (memberState === undefined && !this.#callers.isOpenToUnlisted(callOf(req))) return void req.socket.destroy();
       if (memberState === 'removed') return sendReply(res, removedReply, { head });
-      const answer = await handler({ from: caller.from, certificate: caller.certificate, body, query });
+      const channel = (): Buffer => channelOf(req.socket as TLSSocket);
+      const proved = (): void => {
+        caller.isUnsealed = true;
+      };
+      const answer = await handler({ from: caller.from, certificate: caller.certificate, channel, proved, body, query });
       if ('stream' in answer) await this.#stream(res, caller, answer);
       else sendReply(res, { status: answer.status, body: `${JSON.stringify(answer.json)}\n` }, { head });
     } catch (error) {

@@ -386,7 +386,15 @@ describe('calls to a peer', () => {
       });
       const { makeRequest } = await import('../../src/membership/authority.ts');
       const body = Buffer.from(JSON.stringify({ request: (await makeRequest(2)).request }));
-      const asked = handler({ from: 2, certificate: local.certificate, body, query: new URLSearchParams() });
+      const channel = (): Buffer => Buffer.alloc(0);
+      const asked = handler({
+        from: 2,
+        certificate: local.certificate,
+        channel,
+        proved: () => undefined,
+        body,
+        query: new URLSearchParams(),
+      });
       expect(await asked.catch((error: StoreError) => error.code)).to.equal('not_leader');
     });
 

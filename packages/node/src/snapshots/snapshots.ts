@@ -84,7 +84,7 @@ export class Snapshots {
         state,
       };
       const sums = sumsOf(parts);
-      const archive = archiveOf({ ...parts, sums, proof: barrier.proveSnapshot(sums) }, createReadStream(path));
+      const archive = archiveOf({ ...parts, sums, proof: barrier.prove('snapshot', sums) }, createReadStream(path));
       archive.once('close', () => {
         this.#openArchives -= 1;
         void rm(path, { force: true });
@@ -130,7 +130,7 @@ export class Snapshots {
     const statePath = await this.#newFile();
     try {
       const parts = await this.#read(source, statePath);
-      if (!barrier.isSnapshotProof(parts.sums, parts.proof))
+      if (!barrier.isProof('snapshot', parts.sums, parts.proof))
         throw new RequestError(
           'invalid_request',
           'this snapshot was made under another root key, before a rekey: restore it on a separate cluster with the shares of that time',
@@ -180,7 +180,7 @@ export class Snapshots {
         'this snapshot was recovered from the disk of a stopped node, so nothing proves its content: only snapshot-force restores it, ' +
           'and seals all nodes if its keys are not the present ones',
       );
-    if (proved && !this.#parts.barrier.isSnapshotProof(sums, proof))
+    if (proved && !this.#parts.barrier.isProof('snapshot', sums, proof))
       throw new RequestError(
         'invalid_request',
         'this snapshot was made under another root key, or not by this program: only snapshot-force restores it, ' +
