@@ -29,8 +29,8 @@ export function policyNames(policies: readonly string[]): string[] {
 /**
  * Returns the policies of a new token. If the role restricts policies, they must be among those that the role allows. Otherwise they
  * must be among the policies of the creator, unless the creator is privileged. A token inherits its creator's policies only if the
- * request has no list of policies: a list of blank names gives only `default`. With `noDefaultPolicy`, `default` is not added, but a
- * `default` that was requested or inherited stays.
+ * request has no list of policies: a list of blank names gives only `default`. With `noDefaultPolicy`, the token does not
+ * get `default`, even if it was requested or is inherited; with that of the role, `default` is only not added.
  * @throws AccessError `invalid_request`
  */
 export function policiesOf(
@@ -52,6 +52,7 @@ export function policiesOf(
   else if (!privileged && !named.every((name) => held.includes(name)))
     throw invalidRequest('child policies must be subset of parent');
   if (named.includes('root')) return ['root'];
+  if (noDefaultPolicy) return named.filter((name) => name !== 'default');
   if (inherits) return [...named];
   const adds =
     !withoutDefault &&

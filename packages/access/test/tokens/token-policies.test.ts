@@ -46,15 +46,31 @@ describe('a list of blank policy names', () => {
 });
 
 describe('a request without policies', () => {
-  it('inherits all of them, including default even with no_default_policy', async () => {
+  it('inherits all of them, default only without no_default_policy', async () => {
     const { create } = await setup();
     const { token: by } = await create({ policies: ['a'] });
-    for (const noDefaultPolicy of [false, true])
-      expect((await create({ policies: [], noDefaultPolicy }, { by })).record.policies).to.deep.equal(['a', 'default']);
+    const inherited = async (noDefaultPolicy: boolean) =>
+      (await create({ policies: [], noDefaultPolicy }, { by })).record.policies;
+    expect([await inherited(false), await inherited(true)]).to.deep.equal([['a', 'default'], ['a']]);
   });
 
-  it('keeps default if it is requested, even with no_default_policy', async () => {
+  it('inherits root even with no_default_policy', async () => {
     const { create } = await setup();
-    expect((await create({ policies: ['default'], noDefaultPolicy: true })).record.policies).to.deep.equal(['default']);
+    expect((await create({ policies: [], noDefaultPolicy: true })).record.policies).to.deep.equal(['root']);
+  });
+});
+
+describe('no_default_policy', () => {
+  it('of a request removes a default that it names', async () => {
+    const { create } = await setup();
+    expect((await create({ policies: ['default'], noDefaultPolicy: true })).record.policies).to.deep.equal([]);
+    expect((await create({ policies: ['b', 'default', 'a'], noDefaultPolicy: true })).record.policies).to.deep.equal(['a', 'b']);
+  });
+
+  it('of a role keeps a default that the request names', async () => {
+    const { create, registry } = await setup();
+    await registry.roles.write('r', { noDefaultPolicy: true });
+    const made = async (policies: string[]) => (await create({ policies }, { role: 'r' })).record.policies;
+    expect([await made(['a']), await made(['a', 'default'])]).to.deep.equal([['a'], ['a', 'default']]);
   });
 });
