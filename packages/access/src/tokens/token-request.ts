@@ -137,7 +137,7 @@ function refuseForBatch({ id = '', explicitMaxTtlS = 0, periodS = 0, numUses = 0
   if (first !== undefined) throw invalidRequest(`batch tokens cannot have "${first[0]}" set`);
 }
 
-/** Combines request and role: the role's period overrides the request's; the smaller explicit maximum applies. */
+/** Combines request and role: the smaller period and the smaller explicit maximum apply. A renewal has the role's period. */
 function requestedLifetime(
   { ttlS = 0, explicitMaxTtlS = 0, periodS = 0 }: TokenRequest,
   role: TokenRole | undefined,
@@ -145,7 +145,7 @@ function requestedLifetime(
   return {
     ttlS,
     explicitMaxTtlS: smallerBound(explicitMaxTtlS, role?.explicitMaxTtlS ?? 0),
-    periodS: role !== undefined && role.periodS > 0 ? role.periodS : periodS,
+    periodS: smallerBound(periodS, role?.periodS ?? 0),
   };
 }
 

@@ -72,10 +72,11 @@ describe('a token role', () => {
     });
   });
 
-  it('overrides the period of a request; the smaller explicit maximum and number of uses apply', async () => {
+  it('and the request limit the period, the explicit maximum and the number of uses; the smaller value applies', async () => {
     const { make, registry } = await withRole({ allowedPolicies: ['a'], periodS: 60, explicitMaxTtlS: 600, numUses: 5 });
     const requested = { periodS: 90, explicitMaxTtlS: 700, numUses: 2 };
     expect((await make(requested)).record).to.deep.include({ periodS: 60, explicitMaxTtlS: 600, usesLeft: 2 });
+    expect((await make({ periodS: 30 })).record).to.deep.include({ periodS: 30, ttlS: 30 });
     await registry.roles.write('r', { renewable: false });
     expect((await make({})).record.renewable).to.equal(false);
   });
