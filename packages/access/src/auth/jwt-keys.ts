@@ -136,7 +136,10 @@ async function claimsOf(
   { createLocalJWKSet, errors, jwtVerify }: Jose,
   { jwt, keys, options }: { readonly jwt: string; readonly keys: JSONWebKeySet; readonly options: JWTVerifyOptions },
 ): Promise<JWTPayload> {
-  const getKey: JWTVerifyGetKey = createLocalJWKSet(keys);
+  const all = createLocalJWKSet(keys);
+  const haveIds = keys.keys.some(({ kid }) => kid !== undefined);
+  // Keys without ids, such as PEM keys, cannot be selected by the id that most issuers put into a token: any of them may verify it.
+  const getKey: JWTVerifyGetKey = haveIds ? all : ({ kid: _, ...header }, token) => all(header, token);
   try {
     return (await jwtVerify(jwt, getKey, options)).payload;
   } catch (error) {

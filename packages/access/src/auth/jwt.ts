@@ -8,7 +8,7 @@ import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
 import { withinCidrs } from '../values/cidr.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
-import { globMatches } from '../values/glob.ts';
+import { starsMatch } from '../values/glob.ts';
 import { loginName } from '../values/names.ts';
 import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
 import { equalizeReads, type Login } from './login.ts';
@@ -159,7 +159,7 @@ export class JwtLogins {
     if (jwt === '' || jwt.length > jwtCharsMax)
       throw invalidRequest(`the token is missing or longer than ${jwtCharsMax} characters`);
     const { audiences, subject, leewayS } = role ?? newRole;
-    return this.#keys.verify(config, jwt, {
+    const claims = await this.#keys.verify(config, jwt, {
       algorithms: [...config.algorithms],
       issuer: config.issuer,
       requiredClaims: ['exp'],
@@ -168,6 +168,9 @@ export class JwtLogins {
       ...(role !== undefined && { audience: [...audiences] }),
       ...(subject !== '' && { subject }),
     });
+    if (claims.iat !== undefined && claims.iat > this.#now() / 1000 + leewayS)
+      throw invalidRequest('the token is refused: it was issued in the future');
+    return claims;
   }
 }
 
@@ -239,7 +242,7 @@ function hasBoundValue(claim: unknown, values: readonly (string | number | boole
   return claimed.some((one) =>
     values.some(
       (value) =>
-        one === value || (type === 'glob' && typeof value === 'string' && typeof one === 'string' && globMatches(value, one)),
+        one === value || (type === 'glob' && typeof value === 'string' && typeof one === 'string' && starsMatch(value, one)),
     ),
   );
 }

@@ -58,6 +58,7 @@ describe('a JWT login', () => {
     ['no expiry', { exp: undefined }],
     ['a past expiry', { exp: 1_699_999_000 }],
     ['a future not-before time', { nbf: 1_700_001_000 }],
+    ['a future time of issue', { iat: 1_700_001_000 }],
     ['no user', { sub: undefined }],
     ['a user that is not a string', { sub: 7 }],
     ['an empty user', { sub: '' }],
@@ -89,6 +90,16 @@ describe('a JWT login', () => {
     expect(await refusal(enter('x'.repeat(20_000)))).to.match(/longer than 16384/);
   });
 
+  it('needs no key id if the keys have none, whatever id the token names', async () => {
+    const other = await exportSPKI(stranger.publicKey);
+    for (const keys of [[pem], [other, pem]]) {
+      const { signed, enter } = await withJwt({}, { keys });
+      expect(await refusal(enter(await signed({}, { kid: 'k7' })))).to.equal('none');
+    }
+    const { signed, enter } = await withJwt({}, { keys: [other] });
+    expect(await refusal(enter(await signed({}, { kid: 'k7' })))).to.match(/the token is refused/);
+  });
+
   it('is refused for an algorithm that is not configured', async () => {
     const { signed, enter } = await withJwt({}, { keys: [pem], algorithms: ['RS256'] });
     expect(await refusal(enter(await signed()))).to.match(/the token is refused/);
@@ -100,6 +111,8 @@ describe('a JWT login', () => {
     { role: { boundClaims: { ref: ['main'] } }, claims: {}, passes: false },
     { role: { boundClaims: { ref: ['main*'] } }, claims: { ref: 'main2' }, passes: false },
     { role: { boundClaims: { ref: ['main*'] }, boundClaimsType: 'glob' }, claims: { ref: 'main2' }, passes: true },
+    { role: { boundClaims: { ref: ['r:*:main'] }, boundClaimsType: 'glob' }, claims: { ref: 'r:x:main' }, passes: true },
+    { role: { boundClaims: { ref: ['r:*:main'] }, boundClaimsType: 'glob' }, claims: { ref: 'r:x:dev' }, passes: false },
     { role: { boundClaims: { ref: ['main'] } }, claims: { ref: ['x', 'main'] }, passes: true },
     { role: { boundClaims: { ok: [true] } }, claims: { ok: 'true' }, passes: false },
     { role: { boundClaims: { ok: [true] } }, claims: { ok: true }, passes: true },

@@ -132,7 +132,10 @@ const roleFields = {
   bound_subject: text('Required `sub` claim'),
   user_claim: text('Claim that identifies the user'),
   bound_claims: any('Required claims: for each claim, a value or a list of accepted values', { shape: { type: 'object' } }),
-  bound_claims_type: text('How the values of `bound_claims` are compared', { oneOf: ['string', 'glob'], default: 'string' }),
+  bound_claims_type: text('How the values of `bound_claims` are compared; in a `glob`, each `*` matches any text', {
+    oneOf: ['string', 'glob'],
+    default: 'string',
+  }),
   claim_mappings: textMap('Claims to copy into the token metadata: a metadata name for each claim'),
   groups_claim: text('Claim that lists the groups of the user'),
   group_policies: any('Additional policies for each group', { shape: map(list(string)) }),
