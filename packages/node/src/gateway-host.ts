@@ -148,14 +148,22 @@ export class GatewayHost {
    * @param row - its row in the memory, free since the previous thread of this row ended
    */
   attach(row: number, thread: GatewayThread): void {
+    if (gatewayCount(this.#parts.config) > 1) this.#connect(thread);
+    this.#attached.set(row, { thread, host: undefined });
+    if (this.#isServing) this.renew(row);
+  }
+
+  /**
+   * Connects a thread with all others, so that idle ones take parts of batches. A single gateway is for a machine with two cores, on which
+   * sharing gains nothing that could be measured (decision 192).
+   */
+  #connect(thread: GatewayThread): void {
     for (const other of [undefined, ...[...this.#attached.values()].map((each) => each.thread)]) {
       const { port1, port2 } = new MessageChannel();
       thread.connect(port1);
       if (other === undefined) this.threads.add(port2);
       else other.connect(port2);
     }
-    this.#attached.set(row, { thread, host: undefined });
-    if (this.#isServing) this.renew(row);
   }
 
   /** Begins another session of a gateway, which has lost track of the changes or could not load the services. */

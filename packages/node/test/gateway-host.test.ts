@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads';
 import { parseConfig } from '@transitd/configuration';
 import { Deadline } from '@transitd/gateway';
 import { expect } from 'chai';
@@ -13,9 +14,9 @@ const config = parseConfig({
 });
 
 /** A host of a node that may read until this time, and its deadline for reads. */
-function hostOf(readUntilMs: () => number | undefined) {
+function hostOf(readUntilMs: () => number | undefined, workers = 1) {
   const host = new GatewayHost({
-    config,
+    config: { ...config, workers },
     clock: { steadyMs: 0 } as NodeClock,
     mayServe: () => true,
     isReplicating: () => false,
@@ -51,4 +52,27 @@ describe('the deadlines of gateways', () => {
     host.endDeadlines();
     expect([lease.holds(), read.holds()]).to.deep.equal([false, false]);
   });
+});
+
+describe('the threads of a node', () => {
+  for (const [workers, connections] of [
+    [1, 0],
+    [2, 3],
+    [4, 10],
+  ] as const)
+    it(`share batches over ${connections} connections if ${workers} of them are gateways`, () => {
+      const { host } = hostOf(() => undefined, workers);
+      const ports: MessagePort[] = [];
+      const thread = {
+        open: () => undefined,
+        seal: () => undefined,
+        connect: (port: MessagePort) => void ports.push(port),
+        terminate: async () => undefined,
+      };
+      for (let row = 0; row < workers; row++) host.attach(row, thread);
+      // Each connection of two gateways has both of its ends here, and one with the main thread has one.
+      const ofMain = host.threads.idle().length;
+      expect([ofMain, (ports.length + ofMain) / 2]).to.deep.equal([workers > 1 ? workers : 0, connections]);
+      for (const port of ports) port.close();
+    });
 });
