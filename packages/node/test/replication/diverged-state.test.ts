@@ -48,9 +48,11 @@ describe('a former primary that returns', function () {
     expect(await east.read('access/token/revoked'), 'a revocation that only the former primary had').to.equal('token');
 
     const kept = join(folder, 'east/diverged', east.replication.diverged.newest ?? '');
-    const report: unknown = JSON.parse(readFileSync(kept.replace(/snap$/, 'json'), 'utf8'));
+    const report = JSON.parse(readFileSync(kept.replace(/snap$/, 'json'), 'utf8'));
     expect(report).to.deep.include({ point: promotion.from.index, deleted: [{ path: 'access/token/revoked' }] });
-    expect(report).to.have.nested.property('written[0].path', 'transit/m/ver/k/2');
+    const written: readonly string[] = report.written.map(({ path }: { path: string }) => path);
+    // The active node also writes a canary from time to time.
+    expect(written.filter((path) => path !== 'core/canary')[0]).to.equal('transit/m/ver/k/2');
     expect(report)
       .to.have.property('position')
       .that.is.greaterThan(position ?? 0);
