@@ -34,18 +34,21 @@ export async function runShared<I extends object, R extends object>(batch: Share
     const left = items.length - first;
     const threads = others().slice(0, Math.max(0, Math.floor(left / partMin) - 1));
     const size = Math.min(partMax, Math.ceil(left / (threads.length + 1)));
-    const at = (n: number): number => first + n * size;
-    const part = (n: number): readonly I[] => items.slice(at(n), at(n + 1));
-    const given = threads.map((thread, n) =>
-      isShort(part(n + 1)) ? thread.run({ ...head, first: at(n + 1), items: columnsOf(part(n + 1)) }) : undefined,
-    );
+    const parts = threads.map((thread, n) => {
+      const at = first + (n + 1) * size;
+      const part = items.slice(at, at + size);
+      return { part, given: isShort(part) ? thread.run({ ...head, first: at, items: columnsOf(part) }) : undefined };
+    });
     const beganMs = performance.now();
-    results.push(...(await run(part(0), first, slice)));
-    const answers = await answersWithin(graceMs + 2 * (performance.now() - beganMs), given);
-    for (const [n, answer] of answers.entries()) {
-      const own = part(n + 1);
-      const isWhole = answer?.count === own.length;
-      results.push(...(isWhole ? (objectsOf(answer) as R[]) : await run(own, at(n + 1), slice)));
+    results.push(...(await run(items.slice(first, first + size), first, slice)));
+    if (parts.length === 0) continue;
+    const waitMs = graceMs + 2 * (performance.now() - beganMs);
+    const pending = parts.map(({ given }) => given);
+    const answers = await answersWithin(waitMs, pending);
+    for (const [n, { part }] of parts.entries()) {
+      const answer = answers[n];
+      const isComplete = answer?.count === part.length;
+      results.push(...(isComplete ? (objectsOf(answer) as R[]) : await run(part, results.length, slice)));
     }
   }
   return results;
