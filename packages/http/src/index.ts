@@ -75,7 +75,7 @@ export {
   writtenReply,
 } from './reply/envelope.ts';
 export { type Answer, refusalReply, refused, refusedForNow } from './reply/refusal.ts';
-export { bodyText, type Reply, sendReply, strictTransportSecurity } from './reply/reply.ts';
+export { bodyBytesOf, bodyText, type Reply, sendReply, strictTransportSecurity } from './reply/reply.ts';
 export {
   noHandler,
   overloaded,

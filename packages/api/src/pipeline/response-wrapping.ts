@@ -1,5 +1,5 @@
 import type { Principal } from '@transitd/access';
-import { bodyText, type Reply, wrapReply } from '@transitd/http';
+import { bodyBytesOf, bodyText, type Reply, wrapReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 
@@ -15,7 +15,7 @@ export async function wrapped(
   const { status, issued } = reply;
   if (reply.body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
   try {
-    checkSize(lengthOf(reply.body));
+    checkSize(bodyBytesOf(reply.body));
     const body = bodyText(reply) + (await restOf(reply));
     const answer = { status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' };
     return wrapReply(await wrapping.wrap(answer, owner));
@@ -29,9 +29,6 @@ export async function wrapped(
 function checkSize(bytes: number): void {
   if (bytes > transactionBytesMax) throw new StoreError('too_large', 'the response is too large to be wrapped');
 }
-
-const lengthOf = (body: NonNullable<Reply['body']>): number =>
-  typeof body === 'string' ? body.length : body.reduce((sum, { length }) => sum + length, 0);
 
 /** Returns the part of a body that is in a stream. @throws StoreError `too_large` if it cannot be stored */
 async function restOf({ stream }: Reply): Promise<string> {

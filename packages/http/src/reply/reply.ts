@@ -46,7 +46,7 @@ export function sendReply(res: ServerResponse, reply: Reply, { head, address }: 
   const body = contentless(status) ? undefined : reply.body;
   const headers = ['Cache-Control', 'no-store', 'Strict-Transport-Security', strictTransportSecurity];
   let encoding: BufferEncoding = 'utf8';
-  const bytes = body === undefined ? 0 : bytesOf(body);
+  const bytes = body === undefined ? 0 : bodyBytesOf(body);
   if (body !== undefined) {
     if (bytes === body.length) encoding = 'latin1'; // all ASCII: latin1 writes the same bytes and is faster
     if (reply.headers?.['Content-Type'] === undefined) headers.push('Content-Type', 'application/json');
@@ -95,7 +95,8 @@ function writeAndEnd(
 /** Returns whether a part of the content is still in memory. Long content is read by the response only later. */
 const isUnread = (res: ServerResponse, bytes: number): boolean => bytes > atOnceBytesMax || res.writableLength > 0;
 
-const bytesOf = (body: string | readonly Buffer[]): number =>
+/** Returns the length of a body in UTF-8. */
+export const bodyBytesOf = (body: NonNullable<Reply['body']>): number =>
   typeof body === 'string' ? Buffer.byteLength(body) : body.reduce((sum, { length }) => sum + length, 0);
 
 function write(res: ServerResponse, body: string | readonly Buffer[], encoding: BufferEncoding): void {
