@@ -9,7 +9,6 @@ export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } fro
 export { SharedKeyring } from './keyring/shared-keyring.ts';
 export { BarrierError, type BarrierErrorCode } from './records/errors.ts';
 export { keyringPath } from './records/paths.ts';
-export type { ProofSubject } from './root-key-proof.ts';
 export {
   type JoinBinding,
   openJoinSecret,

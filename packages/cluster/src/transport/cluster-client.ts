@@ -8,7 +8,7 @@ import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
 import { type Incarnation, incarnationHeader, writeIncarnation } from './incarnations.ts';
 import { connectToPeer, type PeerConnectionOptions, PeerUnreachable } from './peer-connection.ts';
-import { isOfJoin, proveUnsealed, type UnsealedProofs } from './unsealed-proof.ts';
+import { isOfJoin, proveUnsealed, type UnsealedProofOptions, type UnsealedProofs } from './unsealed-proof.ts';
 
 /** `not_sent`: no byte of the request left, so it may be sent again. `outcome_unknown`: the peer may have acted on it. */
 export type ClusterCallErrorCode = 'not_sent' | 'outcome_unknown';
@@ -203,10 +203,7 @@ class Peer {
 }
 
 /** How an agent exchanges proofs with the peer. */
-interface Proving {
-  readonly proofs: UnsealedProofs;
-  readonly incarnation: () => string;
-}
+type Proving = Omit<UnsealedProofOptions, 'msMax'>;
 
 interface PeerAgentOptions extends PeerConnectionOptions {
   readonly member: Member;
@@ -230,7 +227,7 @@ class PeerAgent extends Agent {
     connectToPeer(member, this.#to, (error, connection) => {
       if (connection === undefined || proving === undefined) return done?.(error ?? null, connection?.socket);
       const { socket } = connection;
-      proveUnsealed(socket, { proofs: proving.proofs, incarnation: proving.incarnation(), msMax }, (refused) => {
+      proveUnsealed(socket, { ...proving, msMax }, (refused) => {
         if (refused === undefined) return done?.(null, socket);
         socket.destroy();
         done?.(new PeerUnreachable(refused));

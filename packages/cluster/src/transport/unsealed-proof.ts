@@ -25,7 +25,7 @@ const answerBytesMax = 8 * 1024;
  */
 export const channelOf = (socket: TLSSocket): Buffer => socket.exportKeyingMaterial(channelBytes, label, noContext);
 
-/** The ends of a connection for requests of clients. A proof of one end is none of the other, so it cannot be sent back. */
+/** The ends of a connection for requests of clients. A proof names its end, so the other end gains nothing by sending it back. */
 export type Side = 'forwarding node' | 'answering node';
 
 /** Makes and checks proofs that the end of a connection is unsealed. Both throw StoreError `sealed` if this node is sealed. */
@@ -36,8 +36,8 @@ export interface UnsealedProofs {
 
 export interface UnsealedProofOptions {
   readonly proofs: UnsealedProofs;
-  /** Incarnation of this node, as a header. */
-  readonly incarnation: string;
+  /** Returns the incarnation of this node, as a header. */
+  readonly incarnation: () => string;
   readonly msMax: number;
 }
 
@@ -68,7 +68,7 @@ export function proveUnsealed(
   const endDeadline = arrivalDeadline(msMax, () => finish(`no proof within ${msMax} ms that it is unsealed`));
   socket.on('data', onData).once('close', onClose);
   const refused = whileUnsealed(
-    () => void socket.write(requestWith(proofs.prove('forwarding node', channelOf(socket)), incarnation)),
+    () => void socket.write(requestWith(proofs.prove('forwarding node', channelOf(socket)), incarnation())),
   );
   if (refused !== undefined) finish(refused);
 }
@@ -99,7 +99,7 @@ export function unsealedHandler(proofs: UnsealedProofs): ClusterHandler {
   };
 }
 
-/** Returns the proof in a whole answer, empty if there is none in it; undefined while the answer is not whole. */
+/** Returns the proof in a complete answer, empty if the answer contains no proof; undefined while the answer is incomplete. */
 function proofIn(answer: string): Buffer | undefined {
   const end = answer.indexOf('\r\n\r\n');
   const length = Number(/\r\ncontent-length: *(\d{1,5})\r\n/i.exec(answer)?.[1] ?? 0);
