@@ -7,11 +7,11 @@ import { finished } from 'node:stream/promises';
 import { endAfterDrain, indexValue } from '@transitd/http';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { listedNode, type Membership } from '../../src/membership/membership.ts';
-import { ClusterClient, type ClusterResponse } from '../../src/transport/cluster-client.ts';
-import { ClusterListener } from '../../src/transport/cluster-listener.ts';
+import type { ClusterClient, ClusterResponse } from '../../src/transport/cluster-client.ts';
+import type { ClusterListener } from '../../src/transport/cluster-listener.ts';
 import { Forwarder, type Leader } from '../../src/transport/forwarder.ts';
-import { clusterId, memberAt, testCluster } from '../credentials.ts';
+import { clusterId } from '../credentials.ts';
+import { activeAndStandby } from './active-and-standby.ts';
 
 const answered = '{"data":{"name":"orders"}}';
 const headers = {
@@ -57,25 +57,7 @@ describe('a forwarded request', () => {
   };
 
   before(async () => {
-    const cluster = await testCluster();
-    const [active, local] = await Promise.all([cluster.node(1), cluster.node(2)]);
-    let membership: Membership = { members: [], removed: [] };
-    listener = new ClusterListener({
-      identity: () => active.identity,
-      memberState: (fingerprint) => listedNode(membership, fingerprint),
-      calls: {},
-      forwarded: (req, res) => onForwarded(req, res),
-      raft: () => undefined,
-      judge: () => 'in order',
-      onFault: () => undefined,
-    });
-    const port = await listener.listen({ host: '127.0.0.1', port: 0 });
-    membership = { members: [memberAt(active, port), memberAt(local, 1)], removed: [] };
-    client = new ClusterClient({
-      identity: () => local.identity,
-      incarnation: () => ({ number: 1, nonce: 'a'.repeat(32) }),
-      member: (id) => membership.members.find((one) => one.id === id),
-    });
+    ({ listener, client } = await activeAndStandby({ calls: {}, forwarded: (req, res) => onForwarded(req, res) }));
     standby = createServer((req, res) => {
       const body = req.headers['transfer-encoding'] === undefined ? Buffer.from('{}') : undefined;
       const options = { url: '/v1/x', body, changes: req.method === 'POST', caller: '127.0.0.1' };

@@ -2,11 +2,10 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { listedNode, type Membership } from '../../src/membership/membership.ts';
-import { ClusterCallError, ClusterClient } from '../../src/transport/cluster-client.ts';
-import { type ClusterHandler, ClusterListener } from '../../src/transport/cluster-listener.ts';
+import { ClusterCallError, type ClusterClient } from '../../src/transport/cluster-client.ts';
+import type { ClusterHandler, ClusterListener } from '../../src/transport/cluster-listener.ts';
 import { type Side, type UnsealedProofs, unsealedHandler, unsealedPath } from '../../src/transport/unsealed-proof.ts';
-import { memberAt, testCluster } from '../credentials.ts';
+import { activeAndStandby } from './active-and-standby.ts';
 
 const rootKey = randomBytes(32);
 const proofFor = (side: Side, channel: Uint8Array, key = rootKey): Buffer =>
@@ -35,40 +34,29 @@ describe('a node that forwards requests', () => {
   let proofs: UnsealedProofs;
 
   const clientOf = async (connectMsMax = timeoutMs): Promise<void> => {
-    const cluster = await testCluster();
-    const [active, local] = await Promise.all([cluster.node(1), cluster.node(2)]);
-    let membership: Membership = { members: [], removed: [] };
-    listener = new ClusterListener({
-      identity: () => active.identity,
-      memberState: (fingerprint) => listedNode(membership, fingerprint),
-      calls: {
-        [`POST ${unsealedPath}`]: (call) => {
-          asked.push(call.channel().toString('hex'));
-          return onProve(call);
+    ({ listener, client } = await activeAndStandby(
+      {
+        calls: {
+          [`POST ${unsealedPath}`]: (call) => {
+            asked.push(call.channel().toString('hex'));
+            return onProve(call);
+          },
+          'POST /cluster/echo': async () => ({ status: 200, json: {} }),
         },
-        'POST /cluster/echo': async () => ({ status: 200, json: {} }),
+        forwarded: (req, res) => {
+          received.push(`${req.method} ${req.url}`);
+          res.end('answer');
+        },
+        forwardedByUnsealed: true,
       },
-      forwarded: (req, res) => {
-        received.push(`${req.method} ${req.url}`);
-        res.end('answer');
+      {
+        proofs: {
+          prove: (...about) => proofs.prove(...about),
+          isProof: (...about) => proofs.isProof(...about),
+        },
+        connectMsMax,
       },
-      forwardedByUnsealed: true,
-      raft: () => undefined,
-      judge: () => 'in order',
-      onFault: () => undefined,
-    });
-    const port = await listener.listen({ host: '127.0.0.1', port: 0 });
-    membership = { members: [memberAt(active, port), memberAt(local, 1)], removed: [] };
-    client = new ClusterClient({
-      identity: () => local.identity,
-      incarnation: () => ({ number: 1, nonce: 'a'.repeat(32) }),
-      member: (id) => membership.members.find((one) => one.id === id),
-      proofs: {
-        prove: (...about) => proofs.prove(...about),
-        isProof: (...about) => proofs.isProof(...about),
-      },
-      connectMsMax,
-    });
+    ));
   };
   const forward = async (): Promise<string> => {
     try {
