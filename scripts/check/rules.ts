@@ -2,15 +2,14 @@
 import { decisionFindings } from './decisions.ts';
 import { folderArrows } from './folder-arrows.ts';
 import { arrowFindings, cycleFindings } from './folders.ts';
-import { folderFindings, lengthFindings, lineFindings } from './limits.ts';
+import { lineFindings } from './lines.ts';
 import { phraseFindings } from './phrases.ts';
 import type { Finding, SourceFile } from './source-files.ts';
 
 /** Returns the findings of all rules in `files`, sorted by path and line. */
 export const findingsIn = (files: readonly SourceFile[]): Finding[] =>
   [
-    ...files.flatMap((file) => [...phraseFindings(file), ...lineFindings(file), ...lengthFindings(file)]),
-    ...folderFindings(files),
+    ...files.flatMap((file) => [...phraseFindings(file), ...lineFindings(file)]),
     ...decisionFindings(files),
     ...cycleFindings(files),
     ...arrowFindings(files, folderArrows),
