@@ -21,6 +21,7 @@ export {
   any,
   base64,
   bool,
+  credential,
   duration,
   type Field,
   type FieldKind,

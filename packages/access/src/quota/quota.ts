@@ -1,5 +1,6 @@
 import { invalidRequest } from '../values/errors.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
+import { loginName } from '../values/names.ts';
 import type { Rate } from './token-bucket.ts';
 
 /** A rate limit for each caller. */
@@ -70,3 +71,15 @@ export function quotaMatches(pattern: string, path: string): boolean {
   if (pattern.endsWith('*')) return path.startsWith(pattern.slice(0, -1));
   return pattern.endsWith('/') && `${path}/`.startsWith(pattern);
 }
+
+/** Returns the part of a path that requests must begin with. */
+const prefixOf = ({ path }: Quota): string => (path.endsWith('*') ? path.slice(0, -1) : path);
+const isOnePath = ({ path }: Quota): boolean => !/(?:^|[*/])$/.test(path);
+
+/** Orders quotas so that the first one that matches a request is the most specific one. */
+export const mostSpecificFirst = (one: Quota, other: Quota): number =>
+  prefixOf(other).length - prefixOf(one).length || Number(isOnePath(other)) - Number(isOnePath(one));
+
+/** Returns whether neither of two quotas is more specific than the other, and both match the same requests. */
+export const countSameRequests = (one: Quota, other: Quota): boolean =>
+  loginName(one.role) === loginName(other.role) && prefixOf(one) === prefixOf(other) && isOnePath(one) === isOnePath(other);

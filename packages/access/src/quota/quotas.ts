@@ -1,3 +1,4 @@
+import { NamedLocks } from '@transitd/event-loop';
 import { pagesBelow, type Store } from '@transitd/storage-fsm';
 import { callerGroup } from '../values/cidr.ts';
 import { AccessError, invalidRequest, RateLimited } from '../values/errors.ts';
@@ -5,9 +6,11 @@ import { isRoleName, loginName } from '../values/names.ts';
 import {
   changedQuota,
   checkQuotaConfig,
+  countSameRequests,
   decodeQuota,
   decodeQuotaConfig,
   encodeQuota,
+  mostSpecificFirst,
   newQuotaConfig,
   type Quota,
   type QuotaChange,
@@ -51,9 +54,10 @@ export class Quotas {
   readonly #callersMax: number;
   readonly #canonicalPath: (path: string) => string;
   readonly #unwatch: () => void;
-  /** Longest path first, so that the first match applies. */
+  /** The most specific path first, so that the first match applies. */
   #quotas: readonly Quota[] = [];
   #config = newQuotaConfig;
+  readonly #locks = new NamedLocks();
   readonly #buckets = new Map<string, Bucket>();
   #byToken = false;
   #changes = 0;
@@ -126,16 +130,26 @@ export class Quotas {
 
   /**
    * Creates or changes a quota. It is enforced on this node when the promise resolves.
-   * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
+   * @throws AccessError `invalid_request`, also if another quota counts the same requests; `too_many_conflicts`; StoreError
    */
   async write(name: string, change: QuotaChange): Promise<void> {
+    // One at a time: two quotas with one path must not be created side by side.
+    await this.#locks.run('quotas', () => this.#write(name, change));
+  }
+
+  async #write(name: string, change: QuotaChange): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a quota name must have 1 to 128 letters, digits, "_", ".", "@" or "-"');
     const path = prefix + name;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const present = await this.#store.get(path);
-      if (present === undefined && (await this.#all()).length >= quotasMax)
-        throw invalidRequest(`at most ${quotasMax} quotas are allowed`);
+      const all = await this.#all();
+      if (present === undefined && all.length >= quotasMax) throw invalidRequest(`at most ${quotasMax} quotas are allowed`);
       const quota = changedQuota(name, present && this.#decoded(present.value), change);
+      const twin = all.find((each) => each.name !== name && countSameRequests(each, quota));
+      if (twin !== undefined)
+        throw invalidRequest(
+          `the quota "${twin.name}" limits the same requests, and only one of two applies: change or delete that quota`,
+        );
       const conditions = [{ path, revision: present?.revision ?? 0 }];
       const { outcome } = await this.#store.commit({ conditions, writes: [{ path, value: encodeQuota(quota) }] });
       if (outcome === 'committed') return this.#reading;
@@ -212,7 +226,7 @@ export class Quotas {
     const same = new Set(quotas.filter((quota) => before.get(quota.name) === JSON.stringify(quota)).map(({ name }) => name));
     for (const key of this.#buckets.keys()) if (!same.has(key.slice(0, key.indexOf('\n')))) this.#buckets.delete(key);
     this.#byToken = quotas.some(({ groupBy }) => groupBy === 'token');
-    this.#quotas = quotas.sort((one, other) => other.path.length - one.path.length);
+    this.#quotas = quotas.sort(mostSpecificFirst);
     this.#config = this.#decodedConfig(record?.value);
     this.#included = changed;
   }

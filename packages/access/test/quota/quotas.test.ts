@@ -95,6 +95,22 @@ describe('quotas', () => {
     expect([asks('transit/encrypt/k', 9), asks('transit/keys', 9), asks('sys/mounts', 9)]).to.deep.equal([5, 3, 1]);
   });
 
+  it('are refused if another one counts the same requests, also when both are written at once', async () => {
+    const { quotas, asks } = await withQuotas();
+    await quotas.write('first', { path: 'transit/', rate: 1, intervalS: 60 });
+    for (const path of ['transit/', 'transit/*'])
+      expect(String(await quotas.write('aa', { path, rate: 99 }).catch((error) => error))).to.match(/"first" limits the same/);
+    await quotas.write('first', { rate: 2 });
+    await quotas.write('by-role', { path: 'transit/', role: 'Web', rate: 99 });
+    await quotas.write('one', { path: 'transit/encrypt/k', rate: 1, intervalS: 60 });
+    await quotas.write('some', { path: 'transit/encrypt/k*', rate: 3, intervalS: 60 });
+    expect([asks('transit/encrypt/k', 9), asks('transit/encrypt/key', 9), asks('transit/keys', 9)]).to.deep.equal([1, 3, 2]);
+    const moved = await quotas.write('one', { path: 'transit/' }).catch((error) => error);
+    expect(String(moved), 'a change of the path').to.include('"first" limits the same');
+    const both = await Promise.allSettled(['x', 'y'].map((name) => quotas.write(name, { path: 'sys/', rate: 1 })));
+    expect(both.map(({ status }) => status).sort()).to.deep.equal(['fulfilled', 'rejected']);
+  });
+
   it('block a caller for the block interval, which further requests do not extend', async () => {
     const { quotas, asks, clock } = await withQuotas();
     await quotas.write('q', { rate: 1, intervalS: 1, blockIntervalS: 60 });

@@ -4,6 +4,7 @@ import {
   bool,
   boolean,
   checkTextLength,
+  credential,
   dataReply,
   duration,
   type FieldSchema,
@@ -38,7 +39,7 @@ export const writeAppRole = methodHandler({
   about: 'Create a role, or update the given fields of an existing one',
   takes: {
     name,
-    role_id: text('Role ID, which logins send; random if omitted'),
+    role_id: credential('Role ID, which logins send; random if omitted'),
     bind_secret_id: bool('Require a secret ID at login', { default: true }),
     secret_id_bound_cidrs: texts('CIDR blocks from which secret IDs may be used', { spellings: cidrSpellings }),
     bound_cidr_list: texts('Alias of `secret_id_bound_cidrs`', {
@@ -125,7 +126,7 @@ const readRoleId = methodHandler({
 
 const writeRoleId = methodHandler({
   about: 'Set the role ID',
-  takes: { name, role_id: text('New role ID', { required: true }) },
+  takes: { name, role_id: credential('New role ID', { required: true }) },
   answers: answers.written,
   run: async (context, { values, warnings, ...call }) => {
     await requireRole(context, call);
@@ -190,7 +191,7 @@ const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: Re
   });
 
 const randomSecretId = createSecretId(secretIdFields);
-const customSecretId = createSecretId({ ...secretIdFields, secret_id: text('Secret ID to use', { required: true }) });
+const customSecretId = createSecretId({ ...secretIdFields, secret_id: credential('Secret ID to use', { required: true }) });
 
 const listSecretIds = methodHandler({
   about: 'List accessors of secret IDs',
@@ -236,7 +237,7 @@ const waysToName = {
 type Way = keyof typeof waysToName;
 
 const wayFields = (way: Way) => ({
-  [way]: text('Secret ID or its accessor, according to the name of the field', { required: true }),
+  [way]: credential('Secret ID or its accessor, according to the name of the field', { required: true }),
 });
 
 function secretNamed(way: Way, given: string | undefined): SecretName {

@@ -1,5 +1,5 @@
 import { loginName } from '@transitd/access';
-import { text } from '@transitd/http';
+import { credential, text } from '@transitd/http';
 import { issued } from '../operation/answers.ts';
 import type { Route } from '../operation/operation.ts';
 import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './approle.ts';
@@ -11,7 +11,7 @@ import { deleteJwtRole, listJwtRoles, readJwtRole, writeJwtRole } from './jwt.ts
 const login = loginOperation({
   approle: methodHandler({
     about: 'Log in with a role ID and a secret ID',
-    takes: { role_id: text('Role ID', { required: true }), secret_id: text('Secret ID, if the role requires one') },
+    takes: { role_id: credential('Role ID', { required: true }), secret_id: credential('Secret ID, if the role requires one') },
     answers: issued,
     run: async ({ services, mount }, { values, warnings, path, address }) => {
       const { role_id: roleId = '', secret_id: secretId = '' } = values;
@@ -23,7 +23,7 @@ const login = loginOperation({
     about: 'Log in with a JWT',
     takes: {
       role: text('Role to log in with; `default_role` if omitted'),
-      jwt: text('Signed JWT', { required: true }),
+      jwt: credential('Signed JWT', { required: true }),
     },
     answers: issued,
     run: async ({ services, mount }, { values, warnings, path, address }) => {

@@ -2,6 +2,7 @@ import { allows, type TokenName } from '@transitd/access';
 import {
   authReply,
   bool,
+  credential,
   dataReply,
   duration,
   type FieldSchema,
@@ -12,6 +13,7 @@ import {
   text,
   textMap,
   texts,
+  writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import {
@@ -33,7 +35,7 @@ const tokenOperation = <S extends FieldSchema = Record<never, never>>(
 ): GuardedOperation => guarded({ name, capability, sudo, ...description, run });
 
 const createFields = {
-  id: text('Token ID to use; requires `sudo`'),
+  id: credential('Token ID to use; requires `sudo`'),
   policies: texts("Policies; must be a subset of the creator's policies. If omitted, all policies of the creator"),
   meta: textMap('Metadata: an object with string values; returned on lookup'),
   no_parent: bool('Create a token without a parent; requires `sudo`', { default: false }),
@@ -86,8 +88,8 @@ const makeChild = create('Create a token that is revoked together with its paren
 const makeByRole = create('Create a token with the settings of a role', { ...createFields, role }, { makesOrphans: false });
 const makeOrphan = create('Create a token without a parent', createFields, { makesOrphans: true });
 
-const tokenField = { token: text('Token', { required: true }) };
-const accessorField = { accessor: text('Accessor of the token', { required: true }) };
+const tokenField = { token: credential('Token', { required: true }) };
+const accessorField = { accessor: credential('Accessor of the token', { required: true }) };
 
 function requiredToken({ token = '' }: { readonly token: string | undefined }): { readonly token: string } {
   if (token === '') throw new RequestError('invalid_request', 'missing token ID');
@@ -124,7 +126,7 @@ const lookup = tokenOperation(
   'token-lookup',
   {
     about: 'Look up a token',
-    takes: { token: text('Token; the calling token if omitted') },
+    takes: { token: credential('Token; the calling token if omitted') },
     answers: tokenAnswer,
   },
   (context, { values: { token = '' }, warnings }) =>
@@ -180,13 +182,15 @@ const revokeSelf = tokenOperation(
   },
 );
 
+/** A revocation that found nothing must not look like success: the token that the caller means may still be valid. */
+const revokedReply = (found: boolean, missing: string, warnings: readonly string[]): Reply =>
+  writtenReply(found ? warnings : [...warnings, missing]);
+
 const revoke = tokenOperation(
   'token-revoke',
-  { about: 'Revoke a token and its child tokens', takes: tokenField, answers: answers.noContent },
-  async ({ services }, { values }) => {
-    await services.registry.revoke(requiredToken(values));
-    return noContentReply;
-  },
+  { about: 'Revoke a token and its child tokens', takes: tokenField, answers: answers.written },
+  async ({ services }, { values, warnings }) =>
+    revokedReply(await services.registry.revoke(requiredToken(values)), 'No such token; nothing was revoked', warnings),
 );
 
 const revokeOrphan = tokenOperation(
@@ -203,10 +207,8 @@ const revokeOrphan = tokenOperation(
 const revokeAccessor = tokenOperation(
   'token-revoke-accessor',
   { about: 'Revoke a token and its child tokens by its accessor', takes: accessorField, answers: answers.written },
-  async ({ services }, { values }) =>
-    (await services.registry.revoke(requiredAccessor(values)))
-      ? noContentReply
-      : dataReply('null', ['No token found with this accessor']),
+  async ({ services }, { values, warnings }) =>
+    revokedReply(await services.registry.revoke(requiredAccessor(values)), 'No token found with this accessor', warnings),
 );
 
 const accessors = tokenOperation(

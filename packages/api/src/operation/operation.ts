@@ -1,13 +1,13 @@
 import type { Capability, Principal } from '@transitd/access';
 import {
   type Body,
+  credential,
   type FieldSchema,
   type Fields,
   fields,
   type JsonSchema,
   type Query,
   type Reply,
-  text,
   type Verb,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
@@ -193,7 +193,7 @@ export function guardedOnSecondary<S extends FieldSchema = Record<never, never>>
   };
 }
 
-const operationTokenField = text('Operation token, which authorizes the request on a disaster-recovery secondary');
+const operationTokenField = credential('Operation token, which authorizes the request on a disaster-recovery secondary');
 
 export function open<S extends FieldSchema = Record<never, never>>({
   run,

@@ -1,6 +1,16 @@
 import type { Principal } from '@transitd/access';
 import { accessTurns, TimeSlice } from '@transitd/event-loop';
-import { type FieldSchema, list, map, type Reply, RequestError, string, text, texts, topLevelDataReply } from '@transitd/http';
+import {
+  credential,
+  type FieldSchema,
+  list,
+  map,
+  type Reply,
+  RequestError,
+  string,
+  texts,
+  topLevelDataReply,
+} from '@transitd/http';
 import { topLevelData } from '../operation/answers.ts';
 import { checkGivenPaths } from '../operation/given-paths.ts';
 import { type Context, type GuardedOperation, guarded, type Route, type TypedCall } from '../operation/operation.ts';
@@ -9,8 +19,8 @@ import { PathForms } from '../operation/path-forms.ts';
 const schema = {
   path: texts('Alias of `paths`', { aliasOf: 'paths' }),
   paths: texts('Paths to check'),
-  token: text('Token to check'),
-  accessor: text('Accessor of the token to check'),
+  token: credential('Token to check'),
+  accessor: credential('Accessor of the token to check'),
 } as const satisfies FieldSchema;
 
 /** Maximum number of paths in one request. More would delay other requests. */

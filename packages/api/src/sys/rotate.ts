@@ -3,6 +3,7 @@ import {
   bool,
   boolean,
   constant,
+  credential,
   dataReply,
   duration,
   type FieldSchema,
@@ -15,7 +16,6 @@ import {
   type Reply,
   RequestError,
   string,
-  text,
   time,
   topLevelDataReply,
   writtenReply,
@@ -156,8 +156,8 @@ const rekeyCancel = barrierOperation(
 );
 
 const shareFields = {
-  key: text('Key share, in hex or base64', { required: true }),
-  nonce: text('Nonce of the rotation', { required: true }),
+  key: credential('Key share, in hex or base64', { required: true }),
+  nonce: credential('Nonce of the rotation', { required: true }),
 };
 
 const shareIn = ({ nonce = '', key = '' }: TypedCall<typeof shareFields>['values']): { nonce: string; share: Buffer } => ({

@@ -4,6 +4,7 @@ import {
   bool,
   boolean,
   constant,
+  credential,
   ignoredField,
   int,
   integer,
@@ -15,7 +16,6 @@ import {
   type Reply,
   RequestError,
   string,
-  text,
   writtenReply,
 } from '@transitd/http';
 import type { Node } from '@transitd/node';
@@ -167,7 +167,7 @@ const unseal = open({
   onSecondary: true,
   about: 'Submit a key share; the last required share unseals the node',
   takes: {
-    key: text('Key share, in hex or base64; not needed with `reset`'),
+    key: credential('Key share, in hex or base64; not needed with `reset`'),
     reset: bool('Discard the shares submitted so far; has no effect if a share was submitted in the last minute', {
       default: false,
     }),

@@ -5,6 +5,7 @@ import {
   any,
   boolean,
   constant,
+  credential,
   type FieldSchema,
   integer,
   noContentReply,
@@ -93,12 +94,12 @@ const startFields = {
 };
 
 const shareFields = {
-  key: text('Key share, in hex or base64', { required: true }),
-  nonce: text('Nonce of the attempt', { required: true }),
+  key: credential('Key share, in hex or base64', { required: true }),
+  nonce: credential('Nonce of the attempt', { required: true }),
 };
 
 /** Cancellation needs the nonce, or a token with `sudo` on this path (decision 70). */
-const cancelFields = { nonce: text('Nonce of the attempt; if omitted, a token with `sudo` is required') };
+const cancelFields = { nonce: credential('Nonce of the attempt; if omitted, a token with `sudo` is required') };
 
 /**
  * Returns the routes `attempt` and `update` of a ceremony below a path. They need key shares instead of a token. Attempts are kept in the

@@ -1,5 +1,16 @@
 import type { WrapInfo } from '@transitd/access';
-import { dataReply, integer, object, type Reply, RequestError, string, text, time, unavailable, wrapReply } from '@transitd/http';
+import {
+  credential,
+  dataReply,
+  integer,
+  object,
+  type Reply,
+  RequestError,
+  string,
+  time,
+  unavailable,
+  wrapReply,
+} from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { transactionBytesMax } from '@transitd/storage-fsm';
 import * as answers from '../operation/answers.ts';
@@ -24,7 +35,7 @@ const wrappingOperation = (
   open({
     name,
     ...description,
-    takes: { token: text('Wrapping token; alternatively, send it as the token of the request') },
+    takes: { token: credential('Wrapping token; alternatively, send it as the token of the request') },
     where: 'leader',
     run: async (node, { values }, token = '') => {
       const { services } = node;
@@ -70,7 +81,7 @@ const unwrap = wrappingOperation(
 const rewrap: GuardedOperation = guarded({
   name: 'wrapping-rewrap',
   about: 'Replace a wrapping token with a new one of the same TTL',
-  takes: { token: text('Wrapping token', { required: true }) },
+  takes: { token: credential('Wrapping token', { required: true }) },
   answers: answers.wrappingToken,
   capability: 'update',
   run: async ({ services: { wrapping } }, { values: { token = '' } }) => {

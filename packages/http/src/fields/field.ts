@@ -8,12 +8,14 @@ import { type JsonSchema, object } from './json-schema.ts';
 export type FieldKind = 'bool' | 'int' | 'string' | 'strings' | 'texts' | 'duration' | 'lease' | 'any';
 
 /**
- * Details of a field for the OpenAPI document. The parser ignores these details, except `long`. The operations enforce them, and a test
- * checks that they do.
+ * Details of a field for the OpenAPI document. The parser ignores these details, except `long` and `trimmed`. The operations enforce them,
+ * and a test checks that they do.
  */
 export interface FieldDetail {
   /** The text is data: the operation limits its length, or treats any length in linear time. The parser limits all other texts. */
   readonly long?: true;
+  /** The parser removes white space around the text: a credential that was read from a file often ends with a line break. */
+  readonly trimmed?: true;
   /** The request is refused without the field. */
   readonly required?: true;
   /** Name of the field of the same operation that this is an alias of. */
@@ -55,6 +57,9 @@ export const textMap = field('texts');
 export const duration = field('duration');
 export const lease = field('lease');
 export const any = field('any');
+
+/** A token, an accessor, or another identifier that is compared as a whole. */
+export const credential = (about: string, detail: FieldDetail = {}): Field<'string'> => text(about, { ...detail, trimmed: true });
 
 /** Binary data as base64 (RFC 4648 §4). */
 export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'> =>

@@ -101,7 +101,7 @@ function convert(name: string, field: Field | undefined, value: JsonValue | unde
       return toInt(name, value);
     case 'string':
       if (typeof value === 'string' && field?.long !== true) checkTextLength(name, value);
-      return toText(name, value);
+      return field?.trimmed === true ? toText(name, value).trim() : toText(name, value);
     case 'duration':
       return toSeconds(name, value);
     case 'lease':

@@ -1,6 +1,7 @@
 import {
   bool,
   boolean,
+  credential,
   dataReply,
   duration,
   ignoredField,
@@ -144,7 +145,7 @@ const enableSecondary = guarded({
   name: 'dr-secondary-enable',
   about: 'Make this cluster a secondary: its records are replaced by those of the primary',
   isSlow: true, // it calls the nodes of the primary, which may not answer
-  takes: { token: text('Activation token of the primary', { required: true }) },
+  takes: { token: credential('Activation token of the primary', { required: true }) },
   answers: answers.noContent,
   run: async ({ node }, { values }) => {
     await controlled(node, (replication) => replication.enableSecondary(values.token ?? ''));
@@ -219,7 +220,7 @@ const updatePrimary = guardedOnSecondary({
   about: 'Connect this secondary to the primary of its set by another activation token; its records stay',
   isSlow: true, // as enable
   takes: {
-    token: text('Activation token of the primary', { required: true }),
+    token: credential('Activation token of the primary', { required: true }),
     primary_api_addr: ignoredField('string'),
     update_mode: ignoredField('string'),
   },

@@ -1,4 +1,4 @@
-import { noContentReply, RequestError, text, unavailable } from '@transitd/http';
+import { credential, noContentReply, RequestError, unavailable } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import * as answers from '../../operation/answers.ts';
 import { open, type Route } from '../../operation/operation.ts';
@@ -30,7 +30,7 @@ const ceremony = ceremonyRoutes(`${path}/generate-operation-token`, {
 const remove = open({
   name: 'dr-operation-token-delete',
   about: 'End an operation token',
-  takes: { dr_operation_token: text('The operation token', { required: true }) },
+  takes: { dr_operation_token: credential('The operation token', { required: true }) },
   answers: answers.noContent,
   where: 'leader',
   onSecondary: true,
