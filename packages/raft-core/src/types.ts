@@ -76,7 +76,7 @@ interface Envelope {
   readonly to: NodeId;
   readonly term: Term;
   readonly clusterId: string;
-  /** The leader's counter for this peer, echoed by answers; 0 in votes. */
+  /** The leader's counter for this peer, from 1 on, echoed by answers in the same term; 0 in votes and in answers to earlier terms. */
   readonly session: number;
 }
 

@@ -80,7 +80,7 @@ describe('the Raft paper, on a sole voter', () => {
     const batches = settle(core);
     expect(batches.flatMap(({ readLog }) => readLog ?? [])).to.deep.equal([{ for: 0, lo: 3, hi: 5 }]);
     const stored = [3, 4, 5].map((index) => ({ term: 2, index, type: 'normal' as const, data: bytes('x') }));
-    core.logRead(0, stored);
+    core.logRead({ for: 0, lo: 3, hi: 5 }, stored);
     expect(settle(core).flatMap(({ committed }) => committed.map(({ index }) => index))).to.deep.equal([3, 4, 5, 6]);
   });
 

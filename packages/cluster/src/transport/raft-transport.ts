@@ -122,6 +122,8 @@ export class WebSocketTransport implements Transport {
     };
     socket.on('ping', resetIdle);
     socket.on('message', (frame, isBinary) => {
+      // A frame that had arrived on a connection before a newer one replaced it would overtake the messages of the newer connection.
+      if (this.#incoming.get(from) !== incoming) return;
       resetIdle();
       const messages = isBinary ? messagesIn(frame as Buffer, { from, to: this.#options.self }) : undefined;
       if (messages === undefined) socket.terminate();

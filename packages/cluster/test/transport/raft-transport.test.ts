@@ -1,11 +1,13 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type Server } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { encodeBatch, encodeMessage, frameBytesMax, type Message, type NodeId, wireVersions } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
 import { until } from '../../../process/test/until.ts';
 import type { ListedNode, Member } from '../../src/membership/membership.ts';
 import { ClusterListener } from '../../src/transport/cluster-listener.ts';
+import { ConnectionEnding } from '../../src/transport/connection-ending.ts';
 import { type Incarnation, incarnationHeader, writeIncarnation } from '../../src/transport/incarnations.ts';
 import { backoffMs, type TransportLimits, transportLimits } from '../../src/transport/peer-link.ts';
 import { WebSocketTransport } from '../../src/transport/raft-transport.ts';
@@ -451,6 +453,18 @@ describe('Raft’s messages', () => {
       second.send(encodeMessage(heartbeat(1, 2)));
       await until(() => b.heard.length === 1);
       second.terminate();
+    });
+
+    it('when they had arrived on the former connection but were not read yet', () => {
+      const b = endOf(two);
+      const [former, newer] = [new EventEmitter(), new EventEmitter()];
+      for (const socket of [former, newer]) {
+        const accepted = Object.assign(socket, { terminate: () => undefined }) as unknown as WebSocket;
+        b.transport.accept(accepted, 1, incarnation(1), new ConnectionEnding(new PassThrough()));
+      }
+      former.emit('message', encodeMessage(heartbeat(1, 2, 1)), true);
+      newer.emit('message', encodeMessage(heartbeat(1, 2, 2)), true);
+      expect(b.heard).to.deep.equal([heartbeat(1, 2, 2)]);
     });
 
     it('by a peer whose certificate is not the listed one', async () => {

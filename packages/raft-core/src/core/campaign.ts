@@ -91,11 +91,12 @@ export class Campaign {
 
   onAnswer({ type, from, term, reject, forTerm, votedElsewhere }: VoteAnswer): void {
     const state = this.#state;
-    // The term of the sender does not matter; what counts is the term that the vote is granted for.
     if (reject && term > state.term) {
-      state.becomeFollower({ term, leader: 0 });
+      // The refusal may be an answer to an earlier campaign. A node that is not a peer of this leader cannot end its leadership.
+      if (state.leadership?.hasPeer(from) !== false) state.becomeFollower({ term, leader: 0 });
       return;
     }
+    // The term of the sender does not matter; what counts is the term that the vote is granted for.
     const asked = type === 'PreVoteResp' ? 'precandidate' : 'candidate';
     const askedTerm = type === 'PreVoteResp' ? state.term + 1 : state.term;
     if (state.role !== asked || forTerm !== askedTerm) return;

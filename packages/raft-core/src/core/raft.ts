@@ -8,6 +8,7 @@ import type {
   ConfRefusal,
   CoreRefusal,
   Lease,
+  LogReadRequest,
   PeerStatus,
   Position,
   ProposeResult,
@@ -148,7 +149,7 @@ export class Raft implements RaftCore {
     return {
       seq: this.#seq,
       events: state.replicated.takeEvents(),
-      readLog: [...(readLog === undefined ? [] : [{ for: 0, ...readLog }]), ...(flushed?.readLog ?? [])],
+      readLog: [...(readLog === undefined ? [] : [readLog]), ...(flushed?.readLog ?? [])],
       ...state.replicated.takeCommitHint(),
       ...state.takeHardState(this.#seq),
       ...state.outbox.take(state.durableTerm),
@@ -172,11 +173,11 @@ export class Raft implements RaftCore {
     this.#state.replicated.applied(index);
   }
 
-  logRead(reader: NodeId, entries: readonly Entry[]): void {
+  logRead(request: LogReadRequest, entries: readonly Entry[]): void {
     const { toApply, leadership, observe } = this.#state;
-    invariant(entries.length > 0, 'a log read answers a request, with entries', { reader });
-    if (reader === 0) toApply.logRead(entries);
-    else if (leadership !== undefined) leadership.logRead(reader, entries);
+    invariant(entries.length > 0, 'a log read answers a request, with entries', { ...request });
+    if (request.for === 0) toApply.logRead(request, entries);
+    else if (leadership !== undefined) leadership.logRead(request.for, entries);
     else observe('old entries for a peer dropped after the read');
   }
 

@@ -282,9 +282,12 @@ export class RaftState {
     this.outbox.post(message, { term: this.term, vouches });
   }
 
-  /** Answers a leader's message within its session. */
-  answer({ from, session }: Message, body: MessageBody, { vouches = false }: { readonly vouches?: boolean } = {}): void {
-    this.post({ to: from, session, vouches }, body);
+  /**
+   * Answers a leader's message within its session. Sessions and rounds count from 1 in each term, so an answer to a message of an earlier
+   * term names no session: it only tells its receiver the newer term. Otherwise it would count if the receiver leads again by now.
+   */
+  answer({ from, term, session }: Message, body: MessageBody, { vouches = false }: { readonly vouches?: boolean } = {}): void {
+    this.post({ to: from, session: term === this.term ? session : 0, vouches }, body);
   }
 
   takeHardState(seq: number): { readonly hardState?: HardState } {

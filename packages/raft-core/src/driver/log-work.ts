@@ -113,13 +113,14 @@ export class LogWork {
     );
   }
 
-  #read({ for: reader, lo, hi }: LogReadRequest): void {
+  #read(request: LogReadRequest): void {
     const { log, core, limits, finished } = this.#parts;
+    const { lo, hi } = request;
     this.#reads += 1;
     log.read({ lo, hi, maxBytes: limits.logReadBytesMax }, (error, entries) =>
       finished(error, () => {
         this.#reads -= 1;
-        core.logRead(reader, entries);
+        core.logRead(request, entries);
       }),
     );
   }

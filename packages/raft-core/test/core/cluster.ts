@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { soleVoter } from '../../src/confchange/conf-state.ts';
 import type { CoverageEvent } from '../../src/core/contract/coverage-events.ts';
 import { type RaftLimits, raftLimits } from '../../src/core/contract/limits.ts';
-import type { CoreEvent, Ready } from '../../src/core/contract/raft-core.ts';
+import type { CoreEvent, LogReadRequest, Ready } from '../../src/core/contract/raft-core.ts';
 import { Raft, type RaftOptions } from '../../src/core/raft.ts';
 import type { LogStart } from '../../src/ports.ts';
 import type { ConfState, Entry, HardState, LogIndex, Message, NodeId, SnapshotMeta } from '../../src/types.ts';
@@ -88,7 +88,7 @@ export class TestNode {
     this.reads.push(...ready.reads);
     this.droppedReads.push(...ready.droppedReads);
     if (ready.fetch !== undefined) this.fetches.push(ready.fetch);
-    for (const { for: reader, lo, hi } of ready.readLog) this.#readLog(reader, lo, hi);
+    for (const request of ready.readLog) this.#readLog(request);
     for (const entry of ready.committed) this.#apply(entry);
     if (ready.committed.length > 0) this.core.applied(this.applied);
     this.held.push(ready);
@@ -152,14 +152,15 @@ export class TestNode {
     return new Raft(opened, { seed: this.id, ...rest, applied: this.applied, limits: { ...raftLimits, ...limits }, observe });
   }
 
-  #readLog(reader: NodeId, lo: LogIndex, hi: LogIndex): void {
+  #readLog(request: LogReadRequest): void {
+    const { lo, hi } = request;
     const found: Entry[] = [];
     for (let index = lo; index <= hi; index++) {
       const entry = this.entry(index);
       expect(entry, `node ${this.id} is asked for stored entry ${index}`).not.to.equal(undefined);
       if (entry !== undefined) found.push(entry);
     }
-    this.core.logRead(reader, found);
+    this.core.logRead(request, found);
   }
 
   #apply(entry: Entry): void {

@@ -67,6 +67,12 @@ export const mutants: readonly Mutant[] = [
     replace: 'if (peer.session < 0) {',
   },
   {
+    name: 'an answer to an earlier term of the same leader counts in its present term',
+    file: `${core}state.ts`,
+    find: 'session: term === this.term ? session : 0,',
+    replace: 'session,',
+  },
+  {
     name: 'the acknowledgement of a superseded write counts for the write that superseded it',
     file: 'src/log/log-view.ts',
     find: 'last: Math.min(write.last, last) }));',
@@ -355,6 +361,13 @@ export const mutants: readonly Mutant[] = [
     name: 'an answer of a non-peer deposes the leader',
     file: `${core}raft.ts`,
     find: 'if (leadership !== undefined && !leadership.hasPeer(answer.from)) return;',
+    replace: '',
+    extra: true,
+  },
+  {
+    name: 'a late refusal of a vote by a non-peer deposes the leader',
+    file: `${core}campaign.ts`,
+    find: 'if (state.leadership?.hasPeer(from) !== false) ',
     replace: '',
     extra: true,
   },

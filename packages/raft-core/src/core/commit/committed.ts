@@ -1,6 +1,7 @@
 import { invariant } from '../../invariant.ts';
 import type { LogView } from '../../log/log-view.ts';
 import type { Entry, LogIndex } from '../../types.ts';
+import type { LogReadRequest } from '../contract/raft-core.ts';
 
 /**
  * Hands out committed entries to be applied, each once and in order. After a restart they are only on disk and are read back in pieces, one
@@ -11,10 +12,8 @@ export class CommittedEntries {
   readonly #bytesMax: number;
   /** The last entry handed out. */
   #handedOut: LogIndex;
-  #requested: { readonly lo: LogIndex; readonly hi: LogIndex } | undefined;
+  #requested: LogReadRequest | undefined;
   #readBack: readonly Entry[] = [];
-  /** Number of reads in progress whose results a snapshot has made obsolete. */
-  #readsToIgnore = 0;
 
   constructor(log: LogView, { applied, bytesMax }: { readonly applied: LogIndex; readonly bytesMax: number }) {
     this.#log = log;
@@ -32,11 +31,11 @@ export class CommittedEntries {
     return this.#requested === undefined && this.#handedOut < to;
   }
 
-  take(to: LogIndex): { readonly committed: readonly Entry[]; readonly readLog?: { lo: LogIndex; hi: LogIndex } } {
+  take(to: LogIndex): { readonly committed: readonly Entry[]; readonly readLog?: LogReadRequest } {
     if (!this.hasMore(to)) return { committed: [] };
     const lo = this.#handedOut + 1;
     if (this.#readBack.length === 0 && lo < this.#log.memoryFirst) {
-      this.#requested = { lo, hi: Math.min(to, this.#log.memoryFirst - 1) };
+      this.#requested = { for: 0, lo, hi: Math.min(to, this.#log.memoryFirst - 1) };
       return { committed: [], readLog: this.#requested };
     }
     const committed = this.#readBack.length > 0 ? this.#readBack : this.#log.inMemory({ lo, hi: to, maxBytes: this.#bytesMax });
@@ -47,19 +46,18 @@ export class CommittedEntries {
 
   /** Continues after a snapshot that contains everything up to `index`. */
   reset(index: LogIndex): void {
-    if (this.#requested !== undefined) this.#readsToIgnore += 1;
     this.#requested = undefined;
     this.#readBack = [];
     this.#handedOut = index;
   }
 
-  logRead(entries: readonly Entry[]): void {
-    if (this.#readsToIgnore > 0) {
-      this.#readsToIgnore -= 1;
-      return;
-    }
+  /**
+   * Takes the answer to a request. Each request begins above the previous one, also after a snapshot, so `lo` identifies it: the answer to
+   * a request that a snapshot has made obsolete is ignored, whether or not it arrives.
+   */
+  logRead({ lo }: LogReadRequest, entries: readonly Entry[]): void {
     const requested = this.#requested;
-    invariant(requested !== undefined && entries.length > 0, 'a log read answers a request, with entries', { ...requested });
+    if (requested?.lo !== lo) return;
     for (const [position, { index, term }] of entries.entries()) {
       const expected = { index: requested.lo + position, term: this.#log.termAt(requested.lo + position) };
       const asExpected = index === expected.index && index <= requested.hi && term === expected.term;

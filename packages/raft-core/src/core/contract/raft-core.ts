@@ -172,8 +172,8 @@ export interface RaftCore {
   persisted(seq: number): void;
   /** Notes that the state machine holds everything up to `index` durably. */
   applied(index: LogIndex): void;
-  /** Answers one request of `Ready.readLog` with at least one entry, from the requested `lo` on. */
-  logRead(reader: NodeId, entries: readonly Entry[]): void;
+  /** Answers one request of `Ready.readLog` with at least one entry, from the requested `lo` on. A snapshot may cancel a request. */
+  logRead(request: LogReadRequest, entries: readonly Entry[]): void;
   /** Lets the log begin after `base`. Called before the disk deletes the entries, so that none of them is requested afterwards. */
   compacted(base: SnapshotMeta): void;
   /** Notes that the connection to this peer broke. */

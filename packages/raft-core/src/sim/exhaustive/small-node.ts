@@ -85,7 +85,7 @@ export class SmallNode {
   }
 
   #carryOut({ seq, readLog, immediate, hardState, entries, afterPersist, committed }: Ready, sent: Message[]): void {
-    for (const { for: reader, lo, hi } of readLog) this.#core.logRead(reader, this.entries.slice(lo - 1, hi));
+    for (const request of readLog) this.#core.logRead(request, this.entries.slice(request.lo - 1, request.hi));
     this.hardState = hardState ?? this.hardState;
     for (const entry of entries) {
       this.entries.length = entry.index - 1;

@@ -202,6 +202,20 @@ describe('elections', () => {
     expect(core.status().leader).to.equal(cluster.leaders()[0]);
   });
 
+  it('a late refusal of a later term deposes a leader only if it comes from a peer', () => {
+    for (const type of ['PreVoteResp', 'VoteResp'] as const)
+      for (const { from, role } of [
+        { from: 9, role: 'leader' },
+        { from: 2, role: 'follower' },
+      ]) {
+        const cluster = new Cluster([1, 2, 3]);
+        const { core } = cluster.elect(1);
+        const refusal = { reject: true, forTerm: 1, longerLog: false, votedElsewhere: false };
+        core.step({ type, from, to: 1, term: 99, clusterId: 'c', session: 0, ...refusal }, cluster.nowMs);
+        expect(core.status().role, `${type} of ${from}`).to.equal(role);
+      }
+  });
+
   it('check-quorum: a leader whose quorum is silent for an election timeout steps down and stops all leader traffic', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);

@@ -284,10 +284,10 @@ describe('replication, on a leader', () => {
     const { cluster, leader, propose, answer, peer } = lonely({ inflightMessagesMax: 1 });
     propose('a', 'b');
     cluster.settle();
-    leader.core.logRead(2, [entry(2, 1)]);
+    leader.core.logRead({ for: 2, lo: 2, hi: 2 }, [entry(2, 1)]);
     expect(leader.observed.has('old entries for a peer dropped after the read')).to.equal(true);
     expect(peer()).to.include({ next: 4 });
     answer({ ok: true, match: 3 });
-    cluster.elect(1).core.logRead(9, [entry(2, 1)]);
+    cluster.elect(1).core.logRead({ for: 9, lo: 2, hi: 2 }, [entry(2, 1)]);
   });
 });

@@ -28,6 +28,8 @@ export class Safety {
   readonly #digests: number[] = [];
   /** By leader and peer: the newest session in which the leader sent to it. */
   readonly #sessions = new Map<number, { readonly term: Term; readonly session: number }>();
+  /** By node and leader: the rounds of that leader's newest term that have reached the node. */
+  readonly #rounds = new Map<number, { readonly term: Term; readonly reached: Set<number> }>();
 
   constructor(coverage: Coverage, promises: Promises) {
     this.#coverage = coverage;
@@ -128,6 +130,26 @@ export class Safety {
     }
   }
 
+  /** Notes a message that reaches a node. */
+  delivered(message: Message): void {
+    if (message.type !== 'Append' && message.type !== 'Heartbeat') return;
+    const { from, to, term, round } = message;
+    const link = to * TERMS + from;
+    const known = this.#rounds.get(link);
+    if (known === undefined || known.term < term) this.#rounds.set(link, { term, reached: new Set([round]) });
+    else if (known.term === term) known.reached.add(round);
+  }
+
+  /** Checks that an answer which counts in its term answers a message of that term: rounds and sessions begin again with each term. */
+  #answersItsTerm({ id }: ObservedNode, message: Message): void {
+    if ((message.type !== 'AppendResp' && message.type !== 'HeartbeatResp') || message.session === 0 || message.round === 0)
+      return;
+    const { to, term, round } = message;
+    const known = this.#rounds.get(id * TERMS + to);
+    const isOwn = known !== undefined && (known.term > term || (known.term === term && known.reached.has(round)));
+    holds('an answer counts only in the term of the message that it answers', isOwn, () => ({ id, to, term, round }));
+  }
+
   /** Checks that the node's disk already has the state for which a message vouches (Raft §5.2, figure 2; the persistence contract). */
   sent(node: ObservedNode, message: Message): void {
     const { id, disk } = node;
@@ -156,6 +178,7 @@ export class Safety {
       this.#granted(id, message.forTerm, message.to);
       this.promises.voted(id, message.to, message.forTerm);
     }
+    this.#answersItsTerm(node, message);
     if (message.type === 'AppendResp' && message.ok) {
       const { match } = message;
       // An answer to the leader of an earlier term refers to an entry of that leader, which the log may have superseded since.

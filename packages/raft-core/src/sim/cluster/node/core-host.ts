@@ -165,10 +165,11 @@ export class CoreHost implements Host {
   #carryOut(ready: Ready): void {
     const { log, transport, snapshots } = this.#ports;
     for (const event of ready.events) if (event.type === 'removedFromCluster') this.#options.onRemoved(event.atIndex);
-    for (const { for: reader, lo, hi } of ready.readLog) {
+    for (const request of ready.readLog) {
+      const { lo, hi } = request;
       this.#begin((done) =>
         log.read({ lo, hi, maxBytes: this.#options.limits.logReadBytesMax }, (error, entries) =>
-          done(error, () => this.#core.logRead(reader, entries)),
+          done(error, () => this.#core.logRead(request, entries)),
         ),
       );
     }

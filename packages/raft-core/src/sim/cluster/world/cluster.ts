@@ -361,6 +361,7 @@ export class Cluster {
     if (member === undefined || incarnation === undefined) return;
     if (sentAtMs < incarnation.startedAtMs) this.coverage.met('message to an earlier incarnation delivered');
     this.trace.note(this.clock.now(), message.type, message.to, message.from, message.term, ...factsOf(message));
+    this.safety.delivered(message);
     const isStale = this.safety.isOfEarlierSession(member.observed, message);
     this.enter(member, incarnation, () => {
       const before = isStale ? incarnation.host.matchOf(message.from) : undefined;
@@ -378,8 +379,10 @@ export class Cluster {
   }
 
   /** Returns the status of a leader that is about to receive an answer of a later term from a node that is not its peer. */
-  #ledWithoutPeer({ host }: Incarnation, { type, from, term }: Message): Status | undefined {
-    const isAnswer = type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
+  #ledWithoutPeer({ host }: Incarnation, message: Message): Status | undefined {
+    const { type, from, term } = message;
+    const isRefusal = (type === 'PreVoteResp' || type === 'VoteResp') && message.reject;
+    const isAnswer = isRefusal || type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
     if (!isAnswer || this.config.profile !== 'core') return undefined;
     const status = host.consensus();
     return status.role === 'leader' && term > status.term && host.matchOf(from) === undefined ? status : undefined;
