@@ -40,6 +40,14 @@ function librariesOf(start: string): ReadonlyMap<string, string> {
 }
 
 describe('the start of a node', () => {
+  it('refuses every release of Node before the one that a checkout installs', () => {
+    const { devDependencies } = JSON.parse(readFileSync(join(packages, '../package.json'), 'utf8'));
+    const [major, minor] = devDependencies.node.split('.');
+    const source = readFileSync(join(packages, 'server/transitd.mjs'), 'utf8');
+    expect(source).to.include(`major < ${major} || (major === ${major} && minor < ${minor})`);
+    expect(source).to.include(`needs Node.js ${major}.${minor} or later`);
+  });
+
   it('reads the sources of every start', () => {
     expect(starts.filter((file) => !existsSync(file))).to.deep.equal([]);
     for (const start of starts) expect([...librariesOf(start).keys()]).to.include.members(['node:fs', 'zod']);

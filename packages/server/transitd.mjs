@@ -9,10 +9,11 @@ import v8 from 'node:v8';
 // By default SIGUSR1 opens Node's debugger, which exposes every key in memory. Node's flag `--disable-sigusr1` has the same effect as this
 // line, where the flag is set.
 process.on('SIGUSR1', () => {});
-const [major] = process.versions.node.split('.').map(Number);
-if (major < 24) {
+// Earlier releases of Node 24 lack ML-DSA and the contexts of Ed25519. A test compares this with the release that a checkout installs.
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 24 || (major === 24 && minor < 21)) {
   console.error(
-    `transitd needs Node.js 24, this is ${process.versions.node}; "npm start" in a checkout uses it, and the release archives include it`,
+    `transitd needs Node.js 24.21 or later, this is ${process.versions.node}; "npm start" in a checkout uses it, and the release archives include it`,
   );
   process.exit(1);
 }

@@ -63,7 +63,7 @@ describe('the npm package transitd', () => {
       encoding: 'utf8',
     });
     expect({ status, lines: stderr.trim().split('\n').length }).to.deep.equal({ status: 1, lines: 1 });
-    expect(stderr).to.match(/^transitd needs Node\.js 24, this is /);
+    expect(stderr).to.match(/^transitd needs Node\.js 24\.21 or later, this is /);
   });
 });
 

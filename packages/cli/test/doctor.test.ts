@@ -49,7 +49,6 @@ describe('the doctor', () => {
     { what: 'free space below twice the reserve', finding: diskFinding(2047, 1024), state: 'warn' },
     { what: 'free space below the reserve', finding: diskFinding(1023, 1024), state: 'fail' },
     { what: 'Node.js 24', finding: nodeVersion('24.21.0'), state: 'ok' },
-    { what: 'an older Node.js', finding: nodeVersion('22.1.0'), state: 'fail' },
     { what: 'a newer Node.js', finding: nodeVersion('26.0.0'), state: 'warn' },
     { what: 'an active node', finding: stateFinding(healthy, { progress: 0, t: 1 }), state: 'ok' },
     { what: 'a sealed node', finding: stateFinding({ ...healthy, sealed: true }, { progress: 1, t: 3 }), state: 'fail' },

@@ -10,10 +10,19 @@ type Header = IncomingHttpHeaders[string];
  */
 const either = (ours: Header, theirs: Header): string => String(ours || theirs || '');
 
-/** Returns the caller's token: `X-Service-Token`, else `X-Vault-Token`, else `Authorization: Bearer`. */
+/**
+ * Returns the caller's token: `X-Service-Token`, else `X-Vault-Token`, else `Authorization: Bearer`. A header that repeats the same
+ * token counts once.
+ * @throws RequestError `invalid_request` if a header is repeated with different tokens
+ */
 export function tokenOf(headers: IncomingHttpHeaders): string | undefined {
   const named = either(headers['x-service-token'], headers['x-vault-token']);
-  if (named !== '') return named;
+  if (named !== '') {
+    const [token, ...others] = named.split(', ');
+    if (others.some((other) => other !== token))
+      throw new RequestError('invalid_request', 'the token header is repeated with different tokens: send it once');
+    return token;
+  }
   const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '');
   return bearer?.[1];
 }

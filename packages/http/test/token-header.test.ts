@@ -22,6 +22,14 @@ describe('the headers of a request', () => {
       expect(tokenOf(headers)).to.equal(token);
     });
 
+  it('counts a token once that a header repeats, and refuses different ones', () => {
+    for (const name of ['x-service-token', 'x-vault-token']) {
+      expect(tokenOf({ [name]: 'a, a, a' })).to.equal('a');
+      for (const joined of ['a, b', 'a, ', ', a'])
+        expect(() => tokenOf({ [name]: joined })).to.throw(RequestError, /repeated with different tokens/);
+    }
+  });
+
   for (const [value, expected] of [
     ['', false],
     ['/', false],

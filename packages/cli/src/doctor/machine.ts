@@ -1,17 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { leavesCoreFiles } from '@transitd/process';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { type Finding, ok, warn } from './finding.ts';
 
 /** Checks the settings of this process that a node started from this shell would inherit. */
 export const checkMachine = (): readonly Finding[] => [nodeVersion(process.versions.node), ...coreLimit()];
 
-export function nodeVersion(version: string): Finding {
-  const major = Number(version.split('.')[0]);
-  if (major === 24) return ok('Node.js', version);
-  return major < 24
-    ? fail('Node.js', version, 'use Node.js 24')
+/** Judges the version of Node that runs this command, which refuses to start under an older one. */
+export const nodeVersion = (version: string): Finding =>
+  version.startsWith('24.')
+    ? ok('Node.js', version)
     : warn('Node.js', `${version} was not tested with this release`, 'use Node.js 24');
-}
 
 function coreLimit(): readonly Finding[] {
   try {

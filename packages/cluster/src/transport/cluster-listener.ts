@@ -114,6 +114,7 @@ export class ClusterListener {
       requireHostHeader: false,
       noDelay: true,
     });
+    this.#server.maxHeadersCount = 0; // Node would drop headers beyond a number in silence; the length of the head is limited
     this.#server.timeout = 60_000; // nothing read and nothing written for this long
     this.#server.on('connection', (socket: Socket) => this.#callers.handshake(socket));
     this.#server.prependListener('secureConnection', (socket) => this.#callers.admit(socket));

@@ -1,9 +1,9 @@
 import type { RequestListener, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { sendReply } from '../reply/reply.ts';
-import { expectationFailed, requestErrorReply } from '../reply/request-error.ts';
+import { type Reply, sendReply } from '../reply/reply.ts';
+import { expectationFailed, RequestError, requestErrorReply } from '../reply/request-error.ts';
 import { inOrder } from './in-order.ts';
-import { installListVerb, type ListVerbOptions } from './list-verb.ts';
+import { installListVerb } from './list-verb.ts';
 import { OpenResponses } from './open-responses.ts';
 import { reading } from './reading.ts';
 
@@ -15,16 +15,22 @@ const stillMsMax = 120_000;
 
 /**
  * Makes `front` answer every event of `server`, so that Node itself never responds. Create the server with `requireHostHeader: false`:
- * `front` checks the header.
- * @param listHead - limits of the head of a LIST request, if they are not the usual ones
+ * `front` checks the header. A request with more than `headersMax` headers is refused.
+ * @param limits.headBytesMax - length of the head of a LIST request; that of other requests is an option of the server
  */
 export function attachFront(
   server: Server,
   front: RequestListener,
-  listHead: Pick<ListVerbOptions, 'headBytesMax' | 'headersMax'> = {},
+  { headersMax = 100, ...limits }: { readonly headersMax?: number; readonly headBytesMax?: number } = {},
 ): void {
   const open = new OpenResponses();
-  const serve = inOrder(open, front);
+  const counted: RequestListener = (req, res) => {
+    if (req.rawHeaders.length <= 2 * headersMax) front(req, res);
+    else sendReply(res, tooManyHeaders(headersMax), { head: req.method === 'HEAD' });
+  };
+  const serve = inOrder(open, counted);
+  // Node would drop the headers beyond a number in silence, such as the address that a proxy adds as the last one.
+  server.maxHeadersCount = 0;
   server.on('request', serve);
   reading.watch(server);
   // The body reader decides whether `100 Continue` is sent.
@@ -36,5 +42,8 @@ export function attachFront(
   server.timeout = stillMsMax;
   // After a failed handshake no response can be sent; a graceful close would wait forever.
   server.on('tlsClientError', (_error, socket: Duplex) => socket.destroy());
-  installListVerb(server, front, { ...listHead, open });
+  installListVerb(server, counted, { ...limits, open });
 }
+
+const tooManyHeaders = (max: number): Reply =>
+  requestErrorReply(new RequestError('head_too_large', `the request has too many headers: at most ${max} are accepted`));

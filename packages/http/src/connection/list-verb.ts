@@ -24,7 +24,6 @@ export interface ListVerbOptions {
   readonly exchangeMs?: number;
   /** Request line and headers together, in bytes. */
   readonly headBytesMax?: number;
-  readonly headersMax?: number;
   /** Open responses of `server`; `installListVerb` starts to watch `server` for them. */
   readonly open?: OpenResponses;
 }
@@ -37,7 +36,7 @@ export interface ListVerbOptions {
  * `connect`.
  */
 export function installListVerb(server: Server, handle: RequestListener, options: ListVerbOptions = {}): void {
-  const { headMs = 10_000, exchangeMs = 90_000, headBytesMax = 16_384, headersMax = 100, open = new OpenResponses() } = options;
+  const { headMs = 10_000, exchangeMs = 90_000, headBytesMax = 16_384, open = new OpenResponses() } = options;
   const failed = new WeakSet<Duplex>();
   const answered = new WeakSet<Duplex>();
   open.watch(server);
@@ -46,7 +45,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
     res.shouldKeepAlive = false;
     answered.add(req.socket);
     if (req.socket instanceof ListConnection) req.socket.headArrived();
-    const refusal = refusalOf(req, headersMax);
+    const refusal = refusalOf(req);
     if (refusal !== undefined) {
       sendReply(res, refusal, { head: false });
       res.end(); // respond at once: an announced body is drained below the parser
@@ -56,7 +55,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
     handle(req, res);
   });
   lists.maxRequestsPerSocket = 1; // further requests in the same packet are not served
-  lists.maxHeadersCount = 0; // unlimited here: refusalOf counts the headers
+  lists.maxHeadersCount = 0; // unlimited here: attachFront counts the headers
   for (const event of ['checkContinue', 'checkExpectation']) lists.on(event, (req, res) => lists.emit('request', req, res));
   open.watch(lists);
   lists.on('clientError', (error: ParseError, connection: Duplex) => {
@@ -106,7 +105,7 @@ function listHead({ code, bytesParsed, rawPacket }: ParseError): Buffer | undefi
 }
 
 /** Returns the refusal of a LIST request that has a body or that a proxy could parse differently; undefined for a valid one. */
-function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage, headersMax: number): Reply | undefined {
+function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage): Reply | undefined {
   const refused = (text: string) => requestErrorReply(new RequestError('invalid_request', text));
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return refused('unsupported HTTP version: use HTTP/1.1');
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length;
@@ -116,7 +115,5 @@ function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage, header
   if (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0') {
     return refused('a LIST request must not have a body');
   }
-  if (rawHeaders.length > 2 * headersMax)
-    return requestErrorReply(new RequestError('head_too_large', 'the request has too many headers'));
   return undefined;
 }

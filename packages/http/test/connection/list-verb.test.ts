@@ -170,7 +170,6 @@ describe('the LIST verb on node:http', () => {
     { name: 'a NUL in a header', parts: [head.replace(': t', ': t\0')] },
     { name: 'headers above 16 KiB', parts: [head.replace('\r\n\r\n', `\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`)], status: '431' },
     { name: 'a target above 16 KiB', parts: [head.replace('keys', 'a'.repeat(20_000))], status: '431' },
-    { name: 'more than 100 headers', parts: [head.replace('\r\n\r\n', `\r\n${'X: a\r\n'.repeat(120)}\r\n`)], status: '431' },
     { name: 'a head that is cut off', parts: [head.slice(0, 40)], halfClose: true },
     { name: 'a verb that is cut off', parts: ['LIS'], halfClose: true },
   ] as { name: string; parts: string[]; status?: string; halfClose?: boolean }[]) {
