@@ -1,13 +1,20 @@
+import type { Steps } from './steps.ts';
 import { TimeSlice } from './time-slice.ts';
 
-/** Limits on a JSON text, and the parser of its pieces. */
-export interface JsonRules {
+/** Limits on a JSON text. */
+export interface JsonLimits {
   /** Maximum depth of nested arrays and objects. */
   readonly depthMax: number;
   /** Maximum number of commas and opening brackets in the whole text. */
   readonly valuesMax: number;
   /** Maximum number of members of one object. The outermost object has depth 1. */
   membersMax(depth: number): number;
+  /** Makes the error that the caller of the parser gets. */
+  refusal(reason: string): Error;
+}
+
+/** Limits on a JSON text, and the parser of its pieces. */
+export interface JsonRules extends JsonLimits {
   /** Maximum number of values in one piece, at least 1. An empty container counts as one value. Default: {@link pieceValuesMax}. */
   readonly pieceValuesMax?: number;
   /**
@@ -17,8 +24,6 @@ export interface JsonRules {
   readonly pieceCharsMax?: number;
   /** `JSON.parse`, or a stricter parser. */
   parse(piece: string): unknown;
-  /** Makes the error that the caller of the parser gets. */
-  refusal(reason: string): Error;
 }
 
 /** Default maximum of values in one piece: a few milliseconds of work, even if every member has a new name. */
@@ -34,6 +39,56 @@ const backslash = 0x5c;
  * @throws the error that `refusal` returns for the reason
  */
 export const parseJsonInSlices = (text: string, rules: JsonRules): Promise<unknown> => new Reader(text, rules).whole();
+
+/** Characters that one step of {@link checkJsonLimits} scans: a fraction of a millisecond of work. */
+const scannedPerStep = 16 * 1024;
+
+/**
+ * Checks a whole text against its limits before anything of it is built. For texts that are parsed inside a request whose body was
+ * counted as one long string: no memory was reserved for their values. Up to the first syntax error it counts as the parser does; after
+ * that the count does not matter.
+ * @param containersMax - maximum number of arrays and objects, which take much more memory than other values
+ * @param textCharsMax - maximum length of a string or number
+ * @throws the error that `refusal` returns for the reason
+ */
+export function* checkJsonLimits(
+  text: string,
+  limits: JsonLimits & { readonly containersMax: number; readonly textCharsMax: number },
+): Steps<void> {
+  const { depthMax, valuesMax, containersMax, textCharsMax, refusal } = limits;
+  const members = new Float64Array(depthMax + 2);
+  let [depth, values, containers, begin, isString, stepEnd] = [0, 0, 0, 0, false, scannedPerStep];
+  for (let at = 0; at < text.length; at += 1) {
+    if (at >= stepEnd) {
+      yield;
+      stepEnd = at + scannedPerStep;
+    }
+    const code = text.charCodeAt(at);
+    if (at - begin > textCharsMax) throw refusal(`a string or number of more than ${textCharsMax} characters`);
+    if (isString) {
+      if (code === backslash) at += 1;
+      else if (code === quote) isString = false;
+      continue;
+    }
+    if (code === quote) isString = true;
+    else if (code === comma) {
+      values += 1;
+      const count = (members[depth] ?? 0) + 1;
+      members[depth] = count;
+      if (count > limits.membersMax(depth)) throw refusal(`more than ${limits.membersMax(depth)} members in an object`);
+    } else if (code === openBrace || code === openBracket) {
+      values += 1;
+      containers += 1;
+      depth += 1;
+      if (containers > containersMax) throw refusal(`more than ${containersMax} arrays and objects`);
+      if (depth > depthMax) throw refusal(`more than ${depthMax} levels of nesting`);
+      members[depth] = code === openBrace ? 1 : Number.NEGATIVE_INFINITY;
+    } else if (code === closeBrace || code === closeBracket) depth = Math.max(0, depth - 1);
+    else if (code !== colon) continue;
+    begin = at;
+    if (values > valuesMax) throw refusal(`more than ${valuesMax} values`);
+  }
+}
 
 /** Returns the index of the quote that closes the string opened at `open`, or -1. Takes linear time even for many backslashes. */
 export function endOfJsonString(text: string, open: number): number {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { endOfJsonString, type JsonRules, parseJsonInSlices } from '../src/parse-json.ts';
+import { checkJsonLimits, endOfJsonString, type JsonRules, parseJsonInSlices } from '../src/parse-json.ts';
+import { runAtOnce } from '../src/steps.ts';
 
 const rules: JsonRules = {
   depthMax: 20,
@@ -157,4 +158,71 @@ describe('the end of a JSON string', () => {
       }),
     );
   });
+});
+
+describe('checkJsonLimits', () => {
+  const limits = {
+    depthMax: 4,
+    valuesMax: 12,
+    containersMax: 6,
+    membersMax: (depth: number): number => (depth === 2 ? 4 : 3),
+    textCharsMax: 10,
+    refusal: (reason: string) => new Error(reason),
+  };
+  const verdict = (text: string, more: Partial<typeof limits> = {}): string => {
+    try {
+      runAtOnce(checkJsonLimits(text, { ...limits, ...more }));
+      return 'accepted';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  for (const [text, expected] of [
+    ['{"a":[{"b":{}}]}', 'accepted'],
+    ['{"a":[{"b":[{}]}]}', 'more than 4 levels of nesting'],
+    [`[${'0,'.repeat(11)}0]`, 'accepted'],
+    [`[${'0,'.repeat(12)}0]`, 'more than 12 values'],
+    ['[[],[],[],[],[]]', 'accepted'],
+    ['[[],[],[],[],[],[]]', 'more than 6 arrays and objects'],
+    ['{"a":0,"b":0,"c":0}', 'accepted'],
+    ['{"a":0,"b":0,"c":0,"d":0}', 'more than 3 members in an object'],
+    ['[{"a":0,"b":0,"c":0,"d":0}]', 'accepted'],
+    ['[{"a":0,"b":0,"c":0,"d":0,"e":0}]', 'more than 4 members in an object'],
+    ['[",,,,,,,,"]', 'accepted'],
+    ['["\\",[[[[["]', 'accepted'],
+    ['["12345678901"]', 'a string or number of more than 10 characters'],
+    ['[12345678901]', 'a string or number of more than 10 characters'],
+    ['[0,"endless endless', 'a string or number of more than 10 characters'],
+  ] as const)
+    it(`${expected === 'accepted' ? 'accepts' : 'refuses'} ${text}`, () => expect(verdict(text)).to.equal(expected));
+
+  it('counts values, members and levels as the parser does', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.jsonValue({ maxDepth: 6 }).map((value) => JSON.stringify(value)),
+        fc.record({ depthMax: fc.integer({ min: 1, max: 6 }), valuesMax: fc.integer({ min: 1, max: 12 }) }),
+        fc.integer({ min: 1, max: 4 }),
+        async (text, each, members) => {
+          const all = { ...each, membersMax: () => members };
+          const parsed = await refusal(piecemeal(text, all));
+          const checked = verdict(text, { ...all, containersMax: text.length, textCharsMax: text.length });
+          expect(checked === 'accepted').to.equal(parsed === 'was accepted');
+        },
+      ),
+    );
+  });
+
+  for (const [what, unit] of [
+    ['values', '0,'],
+    ['one string', 'ab'],
+    ['one string of escapes', '\\\\'],
+  ] as const)
+    it(`scans at most 16 KiB of ${what} in one step`, () => {
+      const text = `["${unit === '0,' ? '",' : ''}${unit.repeat(512 * 1024)}`;
+      const most = { valuesMax: text.length, textCharsMax: text.length };
+      let steps = 0;
+      for (const _ of checkJsonLimits(text, { ...limits, ...most })) steps += 1;
+      expect(steps).to.be.at.least(Math.floor(text.length / (16 * 1024)) - 1);
+    });
 });

@@ -36,7 +36,7 @@ export {
   texts,
 } from './fields/field.ts';
 export { type Fields, fields, objectIn } from './fields/fields.ts';
-export { type Body, type JsonValue, jsonValuesMax, parseBody, queryBody } from './fields/json.ts';
+export { type Body, type JsonValue, jsonMembersMax, jsonValuesMax, parseBody, queryBody } from './fields/json.ts';
 export {
   anything,
   boolean,

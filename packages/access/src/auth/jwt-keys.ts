@@ -1,4 +1,5 @@
 import { createPublicKey } from 'node:crypto';
+import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
 import type { JSONWebKeySet, JWK, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 
@@ -36,6 +37,17 @@ export const jwtAlgorithms: readonly string[] = [
 
 const keysMax = 100;
 const keySetCharsMax = 1024 * 1024;
+/** Limits on the text of a key set, checked before it is parsed: a key has some ten members, and its certificates are long texts. */
+const keySetLimits = {
+  depthMax: 8,
+  valuesMax: 64 * keysMax,
+  containersMax: 4 * keysMax,
+  membersMax: () => 64,
+  textCharsMax: 64 * 1024,
+  refusal: (reason: string) => invalidRequest(`a key set must not have ${reason}`),
+};
+/** Largest RSA key that verifies tokens, as base64url: a modulus of 8,192 bits and an exponent of 32. Every login computes with them. */
+const [modulusCharsMax, exponentCharsMax] = [1366, 6];
 /** How long fetched keys are cached, and how soon they may be fetched again for an unknown key. */
 const [cacheMs, refetchMs] = [5 * 60_000, 30_000];
 const sourcesMax = 64;
@@ -167,6 +179,7 @@ function refusalOf({ errors }: Jose, error: unknown): AccessError {
 /** Parses a JSON Web Key Set of public keys. @throws AccessError `invalid_request` */
 export function parseKeySet(text: string): JSONWebKeySet {
   if (text.length > keySetCharsMax) throw invalidRequest(`a key set must have at most ${keySetCharsMax} characters`);
+  runAtOnce(checkJsonLimits(text, keySetLimits));
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -185,15 +198,24 @@ function checkJwk(key: unknown): void {
   if (typeof kty !== 'string') throw invalidRequest('each item of a key set must be a key with kty');
   if (kty === 'oct' || d !== undefined || k !== undefined)
     throw invalidRequest('a key set that verifies tokens must contain public keys only');
+  checkNumbers(Object(key));
+}
+
+function checkNumbers({ n, e }: { readonly n?: unknown; readonly e?: unknown }): void {
+  if (String(n ?? '').length > modulusCharsMax || String(e ?? '').length > exponentCharsMax)
+    throw invalidRequest('an RSA key that verifies tokens must have at most 8192 bits and a public exponent below 2^32');
 }
 
 /** Converts a public key in PEM. @throws AccessError `invalid_request` */
 export function pemAsJwk(pem: string): JWK {
   if (!/^\s*-----BEGIN (?:PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----/.test(pem))
     throw invalidRequest('a key that verifies tokens must be a public key in PEM');
+  let key: JWK;
   try {
-    return createPublicKey(pem).export({ format: 'jwk' }) as JWK;
+    key = createPublicKey(pem).export({ format: 'jwk' }) as JWK;
   } catch {
     throw invalidRequest('a key that verifies tokens must be a public key in PEM');
   }
+  checkNumbers(key);
+  return key;
 }

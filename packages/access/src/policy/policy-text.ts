@@ -11,6 +11,9 @@ import { type ParsedPolicy, type Policy, readPolicy } from './policy.ts';
 
 /** Maximum length of a policy's text, in bytes of UTF-8. */
 export const policyBytesMax = 1024 * 1024;
+/** Maximum number of values in a policy, which are checked before any of them is built: twenty for each rule and more. */
+export const policyValuesMax = 2 ** 17;
+const scannedPerStep = 16 * 1024;
 
 /**
  * Returns a policy's text, decoded if it is base64. No policy text is valid base64 by itself.
@@ -45,12 +48,23 @@ const tooLarge = (): AccessError => new AccessError('policy_too_large', `a polic
  */
 export function* policySteps(text: string, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
   try {
+    yield* checkValues(text);
     return yield* readPolicy(yield* /^\s*\{/.test(text) ? parseJson(text) : parseHcl(text), { strict });
   } catch (error) {
     const mistakes = error instanceof PolicyMistakes ? error.mistakes : error instanceof PolicyMistake ? [error] : undefined;
     if (mistakes === undefined) throw error;
     const faults = mistakes.map(({ at, message }) => `${positionOf(text, at)}: ${message}`);
     throw new AccessError('invalid_policy', `failed to parse policy: ${faults.join('; ')}`);
+  }
+}
+
+/** Counts the characters that come before a value, also in texts and comments: most policies have a hundred times fewer. */
+function* checkValues(text: string): Steps<void> {
+  let values = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if (at % scannedPerStep === scannedPerStep - 1) yield;
+    if ('{[,='.includes(text.charAt(at))) values += 1;
+    if (values > policyValuesMax) throw new PolicyMistake(at, `a policy must have at most ${policyValuesMax} values`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto';
 import { expect } from 'chai';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import type { JwtConfigChange, JwtRoleChange } from '../../src/auth/jwt.ts';
@@ -226,6 +226,12 @@ describe('keys that verify tokens', () => {
     ['a set with an item that is not a key', { jwks: '{"keys":[1]}' }, 'each item of a key set'],
     ['an empty set', { jwks: '{"keys":[]}' }, '1 to 100 keys'],
     ['a set that is not JSON', { jwks: '{' }, 'a key set must be JSON'],
+    ['a set of many values', { jwks: `{"keys":[{"kty":"RSA","x5c":[${'"",'.repeat(10_000)}""]}]}` }, 'more than 6400 values'],
+    ['a set of many objects', { jwks: `{"keys":[${'{},'.repeat(1000)}{}]}` }, 'more than 400 arrays and objects'],
+    ['a key with many members', { jwks: `{"keys":[{${'"a":0,'.repeat(100)}"kty":"EC"}]}` }, 'more than 64 members'],
+    ['an RSA key of 16,384 bits', { jwks: rsaOf(2048, 3) }, 'at most 8192 bits'],
+    ['an RSA key with an exponent of 64 bits', { jwks: rsaOf(256, 8) }, 'at most 8192 bits and a public exponent below 2\\^32'],
+    ['a PEM key of 16,384 bits', { keys: [pemOf(rsaOf(2048, 3))] }, 'at most 8192 bits'],
     ['no issuer', { keys: [pem], issuer: '' }, 'bound_issuer must be set'],
     ['no algorithm', { keys: [pem], algorithms: [] }, 'jwt_supported_algs must name'],
     ['a symmetric algorithm', { keys: [pem], algorithms: ['HS256'] }, 'jwt_supported_algs must name'],
@@ -252,3 +258,14 @@ describe('a JWT role', () => {
       expect(await refusal(logins.jwt.write(await mount(), 'r', settings))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 });
+
+/** Returns a key set with an RSA key whose numbers have this many bytes. */
+function rsaOf(modulusBytes: number, exponentBytes: number): string {
+  const [n, e] = [modulusBytes, exponentBytes].map((bytes) => Buffer.alloc(bytes, 0xff).toString('base64url'));
+  return JSON.stringify({ keys: [{ kty: 'RSA', n, e }] });
+}
+
+function pemOf(keySet: string): string {
+  const [key] = (JSON.parse(keySet) as { keys: [JsonWebKey] }).keys;
+  return createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' }).toString();
+}

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { AccessError } from '../../src/index.ts';
 import { bitsOf } from '../../src/policy/capability.ts';
-import { parsePolicy, plainText, policyBytesMax } from '../../src/policy/policy-text.ts';
+import { parsePolicy, plainText, policyBytesMax, policyValuesMax } from '../../src/policy/policy-text.ts';
 
 const rulesOf = (text: string) => parsePolicy(text).map(({ path, rule }) => ({ path, ...rule }));
 const complaint = (attempt: () => unknown): string => {
@@ -177,6 +177,26 @@ describe('the text of a policy', () => {
     ])
       expect(complaint(() => plainText(long))).to.match(/^policy_too_large/);
     expect(plainText('#'.repeat(policyBytesMax))).to.have.lengthOf(policyBytesMax);
+  });
+});
+
+describe('a policy of many values', () => {
+  for (const [form, head, unit] of [
+    ['objects in JSON', '{"path":{"a":[', '{},'],
+    ['members in JSON', '{', '"a":0,'],
+    ['list items in HCL', 'path "a" { capabilities = [', '"",'],
+    ['blocks in HCL', '', 'a{}\n'],
+    ['attributes in HCL', 'path "a" { ', 'a=1 '],
+  ] as const)
+    it(`is refused before the end of its ${form} is looked at`, () => {
+      const text = `${head}${unit.repeat(policyValuesMax + 10)}`;
+      expect(complaint(() => parsePolicy(text))).to.match(/^invalid_policy: .*a policy must have at most 131072 values/);
+    });
+
+  it('is accepted with the most path blocks, capabilities and parameters of each', () => {
+    const rule = 'capabilities = ["create", "read", "update", "delete", "list"]\n  allowed_parameters = { "a" = ["b", "c"] }';
+    const text = Array.from({ length: 5000 }, (_, n) => `path "secret/data/${n}" {\n  ${rule}\n}`).join('\n');
+    expect(parsePolicy(text)).to.have.lengthOf(5000);
   });
 });
 

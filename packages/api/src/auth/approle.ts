@@ -1,4 +1,5 @@
 import type { SecretId } from '@transitd/access';
+import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
 import {
   any,
   bool,
@@ -11,6 +12,7 @@ import {
   int,
   integer,
   type JsonValue,
+  jsonMembersMax,
   list,
   map,
   noContentReply,
@@ -18,6 +20,7 @@ import {
   RequestError,
   string,
   text,
+  textCharsMax,
   texts,
   textsByName,
   time,
@@ -141,13 +144,27 @@ function metadataOf(value: JsonValue | undefined): Readonly<Record<string, strin
   if (typeof value !== 'string') return textsByName('metadata', value);
   if (value === '') return {};
   checkTextLength('metadata', value);
+  runAtOnce(checkJsonLimits(value, metadataLimits));
+  let metadata: JsonValue;
   try {
-    return textsByName('metadata', JSON.parse(value) as JsonValue);
-  } catch (error) {
-    if (error instanceof RequestError) throw error;
-    throw new RequestError('invalid_field', 'Field validation failed: metadata must be a JSON object with string values');
+    metadata = JSON.parse(value) as JsonValue;
+  } catch {
+    throw notMetadata('metadata must be a JSON object with string values');
   }
+  return textsByName('metadata', metadata);
 }
+
+const notMetadata = (reason: string): RequestError => new RequestError('invalid_field', `Field validation failed: ${reason}`);
+
+/** The limits of an object in a body. */
+const metadataLimits = {
+  depthMax: 2,
+  valuesMax: jsonMembersMax.nested,
+  containersMax: jsonMembersMax.nested,
+  membersMax: () => jsonMembersMax.nested,
+  textCharsMax,
+  refusal: (reason: string) => notMetadata(`metadata has ${reason}`),
+};
 
 const secretIdFields = {
   name,

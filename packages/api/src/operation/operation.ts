@@ -129,6 +129,8 @@ export interface GuardedOperation extends Common {
   sameAs?(params: Params, body?: Body): readonly string[];
   /** The body is not JSON and may be large. */
   readonly streamsBody?: true;
+  /** A text in the body is itself parsed, so memory is also reserved for the values that it can have. */
+  readonly parsesText?: true;
   /** Longest body in bytes, if it is shorter than the node's. */
   readonly bodyBytesMax?: number;
   /** The operation may take minutes. */

@@ -114,7 +114,7 @@ export class GatewayPipeline {
     } else progress.bytes = body;
     const common = { token, principal, epoch, source: 'reader', where: 'replica', wrapTtlS: 0 } as const;
     const complete: CompleteRequest = { ...request, ...common, req, res, address, exchange, bytes: progress.bytes };
-    const values = progress.bytes === undefined ? 0 : valuesBytesOf(progress.bytes);
+    const values = progress.bytes === undefined ? 0 : valuesBytesOf(progress.bytes, operation);
     if (values === 0) return this.#executeInPlace(complete);
     const { bodies, batches } = this.#options.limits;
     const parser = caller();

@@ -182,7 +182,7 @@ export class Pipeline {
     const bytes = body instanceof Promise ? await body : body;
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const complete: CompleteRequest = { ...known, bytes };
-    const values = bytes === undefined ? 0 : valuesBytesOf(bytes);
+    const values = bytes === undefined ? 0 : valuesBytesOf(bytes, operation);
     return values === 0 ? this.#workComplete(complete) : this.#withValues(complete, values, () => this.#workComplete(complete));
   }
 

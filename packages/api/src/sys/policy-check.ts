@@ -22,6 +22,7 @@ const check = guarded({
   ),
   capability: 'update',
   where: 'replica',
+  parsesText: true,
   run: async ({ services }, { values: { policy = '', paths = [] }, warnings }) => {
     checkGivenPaths(paths, pathsMax);
     const { rules, notices, decisions } = await services.policies.check(policy, paths);

@@ -63,12 +63,15 @@ async function write({ policies }: Services, { values, warnings, ...call }: Type
   return all.length === 0 ? noContentReply : dataReply('null', all);
 }
 
-const writeEither = policyOperation(
-  'policy-write',
-  'update',
-  { about: 'Create or replace a policy', takes: writeFields, answers: answers.written },
-  write,
-);
+const writeEither: GuardedOperation = {
+  ...policyOperation(
+    'policy-write',
+    'update',
+    { about: 'Create or replace a policy', takes: writeFields, answers: answers.written },
+    write,
+  ),
+  parsesText: true,
+};
 
 const remove = policyOperation(
   'policy-delete',

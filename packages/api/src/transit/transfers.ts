@@ -228,6 +228,10 @@ export const transitTransferRoutes: readonly Route[] = [
     operations: { GET: { ...byokExport, sameAs: otherWrappedPaths } },
   },
   { path: 'backup/:name', accepts: namesKey, operations: { GET: { ...backup, mayWrite: true } } },
-  { path: 'restore', operations: { POST: restore(backupFields) } },
-  { path: 'restore/:name', accepts: namesKey, operations: { POST: restore({ ...backupFields, name: keyName }) } },
+  { path: 'restore', operations: { POST: { ...restore(backupFields), parsesText: true } } },
+  {
+    path: 'restore/:name',
+    accepts: namesKey,
+    operations: { POST: { ...restore({ ...backupFields, name: keyName }), parsesText: true } },
+  },
 ];

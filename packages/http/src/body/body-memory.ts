@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { jsonValuesMax } from '../fields/json.ts';
-import { valuesAtMost } from '../fields/value-count.ts';
+import { mostValues, valuesAtMost } from '../fields/value-count.ts';
 import { type ThreadLimit, undivided } from '../limits/thread-limit.ts';
 import { type BodyCaller, BodyRoom } from './body-room.ts';
 
@@ -40,9 +40,12 @@ export const growingBytesOf = (bytes: number): number => Math.floor(bytes / 8);
 /** Most values of a body that needs no reservation for them: those of several hundred items of a batch. */
 const fewValues = 2048;
 
-/** Returns the memory that the values of a body take at most; 0 for a body of few values. */
-export function valuesBytesOf(body: Buffer): number {
-  const values = body.length <= 2 * fewValues ? 0 : valuesAtMost(body); // a value needs two characters
+/**
+ * Returns the memory that the values of a body take at most; 0 for a body of few values.
+ * @param parsesText - a text in the body is parsed too, so that text also counts by its length
+ */
+export function valuesBytesOf(body: Buffer, { parsesText = false }: { readonly parsesText?: boolean } = {}): number {
+  const values = body.length <= 2 * fewValues ? 0 : parsesText ? mostValues(body) : valuesAtMost(body);
   return values <= fewValues ? 0 : valueBytes * values;
 }
 

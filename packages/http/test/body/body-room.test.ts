@@ -151,6 +151,14 @@ describe('the body memory', () => {
     expect(bytesFor(`{"batch_input":[${'{"input":""},'.repeat(1_500)}{}]}`)).to.be.within(64 * 3_000, 64 * 3_010);
   });
 
+  it('reserves memory for a text that is parsed too, by its length', () => {
+    const bytesFor = (length: number): number =>
+      valuesBytesOf(Buffer.from(`{"backup":"${'A'.repeat(length)}"}`), { parsesText: true });
+    expect(bytesFor(1000)).to.equal(0);
+    expect(bytesFor(100_000)).to.be.within(64 * 50_000, 64 * 50_010);
+    expect(bytesFor(10 * mib)).to.equal(64_000_000);
+  });
+
   it('always has memory for the values of one body, however small it is', () => {
     const memory = new BodyMemory(bodyMemoryLimits(mib), 10);
     expect(memory.tryParse(caller('a'), 64_000_000)).to.equal(true);

@@ -24,12 +24,35 @@ export interface Curve {
   readonly coordinateBytes: number;
   /** Signs and verifies digests of callers; node:crypto supports only messages for this algorithm. */
   readonly forDigests: typeof p256;
+  /** See `KeyPairScheme.checkCost`: OpenSSL has faster code for P-256 than for the other curves. */
+  readonly pairCheckCost: number;
 }
 
 export const curves: Readonly<Record<CurveName, Curve>> = {
-  'P-256': { name: 'P-256', openssl: 'prime256v1', oid: '1.2.840.10045.3.1.7', coordinateBytes: 32, forDigests: p256 },
-  'P-384': { name: 'P-384', openssl: 'secp384r1', oid: '1.3.132.0.34', coordinateBytes: 48, forDigests: p384 },
-  'P-521': { name: 'P-521', openssl: 'secp521r1', oid: '1.3.132.0.35', coordinateBytes: 66, forDigests: p521 },
+  'P-256': {
+    name: 'P-256',
+    openssl: 'prime256v1',
+    oid: '1.2.840.10045.3.1.7',
+    coordinateBytes: 32,
+    forDigests: p256,
+    pairCheckCost: 0.001,
+  },
+  'P-384': {
+    name: 'P-384',
+    openssl: 'secp384r1',
+    oid: '1.3.132.0.34',
+    coordinateBytes: 48,
+    forDigests: p384,
+    pairCheckCost: 0.004,
+  },
+  'P-521': {
+    name: 'P-521',
+    openssl: 'secp521r1',
+    oid: '1.3.132.0.35',
+    coordinateBytes: 66,
+    forDigests: p521,
+    pairCheckCost: 0.01,
+  },
 };
 
 /** The identifier id-ecPublicKey, which the curve's identifier follows. */

@@ -80,6 +80,7 @@ export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
       };
     },
     load: (bytes) => load(curve, bytes, spkiBytes),
+    checkCost: { pair: curve.pairCheckCost, publicHalf: 0.0002 },
     async check({ material, publicKey }) {
       const given = Buffer.from(publicKey.buffer, publicKey.byteOffset, publicKey.length);
       if (material.length === 0) {

@@ -47,6 +47,7 @@ export const ed25519Of = (library: Sodium | undefined): KeyPairScheme => ({
   },
   fromSeed,
   load: (bytes) => load(bytes, library),
+  checkCost: { pair: 0.001, publicHalf: 0.001 },
   async check({ material, publicKey }) {
     if (material.length === 0) return checkPoint(publicKey);
     const pair = fromSeed(material.subarray(0, halfBytes));

@@ -45,6 +45,10 @@ export function hybridPairs(pqc: KeyPairScheme, ec: KeyPairScheme): KeyPairSchem
         },
       };
     },
+    checkCost: {
+      pair: pqc.checkCost.pair + ec.checkCost.pair,
+      publicHalf: pqc.checkCost.publicHalf + ec.checkCost.publicHalf,
+    },
     async check(bytes) {
       const given = bytes.material.length === 0 ? [bytes.publicKey] : [bytes.publicKey, bytes.material];
       if (given.some((each) => decodeHalves(each) === undefined)) throw notImported('it is not a pair of keys');

@@ -36,6 +36,12 @@ export interface KeyPair {
   readonly decrypt?: (ciphertext: Uint8Array, padding: string) => Buffer;
 }
 
+/** Cost of checking a private half with its public half, and a public half alone. */
+export interface CheckCost {
+  readonly pair: number;
+  readonly publicHalf: number;
+}
+
 /** One kind of key pair: generation, import and export, decoding. */
 export interface KeyPairScheme {
   /** The name of a version in the API: `P-256`, `ed25519`, `rsa-2048` … */
@@ -50,10 +56,8 @@ export interface KeyPairScheme {
   load(bytes: KeyPairBytes): KeyPair;
   /** Checks that two halves from outside belong to one key and are in the stored format. @throws TransitError `invalid_request` */
   check(bytes: KeyPairBytes): Promise<void>;
-  /**
-   * Time that `check` takes for a private half, measured in checks of 4,096-bit RSA keys; absent if it takes a few milliseconds at most.
-   */
-  readonly checkCost?: number;
+  /** Time that `check` takes, measured in checks of private 4,096-bit RSA keys. Every check costs, so that no number of them is free. */
+  readonly checkCost: CheckCost;
   /** Returns the public half as callers see it; on hybrid keys, the public half of the post-quantum key. */
   publicText(publicKey: Uint8Array): string;
   /** Returns the public half of the elliptic-curve key as callers see it; present on hybrid keys only. */

@@ -33,6 +33,7 @@ export function mlDsaPairs(set: MlDsa): KeyPairScheme {
       return { material, publicKey: publicHalf(material) };
     },
     load: (bytes) => load(set, bytes),
+    checkCost: { pair: 0.002, publicHalf: 0.0002 },
     async check({ material, publicKey }) {
       if (publicKey.length !== set.publicKeyBytes) throw notPublicKey();
       if (material.length > 0 && !publicHalf(material).equals(publicKey)) throw notImported('key pair does not match');

@@ -70,7 +70,7 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
     fits: (materialBytes) => materialBytes > bits / 8 && materialBytes <= pkcs8BytesMax,
     generate: () => generateRsa(bits),
     load: (bytes) => load(bits, bytes),
-    checkCost: (bits / 4096) ** 3,
+    checkCost: { pair: (bits / 4096) ** 3, publicHalf: (bits / 4096) ** 2 / 10 },
     async check({ material, publicKey }) {
       const given = Buffer.from(publicKey.buffer, publicKey.byteOffset, publicKey.length);
       if (material.length === 0) {

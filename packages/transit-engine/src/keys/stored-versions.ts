@@ -1,4 +1,4 @@
-import { nextTurn } from '@transitd/event-loop';
+import { nextTurn, TimeSlice } from '@transitd/event-loop';
 import { pagesBelow, type RangePage, type Store } from '@transitd/storage-fsm';
 import { noBytes } from '../algorithms/aead.ts';
 import { wipe } from '../values/secrets.ts';
@@ -50,10 +50,12 @@ export async function versionsBetween(
       records.push(...page.records);
       after = page.next;
     }
-    const versions = records.map(({ path, value }) => ({
-      ...decodeVersionRecord(value),
-      version: paths.parseVersion(path).version,
-    }));
+    const versions: NumberedVersion[] = [];
+    const slice = new TimeSlice();
+    for (const { path, value } of records) {
+      if (slice.isOver) await slice.next();
+      versions.push({ ...decodeVersionRecord(value), version: paths.parseVersion(path).version });
+    }
     if (versions.some(({ version }, index) => version !== first + index) || versions.length !== last - first + 1) {
       throw new VersionGone(`a key lacks one of its versions ${first} to ${last}`);
     }

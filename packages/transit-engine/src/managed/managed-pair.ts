@@ -26,7 +26,7 @@ const schemes: ReadonlyMap<string | number | undefined, KeyPairScheme> = new Map
  * @throws TransitError `busy_generation`
  */
 export async function managedScheme(publicKey: Uint8Array): Promise<KeyPairScheme | undefined> {
-  const scheme = schemeOf(publicKey);
+  const scheme = managedSchemeOf(publicKey);
   try {
     await scheme?.check({ material: noBytes, publicKey });
   } catch (error) {
@@ -36,7 +36,8 @@ export async function managedScheme(publicKey: Uint8Array): Promise<KeyPairSchem
   return scheme;
 }
 
-function schemeOf(publicKey: Uint8Array): KeyPairScheme | undefined {
+/** Returns the scheme of a public half of a managed key, which it does not check; undefined for an unsupported key. */
+export function managedSchemeOf(publicKey: Uint8Array): KeyPairScheme | undefined {
   const { modulusLength, namedCurve } = readPublicKey(publicKey)?.asymmetricKeyDetails ?? {};
   return schemes.get(modulusLength ?? namedCurve);
 }
@@ -50,7 +51,7 @@ function schemeOf(publicKey: Uint8Array): KeyPairScheme | undefined {
 export async function managedPair(key: ManagedKey, publicKey: Uint8Array | undefined): Promise<KeyPair> {
   if (publicKey === undefined) return { verify: () => Promise.reject(noPair(key)), sign: () => Promise.reject(noPair(key)) };
   // The public half was checked when it was stored; a check for each use would take milliseconds.
-  const own = schemeOf(publicKey)?.load({ material: noBytes, publicKey });
+  const own = managedSchemeOf(publicKey)?.load({ material: noBytes, publicKey });
   if (own === undefined) throw new DamagedRecord('the public half of a managed key is of an unsupported type');
   const bits = createPublicKey({ key: Buffer.from(publicKey), format: 'der', type: 'spki' }).asymmetricKeyDetails?.modulusLength;
   return {

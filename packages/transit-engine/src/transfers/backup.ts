@@ -1,15 +1,19 @@
 import { createHash } from 'node:crypto';
+import { inPieces, runAtOnce, type Steps, TimeSlice } from '@transitd/event-loop';
 import { decodeBase64 } from '../formats/base64.ts';
 import { decodeKeyRecord, encodeKeyRecord, isKeyField, type KeyRecord } from '../keys/key-record.ts';
 import type { NumberedVersion } from '../keys/stored-versions.ts';
 import { decodeVersionRecord, encodeVersionRecord, wipeSecrets } from '../keys/version-record.ts';
 import { DamagedRecord } from '../values/errors.ts';
-import { checkBackup, invalidBackup, type KeyBackup } from './key-backup.ts';
+import { checkBackup, invalidBackup, type KeyBackup, tooManyVersions, versionsMax } from './key-backup.ts';
 import { looksLikePeerBackup, readPeerBackup } from './peer-backup.ts';
 
 const formatVersion = 1;
 const checksumBytes = 32;
 const [formatBytes, lengthBytes] = [1, 4];
+const hashedPerStep = 1024 * 1024;
+/** Maximum bytes of the settings, of the name, and of a version's record: more than this program writes. Their JSON is parsed at once. */
+const [settingsBytesMax, versionBytesMax] = [4 * 1024, 128 * 1024];
 /** Backups contain no key id, because a restored key gets a new one. */
 const noId = '';
 
@@ -17,9 +21,12 @@ const noId = '';
  * Encodes a backup: `format u8 | name | settings | version* | SHA-256 of all before it`. Each part follows its length (u32 big-endian);
  * settings and versions are encoded as in their records. The checksum detects damage; it does not authenticate the backup.
  */
-export function encodeBackup(name: string, record: KeyRecord, versions: readonly NumberedVersion[]): Buffer {
+export function* backupSteps(name: string, record: KeyRecord, versions: readonly NumberedVersion[]): Steps<Buffer> {
   const parts = [Buffer.from(name), encodeKeyRecord({ ...record, id: noId })];
-  for (const version of versions) parts.push(encodeVersionRecord({ ...version, keyName: name }));
+  for (const version of versions) {
+    parts.push(encodeVersionRecord({ ...version, keyName: name }));
+    yield;
+  }
   const length = formatBytes + parts.reduce((sum, part) => sum + lengthBytes + part.length, 0) + checksumBytes;
   const backup = Buffer.allocUnsafeSlow(length);
   let at = backup.writeUInt8(formatVersion, 0);
@@ -28,10 +35,20 @@ export function encodeBackup(name: string, record: KeyRecord, versions: readonly
     backup.set(part, at);
     at += part.length;
     part.fill(0);
+    yield;
   }
-  backup.set(checksum(backup.subarray(0, at)), at);
+  const hash = createHash('sha256');
+  for (let from = 0; from < at; from += hashedPerStep) {
+    hash.update(backup.subarray(from, Math.min(at, from + hashedPerStep)));
+    yield;
+  }
+  backup.set(hash.digest(), at);
   return backup;
 }
+
+/** Encodes a backup without yielding to other work, for keys of few versions. */
+export const encodeBackup = (name: string, record: KeyRecord, versions: readonly NumberedVersion[]): Buffer =>
+  runAtOnce(backupSteps(name, record, versions));
 
 /**
  * Decodes a backup of this program, of Vault or of OpenBao, and checks every field as creation and import do.
@@ -43,8 +60,8 @@ export async function decodeBackup(text: string): Promise<KeyBackup> {
   const backup = decodeBase64(text);
   let key: KeyBackup | undefined;
   try {
-    key = looksLikePeerBackup(backup) ? await readPeerBackup(backup) : decodeOwn(backup);
-    checkBackup(key);
+    key = looksLikePeerBackup(backup) ? await readPeerBackup(backup) : await decodeOwn(backup);
+    await checkBackup(key);
     return key;
   } catch (error) {
     backup.fill(0);
@@ -55,19 +72,32 @@ export async function decodeBackup(text: string): Promise<KeyBackup> {
   }
 }
 
-function decodeOwn(backup: Buffer): KeyBackup {
+/** Decodes one version after the other, so that nothing is built of the versions after a malformed one. */
+async function decodeOwn(backup: Buffer): Promise<KeyBackup> {
   const end = backup.length - checksumBytes;
   if (end < formatBytes || backup[0] !== formatVersion) throw invalidBackup('its format is unknown');
-  if (!checksum(backup.subarray(0, end)).equals(backup.subarray(end))) throw invalidBackup('its checksum is wrong');
-  const [name, settings, ...records] = partsOf(backup.subarray(formatBytes, end));
-  if (name === undefined || settings === undefined) throw invalidBackup('a part is missing');
+  if (!(await checksum(backup.subarray(0, end))).equals(backup.subarray(end))) throw invalidBackup('its checksum is wrong');
+  const parts = partsOf(backup.subarray(formatBytes, end));
+  const [name, settings] = [nextPart(parts), nextPart(parts)];
   const record = decodeSettings(settings);
-  const first = record.latestVersion - records.length + 1;
-  const versions = records.map((bytes, index) => {
-    const { keyName: _, ...version } = decodeVersionRecord(bytes);
-    return { ...version, version: first + index };
-  });
+  const first = Math.max(record.minAvailableVersion, 1);
+  const versions: KeyBackup['versions'][number][] = [];
+  const slice = new TimeSlice();
+  for (const part of parts) {
+    if (slice.isOver) await slice.next();
+    if (versions.length === versionsMax) throw tooManyVersions();
+    if (part.length > versionBytesMax) throw invalidBackup('a version is too long');
+    const { keyName: _, ...version } = decodeVersionRecord(part);
+    versions.push({ ...version, version: first + versions.length });
+  }
   return { name: name.toString(), record, versions };
+}
+
+function nextPart(parts: Iterator<Buffer>): Buffer {
+  const { done, value } = parts.next();
+  if (done === true) throw invalidBackup('a part is missing');
+  if (value.length > settingsBytesMax) throw invalidBackup('its name or settings are too long');
+  return value;
 }
 
 /** Refuses unknown members: if they were stored, the record could become too large to be written again. */
@@ -77,16 +107,18 @@ function decodeSettings(bytes: Buffer): KeyBackup['record'] {
   return { ...record, ...(backup !== undefined && { backup: { timeMs: backup.timeMs, version: backup.version } }) };
 }
 
-function partsOf(bytes: Buffer): Buffer[] {
-  const parts: Buffer[] = [];
+function* partsOf(bytes: Buffer): Generator<Buffer, undefined> {
   for (let at = 0; at < bytes.length; ) {
     if (bytes.length - at < lengthBytes) throw invalidBackup('a part is truncated');
     const end = at + lengthBytes + bytes.readUInt32BE(at);
     if (end > bytes.length) throw invalidBackup('a part is truncated');
-    parts.push(bytes.subarray(at + lengthBytes, end));
+    yield bytes.subarray(at + lengthBytes, end);
     at = end;
   }
-  return parts;
 }
 
-const checksum = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+async function checksum(bytes: Uint8Array): Promise<Buffer> {
+  const hash = createHash('sha256');
+  await inPieces(bytes, (piece) => hash.update(piece));
+  return hash.digest();
+}

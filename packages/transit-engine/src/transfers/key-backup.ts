@@ -1,3 +1,4 @@
+import { TimeSlice } from '@transitd/event-loop';
 import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from '../keys/key.ts';
 import { checkMinimums } from '../keys/key-config.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
@@ -15,14 +16,20 @@ export interface KeyBackup {
   readonly versions: readonly (FreshVersion & { readonly version: number })[];
 }
 
+/** Maximum number of versions: more than a backup of this program that fits into a request can have. */
+export const versionsMax = 2 ** 18;
+
 const hmacSecretBytes = 32;
 /** A tenth of the versions that fit into a version's path, so that a restored key can still be rotated. */
 const versionMax = 1_000_000_000;
 /** The maximum of a Date (ECMA-262 §21.4.1.1). */
 const timeMsMax = 8.64e15;
 
-/** Checks a key against the rules of creation, import and configuration. @throws TransitError `invalid_request` */
-export function checkBackup({ name, record, versions }: KeyBackup): void {
+/**
+ * Checks a key against the rules of creation, import and configuration, and yields to the event loop on the way.
+ * @throws TransitError `invalid_request`
+ */
+export async function checkBackup({ name, record, versions }: KeyBackup): Promise<void> {
   const type = keyType(record.type);
   const { latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, keySize, backup } = record;
   if (!isKeyName(name)) throw invalidBackup('its name is not a valid key name');
@@ -47,7 +54,9 @@ export function checkBackup({ name, record, versions }: KeyBackup): void {
     throw invalidBackup('the time of its latest version differs from its settings');
   if (keySize !== (type.sizes === undefined ? 0 : latest.material.length))
     throw invalidBackup('its key size differs from that of its latest version');
+  const slice = new TimeSlice();
   for (const [index, numbered] of versions.entries()) {
+    if (slice.isOver) await slice.next();
     const { version, createdMs, hmacSecret, certificateChain } = numbered;
     const secretFits = hmacSecret.length === (type.materialIsHmacSecret ? 0 : hmacSecretBytes);
     const convergence = convergenceOf(record, numbered);
@@ -74,3 +83,5 @@ const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && m
 
 export const invalidBackup = (reason: string): TransitError =>
   new TransitError('invalid_request', `the backup cannot be restored: ${reason}`);
+
+export const tooManyVersions = (): TransitError => invalidBackup(`it has more than ${versionsMax} versions`);

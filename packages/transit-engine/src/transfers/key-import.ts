@@ -56,6 +56,9 @@ const ephemeralKeyBytes = 32;
  */
 const wrappedMaterialBytesMax = 5120 + 8;
 
+/** Twice the base64 of the longest ciphertext, so that it may contain line breaks. */
+const ciphertextCharsMax = 2 * Math.ceil(((wrappingKeyBytes + wrappedMaterialBytesMax) * 4) / 3);
+
 /** Returns the settings of an imported key, without its size. @throws TransitError `invalid_request` */
 export function importSettings(request: ImportKeyRequest): Omit<KeyRecord, 'id' | 'keySize'> {
   const { allowRotation = false, derived = false, autoRotatePeriodS = 0, context = '' } = request;
@@ -148,6 +151,7 @@ export function isMissingHalf(
 }
 
 function unwrapMaterial(wrapping: KeyObject, { ciphertext = '', hashFunction }: ImportedMaterial): Buffer {
+  if (ciphertext.length > ciphertextCharsMax) throw refusal('provided ciphertext is too long');
   const wrapped = decodeBase64(ciphertext);
   if (wrapped.length <= wrappingKeyBytes) throw refusal('provided ciphertext is too short');
   if (wrapped.length > wrappingKeyBytes + wrappedMaterialBytesMax) throw refusal('provided ciphertext is too long');

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { runInSlices } from '@transitd/event-loop';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { addVersion, createKey, heldBack, markBackup, replaceVersion } from '../keys/key.ts';
@@ -12,8 +13,9 @@ import { storedVersion, unlessGone, versionsBetween } from '../keys/stored-versi
 import { wipeSecrets } from '../keys/version-record.ts';
 import { TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
-import { decodeBackup, encodeBackup } from './backup.ts';
+import { backupSteps, decodeBackup } from './backup.ts';
 import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
+import { versionsMax } from './key-backup.ts';
 import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
   checkImported,
@@ -190,12 +192,13 @@ export class KeyTransfers {
       }
       const first = Math.max(key.record.minAvailableVersion, 1);
       const last = key.record.latestVersion;
+      if (last - first >= versionsMax) throw new TransitError('invalid_request', tooLargeToRestore);
       const versions = await unlessGone(store, paths, key, () => versionsBetween(store, paths, key.record, { first, last }));
       if (versions === undefined) return undefined;
       try {
         const { record, transaction } = markBackup(paths, key, now());
         if (transaction !== undefined && (await commitAndWipe(store, transaction)) === undefined) return undefined;
-        return encodeBackup(name, record, versions);
+        return await runInSlices(backupSteps(name, record, versions));
       } finally {
         wipeSecrets(versions);
       }
@@ -246,6 +249,7 @@ export class KeyTransfers {
   }
 }
 
+const tooLargeToRestore = `the key has more than ${versionsMax} versions, which no restore accepts: trim it first`;
 const backupTooEarly = (name: string): string =>
   `the secondary clusters have not confirmed the newest version of key ${name} yet: try again later`;
 const keyExists = 'the import path cannot be used with an existing key; use import-version to rotate an existing imported key';

@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { nextTurn } from '@transitd/event-loop';
+import { TimeSlice } from '@transitd/event-loop';
 import { pemOf } from '../formats/pem.ts';
 import { autoRotatePeriodMinS, newKeySettings } from '../keys/key.ts';
 import type { Occasion } from '../keys/key-record.ts';
 import { type KeyType, keyType } from '../keys/key-type.ts';
-import { invalidBackup, type KeyBackup } from './key-backup.ts';
+import { chainCertificatesMax } from '../x509/certificate-chain.ts';
+import { invalidBackup, type KeyBackup, tooManyVersions, versionsMax } from './key-backup.ts';
 import { peerKeyPair } from './peer-key-pair.ts';
-import { peerKeyType } from './peer-key-types.ts';
+import { type PeerVersion, peerKeyType } from './peer-key-types.ts';
 import { type Members, parseMembers } from './peer-members.ts';
 
 const openingBrace = 0x7b;
 const hmacSecretBytes = 32;
-const versionsMax = 1_000_000;
-/** Number of versions to decode between two turns of the event loop: a few milliseconds of work. */
-const versionsPerTurn = 50;
 
 /** Whether a backup is JSON. Backups of this program begin with a format number. */
 export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] === openingBrace;
@@ -28,14 +26,14 @@ export async function readPeerBackup(backup: Buffer): Promise<KeyBackup> {
   const policy = whole.object('policy');
   if (policy.flag('soft_deleted'))
     throw invalidBackup('the key is soft-deleted, which is not supported: restore it in the source and back it up again');
-  const entries = await entriesOf(whole, policy);
-  const contents = entries.map(({ entry }) => entry);
-  const type = keyType(peerKeyType(policy, contents));
+  const slice = new TimeSlice();
+  const entries = await entriesOf(whole, policy, slice);
+  const type = keyType(await peerKeyType(policy, entries, slice));
   const convergent = policy.flag('convergent_encryption');
   const latestVersion = policy.integer('latest_version');
   const versions: KeyBackup['versions'][number][] = [];
   for (const { version, entry } of entries) {
-    if (versions.length % versionsPerTurn === versionsPerTurn - 1) await nextTurn();
+    if (slice.isOver) await slice.next();
     versions.push({ version, ...readVersion(entry, type) });
   }
   const latest = versions.at(-1);
@@ -69,16 +67,16 @@ export async function readPeerBackup(backup: Buffer): Promise<KeyBackup> {
 }
 
 /** Returns the key's versions, ascending, from the policy or else from the archive. */
-async function entriesOf(whole: Members, policy: Members): Promise<{ readonly version: number; readonly entry: Members }[]> {
+async function entriesOf(whole: Members, policy: Members, slice: TimeSlice): Promise<PeerVersion[]> {
   const latestVersion = policy.integer('latest_version');
   const minAvailableVersion = policy.integer('min_available_version');
-  if (latestVersion - minAvailableVersion > versionsMax) throw invalidBackup('it has too many versions');
+  if (latestVersion - Math.max(minAvailableVersion, 1) >= versionsMax) throw tooManyVersions();
   const [keys, archived] = [policy.object('keys'), archivedKeys(whole)];
   const archiveBegins = policy.integer('archive_min_version');
-  const entries: { version: number; entry: Members }[] = [];
+  const entries: PeerVersion[] = [];
   for (let version = Math.max(minAvailableVersion, 1); version <= latestVersion; version++) {
-    if (entries.length % versionsPerTurn === versionsPerTurn - 1) await nextTurn();
-    const entry = keys.has(String(version)) ? keys.object(String(version)) : archived[version - archiveBegins];
+    if (slice.isOver) await slice.next();
+    const entry = keys.has(String(version)) ? keys.object(String(version)) : archived(version - archiveBegins);
     if (entry === undefined) throw invalidBackup(`version ${version} is missing`);
     entries.push({ version, entry });
   }
@@ -101,7 +99,7 @@ function readVersion(entry: Members, { name, materialIsHmacSecret }: KeyType): O
 
 /** Converts certificates from DER to PEM. */
 function chainOf(entry: Members): { readonly certificateChain?: string } {
-  const certificates = entry.texts('certificate_chain');
+  const certificates = entry.texts('certificate_chain', chainCertificatesMax);
   if (certificates.length === 0) return {};
   return {
     certificateChain: certificates.map((der) => pemOf({ label: 'CERTIFICATE', der: Buffer.from(der, 'base64') })).join(''),
@@ -125,10 +123,9 @@ function createdMs(entry: Members): number {
 const autoRotatePeriodS = (periodNs: number): number =>
   periodNs > 0 ? Math.max(Math.floor(periodNs / 1e9), autoRotatePeriodMinS) : periodNs;
 
-function archivedKeys(whole: Members): (Members | undefined)[] {
-  if (!whole.has('archived_keys')) return [];
-  const archive = whole.object('archived_keys');
-  return archive.has('keys') ? archive.array('keys') : [];
+function archivedKeys(whole: Members): (index: number) => Members | undefined {
+  const archive = whole.has('archived_keys') ? whole.object('archived_keys') : undefined;
+  return archive?.has('keys') === true ? archive.objects('keys') : () => undefined;
 }
 
 function kdfName(number: number): 'hkdf_sha256' | 'hmac-sha256-counter' {

@@ -1,5 +1,12 @@
+import type { TimeSlice } from '@transitd/event-loop';
 import { invalidBackup } from './key-backup.ts';
 import type { Members } from './peer-members.ts';
+
+/** A version of a peer's key, not yet decoded. */
+export interface PeerVersion {
+  readonly version: number;
+  readonly entry: Members;
+}
 
 /** Key types by number, for the numbers on which Vault and OpenBao agree. */
 const sharedNumbers: ReadonlyMap<number, string> = new Map([
@@ -33,13 +40,12 @@ const [hmacBytesMin, hmacBytesMax, xChaCha20Bytes] = [32, 512, 32];
  * @param versions - all versions of the key
  * @throws TransitError `invalid_request`
  */
-export function peerKeyType(policy: Members, versions: readonly Members[]): string {
+export async function peerKeyType(policy: Members, versions: readonly PeerVersion[], slice: TimeSlice): Promise<string> {
   const number = policy.integer('type');
   const shared = sharedNumbers.get(number);
   if (shared !== undefined) return shared;
   if (number === vaultManagedOrBaoHmac || number === vaultHmacOrBaoXChaCha20) {
-    const contents = new Set(versions.map(contentOf));
-    const [content] = contents.size === 1 ? contents : [];
+    const content = await commonContent(versions, slice);
     if (content === 'hmac') return content;
     if (number === vaultManagedOrBaoHmac && content === 'none') throw notSupported('a managed key, whose material is elsewhere');
     if (number === vaultHmacOrBaoXChaCha20 && content === 'cipher') throw notSupported('xchacha20-poly1305');
@@ -53,7 +59,21 @@ export function peerKeyType(policy: Members, versions: readonly Members[]): stri
   return name;
 }
 
-function contentOf(version: Members): 'hmac' | 'cipher' | 'none' | 'unknown' {
+/** Returns what all versions contain; undefined if they differ. */
+async function commonContent(versions: readonly PeerVersion[], slice: TimeSlice): Promise<Content | undefined> {
+  let common: Content | undefined;
+  for (const { entry } of versions) {
+    if (slice.isOver) await slice.next();
+    const content = contentOf(entry);
+    common ??= content;
+    if (content !== common) return undefined;
+  }
+  return common;
+}
+
+type Content = 'hmac' | 'cipher' | 'none' | 'unknown';
+
+function contentOf(version: Members): Content {
   const [key, secret] = [version.bytes('key'), version.bytes('hmac_key')];
   try {
     if (key.length === 0) return 'none';

@@ -1,5 +1,5 @@
-import { parseJsonInSlices } from '@transitd/event-loop';
-import { invalidBackup } from './key-backup.ts';
+import { checkJsonLimits, parseJsonInSlices, runInSlices } from '@transitd/event-loop';
+import { invalidBackup, versionsMax } from './key-backup.ts';
 
 /** Range of digits of a long number: more than any 64-bit number has. Only the numbers of key pairs are that long. */
 const [longDigitsMin, longDigitsMax] = [20, 1300];
@@ -7,7 +7,21 @@ const longNumber = new RegExp(`[:[,]\\d{${longDigitsMin}}`);
 const longNumbers = new RegExp(`([:[,])(\\d{${longDigitsMin},${longDigitsMax}})(?=[,\\]}])`, 'g');
 /** Matches a piece that consists of one long number. */
 const longWord = new RegExp(`^\\d{${longDigitsMin},${longDigitsMax}}$`);
-const [depthMax, valuesMax, membersMax] = [16, 5_000_000, 1_000_000];
+/**
+ * Limits on the JSON of a backup, checked before anything of it is built. A peer writes more than twenty characters for each value, and
+ * most versions twice, as one object each, so a backup that fits into a request has fewer values. At depth 3 are the versions by number,
+ * elsewhere the fields of one record.
+ */
+const [fieldsMax, versionsDepth] = [128, 3];
+const limits = {
+  depthMax: 16,
+  valuesMax: 1_500_000,
+  containersMax: versionsMax,
+  membersMax: (depth: number) => (depth === versionsDepth ? versionsMax : fieldsMax),
+  textCharsMax: 64 * 1024,
+  // The error omits the reason, because it could quote the text, which is secret.
+  refusal: () => invalidBackup('it is not JSON of the expected structure'),
+};
 /**
  * Size limit of a backup with long numbers: about 700 versions of the largest key pairs. Converting the numbers of a longer text would
  * block the event loop.
@@ -28,9 +42,8 @@ export async function parseMembers(backup: Buffer): Promise<Members> {
       throw invalidBackup('a backup of key pairs must not exceed 8 MiB; import the versions one by one');
     return longWord.test(piece) ? piece : JSON.parse(piece.replace(longNumbers, '$1"$2"'));
   };
-  // The error omits the reason, because it could quote the text, which is secret.
-  const refusal = (): Error => invalidBackup('it is not JSON of the expected structure');
-  return new Members(await parseJsonInSlices(text, { depthMax, valuesMax, membersMax: () => membersMax, parse, refusal }));
+  await runInSlices(checkJsonLimits(text, limits));
+  return new Members(await parseJsonInSlices(text, { ...limits, parse }));
 }
 
 /** Reads the members of a JSON object and checks their types. Null counts as absent. */
@@ -51,11 +64,14 @@ export class Members {
     return new Members(this.#own(name));
   }
 
-  /** The entries of a list of objects; undefined for null. */
-  array(name: string): (Members | undefined)[] {
+  /** A list of objects. Returns the object at an index; undefined for null and beyond the ends. */
+  objects(name: string): (index: number) => Members | undefined {
     const value = this.#own(name);
     if (!Array.isArray(value)) throw invalidBackup(`its member ${name} is not a list`);
-    return value.map((entry: unknown) => (entry === null ? undefined : new Members(entry)));
+    return (index) => {
+      const entry: unknown = value[index];
+      return (entry ?? null) === null ? undefined : new Members(entry);
+    };
   }
 
   text(name: string): string {
@@ -90,10 +106,10 @@ export class Members {
     return value.map((entry: unknown) => magnitudeOf(entry) ?? this.#refuse(name));
   }
 
-  /** The texts of a list; empty when absent. */
-  texts(name: string): string[] {
+  /** The texts of a list of at most `max`; empty when absent. */
+  texts(name: string, max: number): string[] {
     const value = this.#own(name) ?? [];
-    const isTexts = Array.isArray(value) && value.every((entry) => typeof entry === 'string');
+    const isTexts = Array.isArray(value) && value.length <= max && value.every((entry) => typeof entry === 'string');
     return isTexts ? value : this.#refuse(name);
   }
 

@@ -31,7 +31,7 @@ export async function archivedKey(paths: Paths, name: string, read: ReadRecords)
       return [{ ...fresh, version }];
     });
     const key = { name, record, versions };
-    checkBackup(key);
+    await checkBackup(key);
     return key;
   } catch (error) {
     wipe([...records.values()].map((value) => ({ value })));

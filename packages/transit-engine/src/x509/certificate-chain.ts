@@ -6,6 +6,8 @@ import { TransitError } from '../values/errors.ts';
 export const [chainCharsMax, chainCertificatesMax] = [64 * 1024, 16];
 
 const label = 'CERTIFICATE';
+/** Largest RSA key of an issuer. */
+const [modulusBitsMax, exponentMax] = [8192, 2n ** 32n];
 
 /** The key that the leaf certificate must certify. */
 export interface CertifiedKey {
@@ -88,10 +90,22 @@ function checkSignatures(chain: readonly X509Certificate[]): void {
   for (const [index, issuer] of chain.slice(1).entries()) {
     const issuerKey = keyOf(issuer);
     const certificate = chain[index];
+    if (issuerKey !== undefined && !isOfUsualSize(issuerKey)) {
+      throw notPersisted(
+        `certificate ${index + 2} has a key that is not supported: RSA of at most ${modulusBitsMax} bits, or a named curve`,
+      );
+    }
     if (issuerKey === undefined || !certificate?.checkIssued(issuer) || !certificate.verify(issuerKey)) {
       throw notPersisted(`certificate ${index + 1} was not issued by the certificate that follows it`);
     }
   }
+}
+
+/** Whether a signature under the key can be verified in a few milliseconds. Other keys are as large as their certificate allows. */
+function isOfUsualSize({ asymmetricKeyType: type, asymmetricKeyDetails = {} }: KeyObject): boolean {
+  const { modulusLength = 0, publicExponent = 0n, namedCurve } = asymmetricKeyDetails;
+  if (type === 'rsa' || type === 'rsa-pss') return modulusLength <= modulusBitsMax && publicExponent < exponentMax;
+  return type === 'ec' ? namedCurve !== undefined : type !== 'dsa' && type !== 'dh';
 }
 
 /** Returns undefined for a key type that OpenSSL does not support. */

@@ -4,9 +4,15 @@ import type { KeyBackup } from '../../src/transfers/key-backup.ts';
 import { PairChecks } from '../../src/transfers/pair-checks.ts';
 import { newEngine, refusalOf, storedKey } from '../fixtures.ts';
 
+const keyPairTypes = [
+  ...['ed25519', 'ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'rsa-2048', 'rsa-3072', 'rsa-4096'],
+  ...['ml-dsa-44', 'ml-dsa-65', 'ml-dsa-87', 'hybrid-ml-dsa-44-ecdsa-p256', 'hybrid-ml-dsa-87-ed25519'],
+];
+
 describe('the checks of the key pairs of a backup', () => {
   const { keyPair } = keyType('rsa-2048');
-  const costOfOne = keyPair?.checkCost ?? 0;
+  const cost = keyPair?.checkCost ?? { pair: 0, publicHalf: 0 };
+  const costOfOne = cost.pair;
   let backup: Pick<KeyBackup, 'record' | 'versions'>;
   before(async function () {
     this.timeout(60_000);
@@ -28,9 +34,7 @@ describe('the checks of the key pairs of a backup', () => {
 
   it('stop at their limit, and continue there when the same backup is sent again', async () => {
     const checks = new PairChecks(costOfOne);
-    expect(await messageOf(checks)).to.match(
-      /^busy_generation: 1 of 3 RSA key versions of the backup are checked; nothing was done/,
-    );
+    expect(await messageOf(checks)).to.match(/^busy_generation: 1 of 3 key versions of the backup are checked; nothing was done/);
     expect(await messageOf(checks)).to.match(/^busy_generation: 2 of 3 /);
     await checks.check(backup);
     await checks.check(backup);
@@ -63,10 +67,48 @@ describe('the checks of the key pairs of a backup', () => {
     expect(await messageOf(checks, larger)).to.match(/^invalid_request: .*expected 512 bytes/);
   });
 
-  it('cost nothing for public halves', async () => {
+  it('stop and continue in the same way for public halves alone', async () => {
     const versions = backup.versions.map((version) => ({ ...version, material: Buffer.alloc(0) }));
-    await new PairChecks(0).check({ ...backup, versions });
+    const halves = { ...backup, versions };
+    const checks = new PairChecks(cost.publicHalf);
+    expect(await messageOf(checks, halves)).to.match(/^busy_generation: 1 of 3 key versions/);
+    expect(await messageOf(checks, halves)).to.match(/^busy_generation: 2 of 3 /);
+    await checks.check(halves);
+    expect(await messageOf(new PairChecks(0), halves)).to.match(/^busy_generation: 0 of 3 /);
   });
+
+  it('check a public half of a managed key at the cost of its scheme', async () => {
+    const managed = { ...backup.record, type: 'managed_key' };
+    const versions = backup.versions.map((version) => ({ ...version, material: Buffer.alloc(16) }));
+    const checks = new PairChecks(cost.publicHalf);
+    expect(await messageOf(checks, { record: managed, versions })).to.match(/^busy_generation: 1 of 3 key versions/);
+  });
+
+  it('refuse an empty public half of a managed key', async () => {
+    const managed = { ...backup.record, type: 'managed_key' };
+    const [first] = backup.versions;
+    if (first === undefined) throw new Error('there are three versions');
+    const version = { ...first, material: Buffer.alloc(16), publicKey: Buffer.alloc(0) };
+    expect(await messageOf(new PairChecks(), { record: managed, versions: [version] })).to.contain(
+      'version 1 has a public half that managed keys do not support',
+    );
+  });
+
+  it('check a number once, however many versions have it', async () => {
+    const [first] = backup.versions;
+    if (first === undefined) throw new Error('there are three versions');
+    const versions = Array.from({ length: 1000 }, (_, at) => ({ ...first, version: at + 1 }));
+    await new PairChecks(costOfOne).check({ ...backup, versions });
+    const halves = versions.map((version) => ({ ...version, material: Buffer.alloc(0) }));
+    await new PairChecks(cost.publicHalf).check({ ...backup, versions: halves });
+  });
+
+  for (const type of keyPairTypes)
+    it(`cost something for every half of type ${type}`, () => {
+      const { checkCost = { pair: 0, publicHalf: 0 } } = keyType(type).keyPair ?? {};
+      expect(checkCost.publicHalf).to.be.above(0);
+      expect(checkCost.pair).to.be.at.least(checkCost.publicHalf);
+    });
 
   it('let a request restore 256 versions of 2,048 bits, and the same versions again', async () => {
     expect(32 / costOfOne, 'versions of 2,048 bits in one request').to.equal(256);

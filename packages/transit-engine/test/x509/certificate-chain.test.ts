@@ -172,4 +172,23 @@ describe('PEM', () => {
     expect(block && pemOf(block)).to.equal(pem);
     expect(createPublicKey(pem).equals(publicKey)).to.equal(true);
   });
+
+  for (const [what, n, e] of [
+    ['a modulus of 16,384 bits', 2048, 3],
+    ['an exponent of 64 bits', 256, 8],
+  ] as const)
+    it(`is refused if an issuer has an RSA key with ${what}, before a signature is verified`, () => {
+      const numbers = { n: Buffer.alloc(n, 0xff).toString('base64url'), e: Buffer.alloc(e, 0xff).toString('base64url') };
+      const large = createPublicKey({ key: { kty: 'RSA', ...numbers }, format: 'jwk' });
+      expect(refusalOf(leaf + root.certify('middle', large, { ca: true }))).to.equal(
+        'failed to persist certificate chain: certificate 2 has a key that is not supported: RSA of at most 8192 bits, or a named curve',
+      );
+    });
+
+  it('is refused if an issuer has a DSA key, whose parameters may be of any size', () => {
+    const { publicKey: dsa } = generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 });
+    expect(refusalOf(leaf + root.certify('middle', dsa, { ca: true }))).to.contain(
+      'certificate 2 has a key that is not supported',
+    );
+  });
 });
