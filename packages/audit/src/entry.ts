@@ -1,5 +1,5 @@
 import type { Principal } from '@transitd/access';
-import { type JsonRules, parseJsonInSlices, runInSlices, type Steps } from '@transitd/event-loop';
+import { type JsonRules, parseJsonInSlices, runInSlices, type Steps, TaskLimit } from '@transitd/event-loop';
 import { bodyText, type JsonSchema, type Reply, type Verb } from '@transitd/http';
 import type { HashText } from './audit-key.ts';
 import { hashedData, hashedRequest } from './hashed-text.ts';
@@ -107,13 +107,28 @@ export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount'> 
   readonly time: string;
 }
 
+/** Longer bodies take milliseconds to parse. */
+const parsedAtOnceCharsMax = 64 * 1024;
+/**
+ * Long responses are recorded one after the other: their values take twenty times the memory of their text, and the responses of an
+ * unwrap can have a million values, for which the request has reserved none.
+ */
+const longResponses = new TaskLimit(1);
+
 /** Returns the entry that is written before the response is sent. */
-export async function responseEntry(
+export async function responseEntry(fields: RequestFields, response: AuditedResponse, hash: HashText): Promise<string> {
+  const body = jsonOf(response.reply);
+  const entry = (): Promise<string> => entryOf(fields, response, body, hash);
+  return body !== undefined && body.length > parsedAtOnceCharsMax ? longResponses.run(entry) : entry();
+}
+
+async function entryOf(
   { auth, request, ...rest }: RequestFields,
   { reply, data, mount, time }: AuditedResponse,
+  body: string | undefined,
   hash: HashText,
 ): Promise<string> {
-  const content = await contentOf(reply);
+  const content = body === undefined ? undefined : await parsed(body);
   const { error, ...fields } = await runInSlices(replyFields(content, data, hash));
   const response = jsonObject({ status: reply.status, ...mountFields(mount) }, fields);
   return jsonObject({ time, type: 'response' }, { auth, request, response, ...rest, ...(error !== undefined && { error }) });
@@ -127,8 +142,6 @@ interface ReplyFields {
   readonly wrap_info?: string;
 }
 
-/** Longer bodies take milliseconds to parse. */
-const parsedAtOnceCharsMax = 64 * 1024;
 const rules: JsonRules = {
   depthMax: 128,
   valuesMax: Number.POSITIVE_INFINITY,
@@ -137,14 +150,14 @@ const rules: JsonRules = {
   refusal: (reason) => new SyntaxError(reason),
 };
 
-/**
- * Returns the content of a response; undefined for a body that is not JSON. Neither this body nor the parser's error, which quotes it, is
- * recorded. A body is not recorded either if a part of it is read only while it is sent.
- */
-async function contentOf(reply: Reply): Promise<unknown> {
+/** Returns the body of a response as text; undefined if it is not JSON, or if a part of it is read only while it is sent. */
+function jsonOf(reply: Reply): string | undefined {
   const { headers, stream } = reply;
-  const body = stream === undefined ? bodyText(reply) : undefined;
-  if (body === undefined || headers?.['Content-Type'] !== undefined) return undefined;
+  return stream === undefined && headers?.['Content-Type'] === undefined ? bodyText(reply) : undefined;
+}
+
+/** Returns undefined for a body that is not JSON. Neither this body nor the parser's error, which quotes it, is recorded. */
+async function parsed(body: string): Promise<unknown> {
   try {
     return body.length > parsedAtOnceCharsMax ? await parseJsonInSlices(body, rules) : JSON.parse(body);
   } catch {
