@@ -22,6 +22,7 @@ import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
 import type { NodeSeal } from './node-seal.ts';
 import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
+import { successionKeyPath } from './replication/succession-key.ts';
 import { refusalWithoutPort } from './replication/write-fence.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { raftSnapshots } from './snapshots/raft-snapshots.ts';
@@ -262,7 +263,7 @@ export class ClusterMember implements NodeMember {
     const replication = cluster && this.#newReplication({ storage, barrier, cluster });
     this.#store = { replica: storage.replica, barrier, replication };
     this.#snapshots = new Snapshots({
-      engine: raftSnapshots(storage, [acknowledgePath]),
+      engine: raftSnapshots(storage, [acknowledgePath, successionKeyPath]),
       barrier,
       directory: directory.path,
       log,

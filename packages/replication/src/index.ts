@@ -38,7 +38,7 @@ export {
   fenceWaitMs,
   mayAccept,
 } from './roles/fence.ts';
-export { isSupersededBy, meetingOf } from './roles/meeting.ts';
+export { type Claim, claimOf, isSupersededBy, judgeClaim, meetingOf, successionKeyBytes } from './roles/meeting.ts';
 export {
   isBeforeRestore,
   type PromotionDecision,

@@ -55,6 +55,7 @@ export {
   epochsFault,
   epochsMax,
   isEpochId,
+  isForeignIndex,
   isIndex,
   isLocal,
   positionOf,

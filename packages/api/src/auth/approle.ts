@@ -289,7 +289,7 @@ const approleOperation = (
   name: string,
   capability: 'read' | 'update' | 'delete' | 'list',
   approle: MethodHandler,
-  more: Pick<GuardedOperation, 'where' | 'adds' | 'sameAs'> = {},
+  more: Pick<GuardedOperation, 'where' | 'sameAs'> = {},
 ) => methodOperation(name, capability, { approle }, more);
 
 const lookUp = (way: Way) => ({
@@ -309,11 +309,11 @@ export const approleRoutes: readonly Route[] = [
     }),
   }),
   methodRoute('role/:name/secret-id', {
-    POST: approleOperation('approle-secret-id', 'update', randomSecretId, { adds: true }),
+    POST: approleOperation('approle-secret-id', 'update', randomSecretId),
     LIST: approleOperation('approle-secret-id-list', 'list', listSecretIds),
   }),
   methodRoute('role/:name/custom-secret-id', {
-    POST: approleOperation('approle-secret-id', 'update', customSecretId, { adds: true }),
+    POST: approleOperation('approle-secret-id', 'update', customSecretId),
   }),
   methodRoute('role/:name/secret-id/lookup', lookUp('secret_id')),
   methodRoute('role/:name/secret-id/destroy', destroy('secret_id')),

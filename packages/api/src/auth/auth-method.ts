@@ -54,7 +54,7 @@ export function methodOperation(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   byType: ByType,
-  more: Pick<GuardedOperation, 'where' | 'adds' | 'sameAs'> = {},
+  more: Pick<GuardedOperation, 'where' | 'sameAs'> = {},
 ): GuardedOperation {
   return {
     name,

@@ -239,9 +239,9 @@ const tidy = tokenOperation(
 
 /** Routes that create, look up, renew and revoke tokens. */
 export const tokenRoutes: readonly Route[] = [
-  { path: 'auth/token/create', operations: { POST: { ...makeChild, adds: true } } },
-  { path: 'auth/token/create/:role', operations: { POST: { ...makeByRole, adds: true } } },
-  { path: 'auth/token/create-orphan', operations: { POST: { ...makeOrphan, adds: true } } },
+  { path: 'auth/token/create', operations: { POST: makeChild } },
+  { path: 'auth/token/create/:role', operations: { POST: makeByRole } },
+  { path: 'auth/token/create-orphan', operations: { POST: makeOrphan } },
   { path: 'auth/token/lookup', operations: { POST: { ...lookup, where: 'replica' } } },
   {
     path: 'auth/token/lookup-self',

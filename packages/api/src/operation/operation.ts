@@ -117,11 +117,6 @@ export interface GuardedOperation extends Common {
   /** Requires `sudo` in addition to the capability. */
   readonly sudo?: boolean;
   /**
-   * The change only adds rights or keys. If absent, the change may revoke some, so the response waits until no node serves the old state
-   * (decision 50).
-   */
-  readonly adds?: true;
-  /**
    * Returns other paths of the same operation, made from the canonical parameters of this path, and the paths of single fields in the body.
    * If a policy explicitly denies one of them, the request is refused (decision 13).
    * @param body - absent if only the path is known

@@ -17,6 +17,7 @@ import type { Span } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { type GuardedOperation, type OpenOperation, type Where, whereOf } from '../operation/operation.ts';
+import { takesNothingAway } from '../operation/takes-nothing-away.ts';
 import { exchangeOf, isAuditFailure, recorded } from './audit-recording.ts';
 import { Authentication } from './authentication.ts';
 import { authorize } from './authorization.ts';
@@ -254,7 +255,7 @@ export class Pipeline {
 
   async #respondToChange({ operation, where }: CompleteRequest, outcome: Replied): Promise<Outcome> {
     const { reply } = outcome;
-    const adds = operation.adds === true || where !== 'leader' || reply.status >= 400;
+    const adds = takesNothingAway.has(operation.name) || where !== 'leader' || reply.status >= 400;
     const index = await this.#options.node.eligibility.waitUntilInForce({ adds });
     return index === undefined ? outcome : new Replied({ ...reply, headers: { ...reply.headers, ...indexHeaders(index) } });
   }

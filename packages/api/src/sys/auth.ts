@@ -41,7 +41,7 @@ const authMountOperation = <S extends FieldSchema = Record<never, never>>(
   capability: NonNullable<GuardedOperation['capability']>,
   description: OperationDescription<S>,
   run: (context: { readonly node: Node; readonly services: Services }, call: TypedCall<S>) => Promise<Reply>,
-  { sudo = true, ...more }: Pick<GuardedOperation, 'sudo' | 'adds' | 'sameAs'> = {},
+  { sudo = true, ...more }: Pick<GuardedOperation, 'sudo' | 'sameAs'> = {},
 ): GuardedOperation => guarded({ name, capability, sudo, ...more, ...description, run });
 
 const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
@@ -171,7 +171,6 @@ const enable = authMountOperation(
     });
     return writtenReply([...warnings, ...config.warnings]);
   },
-  { adds: true },
 );
 
 /** Clients of the peers tune an auth method below `sys/mounts/` too. */

@@ -26,7 +26,6 @@ const status = guarded({
   ),
   capability: 'read',
   where: 'leader',
-  adds: true,
   run: async ({ node }) => {
     const { level, highest, supported, members, waitsFor } = requireControl(node).status;
     const rows = members.map(({ name, levels }) => ({ node_id: name, oldest: levels.oldest, newest: levels.newest }));
@@ -43,7 +42,6 @@ const raise = guarded({
   answers: answers.data(object({ level: integer })),
   capability: 'update',
   sudo: true,
-  adds: true,
   run: async ({ node }, { values }) => dataReply(JSON.stringify({ level: await requireControl(node).raise(values.level) })),
 });
 

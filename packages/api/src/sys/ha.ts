@@ -12,7 +12,6 @@ const stepDown = guarded({
   answers: answers.written,
   capability: 'update',
   sudo: true,
-  adds: true,
   endsLeadership: true,
   run: async ({ node }, { warnings }) => {
     await node.stepDown();
@@ -41,7 +40,6 @@ const haStatus = guarded({
   ),
   capability: 'read',
   where: 'leader',
-  adds: true,
   run: ({ node }) => topLevelDataReply({ nodes: [own(node), ...others(node, Date.now())] }),
 });
 

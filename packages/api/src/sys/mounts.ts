@@ -51,7 +51,7 @@ const mountOperation = <S extends FieldSchema = Record<never, never>>(
   capability: NonNullable<GuardedOperation['capability']>,
   description: OperationDescription<S>,
   run: (context: { readonly node: Node; readonly services: Services }, call: TypedCall<S>) => Promise<Reply> | Reply,
-  more: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
+  more: Pick<GuardedOperation, 'sudo'> = {},
 ): GuardedOperation => guarded({ name, capability, ...description, ...more, run });
 
 const prefix = 'sys/mounts/';
@@ -154,7 +154,6 @@ const enable = mountOperation(
     const inVain = values.seal_wrap === true || values.external_entropy_access === true;
     return writtenReply([...warnings, ...config.warnings, ...(inVain ? [noEffect] : [])]);
   },
-  { adds: true },
 );
 
 const noEffect =

@@ -53,7 +53,6 @@ const autopilotState = guardedOnSecondary({
   ),
   capability: 'read',
   where: 'leader',
-  adds: true,
   run: async (node) => {
     const { autopilot, cluster } = requireCluster(node);
     const { healthy, failureTolerance, servers } = await autopilot.evaluate();

@@ -19,7 +19,6 @@ const take = guardedOnSecondary({
   answers: answers.content('application/gzip', binary),
   capability: 'read',
   where: 'leader',
-  adds: true,
   isSlow: true,
   run: async (node) => ({
     status: 200,

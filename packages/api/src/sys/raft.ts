@@ -63,7 +63,7 @@ const memberChange = (
   name: string,
   about: string,
   change: (operator: MemberOperations, serverId: string) => Promise<void>,
-  rest: Pick<GuardedOperation, 'adds' | 'endsLeadership'>,
+  rest: Pick<GuardedOperation, 'endsLeadership'>,
 ): GuardedOperation =>
   guardedOnSecondary({
     name,
@@ -106,11 +106,13 @@ const removePeer = memberChange(
   (operator, serverId) => operator.remove(serverId),
   { endsLeadership: true },
 );
-const promote = memberChange('raft-promote', 'Promote a non-voter to voter', (operator, serverId) => operator.promote(serverId), {
-  adds: true,
-});
+const promote = memberChange(
+  'raft-promote',
+  'Promote a non-voter to voter',
+  (operator, serverId) => operator.promote(serverId),
+  {},
+);
 const demote = memberChange('raft-demote', 'Demote a voter to non-voter', (operator, serverId) => operator.demote(serverId), {
-  adds: true,
   endsLeadership: true,
 });
 
@@ -123,7 +125,6 @@ const authorityStatus = guarded({
   ),
   capability: 'read',
   where: 'leader',
-  adds: true,
   run: async ({ node }) => {
     const { rotation, cluster } = requireCluster(node);
     const { phase, waitsFor } = rotation.status;
@@ -140,7 +141,6 @@ const rotateAuthority = guarded({
   answers: answers.written,
   capability: 'update',
   sudo: true,
-  adds: true,
   run: async ({ node }) => {
     await requireCluster(node).rotation.begin();
     return writtenReply([]);

@@ -100,7 +100,6 @@ const wrap: GuardedOperation = {
   body: object({}),
   answers: answers.wrappingToken,
   capability: 'update',
-  adds: true,
   bodyBytesMax: transactionBytesMax,
   run: (_context, { body, wrapTtlS }) => {
     if (wrapTtlS === undefined) throw new RequestError('invalid_request', 'endpoint requires response wrapping to be used');

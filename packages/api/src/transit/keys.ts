@@ -309,7 +309,7 @@ export const transitKeyRoutes: readonly Route[] = [
   {
     path: 'keys/:name',
     accepts: namesKey,
-    operations: { POST: { ...create, adds: true }, GET: { ...read, inGateway: true }, DELETE: remove },
+    operations: { POST: create, GET: { ...read, inGateway: true }, DELETE: remove },
   },
   { path: 'keys/:name/config', accepts: namesKey, operations: { POST: configure } },
   { path: 'keys/:name/rotate', accepts: namesKey, operations: { POST: rotate } },

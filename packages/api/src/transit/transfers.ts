@@ -217,8 +217,8 @@ const otherWrappedPaths = ({ mount, destination, source, version = '' }: Params)
 /** Routes of key import, export, backup and restore, below a mount. */
 export const transitTransferRoutes: readonly Route[] = [
   { path: 'wrapping_key', operations: { GET: { ...wrappingKey, mayWrite: true } } },
-  { path: 'keys/:name/import', accepts: namesKey, operations: { POST: { ...importKey, adds: true } } },
-  { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: { ...importVersion, adds: true } } },
+  { path: 'keys/:name/import', accepts: namesKey, operations: { POST: importKey } },
+  { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: importVersion } },
   { path: 'export/:key_type/:name', accepts: namesKey, operations: { GET: exportKey } },
   { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: { ...exportKey, sameAs: otherExportPaths } } },
   { path: 'byok-export/:destination/:source', accepts: namesBoth, operations: { GET: byokExport } },

@@ -120,6 +120,12 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
 
   heard(): void {}
 
+  readonly successionKey = undefined;
+
+  unproven(): void {
+    throw new Error('no cluster of this test claims an epoch');
+  }
+
   superseded(): Promise<void> {
     return Promise.reject(new Error('there is one primary'));
   }

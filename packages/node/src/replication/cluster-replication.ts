@@ -33,6 +33,7 @@ import { type PrimaryView, type SecondaryView, secondaryViews } from './replicat
 import { requireRole, requireUsable } from './requirements.ts';
 import { type Heard, SecondarySide } from './secondary-side.ts';
 import { requireSealOf, setSealFor } from './set-seal.ts';
+import { SuccessionKey } from './succession-key.ts';
 import { WriteFence } from './write-fence.ts';
 
 /** Memory for outcomes: about one minute at 2,000 writes of 500 bytes per second, and four minutes while a whole state is sent. */
@@ -56,6 +57,7 @@ export class ClusterReplication {
   readonly #primary: PrimarySide;
   readonly #secondary: SecondarySide;
   readonly #registry: StoredRegistry;
+  readonly #succession: SuccessionKey;
   readonly #desk: SecondaryDesk;
   #port: ReplicationPort | undefined;
   #link: PrimaryLink | undefined;
@@ -77,11 +79,14 @@ export class ClusterReplication {
     this.fence = new WriteFence({ ...parts, registry: this.#registry });
     const connected = () => this.#port?.connected ?? [];
     this.material = new MaterialConfirmation({ ...parts, registry: this.#registry, connected });
-    this.#primary = new PrimarySide(parts, { outcomes: this.#outcomes, fence: this.fence, material: this.material });
+    this.#succession = new SuccessionKey(barrier.store);
+    const succession = this.#succession;
+    this.#primary = new PrimarySide(parts, { outcomes: this.#outcomes, fence: this.fence, material: this.material, succession });
     this.reports = new KeptReports(barrier.store);
     this.diverged = new DivergedState({ ...parts, keep: (divergence) => this.reports.keepDivergence(divergence) });
     this.#secondary = new SecondarySide(parts, {
       diverged: this.diverged,
+      succession,
       keepNodes: (nodes) => void this.#credential.keepNodes(this.#linkCertificate, nodes),
       counted: () => void this.#keepCounted(),
     });
@@ -145,7 +150,7 @@ export class ClusterReplication {
   /** The secondaries of a primary's active node, by the name that an operator gave them; empty on any other node. */
   get secondaries(): readonly SecondaryView[] {
     if (this.#port === undefined || !this.#parts.isActive()) return [];
-    return secondaryViews(this.#registry.current, this.#port.connected);
+    return secondaryViews(this.#registry.current, this.#port.connected, this.#primary.unprovenClaims);
   }
 
   /** Whole states sent to secondaries since the start of this node. */
@@ -159,6 +164,7 @@ export class ClusterReplication {
     this.#closePort();
     this.#registry.close();
     this.reports.close();
+    this.#succession.close();
     this.#secondary.forgetKey();
   }
 
@@ -181,6 +187,7 @@ export class ClusterReplication {
     await this.#forgetSecondaries();
     await this.#credential.forget(); // it is of another set, whose primary this cluster must not call
     if (seal === 'own') await barrier.transfer.publishRecoveryShares();
+    await this.#succession.renew();
     const [set, id, local] = [newId(), newId(), localPrefixesOf(seal)];
     const { outcome } = await commitStep(this.#parts, { kind: 'establish', set, id, local, fenceMs });
     if (outcome === 'conflict') throw alreadyTakesPart();
@@ -317,7 +324,7 @@ export class ClusterReplication {
     if (state === undefined) return;
     const isUnsealed = !barrier.state.sealed;
     this.#promotion.noteTerm();
-    if (isUnsealed) await this.reports.refresh();
+    if (isUnsealed) await Promise.all([this.reports.refresh(), this.#succession.refresh()]);
     if (isUnsealed && isActive() && state.fenceMs !== undefined) await this.fence.activated(storage.driver.status().term);
     this.#digest.measure(state);
     if (isUnsealed && state.role === 'primary') await this.material.tick();

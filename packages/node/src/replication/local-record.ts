@@ -5,7 +5,7 @@ import { writeLocal } from './write-local.ts';
 export interface LocalRecordParts<T> {
   /** The records in plaintext. */
   readonly store: Pick<Store, 'get' | 'commit' | 'watch'>;
-  /** Begins with a local prefix, so that the record is not replicated. */
+  /** With a local prefix, unless each cluster of a set has the same record. */
   readonly path: string;
   readonly schema: z.ZodType<T>;
 }
@@ -13,7 +13,7 @@ export interface LocalRecordParts<T> {
 const format = 1;
 const formatted = z.object({ format: z.literal(format) });
 
-/** A small record of this cluster, as JSON, which each node keeps in memory as it has applied it. */
+/** A small record, as JSON, which each node keeps in memory as it has applied it. */
 export class LocalRecord<T extends object> {
   readonly #parts: LocalRecordParts<T>;
   readonly #unwatch: () => void;
@@ -50,10 +50,10 @@ export class LocalRecord<T extends object> {
     }
   }
 
-  /** @throws StoreError */
+  /** @throws StoreError; ZodError for a value that could not be read again */
   async write(value: T): Promise<void> {
-    const { store, path } = this.#parts;
-    await writeLocal(store, { path, value: Buffer.from(JSON.stringify({ format, ...value })) });
+    const { store, path, schema } = this.#parts;
+    await writeLocal(store, { path, value: Buffer.from(JSON.stringify({ format, ...schema.parse(value) })) });
   }
 
   close(): void {

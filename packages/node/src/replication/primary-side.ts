@@ -7,9 +7,11 @@ import {
   positionOf,
   type ReplicatedSnapshot,
   type ReplicationState,
+  sameEpoch,
 } from '@transitd/storage-fsm';
 import type { MaterialConfirmation } from './material-confirmation.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
+import type { SuccessionKey } from './succession-key.ts';
 import type { WriteFence } from './write-fence.ts';
 
 /** This node as the active node of a primary. */
@@ -18,6 +20,8 @@ export class PrimarySide implements PrimaryCluster {
   readonly #parts: ReplicationParts;
   readonly #fence: WriteFence;
   readonly #material: Pick<MaterialConfirmation, 'acknowledged'>;
+  readonly #succession: Pick<SuccessionKey, 'present'>;
+  readonly #unproven = new Map<string, EpochName>();
   #statesSent = 0;
 
   constructor(
@@ -26,15 +30,18 @@ export class PrimarySide implements PrimaryCluster {
       outcomes,
       fence,
       material,
+      succession,
     }: {
       readonly outcomes: OutcomeLog;
       readonly fence: WriteFence;
       readonly material: Pick<MaterialConfirmation, 'acknowledged'>;
+      readonly succession: Pick<SuccessionKey, 'present'>;
     },
   ) {
     this.#parts = parts;
     this.#fence = fence;
     this.#material = material;
+    this.#succession = succession;
     this.outcomes = outcomes;
   }
 
@@ -72,6 +79,25 @@ export class PrimarySide implements PrimaryCluster {
 
   newAttempt(): string {
     return randomUUID();
+  }
+
+  get successionKey(): Uint8Array | undefined {
+    return this.#succession.present;
+  }
+
+  /** The epochs that secondaries have named without a proof since this node started, by secondary. */
+  get unprovenClaims(): ReadonlyMap<string, EpochName> {
+    return this.#unproven;
+  }
+
+  unproven(secondary: string, { number, id }: EpochName): void {
+    const known = this.#unproven.get(secondary);
+    if (known !== undefined && sameEpoch(known, { number, id })) return;
+    this.#unproven.set(secondary, { number, id });
+    this.#parts.log.error(
+      { secondary, epoch: number },
+      'a secondary names a later epoch without a proof, and this cluster goes on serving: if that cluster was promoted, demote this one now; otherwise revoke the secondary, since its credential is in other hands',
+    );
   }
 
   async superseded(by: EpochName): Promise<void> {

@@ -1,5 +1,6 @@
 import type { PrimaryLinkStatus, ReplicationPort } from '@transitd/cluster';
 import type { Registry, StopReason } from '@transitd/replication';
+import type { EpochName } from '@transitd/storage-fsm';
 
 /** The state of the primary as its secondary knows it. */
 export interface PrimaryView extends PrimaryLinkStatus {
@@ -21,18 +22,23 @@ export interface SecondaryView {
   readonly lag?: { readonly entries: number; readonly ms: number };
   /** Time since it was heard. */
   readonly silentMs?: number;
+  /** The number of a later epoch that it has named without a proof. */
+  readonly unprovenEpoch?: number;
 }
 
 /** Returns each registered secondary, with its connection if there is one. */
 export function secondaryViews(
   { registrations }: Pick<Registry, 'registrations'>,
   connections: ReplicationPort['connected'],
+  claims: ReadonlyMap<string, EpochName>,
 ): readonly SecondaryView[] {
   const connected = new Map(connections.map((one) => [one.secondary, one]));
   return registrations.map(({ secondary }) => {
     const connection = connected.get(secondary);
-    if (connection === undefined) return { secondary, isConnected: false };
+    const unprovenEpoch = claims.get(secondary)?.number;
+    const claim = unprovenEpoch === undefined ? {} : { unprovenEpoch };
+    if (connection === undefined) return { secondary, isConnected: false, ...claim };
     const { acknowledged, lag, silentMs } = connection;
-    return { secondary, isConnected: true, acknowledged: acknowledged?.index, lag, silentMs };
+    return { ...claim, secondary, isConnected: true, acknowledged: acknowledged?.index, lag, silentMs };
   });
 }

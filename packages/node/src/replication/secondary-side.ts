@@ -21,6 +21,7 @@ import {
 } from '@transitd/storage-fsm';
 import type { DivergedState } from './diverged-state.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
+import type { SuccessionKey } from './succession-key.ts';
 
 /** The newest heartbeat of the primary. */
 export interface Heard extends ReportedPosition {
@@ -33,6 +34,7 @@ export interface SecondaryEffects {
   /** Stores that the primary counts this secondary. */
   counted(): void;
   readonly diverged: Pick<DivergedState, 'receiving' | 'staging' | 'swapping'>;
+  readonly succession: Pick<SuccessionKey, 'present'>;
 }
 
 /** How often the seal's provider is asked again for the seal of a received state. Its own back-off decides whether it is called. */
@@ -141,6 +143,17 @@ export class SecondarySide implements SecondaryCluster {
 
   nodes(nodes: PrimaryNodes): void {
     this.#effects.keepNodes(nodes);
+  }
+
+  get successionKey(): Uint8Array | undefined {
+    return this.#effects.succession.present;
+  }
+
+  unproven({ number }: EpochName): void {
+    this.#parts.log.error(
+      { epoch: number },
+      'the former primary names a later epoch without a proof, and this cluster goes on serving: demote one of the two',
+    );
   }
 
   async superseded(by: EpochName): Promise<void> {

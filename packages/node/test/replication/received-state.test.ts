@@ -43,7 +43,8 @@ class Received {
     } as unknown as ReplicationParts;
     const none = async () => undefined;
     const diverged = { receiving: () => undefined, staging: none, swapping: none };
-    this.side = new SecondarySide(parts, { diverged, keepNodes: () => undefined, counted: () => undefined });
+    const succession = { present: undefined };
+    this.side = new SecondarySide(parts, { diverged, succession, keepNodes: () => undefined, counted: () => undefined });
   }
 
   async stage(attempt: string): Promise<void> {

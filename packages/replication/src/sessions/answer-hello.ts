@@ -1,6 +1,6 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { type Cursor, continues, type EpochName, type FeatureLevel, type ReplicationState } from '@transitd/storage-fsm';
-import { isSupersededBy } from '../roles/meeting.ts';
+import { judgeClaim } from '../roles/meeting.ts';
 import type { Frame, HelloRefusal } from '../stream/frame.ts';
 
 /**
@@ -20,15 +20,19 @@ export interface HelloFacts {
   readonly level: FeatureLevel;
   /** Returns whether the outcomes after a position are still kept. */
   readonly continuesFrom: (index: LogIndex) => boolean;
+  /** The key of the set; undefined if this cluster cannot read it. */
+  readonly successionKey: Uint8Array | undefined;
 }
 
 /** Decides how the primary answers the hello of a secondary. */
 export function answerHello(
-  { set, cursor, wantsWholeState, level: secondaryLevel }: Frame & { kind: 'hello' },
-  { state, level, continuesFrom }: HelloFacts,
+  { set, cursor, wantsWholeState, level: secondaryLevel, proof }: Frame & { kind: 'hello' },
+  { state, level, continuesFrom, successionKey }: HelloFacts,
 ): HelloAnswer {
   if (state === undefined || state.set !== set) return { kind: 'refuse', reason: 'other_set' };
-  if (cursor !== undefined && isSupersededBy(state, cursor)) return { kind: 'superseded', by: cursor };
+  const claim = cursor === undefined ? 'none' : judgeClaim(state, { set, epoch: cursor, proof }, successionKey);
+  if (cursor !== undefined && claim === 'proven') return { kind: 'superseded', by: cursor };
+  if (claim === 'unproven') return { kind: 'refuse', reason: 'unproven' };
   if (state.role === 'superseded') return { kind: 'refuse', reason: 'superseded' };
   if (state.role !== 'primary' && state.role !== 'demoted') return { kind: 'refuse', reason: 'not_primary' };
   if (secondaryLevel < level) return { kind: 'refuse', reason: 'level' };

@@ -6,6 +6,7 @@ import {
   type ReplicationStep,
   sameEpoch,
 } from '@transitd/storage-fsm';
+import { proofOf } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
 import { joinOutcomes } from '../stream/join-outcomes.ts';
 import type { Outcome } from '../stream/outcome.ts';
@@ -57,13 +58,16 @@ export class Follower {
     this.#parts = parts;
   }
 
-  hello(): Frame {
+  /** @param key - the key of the set; undefined if this cluster cannot read it */
+  hello(key?: Uint8Array): Frame {
     const state = this.#parts.state();
-    this.#greetedAt = cursorOf(state);
+    const cursor = cursorOf(state);
+    this.#greetedAt = cursor;
     return {
       kind: 'hello',
       set: state.set,
-      cursor: this.#greetedAt,
+      cursor,
+      ...(cursor !== undefined && key !== undefined && { proof: proofOf(key, state.set, cursor) }),
       wantsWholeState: this.#parts.wantsWholeState(),
       level: this.#parts.level(),
     };

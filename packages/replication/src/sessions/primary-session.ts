@@ -1,6 +1,6 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { type Cursor, continues, type FeatureLevel, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
-import { isSupersededBy } from '../roles/meeting.ts';
+import { type Claim, claimOf, judgeClaim } from '../roles/meeting.ts';
 import type { Frame, HelloRefusal } from '../stream/frame.ts';
 import { encodeFrame } from '../stream/frame-codec.ts';
 import { answerHello } from './answer-hello.ts';
@@ -173,7 +173,9 @@ export class PrimarySession {
     this.#secondaryLevel = hello.level;
     const decided = () => {
       const state = cluster.state();
-      const facts = { state, level: cluster.level(), continuesFrom: (at: LogIndex) => cluster.outcomes.continuesFrom(at) };
+      const { successionKey } = cluster;
+      const continuesFrom = (at: LogIndex) => cluster.outcomes.continuesFrom(at);
+      const facts = { state, level: cluster.level(), continuesFrom, successionKey };
       return state && { state, answer: answerHello(hello, facts) };
     };
     let decision = decided();
@@ -194,6 +196,8 @@ export class PrimarySession {
       await cluster.superseded(answer.by);
       this.#end({ why: 'superseded' });
     } else if (answer.kind === 'refuse' || epoch === undefined) {
+      if (hello.cursor !== undefined && answer.kind === 'refuse' && answer.reason === 'unproven')
+        cluster.unproven(this.secondary, hello.cursor);
       this.#refuse(answer.kind === 'refuse' ? answer.reason : 'not_primary');
     } else if (answer.kind === 'resume') {
       this.#send({ kind: 'nodes', ...cluster.nodes() });
@@ -234,17 +238,20 @@ export class PrimarySession {
   }
 
   /** Handles the epoch of another cluster that may be a primary. */
-  async #meet({ set, epoch }: Frame & { kind: 'announce' }): Promise<void> {
-    const { cluster } = this.#parts;
+  async #meet(claim: Claim): Promise<void> {
+    const { cluster, secondary } = this.#parts;
+    const { set, epoch } = claim;
     const state = cluster.state();
     const own = state?.epochs.at(-1);
     if (state === undefined || own === undefined || state.set !== set) {
       this.#end({ why: 'not_active' });
       return;
     }
-    this.#send({ kind: 'announce', set, epoch: { number: own.number, id: own.id } });
-    if (isSupersededBy(state, epoch)) await cluster.superseded(epoch);
-    this.#end({ why: sameEpoch(own, epoch) ? 'closed' : 'superseded' });
+    this.#send({ kind: 'announce', ...claimOf(set, own, cluster.successionKey) });
+    const verdict = judgeClaim(state, claim, cluster.successionKey);
+    if (verdict === 'proven') await cluster.superseded(epoch);
+    if (verdict === 'unproven') cluster.unproven(secondary, epoch);
+    this.#end({ why: sameEpoch(own, epoch) || verdict === 'unproven' ? 'closed' : 'superseded' });
   }
 
   #refuse(reason: HelloRefusal): void {

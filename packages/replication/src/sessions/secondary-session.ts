@@ -1,6 +1,6 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { cursorOf, type ReplicationState } from '@transitd/storage-fsm';
-import { isSupersededBy } from '../roles/meeting.ts';
+import { type Claim, claimOf, judgeClaim } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
 import { encodeFrame } from '../stream/frame-codec.ts';
 import { Follower, type FollowerAction } from './follower.ts';
@@ -62,9 +62,9 @@ export class SecondarySession {
     const epoch = state?.epochs.at(-1);
     this.#lag.applied(state?.index ?? 0);
     if (state === undefined) this.#end({ why: 'not_active' });
-    else if (state.role === 'secondary') this.#send(this.#follower.hello());
+    else if (state.role === 'secondary') this.#send(this.#follower.hello(cluster.successionKey));
     else if (epoch === undefined) this.#end({ why: 'not_active' });
-    else this.#send({ kind: 'announce', set: state.set, epoch: { number: epoch.number, id: epoch.id } });
+    else this.#send({ kind: 'announce', ...claimOf(state.set, epoch, cluster.successionKey) });
   }
 
   status(): SecondaryStatus {
@@ -130,12 +130,16 @@ export class SecondarySession {
     this.#send({ kind: 'ack', at: cursorOf(state), echoMs: sentMs });
   }
 
-  #meet({ set, epoch }: Frame & { kind: 'announce' }, state: ReplicationState): void {
-    if (state.set !== set || !isSupersededBy(state, epoch)) {
+  /** The primary that this cluster followed before its promotion may have been promoted again. */
+  #meet(claim: Claim, state: ReplicationState): void {
+    const { cluster } = this.#parts;
+    const verdict = judgeClaim(state, claim, cluster.successionKey);
+    if (verdict === 'unproven') cluster.unproven(claim.epoch);
+    if (verdict !== 'proven') {
       this.#end({ why: 'closed' });
       return;
     }
-    this.#parts.cluster.superseded(epoch).then(
+    cluster.superseded(claim.epoch).then(
       () => this.#end({ why: 'superseded' }),
       (error: unknown) => this.#end({ why: 'failed', error }),
     );

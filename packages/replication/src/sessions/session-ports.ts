@@ -39,8 +39,12 @@ export interface PrimaryCluster {
   rootKey(): Promise<Uint8Array>;
   /** Returns a name that no other attempt has: 1 to 64 letters, digits and hyphens. */
   newAttempt(): string;
+  /** The key of the set, {@link successionKeyBytes}; undefined if this node cannot read it. */
+  readonly successionKey: Uint8Array | undefined;
   /** Commits that this cluster ends its service because of the other epoch. */
   superseded(by: EpochName): Promise<void>;
+  /** Called when a secondary names an epoch that would end the service of this cluster, without a proof. */
+  unproven(secondary: string, epoch: EpochName): void;
   /** Called when a secondary answered the heartbeat that was sent at `sentMs`. */
   answered(secondary: string, sentMs: number, at: EpochName): void;
   /** Called when a secondary has confirmed a position, which its session shows from now on. */
@@ -80,8 +84,12 @@ export interface SecondaryCluster {
   heard(primary: ReportedPosition): void;
   /** Called when the primary has sent its addresses and authorities, which are stored for the next connection. */
   nodes(nodes: PrimaryNodes): void;
+  /** As in {@link PrimaryCluster}. */
+  readonly successionKey: Uint8Array | undefined;
   /** Called when this cluster met an epoch that excludes its own: commits the end of its service. */
   superseded(by: EpochName): Promise<void>;
+  /** Called when the former primary names such an epoch without a proof. */
+  unproven(epoch: EpochName): void;
 }
 
 export interface SessionLimits {

@@ -5,6 +5,7 @@ import {
   epochsFault,
   hasFields,
   isEpochId,
+  isForeignIndex,
   isIndex,
   type JsonFields,
   type ReplicatedWrite,
@@ -86,20 +87,21 @@ function frameOf(fields: JsonFields, writes: readonly ReplicatedWrite[]): Frame 
 }
 
 const checks: Readonly<Record<Frame['kind'], (fields: JsonFields) => boolean>> = {
-  hello: ({ set, cursor, wantsWholeState, level }) =>
+  hello: ({ set, cursor, wantsWholeState, level, proof }) =>
     isId(set) &&
     (cursor === undefined || isCursor(cursor)) &&
     typeof wantsWholeState === 'boolean' &&
     isIndex(level) &&
-    level > 0,
+    level > 0 &&
+    isProof(proof),
   welcome: ({ epochs }) => areEpochs(epochs),
   state: ({ attempt, epochs, index, valuesWritten, restoredAt }) =>
-    isAttempt(attempt) && areEpochs(epochs) && isIndex(index) && isIndex(valuesWritten) && isRestore(restoredAt),
+    isAttempt(attempt) && areEpochs(epochs) && isForeignIndex(index) && isIndex(valuesWritten) && isRestore(restoredAt),
   records: ({ attempt, chunk }) => isAttempt(attempt) && isIndex(chunk),
   staged: ({ attempt, chunk }) => isAttempt(attempt) && isIndex(chunk),
   end: ({ attempt, records, digest }) => isAttempt(attempt) && isIndex(records) && isDigest(digest),
   outcome: ({ epoch, from, to, valuesWritten }) =>
-    isEpochName(epoch) && isIndex(from) && isIndex(to) && from < to && isIndex(valuesWritten),
+    isEpochName(epoch) && isIndex(from) && isForeignIndex(to) && from < to && isIndex(valuesWritten),
   checkpoint: ({ at, digest }) => isCursor(at) && isDigest(digest),
   heartbeat: ({ at, sentMs, demoted, restoredAt }) =>
     isCursor(at) && isTime(sentMs) && typeof demoted === 'boolean' && isRestore(restoredAt),
@@ -107,11 +109,17 @@ const checks: Readonly<Record<Frame['kind'], (fields: JsonFields) => boolean>> =
   nodes: ({ addresses, authorities }) =>
     areTexts(addresses, addressesMax, addressCharactersMax) && areTexts(authorities, authoritiesMax, authorityCharactersMax),
   key: () => true,
-  announce: ({ set, epoch }) => isId(set) && isEpochName(epoch),
+  announce: ({ set, epoch, proof }) => isId(set) && isEpochName(epoch) && isProof(proof),
   refusal: ({ reason }) => typeof reason === 'string' && Object.hasOwn(refusals, reason),
 };
 
-const refusals: Readonly<Record<HelloRefusal, true>> = { other_set: true, not_primary: true, superseded: true, level: true };
+const refusals: Readonly<Record<HelloRefusal, true>> = {
+  other_set: true,
+  not_primary: true,
+  superseded: true,
+  level: true,
+  unproven: true,
+};
 
 const isId = (value: unknown): boolean => typeof value === 'string' && isEpochId(value);
 const isTime = (value: unknown): boolean => Number.isFinite(value);
@@ -120,14 +128,18 @@ const areTexts = (value: unknown, max: number, charactersMax: number): boolean =
   value.length > 0 &&
   value.length <= max &&
   value.every((one) => typeof one === 'string' && one.length > 0 && one.length <= charactersMax);
-const isRestore = (value: unknown): boolean => value === undefined || isIndex(value);
+const isRestore = (value: unknown): boolean => value === undefined || isForeignIndex(value);
 const isDigest = (value: unknown): boolean => typeof value === 'string' && digestPattern.test(value);
 const isAttempt = (value: unknown): boolean => typeof value === 'string' && /^[0-9A-Za-z-]{1,64}$/.test(value);
 const isEpochName = (value: unknown): boolean =>
-  hasFields(value) && isIndex(value['number']) && value['number'] > 0 && isId(value['id']);
-const isCursor = (value: unknown): boolean => isEpochName(value) && isIndex((value as JsonFields)['index']);
+  hasFields(value) && isForeignIndex(value['number']) && value['number'] > 0 && isId(value['id']);
+const isCursor = (value: unknown): boolean => isEpochName(value) && isForeignIndex((value as JsonFields)['index']);
+const isProof = (value: unknown): boolean => value === undefined || (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value));
 const areEpochs = (value: unknown): boolean =>
-  Array.isArray(value) && value.length > 0 && value.every(isEpochName) && epochsFault(value) === undefined;
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.every((epoch) => isEpochName(epoch) && isForeignIndex(epoch['start'])) &&
+  epochsFault(value) === undefined;
 
 /** The list of records is left out of the fields, because another frame has a field of the same name for their number. */
 const isRecords = (key: string, value: unknown): boolean => key === 'records' && Array.isArray(value);

@@ -6,8 +6,9 @@ import type { Outcome } from './outcome.ts';
 export type Frame =
   /**
    * Secondary → primary, the first frame on a connection. `cursor` is undefined if the secondary has no state. A secondary with a state
-   * always sends its cursor, also when it asks for the whole state again, because the cursor may show this primary a later epoch. `level`
-   * is the feature level of the secondary. A primary at a higher level refuses the hello: the secondary may be unable to read its records.
+   * always sends its cursor, also when it asks for the whole state again, because the cursor may show this primary a later epoch, which
+   * `proof` proves. `level` is the feature level of the secondary. A primary at a higher level refuses the hello: the secondary may be
+   * unable to read its records.
    */
   | {
       readonly kind: 'hello';
@@ -15,6 +16,7 @@ export type Frame =
       readonly cursor: Cursor | undefined;
       readonly wantsWholeState: boolean;
       readonly level: FeatureLevel;
+      readonly proof?: string | undefined;
     }
   /** Primary → secondary: the stream continues at the cursor of the hello. */
   | { readonly kind: 'welcome'; readonly epochs: readonly Epoch[] }
@@ -56,7 +58,7 @@ export type Frame =
   /** Primary → secondary, before the records of a state: the root key that opens the keyring in them, {@link rootKeyBytes}. */
   | { readonly kind: 'key'; readonly rootKey: Uint8Array }
   /** In both directions, between clusters that may both act as primary. */
-  | { readonly kind: 'announce'; readonly set: string; readonly epoch: EpochName }
+  | { readonly kind: 'announce'; readonly set: string; readonly epoch: EpochName; readonly proof?: string | undefined }
   /** Primary → secondary: why the hello is not answered. */
   | { readonly kind: 'refusal'; readonly reason: HelloRefusal };
 
@@ -74,5 +76,8 @@ export const authoritiesMax = 4;
 export const authorityCharactersMax = 1536;
 export const addressCharactersMax = 261;
 
-/** `level`: the feature level of the secondary is below the primary's. */
-export type HelloRefusal = 'other_set' | 'not_primary' | 'superseded' | 'level';
+/**
+ * `level`: the feature level of the secondary is below the primary's. `unproven`: the secondary names a later epoch than the primary's
+ * without a proof.
+ */
+export type HelloRefusal = 'other_set' | 'not_primary' | 'superseded' | 'level' | 'unproven';

@@ -1,8 +1,9 @@
 import type { ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { answerHello } from '../../src/index.ts';
+import { answerHello, claimOf } from '../../src/index.ts';
 
 const [set, a, b, c] = ['01', '0a', '0b', '0c'].map((digits) => digits.repeat(16)) as [string, string, string, string];
+const successionKey = Buffer.alloc(32, 9);
 const primary: ReplicationState = {
   ...{ role: 'primary', set, local: [], index: 41, offset: 0, seen: 2 },
   epochs: [
@@ -13,8 +14,12 @@ const primary: ReplicationState = {
 const answer = (
   cursor: { number: number; id: string; index: number } | undefined,
   state = primary,
-  { isKept = true, wantsWholeState = false } = {},
-) => answerHello({ kind: 'hello', set, cursor, wantsWholeState, level: 3 }, { state, level: 3, continuesFrom: () => isKept });
+  { isKept = true, wantsWholeState = false, key = successionKey as Uint8Array | 'none' } = {},
+) => {
+  const { proof } = cursor === undefined || key === 'none' ? {} : claimOf(set, cursor, key);
+  const facts = { state, level: 3, continuesFrom: () => isKept, successionKey };
+  return answerHello({ kind: 'hello', set, cursor, wantsWholeState, level: 3, proof }, facts);
+};
 
 describe('the answer to a hello', () => {
   it('resumes in the present epoch, and at a point of the history', () => {
@@ -53,8 +58,20 @@ describe('the answer to a hello', () => {
     expect(answer({ number: 2, id: c, index: 7 })).to.deep.include({ kind: 'superseded' });
   });
 
+  it('refuses a later epoch that is not proven, or that no set can have reached', () => {
+    const unproven = { kind: 'refuse', reason: 'unproven' };
+    for (const number of [2, 3, 2 ** 47 - 1])
+      for (const key of ['none', Buffer.alloc(32, 1)] as const)
+        expect(answer({ number, id: c, index: 7 }, primary, { key }), `${number}`).to.deep.equal(unproven);
+    expect(answer({ number: 65_538, id: c, index: 7 })).to.include({ kind: 'superseded' });
+    expect(answer({ number: 65_539, id: c, index: 7 })).to.deep.equal(unproven);
+    expect(answer({ number: 3, id: c, index: 7 }, { ...primary, role: 'demoted' }, { key: 'none' })).to.include({
+      kind: 'resynchronize',
+    });
+  });
+
   it('refuses other sets, and on clusters that send nothing', () => {
-    const facts = { state: primary, level: 3, continuesFrom: () => true };
+    const facts = { state: primary, level: 3, continuesFrom: () => true, successionKey };
     expect(answerHello({ kind: 'hello', set: a, cursor: undefined, wantsWholeState: false, level: 3 }, facts)).to.include({
       reason: 'other_set',
     });
@@ -75,7 +92,7 @@ describe('the answer to a hello', () => {
       for (const cursor of [at, undefined]) {
         const answered = answerHello(
           { kind: 'hello', set, cursor, wantsWholeState: false, level: secondaryLevel },
-          { state: primary, level: 4, continuesFrom: () => true },
+          { state: primary, level: 4, continuesFrom: () => true, successionKey },
         );
         expect(answered.kind).to.equal(kind === 'resume' && cursor === undefined ? 'resynchronize' : kind);
       }

@@ -13,12 +13,14 @@ import {
   type PrimaryNodes,
   type Proposed,
   type SecondaryCluster,
+  successionKeyBytes,
 } from '../../src/index.ts';
 
 export const [set, epochId, otherId] = ['01', '0a', '0b'].map((digits) => digits.repeat(16)) as [string, string, string];
 export const nodes: PrimaryNodes = { addresses: ['127.0.0.1:8201'], authorities: ['PEM'] };
 
 export const rootKey = Buffer.alloc(32, 7);
+export const successionKey = Buffer.alloc(successionKeyBytes, 9);
 
 /** A primary whose records are in a map. */
 export class TestPrimary implements PrimaryCluster {
@@ -34,6 +36,8 @@ export class TestPrimary implements PrimaryCluster {
   };
   index = 10;
   featureLevel = 3;
+  successionKey: Uint8Array | undefined = successionKey;
+  readonly unprovenClaims: string[] = [];
   openReaders = 0;
   /** Resolves the next registration; it is committed at once by default. */
   register: () => Promise<void> = async () => undefined;
@@ -98,6 +102,10 @@ export class TestPrimary implements PrimaryCluster {
   async registered(secondary: string): Promise<void> {
     await this.register();
     this.registrations.push(secondary);
+  }
+
+  unproven(secondary: string): void {
+    this.unprovenClaims.push(secondary);
   }
 
   async superseded({ id }: { readonly id: string }): Promise<void> {
@@ -177,6 +185,12 @@ export class TestSecondary implements SecondaryCluster {
 
   nodes(learned: PrimaryNodes): void {
     this.learned.push(learned);
+  }
+
+  successionKey: Uint8Array | undefined = successionKey;
+  unprovenClaims = 0;
+  unproven(): void {
+    this.unprovenClaims += 1;
   }
 
   async superseded(): Promise<void> {

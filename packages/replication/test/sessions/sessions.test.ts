@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { decodeFrame, encodeFrame, type Frame, sessionLimits } from '../../src/index.ts';
 import { Link, limits } from './memory-link.ts';
-import { epochId, otherId, rootKey, set, TestPrimary, TestSecondary, textsOf } from './session-fixtures.ts';
+import { epochId, otherId, rootKey, set, successionKey, TestPrimary, TestSecondary, textsOf } from './session-fixtures.ts';
 
 const inSync = (primary: TestPrimary, secondary: TestSecondary) => () => secondary.current?.index === primary.index;
 const filled = (count: number, options?: ConstructorParameters<typeof TestPrimary>[0]): TestPrimary => {
@@ -358,6 +358,39 @@ describe('the sessions of a primary and a secondary', () => {
     await link.until(() => link.ends['primary'] !== undefined && link.ends['secondary'] !== undefined);
     expect(primary.supersededBy).to.deep.equal([otherId]);
     expect(other.current.role).to.equal('primary');
+  });
+
+  for (const { what, key } of [
+    { what: 'cannot prove its later epoch', key: undefined },
+    { what: 'proves it by the key of another set', key: Buffer.alloc(32, 1) },
+  ])
+    it(`do not stop a primary for a cluster that ${what}, and report it`, async () => {
+      const [primary, other] = [filled(1), new TestSecondary()];
+      other.successionKey = key;
+      other.current = {
+        ...{ role: 'primary', set, local: [], index: 30, offset: 0, seen: 2 },
+        epochs: [{ number: 2, id: otherId, start: 30 }],
+      };
+      const link = new Link(primary, other);
+      await link.until(() => link.ends['primary'] !== undefined && link.ends['secondary'] !== undefined);
+      expect([primary.supersededBy, primary.unprovenClaims]).to.deep.equal([[], ['east']]);
+      expect(primary.current?.role).to.equal('primary');
+    });
+
+  it('do not stop a promoted cluster for its former primary, unless that proves a later epoch', async () => {
+    for (const key of [undefined, successionKey]) {
+      const [former, promoted] = [filled(1), new TestSecondary()];
+      former.successionKey = key;
+      if (former.current !== undefined) former.current = { ...former.current, epochs: [{ number: 3, id: epochId, start: 10 }] };
+      promoted.current = {
+        ...{ role: 'primary', set, local: [], index: 30, offset: 0, seen: 2 },
+        epochs: [{ number: 2, id: otherId, start: 30 }],
+      };
+      const link = new Link(former, promoted);
+      await link.until(() => link.ends['primary'] !== undefined && link.ends['secondary'] !== undefined);
+      const isProven = key !== undefined;
+      expect([promoted.current.role, promoted.unprovenClaims]).to.deep.equal(isProven ? ['superseded', 0] : ['primary', 1]);
+    }
   });
 
   it('stop both of two primaries with the same epoch number', async () => {

@@ -2,17 +2,19 @@ import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
 import { continues, cursorOf, type ReplicationStep } from '@transitd/storage-fsm';
 import {
   answerHello,
+  claimOf,
   Follower,
   type FollowerAction,
   type Frame,
   isBeforeRestore,
-  isSupersededBy,
+  judgeClaim,
   meetingOf,
   type ReportedPosition,
   type SecondaryProgress,
   Sender,
   snapshotToSend,
   stateFrames,
+  successionKeyBytes,
 } from '../../src/index.ts';
 import type { Connection, Links } from './links.ts';
 import { holds } from './oracle.ts';
@@ -21,6 +23,9 @@ import { keyringPath, keysIn, type Site } from './site.ts';
 export const heartbeatMs = 20;
 const silentMaxMs = 150;
 const limits = { frameBytes: 600, framesMax: 4 };
+
+/** Each site has the state of the set, and so its key. */
+const successionKey = Buffer.alloc(successionKeyBytes, 9);
 
 /** The connections of all sites: the part that the server does around the package. */
 export class Sessions {
@@ -110,7 +115,7 @@ export class Sessions {
       queueMax: 64,
     });
     this.#followers.set(connection, { follower, heardMs: this.#parts.clock.now() });
-    this.#toPrimary(connection, follower.hello());
+    this.#toPrimary(connection, follower.hello(successionKey));
   }
 
   #toPrimary(connection: Connection, frame: Frame): void {
@@ -138,6 +143,7 @@ export class Sessions {
       state: primary.state,
       level: primary.machine.featureLevel,
       continuesFrom: (index) => primary.outcomes.continuesFrom(index),
+      successionKey,
     });
     if (answer.kind === 'superseded') {
       this.counts.superseded += 1;
@@ -297,11 +303,11 @@ export class Sessions {
   #announceTo(site: Site, other: Site): void {
     const epoch = site.state?.epochs.at(-1);
     if (epoch === undefined) return;
-    const frame: Frame = { kind: 'announce', set: stateOf(site).set, epoch: { number: epoch.number, id: epoch.id } };
+    const frame: Frame = { kind: 'announce', ...claimOf(stateOf(site).set, epoch, successionKey) };
     this.#parts.links.send(site, other, frame, (received) => {
       const own = other.state?.epochs.at(-1);
       if (received.kind !== 'announce' || other.active === undefined || own === undefined) return;
-      if (isSupersededBy(stateOf(other), received.epoch)) {
+      if (judgeClaim(stateOf(other), received, successionKey) === 'proven') {
         this.counts.superseded += 1;
         other.propose({ conditions: [], writes: [], replication: { kind: 'supersede', by: received.epoch } });
       }

@@ -30,6 +30,7 @@ const frames: readonly Frame[] = [
   { kind: 'nodes', addresses: ['10.0.0.1:8201'], authorities: ['PEM'] },
   { kind: 'key', rootKey: Buffer.alloc(32, 7) },
   { kind: 'announce', set: id, epoch: { number: 2, id } },
+  { kind: 'announce', set: id, epoch: { number: 2, id }, proof: 'ab'.repeat(32) },
   { kind: 'refusal', reason: 'other_set' },
 ];
 /** Encodes any fields as a frame without records. */
@@ -51,7 +52,7 @@ describe('frames of the replication stream', () => {
     });
 
   it('returns any outcome as it was, and throws only CodecError for any bytes', () => {
-    const index = fc.integer({ min: 0, max: 2 ** 48 - 2 });
+    const index = fc.integer({ min: 0, max: 2 ** 47 - 2 });
     const path = fc.stringMatching(/^[a-z][a-z0-9/-]{0,40}[a-z]$/).filter((text) => !text.includes('//'));
     const write = fc.record({
       path,
@@ -106,7 +107,11 @@ describe('frames of the replication stream', () => {
     ['an outcome that goes back', { kind: 'outcome', epoch: { number: 2, id }, from: 42, to: 42, valuesWritten: 0 }],
     ['a restore at no position', { kind: 'heartbeat', at, sentMs: 17, demoted: false, restoredAt: '35' }],
     ['a time that is no number', { kind: 'heartbeat', at, sentMs: '17', demoted: false }],
-    ['an index of more than 48 bits', { kind: 'checkpoint', at: { ...at, index: 2 ** 48 }, digest: '0' }],
+    ['an index in the half of the range that is kept', { kind: 'checkpoint', at: { ...at, index: 2 ** 47 }, digest: '0' }],
+    ['such a number of an epoch', { kind: 'announce', set: id, epoch: { number: 2 ** 47, id } }],
+    ['such a start of an epoch', { kind: 'welcome', epochs: [{ number: 1, id, start: 2 ** 47 }] }],
+    ['such a restore', { kind: 'heartbeat', at, sentMs: 1, demoted: false, restoredAt: 2 ** 47 }],
+    ['a proof that is no digest', { kind: 'announce', set: id, epoch: { number: 2, id }, proof: 'ab' }],
     ['a digest that is too long', { kind: 'checkpoint', at, digest: 'f'.repeat(65) }],
     ['no address', { kind: 'nodes', addresses: [], authorities: ['PEM'] }],
     ['more addresses than a cluster has', { kind: 'nodes', addresses: Array(33).fill('h:1'), authorities: ['PEM'] }],

@@ -15,6 +15,7 @@ import { type NodeState, NodeStateFile } from '../directory/node-state.ts';
 import { damaged, NewerFormat, StorageDamaged, StorageFailed } from '../errors.ts';
 import { SegmentLog } from '../log/segment-log.ts';
 import { KeyValueMachine } from '../state/state-machine.ts';
+import { recoveredReplicationState } from '../store/replication-state.ts';
 import { writeSnapshot } from './snapshot-stream.ts';
 
 /** The state on the disk of a stopped node, with every entry of its log applied. */
@@ -117,7 +118,7 @@ const recovered = (
 });
 
 async function withMachine<T>(directory: string, base: LogIndex, use: (machine: KeyValueMachine) => Promise<T>): Promise<T> {
-  const machine = await KeyValueMachine.open({ directory, base });
+  const machine = await KeyValueMachine.open({ directory, base, decodeReplication: recoveredReplicationState });
   try {
     return await use(machine);
   } finally {

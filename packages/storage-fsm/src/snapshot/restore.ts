@@ -4,7 +4,7 @@ import { decodeLevel, levelName } from '../level/level-record.ts';
 import type { KeyValueMachine } from '../state/state-machine.ts';
 import { addToDigest, emptyDigest } from '../store/digest.ts';
 import type { Row } from '../store/range.ts';
-import { acceptsWrites, decodeReplicationState, type ReplicationState, replicationName } from '../store/replication-state.ts';
+import { acceptsWrites, type ReplicationState, recoveredReplicationState, replicationName } from '../store/replication-state.ts';
 import { type RestoredRecord, type RestoreStep, restoredDigest } from '../store/restore-step.ts';
 import { decodeSpaces, noSpaces, type Spaces, spacesName, visiblePath } from '../store/spaces.ts';
 import { type CommitResult, type Replica, StoreError } from '../store/store.ts';
@@ -49,7 +49,7 @@ function levelIn(rows: readonly Row[]): FeatureLevel | undefined {
 
 function replicationIn(rows: readonly Row[]): ReplicationState | undefined {
   const record = rows.find(({ path }) => path === replicationName);
-  return record && decodeReplicationState(record.value);
+  return record && recoveredReplicationState(record.value);
 }
 
 /**

@@ -97,7 +97,7 @@ export class EntryApplier {
     digest = this.#noteLocalWrite(changes, index, digest);
     // The values of a conflicting transaction count too: the leader encrypted them, and the barrier uses this count to limit the use of its
     // key.
-    const valuesWritten = this.applied.valuesWritten + transaction.writes.filter(isPut).length;
+    const valuesWritten = countOf(this.applied.valuesWritten + transaction.writes.filter(isPut).length);
     this.applied = { appliedIndex: index, valuesWritten, digest };
     this.#watchers.notify(changes);
     return { outcome: effect === 'conflict' ? 'conflict' : 'committed', index, revision };
@@ -116,7 +116,7 @@ export class EntryApplier {
     const { writes, spaces } = effect;
     const all = spaces === undefined ? writes : [...writes, { name: spacesName, value: encodeSpaces(spaces) }];
     for (const { name, value } of all) digest = this.#write({ name, value, revision }, digest) ?? digest;
-    if (step.kind === 'swap' && spaces !== undefined) valuesWritten = Math.max(valuesWritten, step.valuesWritten);
+    if (step.kind === 'swap' && spaces !== undefined) valuesWritten = countOf(Math.max(valuesWritten, step.valuesWritten));
     this.applied = { appliedIndex: index, valuesWritten, digest };
     this.#records.spaces = spaces ?? before;
     if (this.#records.spaces.live === before.live) return this.#committed(index);
@@ -162,7 +162,7 @@ export class EntryApplier {
     ];
     for (const write of own) digest = this.#write(write, digest) ?? digest;
     const { added, atLeast } = effect.valuesWritten;
-    const valuesWritten = Math.max(this.applied.valuesWritten + added, atLeast);
+    const valuesWritten = countOf(Math.max(this.applied.valuesWritten + added, atLeast));
     this.applied = { appliedIndex: index, valuesWritten, digest };
     this.#records.replication = effect.state ?? replication;
     const isNewState = this.#records.spaces.live !== spaces.live;
@@ -239,3 +239,6 @@ function decodeEntry({ data, index, term }: Entry): Transaction {
     invariant(false, 'a committed entry is a transaction of a known format', { index, term, reason: error.message });
   }
 }
+
+/** The number of values is stored in 48 bits. Another cluster or a backup may report any number: it ends there, which forces a new key. */
+const countOf = (values: number): number => Math.min(values, 2 ** 48 - 1);

@@ -34,11 +34,14 @@ export class Records {
   level: FeatureLevel;
   replication: ReplicationState | undefined;
 
-  /** @param store - opened by {@link openState} */
-  constructor(store: StateStore) {
+  readonly #decodeReplication: typeof decodeReplicationState;
+
+  /** @param store - opened by {@link openState}, with the same `decodeReplication` */
+  constructor(store: StateStore, decodeReplication = decodeReplicationState) {
     this.#store = store;
+    this.#decodeReplication = decodeReplication;
     this.spaces = storedSpaces(store);
-    this.replication = storedReplication(store);
+    this.replication = storedReplication(store, this.#decodeReplication);
     this.level = storedLevel(store);
   }
 
@@ -54,7 +57,7 @@ export class Records {
     this.#store = store;
     this.#pending = new Overlay();
     this.spaces = storedSpaces(store);
-    this.replication = storedReplication(store);
+    this.replication = storedReplication(store, this.#decodeReplication);
     this.level = storedLevel(store);
   }
 
@@ -164,6 +167,8 @@ const lastControl = '\u001f';
 export interface OpenStateOptions {
   readonly openDatabase?: OpenDatabase | undefined;
   readonly levels?: LevelRange | undefined;
+  /** A recovery reads also a replication record that a node refuses. */
+  readonly decodeReplication?: typeof decodeReplicationState | undefined;
 }
 
 /**
@@ -174,12 +179,12 @@ export interface OpenStateOptions {
 export async function openState(
   directory: string,
   onFailure: (error: Error) => void,
-  { openDatabase, levels = supportedLevels }: OpenStateOptions = {},
+  { openDatabase, levels = supportedLevels, decodeReplication = decodeReplicationState }: OpenStateOptions = {},
 ): Promise<StateStore> {
   const store = await StateStore.open(directory, onFailure, openDatabase);
   try {
     storedSpaces(store);
-    storedReplication(store);
+    storedReplication(store, decodeReplication);
     // A state without entries has no level yet: it gets the cluster's from the log or from a snapshot.
     if (store.metaAtOpen.appliedIndex > 0) requireSupported(storedLevel(store), levels, directory);
     return store;
@@ -198,7 +203,7 @@ const storedSpaces = (store: StateStore): Spaces => {
 
 const storedLevel = (store: StateStore): FeatureLevel => decodeLevel(store.getSync(levelName)?.value);
 
-const storedReplication = (store: StateStore): ReplicationState | undefined => {
+const storedReplication = (store: StateStore, decode: typeof decodeReplicationState): ReplicationState | undefined => {
   const record = store.getSync(replicationName);
-  return record && decodeReplicationState(record.value);
+  return record && decode(record.value);
 };

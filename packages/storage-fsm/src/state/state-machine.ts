@@ -10,7 +10,7 @@ import { Watchers } from '../store/watchers.ts';
 import type { AppliedObserver } from './applied-entry.ts';
 import { DigestHistory } from './digest-history.ts';
 import { EntryApplier } from './entry-applier.ts';
-import { openState, Records } from './records.ts';
+import { type OpenStateOptions, openState, Records } from './records.ts';
 import { type ReplicatedSnapshot, replicatedSnapshot } from './replicated-snapshot.ts';
 import { ScopeDigest } from './scope-digest.ts';
 import type { OpenDatabase } from './state-level.ts';
@@ -29,6 +29,8 @@ export interface KeyValueMachineOptions {
   readonly openDatabase?: OpenDatabase;
   /** The feature levels under which entries may be applied, for tests; by default {@link supportedLevels}. */
   readonly levels?: LevelRange;
+  /** For a recovery: how the replication record is read. */
+  readonly decodeReplication?: OpenStateOptions['decodeReplication'];
 }
 
 /**
@@ -52,13 +54,18 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
 
   private constructor(
     store: StateStore,
-    { onFailure = () => undefined, openDatabase, levels = supportedLevels }: Omit<KeyValueMachineOptions, 'base' | 'directory'>,
+    {
+      onFailure = () => undefined,
+      openDatabase,
+      levels = supportedLevels,
+      decodeReplication,
+    }: Omit<KeyValueMachineOptions, 'base' | 'directory'>,
   ) {
     const { appliedIndex, digest } = store.metaAtOpen;
     this.#onFailure = onFailure;
     this.#openDatabase = openDatabase;
     this.#levels = levels;
-    this.#records = new Records(store);
+    this.#records = new Records(store, decodeReplication);
     const [watchers, scope] = [this.#watchers, this.#scope];
     this.#applier = new EntryApplier(store.metaAtOpen, { records: this.#records, watchers, scope, levels });
     this.#flushed = appliedIndex;

@@ -1,6 +1,16 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
-import { type Cursor, continues, cursorOf, epochsMax, isLocal, type ReplicationState, sameEpoch } from './replication-state.ts';
+import {
+  type Cursor,
+  continues,
+  cursorOf,
+  epochsMax,
+  isIndex,
+  isLocal,
+  isReplicationState,
+  type ReplicationState,
+  sameEpoch,
+} from './replication-state.ts';
 import type {
   ReplicatedRecord,
   ReplicatedWrite,
@@ -13,8 +23,18 @@ import type { Write } from './transaction.ts';
 
 const none: ReplicationEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
 
-/** Returns the effect of a step; a pure function, so that it is the same on every node. `conflict`: the step does not fit the state. */
+/**
+ * Returns the effect of a step; a pure function, so that it is the same on every node. `conflict`: the step does not fit the state, or
+ * would make one that cannot be stored.
+ */
 export function applyReplicationStep(step: ReplicationStep, place: ReplicationPlace): ReplicationEffect | 'conflict' {
+  const effect = effectOf(step, place);
+  if (effect === 'conflict' || effect.state === undefined) return effect;
+  const isStorable = isReplicationState(effect.state) && isIndex(place.index + effect.state.offset);
+  return isStorable ? effect : 'conflict';
+}
+
+function effectOf(step: ReplicationStep, place: ReplicationPlace): ReplicationEffect | 'conflict' {
   const { state } = place;
   if (step.kind === 'establish') return establish(step, place);
   if (step.kind === 'attach') return attach(step, place);

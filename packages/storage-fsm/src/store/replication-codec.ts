@@ -3,7 +3,16 @@ import { digestBytes } from './digest.ts';
 import { decodeFields, type JsonFields } from './json-object.ts';
 import { pathFault } from './path.ts';
 import { readPath } from './path-codec.ts';
-import { type Cursor, type Epoch, type EpochName, epochsFault, isEpochId, isFence, isIndex } from './replication-state.ts';
+import {
+  type Cursor,
+  type Epoch,
+  type EpochName,
+  epochsFault,
+  isEpochId,
+  isFence,
+  isForeignIndex,
+  isIndex,
+} from './replication-state.ts';
 import type { ReplicatedRecord, ReplicatedWrite, ReplicationStep } from './replication-step.ts';
 import type { Condition, Write } from './transaction.ts';
 
@@ -162,7 +171,7 @@ function faultOf(step: ReplicationStep): string | undefined {
     follow: () =>
       step.kind === 'follow' &&
       isCursor(step.from) &&
-      isIndex(step.to) &&
+      isForeignIndex(step.to) &&
       isIndex(step.valuesWritten) &&
       areWrites([...step.writes, ...step.local]) &&
       areRecords(step.local),
@@ -171,8 +180,9 @@ function faultOf(step: ReplicationStep): string | undefined {
     swap: () =>
       step.kind === 'swap' &&
       isAttempt(step.attempt) &&
-      [step.records, step.valuesWritten, step.index].every(isIndex) &&
-      (step.restoredAt === undefined || isIndex(step.restoredAt)) &&
+      [step.records, step.valuesWritten].every(isIndex) &&
+      isForeignIndex(step.index) &&
+      (step.restoredAt === undefined || isForeignIndex(step.restoredAt)) &&
       isDigest(step.digest) &&
       areEpochs(step.epochs) &&
       areRecords(step.local) &&
@@ -189,7 +199,7 @@ function faultOf(step: ReplicationStep): string | undefined {
     promote: () => step.kind === 'promote' && isCursor(step.from) && isEpochId(step.id) && areWrites(step.writes.map(unrevised)),
     leave: () => step.kind === 'leave' && isCursor(step.from) && areWrites(step.writes.map(unrevised)),
     demote: () => step.kind === 'demote' && isEpochName(step.from),
-    supersede: () => step.kind === 'supersede' && isEpochName(step.by),
+    supersede: () => step.kind === 'supersede' && isEpochName(step.by) && isForeignIndex(step.by.number),
     disable: () => true,
   }[step.kind];
   return isValid() ? undefined : `the replication step ${step.kind} is malformed`;
@@ -206,8 +216,12 @@ const isId = (id: unknown): boolean => typeof id === 'string' && isEpochId(id);
 const isEpochName = (name: EpochName): boolean =>
   typeof name === 'object' && name !== null && isIndex(name.number) && name.number > 0 && isId(name.id);
 const isCursor = (cursor: Cursor): boolean => isEpochName(cursor) && isIndex(cursor.index);
+/** Returns whether these are the epochs of another cluster. */
 const areEpochs = (epochs: readonly Epoch[]): boolean =>
-  Array.isArray(epochs) && epochs.length > 0 && epochs.every(isEpochName) && epochsFault(epochs) === undefined;
+  Array.isArray(epochs) &&
+  epochs.length > 0 &&
+  epochs.every((epoch) => isEpochName(epoch) && isForeignIndex(epoch.number) && isForeignIndex(epoch.start)) &&
+  epochsFault(epochs) === undefined;
 const areLocal = (local: unknown): boolean =>
   Array.isArray(local) &&
   local.length <= localMax &&

@@ -122,25 +122,46 @@ export function epochsFault(epochs: readonly Epoch[]): string | undefined {
 export const isIndex = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 48;
 
+/**
+ * Returns whether another cluster may send the number: a service index or the number of an epoch. Such numbers stay in the lower half of
+ * the range, so that a cluster that has stored one can always be promoted and write above it.
+ */
+export const isForeignIndex = (value: unknown): value is number => isIndex(value) && value < 2 ** 47;
+
 /** Returns whether the value can be `fenceMs`. */
 export const isFence = (value: unknown): boolean => value === undefined || (isIndex(value) && value > 0);
 
 const format = 1;
 const roles: readonly unknown[] = ['primary', 'demoted', 'secondary', 'superseded', 'disabled'];
 
-/** Encodes the state as versioned JSON, the same bytes on every node. */
-export const encodeReplicationState = ({
-  role,
-  set,
-  local,
-  epochs,
-  index,
-  offset,
-  seen,
-  fenceMs,
-  restoredAt,
-}: ReplicationState): Buffer =>
-  Buffer.from(
+/** Returns whether the fields are a state that can be stored: what is written is read again. */
+export const isReplicationState = (fields: { readonly [Name in keyof ReplicationState]?: unknown }): boolean => {
+  const { role, set, local, epochs, index, offset, seen, fenceMs, restoredAt } = fields;
+  return (
+    roles.includes(role) &&
+    typeof set === 'string' &&
+    isEpochId(set) &&
+    Array.isArray(local) &&
+    local.every((prefix) => typeof prefix === 'string' && prefix !== '') &&
+    Array.isArray(epochs) &&
+    epochs.every((epoch) => typeof epoch === 'object' && epoch !== null && typeof epoch.id === 'string') &&
+    epochsFault(epochs) === undefined &&
+    isIndex(index) &&
+    isIndex(offset) &&
+    isIndex(seen) &&
+    isFence(fenceMs) &&
+    (restoredAt === undefined || isIndex(restoredAt))
+  );
+};
+
+/**
+ * Encodes the state as versioned JSON, the same bytes on every node.
+ * @throws TypeError for a state that {@link decodeReplicationState} refuses: a bug in the calling code
+ */
+export const encodeReplicationState = (state: ReplicationState): Buffer => {
+  if (!isReplicationState(state)) throw new TypeError('the replication state cannot be stored');
+  const { role, set, local, epochs, index, offset, seen, fenceMs, restoredAt } = state;
+  return Buffer.from(
     JSON.stringify({
       format,
       role,
@@ -154,31 +175,38 @@ export const encodeReplicationState = ({
       restoredAt,
     }),
   );
+};
+
+/**
+ * Returns the state for a recovery, which must not depend on it. Of a record that {@link decodeReplicationState} refuses, the valid epochs
+ * and numbers remain, in a role that serves nothing.
+ * @throws CodecError for a record that has not even the form of a state
+ */
+export function recoveredReplicationState(bytes: Uint8Array): ReplicationState {
+  try {
+    return decodeReplicationState(bytes);
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+    return repaired(bytes);
+  }
+}
+
+function repaired(bytes: Uint8Array): ReplicationState {
+  const { set, epochs: stored, index, offset } = decodeFields(bytes, 'the replication record');
+  if (typeof set !== 'string' || !isEpochId(set)) throw new CodecError('the replication record names no replication set');
+  let epochs: readonly Epoch[] = Array.isArray(stored) ? stored.filter((one) => isEpochId(String(one?.id))) : [];
+  while (epochsFault(epochs) !== undefined) epochs = epochs.slice(0, -1);
+  const numbers = { index: isIndex(index) ? index : 0, offset: isIndex(offset) ? offset : 0, seen: epochs.at(-1)?.number ?? 0 };
+  return { role: epochs.length === 0 ? 'disabled' : 'superseded', set, local: [], epochs, ...numbers };
+}
 
 /** Decodes the state. @throws CodecError for any bytes that {@link encodeReplicationState} does not write */
 export function decodeReplicationState(bytes: Uint8Array): ReplicationState {
   const stored = decodeFields(bytes, 'the replication record');
   if (stored['format'] !== format) throw new CodecError('the replication record has an unknown format');
   const { role, set, local, epochs, index, offset, seen, fenceMs, restoredAt } = stored;
-  const isWhole =
-    roles.includes(role) &&
-    typeof set === 'string' &&
-    isEpochId(set) &&
-    Array.isArray(local) &&
-    local.every((prefix) => typeof prefix === 'string' && prefix !== '') &&
-    Array.isArray(epochs) &&
-    epochs.every((epoch) => typeof epoch === 'object' && epoch !== null && typeof epoch.id === 'string') &&
-    epochsFault(epochs) === undefined &&
-    isIndex(index) &&
-    isIndex(offset) &&
-    isIndex(seen) &&
-    isFence(fenceMs) &&
-    (restoredAt === undefined || isIndex(restoredAt));
-  if (!isWhole) throw new CodecError('the replication record is malformed');
-  const state = { role, set, local, epochs, index, offset, seen } as ReplicationState;
-  return {
-    ...state,
-    ...(fenceMs !== undefined && { fenceMs: Number(fenceMs) }),
-    ...(restoredAt !== undefined && { restoredAt }),
-  };
+  const optional = { ...(fenceMs !== undefined && { fenceMs }), ...(restoredAt !== undefined && { restoredAt }) };
+  const state = { role, set, local, epochs, index, offset, seen, ...optional };
+  if (!isReplicationState(state)) throw new CodecError('the replication record is malformed');
+  return state as ReplicationState;
 }

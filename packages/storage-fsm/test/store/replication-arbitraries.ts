@@ -4,17 +4,19 @@ import type { ReplicatedRecord, ReplicationStep } from '../../src/store/replicat
 import { somePath } from './arbitraries.ts';
 
 const someIndex = fc.integer({ min: 0, max: 2 ** 48 - 1 });
-const someId = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes).toString('hex'));
-const someNumber = fc.integer({ min: 1, max: 1_000 });
+/** A number that another cluster may send. */
+export const someForeign = fc.oneof(fc.nat(1_000), fc.integer({ min: 2 ** 47 - 3, max: 2 ** 47 - 1 }));
+export const someId = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes).toString('hex'));
+const someNumber = someForeign.filter((number) => number > 0);
 const someName = fc.record({ number: someNumber, id: someId });
 const someCursor = fc.record({ number: someNumber, id: someId, index: someIndex });
 const someValue = fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes));
 const someAttempt = fc.stringMatching(/^[0-9A-Za-z-]{1,64}$/);
 const someLocal = fc.array(fc.stringMatching(/^[a-z/-]{1,20}$/), { maxLength: 4 });
 
-const someEpochs: fc.Arbitrary<Epoch[]> = fc
+export const someEpochs: fc.Arbitrary<Epoch[]> = fc
   .uniqueArray(someNumber, { minLength: 1, maxLength: 5 })
-  .chain((numbers) => fc.tuple(fc.constant(numbers), fc.array(someIndex, { minLength: 5, maxLength: 5 }), someId))
+  .chain((numbers) => fc.tuple(fc.constant(numbers), fc.array(someForeign, { minLength: 5, maxLength: 5 }), someId))
   .map(([numbers, starts, id]) => {
     const inOrder = starts.toSorted((a, b) => a - b);
     return numbers.toSorted((a, b) => a - b).map((number, at) => ({ number, id, start: inOrder[at] ?? 0 }));
@@ -52,7 +54,7 @@ export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
     .record({
       kind: fc.constant('follow' as const),
       from: someCursor,
-      to: someIndex,
+      to: someForeign,
       writes: someWrites,
       valuesWritten: someIndex,
       local: someRecords,
@@ -67,13 +69,13 @@ export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
     digest: someDigest,
     valuesWritten: someIndex,
     epochs: someEpochs,
-    index: someIndex,
+    index: someForeign,
     local: someRecords,
     localReadAt: someIndex,
   }),
   fc.record({
     ...{ kind: fc.constant('swap' as const), attempt: someAttempt, records: someIndex, digest: someDigest },
-    ...{ valuesWritten: someIndex, epochs: someEpochs, index: someIndex, restoredAt: someIndex },
+    ...{ valuesWritten: someIndex, epochs: someEpochs, index: someForeign, restoredAt: someForeign },
     ...{ local: someRecords, localReadAt: someIndex },
   }),
   fc

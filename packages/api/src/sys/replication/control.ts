@@ -19,11 +19,11 @@ import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '
 import { requireRaft } from '../engine.ts';
 
 const control = {
-  ...{ capability: 'update', sudo: true, where: 'leader', onSecondary: true, adds: true },
+  ...{ capability: 'update', sudo: true, where: 'leader', onSecondary: true },
 } as const satisfies Partial<GuardedOperation>;
 
 /** A change of a secondary. An operation token may authorize it. */
-const changesSecondary = { capability: 'update', sudo: true, where: 'leader', adds: true, use: 'changes' } as const;
+const changesSecondary = { capability: 'update', sudo: true, where: 'leader', use: 'changes' } as const;
 
 /** Runs a task of replication. Answers its refusals with 400 and the reason. */
 export async function controlled<T>(node: Node, task: (replication: ClusterReplication) => Promise<T>): Promise<T> {

@@ -9,7 +9,6 @@ const salvage = guarded({
   capability: 'update',
   sudo: true,
   where: 'leader',
-  adds: true,
   isSlow: true, // it reads the whole archive
   takes: {
     snapshot: text('Name of the archive in the folder diverged/ of the active node', { required: true }),

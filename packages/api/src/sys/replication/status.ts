@@ -29,7 +29,7 @@ const drStatusSchema = object(
     secondaries: list(
       object(
         { node_id: string, connection_status: string },
-        { last_wal: integer, lag_entries: integer, lag_ms: integer, ...heartbeatSchema },
+        { last_wal: integer, lag_entries: integer, lag_ms: integer, unproven_epoch: integer, ...heartbeatSchema },
       ),
     ),
     secondary_id: string,
@@ -192,11 +192,12 @@ function secondariesOf({ active, store }: Node) {
   const { secondaries } = replication;
   return {
     known_secondaries: secondaries.map(({ secondary }) => secondary),
-    secondaries: secondaries.map(({ secondary, isConnected, acknowledged, lag, silentMs }) => ({
+    secondaries: secondaries.map(({ secondary, isConnected, acknowledged, lag, silentMs, unprovenEpoch }) => ({
       node_id: secondary,
       connection_status: isConnected ? 'connected' : 'disconnected',
       ...(acknowledged !== undefined && { last_wal: acknowledged }),
       ...(lag !== undefined && { lag_entries: lag.entries, lag_ms: Math.round(lag.ms) }),
+      ...(unprovenEpoch !== undefined && { unproven_epoch: unprovenEpoch }),
       ...heartbeatOf(silentMs),
     })),
   };

@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { applyReplicationStep } from '../../src/store/apply-replication-step.ts';
+import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
+import { emptyDigest } from '../../src/store/digest.ts';
+import {
+  cursorOf,
+  decodeReplicationState,
+  encodeReplicationState,
+  type ReplicationState,
+  recoveredReplicationState,
+} from '../../src/store/replication-state.ts';
+import type { ReplicationStep } from '../../src/store/replication-step.ts';
+import { noSpaces } from '../../src/store/spaces.ts';
+import { someEpochs, someForeign, someId } from './replication-arbitraries.ts';
+
+const set = 'ab'.repeat(16);
+const attempt = { id: 'a', space: 1, chunks: 1, records: 0, digest: emptyDigest };
+
+/** Makes steps that fit a state, with any numbers that another cluster may send. */
+const someMove = fc.record({
+  kind: fc.constantFrom('establish', 'attach', 'follow', 'adopt', 'swap', 'promote', 'leave', 'demote', 'supersede', 'disable'),
+  number: someForeign,
+  id: someId,
+  epochs: someEpochs,
+  gap: fc.nat(5),
+});
+type Move = typeof someMove extends fc.Arbitrary<infer T> ? T : never;
+
+function stepOf({ kind, number, id, epochs }: Move, state: ReplicationState | undefined): ReplicationStep {
+  const from = (state && cursorOf(state)) ?? { number: 1, id: set, index: 0 };
+  const none = { writes: [], local: [], valuesWritten: 0 };
+  switch (kind) {
+    case 'establish':
+      return { kind: 'establish', set, id, local: [] };
+    case 'attach':
+      return { kind: 'attach', set, local: [] };
+    case 'follow':
+      return { kind: 'follow', from, to: number, ...none };
+    case 'adopt':
+      return { kind: 'adopt', from, epochs: [{ number: from.number, id: from.id, start: 0 }, ...epochs.slice(-1)] };
+    case 'swap':
+      return {
+        ...{ kind: 'swap', attempt: attempt.id, records: 0, digest: emptyDigest, epochs, index: number },
+        ...{ local: [], localReadAt: 0, valuesWritten: 0 },
+      };
+    case 'promote':
+      return { kind: 'promote', from, id, writes: [] };
+    case 'leave':
+      return { kind: 'leave', from, writes: [] };
+    case 'demote':
+      return { kind: 'demote', from: { number: from.number, id: from.id } };
+    case 'supersede':
+      return { kind: 'supersede', by: { number: Math.max(number, 1), id } };
+    default:
+      return { kind: 'disable' };
+  }
+}
+
+describe('the steps of replication', () => {
+  it('store only states that can be read again, and leave room to be promoted, whatever numbers another cluster sends', () => {
+    let promoted = 0;
+    fc.assert(
+      fc.property(fc.array(someMove, { maxLength: 12 }), (moves) => {
+        let state: ReplicationState | undefined;
+        let index = 0;
+        for (const move of moves) {
+          index += 1 + move.gap;
+          let replication: ReplicationStep | undefined;
+          try {
+            replication = decodeTransaction(
+              encodeTransaction({ conditions: [], writes: [], replication: stepOf(move, state) }),
+            ).replication;
+          } catch (error) {
+            expect(error, 'a step that cannot be proposed').to.be.instanceOf(TypeError);
+          }
+          if (replication === undefined) continue;
+          const spaces = { ...noSpaces, nextSpace: 2, attempt };
+          const effect = applyReplicationStep(replication, { state, spaces, index, revisionOf: () => 0 });
+          if (effect === 'conflict') {
+            expect(move.kind === 'promote' && state?.role === 'superseded', 'a forced promotion is always possible').to.equal(
+              false,
+            );
+            continue;
+          }
+          state = effect.state ?? state;
+          if (state === undefined) continue;
+          if (move.kind === 'promote') promoted += 1;
+          expect(decodeReplicationState(encodeReplicationState(state))).to.deep.equal(state);
+          expect(index + state.offset).to.be.below(2 ** 48);
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(promoted).to.be.above(50);
+  });
+
+  it('are refused, not encoded, with numbers that no cluster may send', () => {
+    const by = { number: 2 ** 47, id: set };
+    for (const replication of [
+      { kind: 'supersede' as const, by },
+      { kind: 'adopt' as const, from: { ...by, number: 1, index: 0 }, epochs: [{ ...by, start: 0 }] },
+      { kind: 'follow' as const, from: { ...by, number: 1, index: 0 }, to: 2 ** 47, writes: [], local: [], valuesWritten: 0 },
+    ])
+      expect(() => encodeTransaction({ conditions: [], writes: [], replication }), replication.kind).to.throw(TypeError);
+  });
+
+  it('leave a state that a recovery reads, although a node refuses its record', () => {
+    const epochs = [1, 2 ** 48].map((number) => ({ number, id: set, start: 0 }));
+    const record = { format: 1, role: 'primary', set, local: [], epochs, index: 7, offset: 3, seen: 2 ** 48 };
+    const bytes = Buffer.from(JSON.stringify(record));
+    expect(() => decodeReplicationState(bytes)).to.throw('the replication record is malformed');
+    const state = recoveredReplicationState(bytes);
+    expect(state).to.deep.equal({ role: 'superseded', set, local: [], epochs: epochs.slice(0, 1), index: 7, offset: 3, seen: 1 });
+    expect(decodeReplicationState(encodeReplicationState(state))).to.deep.equal(state);
+    expect(() => encodeReplicationState({ ...state, seen: 2 ** 48 })).to.throw(TypeError);
+  });
+});
