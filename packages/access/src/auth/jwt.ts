@@ -1,3 +1,4 @@
+import { accessTurns, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload } from 'jose';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
@@ -65,6 +66,8 @@ const newRole: JwtRole = {
 
 const configName = 'config';
 const jwtCharsMax = 16 * 1024;
+/** Every login compares them with the claims of its token. */
+const boundClaimsCharsMax = 64 * 1024;
 const leewaySMax = 300;
 const userCharsMax = 256;
 
@@ -133,7 +136,7 @@ export class JwtLogins {
     // Only callers with a valid token may learn that the role does not exist.
     const claims = await this.#verified(config.value, role?.value, jwt);
     if (role === undefined) throw invalidRequest('unknown role');
-    checkClaims(role.value, claims);
+    await runInSlices(checkClaims(role.value, claims), new TimeSlice(accessTurns));
     if (!withinCidrs(role.value.token.boundCidrs, address)) throw new AccessError('locked_out', 'permission denied');
     const granted = await this.#registry.issue({
       mount,
@@ -175,13 +178,11 @@ export class JwtLogins {
 }
 
 /** Checks the claims against the role. @throws AccessError `invalid_request` */
-function checkClaims(role: JwtRole, claims: JWTPayload): void {
+function* checkClaims(role: JwtRole, claims: JWTPayload): Steps<void> {
   userOf(role, claims);
-  const unmet = Object.entries(role.boundClaims).find(
-    ([name, values]) => !hasBoundValue(claimAt(claims, name), values, role.boundClaimsType),
-  );
-  if (unmet !== undefined)
-    throw invalidRequest(`the token is refused: its claim ${JSON.stringify(unmet[0])} does not match the role`);
+  for (const [name, values] of Object.entries(role.boundClaims))
+    if (!(yield* hasBoundValue(claimAt(claims, name), values, role.boundClaimsType)))
+      throw invalidRequest(`the token is refused: its claim ${JSON.stringify(name)} does not match the role`);
 }
 
 const conditionsOf = (mount: StoredMount, config: Stored<JwtConfig>, role: Stored<JwtRole>) => [
@@ -210,11 +211,13 @@ function checkConfig({ keys, jwks, file, url, urlCa, issuer, algorithms }: JwtCo
 }
 
 /** @throws AccessError `invalid_request` */
-function checkRole({ audiences, userClaim, boundClaimsType, groupPolicies, leewayS }: JwtRole): void {
+function checkRole({ audiences, userClaim, boundClaims, boundClaimsType, groupPolicies, leewayS }: JwtRole): void {
   if (audiences.length === 0) throw invalidRequest('bound_audiences must be set');
   if (userClaim === '') throw invalidRequest('user_claim must be set');
   if (boundClaimsType !== 'string' && boundClaimsType !== 'glob')
     throw invalidRequest('bound_claims_type must be "string" or "glob"');
+  if (JSON.stringify(boundClaims).length > boundClaimsCharsMax)
+    throw invalidRequest(`bound_claims must have at most ${boundClaimsCharsMax} characters as JSON`);
   if (leewayS < 0 || leewayS > leewaySMax) throw invalidRequest(`clock_skew_leeway is at most ${leewaySMax}s`);
   for (const policies of Object.values(groupPolicies))
     if (policyNames(policies).includes('root')) throw invalidRequest('auth methods cannot create root tokens');
@@ -237,14 +240,15 @@ function claimAt(claims: JWTPayload, name: string): unknown {
  * Returns whether the claim has an allowed value. If the claim is a list, one item with an allowed value is enough. A missing claim
  * has no allowed value.
  */
-function hasBoundValue(claim: unknown, values: readonly (string | number | boolean)[], type: 'string' | 'glob'): boolean {
-  const claimed: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
-  return claimed.some((one) =>
-    values.some(
-      (value) =>
-        one === value || (type === 'glob' && typeof value === 'string' && typeof one === 'string' && starsMatch(value, one)),
-    ),
-  );
+function* hasBoundValue(claim: unknown, values: readonly (string | number | boolean)[], type: 'string' | 'glob'): Steps<boolean> {
+  const exact = new Set<unknown>(values);
+  const patterns =
+    type === 'glob' ? values.filter((value) => typeof value === 'string').filter((value) => value.includes('*')) : [];
+  for (const one of Array.isArray(claim) ? (claim as readonly unknown[]) : [claim]) {
+    if (exact.has(one) || (typeof one === 'string' && patterns.some((pattern) => starsMatch(pattern, one)))) return true;
+    yield;
+  }
+  return false;
 }
 
 function userOf({ userClaim }: JwtRole, claims: JWTPayload): string {

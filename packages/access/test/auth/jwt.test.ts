@@ -143,6 +143,27 @@ describe('a JWT login', () => {
     expect(await refusal(enter(await signed(), { role: 'other' }))).to.equal('invalid_request: unknown role');
   });
 
+  it('lets other work run while the items of a long claim are compared', async () => {
+    const values = Array.from({ length: 1000 }, (_, n) => `*-${n}`);
+    const { signed, enter } = await withJwt({ boundClaims: { groups: values }, boundClaimsType: 'glob' });
+    const token = await signed({ groups: Array(2000).fill('g') });
+    const { now } = performance;
+    let [looks, turns, isOver] = [0, 0, false];
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    performance.now = () => looks++; // a slice has four looks
+    setImmediate(count);
+    try {
+      expect(await refusal(enter(token))).to.contain('does not match the role');
+    } finally {
+      isOver = true;
+      performance.now = now;
+    }
+    expect(turns).to.be.at.least(2000 / 5);
+  });
+
   it('is refused outside the bound CIDRs of the role', async () => {
     const { signed, enter } = await withJwt({ token: { boundCidrs: ['10.0.0.0/8'] } });
     expect(await refusal(enter(await signed()))).to.equal('locked_out: permission denied');
@@ -248,6 +269,11 @@ describe('a JWT role', () => {
   for (const [what, change, text] of [
     ['no audience', { audiences: [] }, 'bound_audiences must be set'],
     ['no user claim', { userClaim: '' }, 'user_claim must be set'],
+    [
+      'a hundred thousand values of a claim',
+      { boundClaims: { a: Array(100_000).fill(0) } },
+      'bound_claims must have at most 65536',
+    ],
     ['much leeway', { leewayS: 301 }, 'clock_skew_leeway is at most'],
     ['root for a group', { groupPolicies: { g: ['root'] } }, 'auth methods cannot create root tokens'],
     ['root', { token: { policies: ['root'] } }, 'auth methods cannot create root tokens'],

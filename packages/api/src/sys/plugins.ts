@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { any, dataReply, type JsonValue, list, object, type Reply, RequestError, string, text } from '@transitd/http';
+import { dataReply, object, type Reply, RequestError, string, text, texts } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { printableName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
@@ -17,7 +17,7 @@ const reload = guarded({
   about: 'Apply stored cache sizes on every node',
   takes: {
     plugin: text('Type of the engines; set either `plugin` or `mounts`', { oneOf: ['transit'] }),
-    mounts: any('Paths of the mounts', { shape: list(string) }),
+    mounts: texts('Paths of the mounts'),
     scope,
   },
   answers: answers.data(object({ reload_id: string })),
@@ -43,7 +43,7 @@ const reloadByName = guarded({
   run({ services }, { values, warnings }) {
     const { type = '', name = '' } = values;
     if (!kinds.includes(type)) throw refusal(`no plugin of the kind ${printableName(type)} can be reloaded`);
-    return reloaded(services, mountsAsked(services, { plugin: name, mounts: undefined }), warnings);
+    return reloaded(services, mountsAsked(services, { plugin: name }), warnings);
   },
 });
 
@@ -55,9 +55,9 @@ async function reloaded({ mounts }: Services, paths: readonly string[], warnings
 /** Returns the paths of the mounts to reload, given by type or by path. @throws RequestError `invalid_request` */
 function mountsAsked(
   { mounts }: Services,
-  { plugin = '', mounts: listed }: { readonly plugin: string | undefined; readonly mounts: JsonValue | undefined },
+  { plugin = '', mounts: listed = [] }: { readonly plugin?: string | undefined; readonly mounts?: readonly string[] | undefined },
 ): readonly string[] {
-  const paths = listed === undefined ? [] : pathsIn(listed);
+  const paths = listed.map((path) => path.trim().replace(/\/$/, ''));
   if ((plugin === '') === (paths.length === 0)) throw refusal('exactly one of plugin and mounts must be set');
   if (plugin !== '') {
     const ofKind = mounts.list.filter(({ type }) => type === plugin);
@@ -67,15 +67,6 @@ function mountsAsked(
   const unknown = paths.find((path) => !mounts.list.some((mount) => mount.path === path));
   if (unknown !== undefined) throw refusal(`no mount at ${unknown}/`);
   return paths;
-}
-
-function pathsIn(listed: JsonValue): string[] {
-  const paths = typeof listed === 'string' ? listed.split(',') : listed;
-  if (!Array.isArray(paths)) throw refusal('mounts must be a list of paths');
-  return paths.map((path: JsonValue) => {
-    if (typeof path !== 'string') throw refusal('mounts must be a list of paths');
-    return path.trim().replace(/\/$/, '');
-  });
 }
 
 const refusal = (message: string): RequestError => new RequestError('invalid_request', message);
