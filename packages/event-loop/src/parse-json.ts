@@ -44,9 +44,8 @@ export const parseJsonInSlices = (text: string, rules: JsonRules): Promise<unkno
 const scannedPerStep = 16 * 1024;
 
 /**
- * Checks a whole text against its limits before anything of it is built. For texts that are parsed inside a request whose body was
- * counted as one long string: no memory was reserved for their values. Up to the first syntax error it counts as the parser does; after
- * that the count does not matter.
+ * Checks a whole text against its limits before anything of it is built. For a text inside a request's body, which the limits of the body
+ * count as one string. Up to the first syntax error it counts as the parser does; after that the count does not matter.
  * @param containersMax - maximum number of arrays and objects, which take much more memory than other values
  * @param textCharsMax - maximum length of a string or number
  * @throws the error that `refusal` returns for the reason
