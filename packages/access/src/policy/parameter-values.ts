@@ -29,6 +29,21 @@ export function surelyEquals(listed: ParameterValue, given: unknown): boolean {
 }
 
 /**
+ * Returns whether every part of a value is in a list of allowed values. A list must not be allowed for one of its parts: it names the
+ * policies `dev-a` and `admin`, and a pattern is meant for each of them.
+ * @param isSplit - the endpoint reads a text as a comma-separated list, and a list part by part
+ */
+export function areAllowed(listed: readonly ParameterValue[], given: unknown, isSplit: boolean): boolean {
+  const isAllowed = (part: unknown): boolean => listed.some((each) => surelyEquals(each, part));
+  if (!isSplit) return isAllowed(given);
+  if (typeof given === 'string') {
+    const parts = given.split(',', partsMax + 1);
+    return parts.length <= partsMax && parts.every((part) => isAllowed(part.trim()));
+  }
+  return Array.isArray(given) ? given.length > 0 && given.every(isAllowed) : isAllowed(given);
+}
+
+/**
  * Compares widely, for denied values. Returns whether an endpoint could read `given`, or a part of it, as the listed value. An
  * endpoint may read a list, may read a string as a comma-separated list, and may compare names case-insensitively. The meaning of an
  * object's fields is unknown here, so any non-empty object matches.

@@ -1,12 +1,12 @@
 import { accessTurns, TimeSlice } from '@transitd/event-loop';
 import {
+  areAllowed,
   isMissing,
   type Meaning,
   mayEqual,
   mayMean,
   type Parameters,
   type ParameterValue,
-  surelyEquals,
 } from './parameter-values.ts';
 
 /** Listed values by parameter name in lower case. An empty list means any value. */
@@ -29,6 +29,8 @@ export interface ParameterReading {
   readonly otherNames?: ReadonlyMap<string, readonly string[]> | undefined;
   /** For each field that is an object or a list of objects: the parameter names in these objects. */
   readonly inner?: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  /** Names of the parameters, also of those in `inner`, that are read as a list of texts, or as one comma-separated text. */
+  readonly split?: ReadonlySet<string> | undefined;
   /** How the values of parameters are read, by name; absent for parameters whose values have no other spelling. */
   readonly meanings?: ReadonlyMap<string, Meaning> | undefined;
   /** The same for parameters in the objects of `inner`. */
@@ -40,10 +42,10 @@ export const isUnrestricted = ({ required, allowed, denied }: ParameterRules): b
   required.length === 0 && allowed.size === 0 && denied.size === 0;
 
 /**
- * Returns whether a request's parameters are within the rules; `itemsWithin` checks the items of lists. Allowed values match
- * narrowly. Denied values match every form that an endpoint reads as the same value: denying `true` or 4096 also denies `"true"` or
- * `"+0x1000"`, in a list or comma-separated, in the path, and under any other name for the same parameter. Denying the default denies
- * omitting the parameter.
+ * Returns whether a request's parameters are within the rules; `itemsWithin` checks the items of lists. Allowed values match narrowly, and
+ * so must every part of a list, which may be written as one comma-separated text. Denied values match every form that an endpoint reads as
+ * the same value: denying `true` or 4096 also denies `"true"` or `"+0x1000"`, in a list or comma-separated, in the path, and under any
+ * other name for the same parameter. Denying the default denies omitting the parameter.
  */
 export function withinParameters(rules: ParameterRules, members: Parameters, reading: ParameterReading = {}): boolean {
   if (isUnrestricted(rules)) return true;
@@ -119,7 +121,7 @@ interface Checked {
 function areWithin(
   { allowed, denied }: ParameterRules,
   members: Parameters,
-  { otherNames, meanings, innerMeanings }: ParameterReading,
+  { otherNames, meanings, innerMeanings, split = new Set() }: ParameterReading,
   { checksNames, isInner = false, isItem = false }: Checked,
 ): boolean {
   const anyName = allowed.has('*');
@@ -136,8 +138,8 @@ function areWithin(
     const values = allowed.get(name.toLowerCase());
     if (values === undefined) {
       if (!anyName && !(isItem && name === echoed)) return false;
-      if (!isAllowedAs(allowed, others, value)) return false;
-    } else if (values.length > 0 && !values.some((listed) => surelyEquals(listed, value))) return false;
+      if (!isAllowedAs(allowed, others, value, split.has(name))) return false;
+    } else if (values.length > 0 && !areAllowed(values, value, split.has(name))) return false;
   }
   return true;
 }
@@ -155,7 +157,7 @@ function isPathWithin({ allowed, denied }: ParameterRules, { inPath = {}, otherN
       const values = denied.get(other);
       return values !== undefined && (values.length === 0 || values.some(matches));
     });
-    return !isDenied && isAllowedAs(allowed, others, value);
+    return !isDenied && isAllowedAs(allowed, others, value, false);
   });
 }
 
@@ -184,10 +186,10 @@ function areOmittedWithin(
 }
 
 /** Returns whether a value is allowed under each other name of its parameter that has a list of allowed values. */
-const isAllowedAs = (allowed: ParameterLists, others: readonly string[], value: unknown): boolean =>
+const isAllowedAs = (allowed: ParameterLists, others: readonly string[], value: unknown, isSplit: boolean): boolean =>
   others.every((other) => {
     const values = allowed.get(other);
-    return values === undefined || values.length === 0 || values.some((listed) => surelyEquals(listed, value));
+    return values === undefined || values.length === 0 || areAllowed(values, value, isSplit);
   });
 
 /** Merges the lists of several policies for one path. If one policy lists a parameter with any value, so does the result. */

@@ -12,8 +12,9 @@ const reading: ParameterReading = {
   ]),
   inner: new Map([
     ['batch_input', new Set(['input', 'context', 'key_version', 'reference'])],
-    ['config', new Set(['max_lease_ttl'])],
+    ['config', new Set(['max_lease_ttl', 'allowed_managed_keys'])],
   ]),
+  split: new Set(['token_policies', 'policies', 'allowed_managed_keys']),
 };
 
 /** Returns whether a rule with these parameters allows a request and its items. */
@@ -30,6 +31,66 @@ const batch = (...items: readonly unknown[]): Parameters => ({ batch_input: item
 describe('the parameters of a rule', () => {
   const rows: readonly (readonly [because: string, rule: string, members: Parameters, granted: boolean, inPath?: Parameters])[] =
     [
+      [
+        'every part of a text that is read as a list must be allowed',
+        'allowed_parameters = { "*" = [], token_policies = ["dev-*", "web"] }',
+        { token_policies: 'dev-a,admin' },
+        false,
+      ],
+      [
+        'the last part too, with spaces around it',
+        'allowed_parameters = { "*" = [], token_policies = ["dev-*", "web"] }',
+        { token_policies: 'dev-a, web ,admin' },
+        false,
+      ],
+      [
+        'an empty part too',
+        'allowed_parameters = { "*" = [], token_policies = ["dev-*", "web"] }',
+        { token_policies: 'dev-a,' },
+        false,
+      ],
+      [
+        'all parts may be allowed by different patterns',
+        'allowed_parameters = { "*" = [], token_policies = ["dev-*", "web"] }',
+        { token_policies: 'dev-a, web' },
+        true,
+      ],
+      [
+        'every text of a list must be allowed',
+        'allowed_parameters = { "*" = [], token_policies = ["dev-*", "web"] }',
+        { token_policies: ['dev-a', 'admin'] },
+        false,
+      ],
+      [
+        'a list of allowed texts is allowed',
+        'allowed_parameters = { "*" = [], token_policies = ["dev-*", "web"] }',
+        { token_policies: ['dev-a', 'web'] },
+        true,
+      ],
+      [
+        'an empty list is not allowed for a pattern',
+        'allowed_parameters = { "*" = [], token_policies = ["dev-*", "web"] }',
+        { token_policies: [] },
+        false,
+      ],
+      [
+        'an empty text is not allowed for a pattern',
+        'allowed_parameters = { "*" = [], token_policies = ["dev-*", "web"] }',
+        { token_policies: '' },
+        false,
+      ],
+      [
+        'a comma in a field that is not a list has no meaning',
+        'allowed_parameters = { "*" = [], token_policies = ["dev-*", "web"] }',
+        { display_name: 'dev-a,admin' },
+        true,
+      ],
+      [
+        'every part counts in a nested object',
+        'allowed_parameters = { config = [], allowed_managed_keys = ["dev-*"] }',
+        { config: { allowed_managed_keys: 'dev-a,admin' } },
+        false,
+      ],
       ['a denied name is denied in an item', 'denied_parameters = { context = [] }', batch({ input: 'x' }, item), false],
       ['a denied value is denied in an item', 'denied_parameters = { key_version = [1] }', batch(item), false],
       [

@@ -2,7 +2,7 @@ import type { Meaning, ParameterReading, ParameterValue } from '@transitd/access
 import { type Field, type FieldSchema, textCharsMax, textsMax } from '@transitd/http';
 import type { Call, Operation } from './operation.ts';
 
-type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner' | 'meanings' | 'innerMeanings'>>;
+type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner' | 'split' | 'meanings' | 'innerMeanings'>>;
 
 const readings = new WeakMap<Operation, Reading>();
 
@@ -23,9 +23,11 @@ function declared({ takes, byType = {} }: Operation): Reading {
   const inner = new Map<string, ReadonlySet<string>>();
   const meanings = new Map<string, Meaning>();
   const innerMeanings = new Map<string, Meaning>();
+  const split = new Set<string>();
   for (const schema of schemas) {
     for (const [name, field] of Object.entries(schema)) {
-      const { aliasOf = name, shape } = field;
+      const { aliasOf = name, kind, shape } = field;
+      if (kind === 'strings') split.add(name);
       meanings.set(name, meaningOf(field));
       const group = otherNames.get(aliasOf) ?? new Set([aliasOf]);
       otherNames.set(aliasOf, group.add(name));
@@ -33,7 +35,8 @@ function declared({ takes, byType = {} }: Operation): Reading {
       const members = shape?.properties ?? shape?.items?.properties;
       if (members === undefined) continue;
       inner.set(name, new Set(Object.keys(members)));
-      for (const [member, { default: byDefault }] of Object.entries(members)) {
+      for (const [member, { type, default: byDefault }] of Object.entries(members)) {
+        if (type === 'array') split.add(member);
         const { kind = 'any', spellings, long } = schema[member] ?? {};
         innerMeanings.set(member, meaningOf({ kind, default: isScalar(byDefault) ? byDefault : undefined, spellings, long }));
       }
@@ -42,7 +45,7 @@ function declared({ takes, byType = {} }: Operation): Reading {
   const others = [...otherNames]
     .map(([name, group]) => [name, [...group].filter((other) => other !== name)] as const)
     .filter(([, names]) => names.length > 0);
-  return { otherNames: new Map(others), inner, meanings, innerMeanings };
+  return { otherNames: new Map(others), inner, split, meanings, innerMeanings };
 }
 
 type Read = { readonly [Name in 'kind' | 'default' | 'initial' | 'spellings' | 'long']?: Field[Name] | undefined };
