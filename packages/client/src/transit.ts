@@ -43,6 +43,7 @@ export interface KeyConfig {
   readonly exportable?: boolean;
   readonly allow_plaintext_backup?: boolean;
   readonly auto_rotate_period?: string;
+  readonly min_mac_length?: number;
 }
 
 /** Options of an operation on data. Binary values are base64. */
@@ -214,7 +215,7 @@ export class TransitCalls {
   verify(
     name: string,
     input: string,
-    proof: { readonly signature: string } | { readonly hmac: string } | { readonly cmac: string },
+    proof: { readonly signature: string } | { readonly hmac: string } | { readonly cmac: string; readonly mac_length?: number },
     options: SignOptions = {},
   ): Promise<Envelope<{ readonly valid: boolean }>> {
     return this.#send('POST', this.#at('verify', name), { input, ...proof, ...options }, pure);

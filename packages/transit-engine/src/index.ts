@@ -1,3 +1,4 @@
+export { cmacBytesMin } from './algorithms/cmac.ts';
 export { defaultHash, hashNames, noHash, signatureHash } from './algorithms/hash-algorithm.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { printableName, printablePath } from './formats/printable-name.ts';
@@ -32,7 +33,7 @@ export type {
   ManagedUsage,
 } from './managed/provider.ts';
 export { type BatchReply, batchItemsMax, type ItemResult } from './operations/batch.ts';
-export { type CmacRequest, type CmacResult, cmacBytesMin } from './operations/cmac.ts';
+export type { CmacRequest, CmacResult } from './operations/cmac.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export type { DecryptRequest, DecryptResult } from './operations/decrypt.ts';
 export type { EncryptRequest, EncryptResult } from './operations/encrypt.ts';

@@ -15,6 +15,7 @@ import {
   writtenReply,
 } from '@transitd/http';
 import {
+  cmacBytesMin,
   defaultKeyType,
   isKeyName,
   type KeyAnswer,
@@ -34,7 +35,7 @@ import {
 } from '../operation/operation.ts';
 import { keyTypeSpellings, parameterSetSpellings } from '../operation/spellings.ts';
 import { keyJson, keySchema } from './key-json.ts';
-import { engineOf, keyName } from './transit-operation.ts';
+import { engineOf, keyName, wholeMacBytes } from './transit-operation.ts';
 
 /**
  * Makes an operation on the keys of one mount. Fields are converted first, so an invalid field is reported whatever the state of the key.
@@ -205,6 +206,10 @@ const configure = keyOperation(
       exportable: bool('Allow export of the key material; cannot be revoked'),
       allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
       auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
+      min_mac_length: int('Bytes of the shortest CMAC that verifies without `mac_length`, for keys that make CMACs', {
+        min: cmacBytesMin,
+        max: wholeMacBytes,
+      }),
     },
     answers: data(keySchema),
   },
@@ -217,6 +222,7 @@ const configure = keyOperation(
         exportable: values.exportable,
         allowPlaintextBackup: values.allow_plaintext_backup,
         autoRotatePeriodS: values.auto_rotate_period,
+        minMacLength: values.min_mac_length,
       }),
     ),
 );

@@ -236,7 +236,11 @@ export const verify = dataOperation({
     signature: itemMembers.signature,
     hmac: itemMembers.hmac,
     cmac: itemMembers.cmac,
-    batch_input: batchOf('input', 'context', 'signature', 'hmac', 'cmac', 'reference'),
+    mac_length: int('Length of the CMAC in bytes, if it is shortened and the item does not say it', {
+      default: 0,
+      shape: macLengths,
+    }),
+    batch_input: batchOf('input', 'context', 'signature', 'hmac', 'cmac', 'mac_length', 'reference'),
   },
   answers: oneOrBatch(object({ valid: boolean })),
 
@@ -250,6 +254,7 @@ export const verify = dataOperation({
       signature: values.signature,
       hmac: values.hmac,
       cmac: values.cmac,
+      macLength: values.mac_length,
     }),
   render: ({ valid }) => `"valid":${valid}`,
   failedItem: '"valid":false,',

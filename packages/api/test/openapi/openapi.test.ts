@@ -218,7 +218,7 @@ describe('sys/internal/specs/openapi', () => {
     hmac: ['input', 'reference'],
     cmac: ['input', 'mac_length', 'reference'],
     sign: ['input', 'context', 'reference'],
-    verify: ['input', 'context', 'signature', 'hmac', 'cmac', 'reference'],
+    verify: ['input', 'context', 'signature', 'hmac', 'cmac', 'mac_length', 'reference'],
   } satisfies Record<string, (keyof typeof itemMembers)[]>)) {
     it(`describes exactly the members that the engine reads of an item for ${word}`, async () => {
       const batch = shown(`/transit/${word}/{name}`, 'post')?.requestBody?.content['application/json']?.schema.properties;

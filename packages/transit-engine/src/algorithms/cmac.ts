@@ -3,6 +3,8 @@ import { inPieces } from '@transitd/event-loop';
 
 /** Bytes of an AES block and of a full CMAC. */
 export const blockBytes = 16;
+/** Bytes of the shortest CMAC that verifies. A shorter one could be found by guessing (NIST SP 800-38B appendix A.2). */
+export const cmacBytesMin = 4;
 const zeroBlock = Buffer.alloc(blockBytes);
 
 /** Names of AES in node:crypto: `chained` is CBC, `single` is ECB. */

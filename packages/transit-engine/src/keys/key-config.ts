@@ -1,7 +1,8 @@
+import { blockBytes, cmacBytesMin } from '../algorithms/cmac.ts';
 import { TransitError } from '../values/errors.ts';
 import { changed, checkAutoRotatePeriod, checkRotatesByItself, type KeyChange, type StoredKey } from './key.ts';
 import { type KeyRecord, usableVersion } from './key-record.ts';
-import { keyType } from './key-type.ts';
+import { type KeyType, keyType } from './key-type.ts';
 import type { Paths } from './paths.ts';
 
 /** Settings to change. An absent field keeps its value. */
@@ -13,6 +14,8 @@ export interface ConfigureKeyRequest {
   readonly allowPlaintextBackup?: boolean | undefined;
   /** Seconds: 0, or at least an hour. */
   readonly autoRotatePeriodS?: number | undefined;
+  /** Bytes; only for keys that make CMACs. */
+  readonly minMacLength?: number | undefined;
 }
 
 /** @throws TransitError `invalid_request`, and then changes nothing */
@@ -21,7 +24,9 @@ export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKey
   checkVersionBound('decryption', request.minDecryptionVersion, record);
   checkVersionBound('encryption', request.minEncryptionVersion, record);
   if (request.autoRotatePeriodS !== undefined) checkAutoRotatePeriod(request.autoRotatePeriodS);
-  checkRotatesByItself(keyType(record.type), request.autoRotatePeriodS ?? 0);
+  const type = keyType(record.type);
+  checkRotatesByItself(type, request.autoRotatePeriodS ?? 0);
+  if (request.minMacLength !== undefined) checkMinMacLength(type, request.minMacLength);
   const configured = {
     ...record,
     minDecryptionVersion: Math.max(request.minDecryptionVersion ?? record.minDecryptionVersion, 1),
@@ -30,6 +35,7 @@ export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKey
     exportable: record.exportable || (request.exportable ?? false),
     allowPlaintextBackup: record.allowPlaintextBackup || (request.allowPlaintextBackup ?? false),
     autoRotatePeriodS: request.autoRotatePeriodS ?? record.autoRotatePeriodS,
+    minMacLength: request.minMacLength ?? record.minMacLength,
   };
   checkMinimums(configured);
   return changed(paths, key, configured, configurationWarnings(record, request));
@@ -43,6 +49,14 @@ function checkVersionBound(kind: 'decryption' | 'encryption', version: number | 
     const refusal = `cannot set min ${kind} version of ${version}, latest key version is ${latestVersion}`;
     throw new TransitError('invalid_request', refusal);
   }
+}
+
+/** @throws TransitError `invalid_request` */
+export function checkMinMacLength({ name, cmac }: KeyType, bytes: number): void {
+  if (cmac === undefined && bytes !== blockBytes)
+    throw new TransitError('invalid_request', `min_mac_length is a setting of keys that make CMACs, and not of type ${name}`);
+  if (!Number.isInteger(bytes) || bytes < cmacBytesMin || bytes > blockBytes)
+    throw new TransitError('invalid_request', `min_mac_length must be from ${cmacBytesMin} to ${blockBytes} bytes`);
 }
 
 type Minimums = Pick<KeyRecord, 'minAvailableVersion' | 'minDecryptionVersion' | 'minEncryptionVersion'>;

@@ -1,3 +1,4 @@
+import { blockBytes } from '../algorithms/cmac.ts';
 import { parseJsonObject } from '../formats/json-object.ts';
 import { DamagedRecord, TransitError } from '../values/errors.ts';
 import { isKeyType } from './key-type.ts';
@@ -23,6 +24,8 @@ export interface KeyRecord {
   readonly convergentVersion: -1 | 1 | 2;
   /** Seconds; 0 disables automatic rotation. */
   readonly autoRotatePeriodS: number;
+  /** Bytes of the shortest CMAC that verifies without a length in the request; {@link blockBytes} for keys of other types. */
+  readonly minMacLength: number;
   readonly latestVersion: number;
   /** Creation time of the latest version, in Unix milliseconds. Automatic rotation counts from it. */
   readonly latestCreatedMs: number;
@@ -69,7 +72,10 @@ export function latestUsable(record: KeyRecord): number {
 const formatVersion = 1;
 
 /** Defaults of fields that early records of this format lack. */
-const addedLater = { allowRotation: false, keySize: 0, kdf: 'hkdf_sha256', convergentVersion: -1, latestCreatedMs: 0 };
+const addedLater = {
+  ...{ allowRotation: false, keySize: 0, kdf: 'hkdf_sha256', convergentVersion: -1, latestCreatedMs: 0 },
+  minMacLength: blockBytes,
+};
 
 const fieldTypes: Readonly<
   Record<Exclude<keyof KeyRecord, 'confirmedVersion' | 'backup' | 'restore'>, 'string' | 'boolean' | 'number'>
@@ -87,6 +93,7 @@ const fieldTypes: Readonly<
   kdf: 'string',
   convergentVersion: 'number',
   autoRotatePeriodS: 'number',
+  minMacLength: 'number',
   latestVersion: 'number',
   latestCreatedMs: 'number',
   minDecryptionVersion: 'number',

@@ -25,7 +25,10 @@ export interface PairView {
 
 /** The readable part of a key, without key material. */
 export interface KeyView
-  extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs' | 'confirmedVersion'> {
+  extends Omit<
+    KeyRecord,
+    'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs' | 'confirmedVersion' | 'minMacLength'
+  > {
   readonly name: string;
   /** Index of the log entry that last wrote the key. */
   readonly revision: number;
@@ -40,6 +43,8 @@ export interface KeyView
   readonly convergentEncryption?: boolean;
   /** Present on convergent keys only. -1 means that each version has its own convergent version, which is 3 on keys created here. */
   readonly convergentEncryptionVersion?: -1 | 1 | 2;
+  /** Present on keys that make CMACs only. */
+  readonly minMacLength?: number;
   /** The latest version that may be used; 0 if none may be used yet. */
   readonly latestVersion: number;
   /** The versions from `minDecryptionVersion` to the latest that may be used, ascending. */
@@ -50,9 +55,9 @@ export function keyView(
   { name, record, revision }: { name: string; record: KeyRecord; revision: number },
   versions: readonly VersionView[],
 ): KeyView {
-  const { id, convergent, kdf, convergentVersion, latestCreatedMs, confirmedVersion, ...settings } = record;
+  const { id, convergent, kdf, convergentVersion, latestCreatedMs, confirmedVersion, minMacLength, ...settings } = record;
   const latestVersion = usableVersion(record);
-  const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, api } = keyType(record.type);
+  const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, api, cmac } = keyType(record.type);
   return {
     ...settings,
     ...(api && { type: api.type, parameters: api.parameters }),
@@ -65,6 +70,7 @@ export function keyView(
     supportsDerivation,
     ...(record.derived && { kdf, convergentEncryption: convergent }),
     ...(convergent && { convergentEncryptionVersion: convergentVersion }),
+    ...(cmac && { minMacLength }),
     versions: confirmedVersion === undefined ? versions : versions.filter(({ version }) => version <= latestVersion),
   };
 }

@@ -1,4 +1,5 @@
 import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
+import { blockBytes } from '../algorithms/cmac.ts';
 import type { ManagedKeyReference } from '../managed/provider.ts';
 import { TransitError } from '../values/errors.ts';
 import { dueWrites } from './auto-rotation.ts';
@@ -78,6 +79,7 @@ export const newKeySettings = {
   allowRotation: false,
   kdf: 'hkdf_sha256',
   convergentVersion: -1,
+  minMacLength: blockBytes,
   latestVersion: 1,
   latestCreatedMs: 0,
   minDecryptionVersion: 1,

@@ -1,4 +1,4 @@
-import { blockBytes, cmac } from '../algorithms/cmac.ts';
+import { blockBytes, cmac, cmacBytesMin } from '../algorithms/cmac.ts';
 import { formatVersioned } from '../formats/ciphertext.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { TransitError } from '../values/errors.ts';
@@ -26,9 +26,6 @@ export interface CmacResult {
   readonly keyVersion: number;
 }
 
-/** The length of the shortest CMAC that verifies. A shorter one could be found by guessing (NIST SP 800-38B appendix A.2). */
-export const cmacBytesMin = 4;
-
 export const cmacOperation: Operation<CmacRequest, CmacItem, CmacResult> = {
   name: 'cmac',
   workOf(request) {
@@ -47,20 +44,25 @@ export const cmacOperation: Operation<CmacRequest, CmacItem, CmacResult> = {
   async run(tools, key, { input, macLength, keyVersion }) {
     checkMakesCmacs(key);
     const version = versionFor('CMAC', key, keyVersion);
-    if (macLength < 0 || macLength > blockBytes) {
-      const refusal = `mac_length must not be larger than the cipher block size of ${blockBytes} bytes`;
-      throw new TransitError('invalid_request', refusal);
-    }
-    if (macLength > 0 && macLength < cmacBytesMin) {
-      const refusal = `mac_length must be 0 or at least ${cmacBytesMin} bytes, because a shorter CMAC never verifies`;
-      throw new TransitError('invalid_request', refusal);
-    }
+    checkMacLength(macLength);
     const message = bytesOf(input, 'missing input for CMAC');
     const mac = await cmacUnder(key.versions.get(version) ?? (await tools.keys.loadVersion(key, version)), message);
     const shown = macLength === 0 ? mac : mac.subarray(0, macLength);
     return { cmac: formatVersioned(tools.prefix, version, shown), keyVersion: version };
   },
 };
+
+/** @throws TransitError `invalid_request` for a length that no CMAC has; 0 stands for all bytes */
+export function checkMacLength(bytes: number): void {
+  if (bytes < 0 || bytes > blockBytes) {
+    const refusal = `mac_length must not be larger than the cipher block size of ${blockBytes} bytes`;
+    throw new TransitError('invalid_request', refusal);
+  }
+  if (bytes > 0 && bytes < cmacBytesMin) {
+    const refusal = `mac_length must be 0 or at least ${cmacBytesMin} bytes, because a shorter CMAC never verifies`;
+    throw new TransitError('invalid_request', refusal);
+  }
+}
 
 /** @throws TransitError `not_supported` for key types that make no CMACs */
 export function checkMakesCmacs({ type }: LoadedKey): void {

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { blockBytes } from '../algorithms/cmac.ts';
 import { defaultHash, hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
 import { decodeBase64, decodeBase64Url } from '../formats/base64.ts';
 import { parseVersioned } from '../formats/ciphertext.ts';
@@ -7,7 +8,7 @@ import type { SigningOptions } from '../key-pairs/key-pair.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
 import { TransitError } from '../values/errors.ts';
 import type { ItemMembers } from './batch.ts';
-import { checkMakesCmacs, cmacBytesMin, cmacUnder } from './cmac.ts';
+import { checkMacLength, checkMakesCmacs, cmacUnder } from './cmac.ts';
 import { hmacOf } from './hmac.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';
 import { parseMac } from './mac-text.ts';
@@ -25,6 +26,8 @@ export type VerifyRequest = SignatureSettings & { readonly [Kind in Verifiable]?
   readonly hmacAlgorithm?: string | undefined;
   readonly input?: string | undefined;
   readonly context?: string | undefined;
+  /** Bytes of the CMAC; 0 for the length that the key demands. */
+  readonly macLength?: number | undefined;
   readonly batchInput?: unknown;
 };
 
@@ -37,6 +40,8 @@ export interface VerifyItem extends Item {
   readonly value: string;
   /** base64; empty when absent. Used for signatures only. */
   readonly context: string;
+  /** Bytes of the CMAC, if the request says them; otherwise 0. Used for CMACs only. */
+  readonly macLength: number;
   /** The same for all items of a request. */
   readonly hashAlgorithm: string;
   /** Settings of signatures; the same for all items of a request. */
@@ -51,13 +56,14 @@ export const verification: Operation<VerifyRequest, VerifyItem, VerifyResult> = 
   name: 'verify',
   workOf(request) {
     if (isBatch(request)) return readBatch(request);
-    const { input, context = '' } = request;
+    const { input, context = '', macLength = 0 } = request;
     const [kind, ...more] = kindsIn([request]);
     if (kind === undefined) {
       throw new TransitError('invalid_request', "none of 'signature', 'hmac' and 'cmac' was given to verify");
     }
     if (more.length > 0) throw new TransitError('invalid_request', "provide one of 'signature', 'hmac' or 'cmac'");
-    return { item: { input, context, kind, value: request[kind] ?? '', ...settingsFor(kind, request), reference: '' } };
+    const value = request[kind] ?? '';
+    return { item: { input, context, macLength, kind, value, ...settingsFor(kind, request), reference: '' } };
   },
   async run(tools, key, item) {
     return { valid: await checks[item.kind](tools, key, item) };
@@ -81,9 +87,10 @@ async function readBatch(request: VerifyRequest): Promise<Work<VerifyItem>> {
   }
   const settings = settingsFor(kind, request);
   return {
-    items: items.map(({ input, context, reference, [kind]: value }) => ({
+    items: items.map(({ input, context, macLength, reference, [kind]: value }) => ({
       input,
       context,
+      macLength: macLength || (request.macLength ?? 0),
       kind,
       value: value ?? '',
       ...settings,
@@ -98,6 +105,7 @@ const readItem = (members: ItemMembers) => ({
   signature: members.optionalText('signature'),
   hmac: members.optionalText('hmac'),
   cmac: members.optionalText('cmac'),
+  macLength: members.integer('mac_length'),
   reference: members.text('reference'),
 });
 
@@ -138,14 +146,30 @@ const checks: Readonly<Record<Verifiable, (tools: Tools, key: LoadedKey, item: V
     return sameBytes(mac, await hmacOf(hash, hmacKey, message));
   },
 
-  async cmac(tools, key, { input, value }) {
+  async cmac(tools, key, { input, value, macLength }) {
     checkMakesCmacs(key);
     const { version, mac } = parseMac('CMAC', key, value, tools.prefix);
+    checkStrength(key, mac.length, macLength);
     const message = bytesOf(input);
     const whole = await cmacUnder(key.versions.get(version) ?? (await tools.keys.loadVersion(key, version)), message);
-    return mac.length >= cmacBytesMin && sameBytes(mac, whole.subarray(0, mac.length));
+    return sameBytes(mac, whole.subarray(0, mac.length));
   },
 };
+
+/**
+ * Refuses a CMAC whose length its sender has chosen: half of all 32-bit values are tried in hours. The request may say a length, which a
+ * policy can deny, or the key may be configured for shorter ones.
+ * @param expected - bytes, as the request says; 0 if it does not
+ * @throws TransitError `invalid_request`, never a verdict: a shortened CMAC is neither valid nor forged
+ */
+function checkStrength({ record }: LoadedKey, bytes: number, expected: number): void {
+  checkMacLength(expected);
+  const isLongEnough = expected === 0 ? bytes >= record.minMacLength && bytes <= blockBytes : bytes === expected;
+  if (isLongEnough) return;
+  const demanded = expected === 0 ? `the key demands ${record.minMacLength}` : `mac_length is ${expected}`;
+  const remedy = expected === 0 ? ': set mac_length in the request, or min_mac_length of the key' : '';
+  throw new TransitError('invalid_request', `the CMAC has ${bytes} bytes, and ${demanded}${remedy}`);
+}
 
 /** Parses a signature to verify. @throws TransitError `invalid_ciphertext`, `key_version_unavailable` */
 function parseSignature({ record }: LoadedKey, text: string, prefix: string, { marshaling }: SigningOptions) {

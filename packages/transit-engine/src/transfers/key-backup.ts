@@ -1,6 +1,6 @@
 import { TimeSlice } from '@transitd/event-loop';
 import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from '../keys/key.ts';
-import { checkMinimums } from '../keys/key-config.ts';
+import { checkMinimums, checkMinMacLength } from '../keys/key-config.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
 import { fitsVersion, keyType } from '../keys/key-type.ts';
 import { isKeyName } from '../keys/paths.ts';
@@ -45,6 +45,7 @@ export async function checkBackup({ name, record, versions }: KeyBackup): Promis
   checkMinimums(record);
   checkAutoRotatePeriod(record.autoRotatePeriodS);
   checkRotatesByItself(type, record.autoRotatePeriodS);
+  checkMinMacLength(type, record.minMacLength);
   checkDerivation(record);
   if (record.convergent && !record.derived) throw invalidBackup('convergent encryption requires derivation to be enabled');
   const first = Math.max(minAvailableVersion, 1);

@@ -16,6 +16,7 @@ const record: KeyRecord = {
   allowRotation: true,
   keySize: 0,
   kdf: 'hmac-sha256-counter',
+  minMacLength: 8,
   convergentVersion: 2,
   autoRotatePeriodS: 3600,
   latestVersion: 7,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { cmac, cmacKey } from '../../src/algorithms/cmac.ts';
-import type { CmacRequest, TransitEngine } from '../../src/index.ts';
+import type { CmacRequest, TransitEngine, TransitError } from '../../src/index.ts';
 import { keyType } from '../../src/keys/key-type.ts';
 import { fox, newEngine, refusalOf, secret, storedVersion } from '../fixtures.ts';
 
@@ -61,18 +61,81 @@ describe('cmac', () => {
     expect(reply.results[0]).to.have.property('error').that.includes('a shorter CMAC never verifies');
   });
 
-  it('is accepted from four bytes up to its full length', async () => {
-    const { engine } = newEngine();
-    await engine.createKey('k', { type: 'aes256-cmac' });
-    const whole = await cmacOne(engine, 'k', { input: fox });
-    for (let bytes = 0; bytes <= 16; bytes++) {
-      expect(await engine.signing.verify('k', { input: fox, cmac: shortened(whole, bytes) })).to.deep.equal({
-        valid: bytes >= 4,
+  describe('to verify', () => {
+    const verdict = (engine: TransitEngine, request: object): Promise<unknown> =>
+      engine.signing.verify('k', { input: fox, ...request }).catch((error: TransitError) => `${error.code}: ${error.message}`);
+    let engine: TransitEngine;
+    let whole: string;
+    beforeEach(async () => {
+      engine = newEngine().engine;
+      await engine.createKey('k', { type: 'aes256-cmac' });
+      whole = await cmacOne(engine, 'k', { input: fox });
+    });
+
+    it('has its full length', async () => {
+      expect(await verdict(engine, { cmac: whole })).to.deep.equal({ valid: true });
+      expect(await verdict(engine, { cmac: whole, input: '' })).to.deep.equal({ valid: false });
+      const longer = `svc:v1:${Buffer.concat([Buffer.from(whole.slice(7), 'base64'), Buffer.alloc(1)]).toString('base64')}`;
+      for (const cmac of [...Array.from({ length: 16 }, (_, bytes) => shortened(whole, bytes)), longer])
+        expect(await verdict(engine, { cmac }), cmac).to.match(
+          /^invalid_request: the CMAC has \d+ bytes, and the key demands 16: /,
+        );
+    });
+
+    it('has the length that the request or the item says', async () => {
+      for (const bytes of [4, 8, 16]) {
+        const cmac = shortened(whole, bytes);
+        expect(await verdict(engine, { cmac, macLength: bytes })).to.deep.equal({ valid: true });
+        expect(await verdict(engine, { cmac, macLength: bytes, input: '' })).to.deep.equal({ valid: false });
+        for (const macLength of [4, 8, 12, 16].filter((other) => other !== bytes))
+          expect(await verdict(engine, { cmac, macLength })).to.match(
+            new RegExp(`^invalid_request: the CMAC has ${bytes} bytes, and mac_l`),
+          );
+      }
+      for (const macLength of [-1, 1, 3, 17])
+        expect(await verdict(engine, { cmac: whole, macLength })).to.match(/^invalid_request: mac_length must/);
+      const batchInput = [
+        { input: fox, cmac: shortened(whole, 4), mac_length: 4 },
+        { input: fox, cmac: shortened(whole, 8) },
+        { input: fox, cmac: shortened(whole, 4) },
+      ];
+      expect(await verdict(engine, { batchInput, macLength: 8 })).to.deep.equal({
+        outcome: 'some_failed',
+        results: [
+          { valid: true, reference: '' },
+          { valid: true, reference: '' },
+          { error: 'the CMAC has 4 bytes, and mac_length is 8', reference: '' },
+        ],
       });
-    }
-    const longer = `svc:v1:${Buffer.concat([Buffer.from(whole.slice(7), 'base64'), Buffer.alloc(1)]).toString('base64')}`;
-    expect(await engine.signing.verify('k', { input: fox, cmac: longer })).to.deep.equal({ valid: false });
-    expect(await engine.signing.verify('k', { input: '', cmac: whole })).to.deep.equal({ valid: false });
+    });
+
+    it('may be as short as the key is configured for, and the setting is part of a backup', async () => {
+      for (const minMacLength of [0, 3, 17, 4.5])
+        expect((await refusalOf(engine.configureKey('k', { minMacLength }))).code).to.equal('invalid_request');
+      expect(
+        (await engine.configureKey('k', { minMacLength: 8, exportable: true, allowPlaintextBackup: true })).key.minMacLength,
+      ).to.equal(8);
+      const verdicts = async () => [
+        await verdict(engine, { cmac: shortened(whole, 8) }),
+        await verdict(engine, { cmac: shortened(whole, 7) }),
+      ];
+      expect((await verdicts())[0]).to.deep.equal({ valid: true });
+      expect((await verdicts())[1]).to.include('the key demands 8');
+      const backup = (await engine.transfers.backupKey('k')).toString('base64');
+      await engine.configureKey('k', { deletionAllowed: true });
+      await engine.deleteKey('k');
+      await engine.transfers.restoreKey({ backup });
+      expect((await verdicts())[0]).to.deep.equal({ valid: true });
+    });
+  });
+
+  it('has a setting that keys of other types lack', async () => {
+    const { engine } = newEngine();
+    const { key } = await engine.createKey('h', { type: 'hmac', keySize: 32 });
+    expect(key.minMacLength).to.equal(undefined);
+    expect((await refusalOf(engine.configureKey('h', { minMacLength: 8 }))).message).to.include(
+      'min_mac_length is a setting of keys that make CMACs',
+    );
   });
 
   for (const [request, message] of [

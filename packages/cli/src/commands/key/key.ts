@@ -28,6 +28,7 @@ interface ConfigOptions extends Mounted {
   readonly exportable?: true;
   readonly allowPlaintextBackup?: true;
   readonly autoRotatePeriod?: string;
+  readonly minMacLength?: number;
 }
 
 /** `key`: named keys and their operations; the commands do the base64 encoding. */
@@ -102,6 +103,7 @@ function changeCommands(key: Command, { serverAction }: Runner): void {
     .option('--exportable', 'allow export of the key material; cannot be undone')
     .option('--allow-plaintext-backup', 'allow backups that contain the key material in plaintext; cannot be undone')
     .option('--auto-rotate-period <duration>', 'interval of automatic rotation; 0 to disable')
+    .option('--min-mac-length <bytes>', 'shortest CMAC that verifies without mac_length, 4 to 16', wholeNumber)
     .action(
       serverAction(async ({ client, output }, name: string, options: ConfigOptions) => {
         const config = configOf(options);
@@ -197,5 +199,6 @@ function configOf(options: ConfigOptions): KeyConfig {
     ...(options.exportable === true && { exportable: true }),
     ...(options.allowPlaintextBackup === true && { allow_plaintext_backup: true }),
     ...(options.autoRotatePeriod !== undefined && { auto_rotate_period: options.autoRotatePeriod }),
+    ...(options.minMacLength !== undefined && { min_mac_length: options.minMacLength }),
   };
 }
