@@ -125,11 +125,8 @@ export class RegisteredPeers implements Peers {
     return leader === this.#nodeId ? undefined : this.membershipList.member(leader);
   }
 
-  /** A node that is not registered serves nothing as a standby: nobody would wait for it when rights are taken away. */
   get heartbeats(): Peers['heartbeats'] {
-    const { heartbeats } = this.#freshness;
-    const isAwaited = performance.now() < this.awaitedUntilMs;
-    return isAwaited ? heartbeats : { echoes: heartbeats.echoes, appliedSentMs: () => undefined };
+    return this.#freshness.heartbeats;
   }
 
   /** The levels of all other known nodes. A node whose record is not authentic counts too: it may be one of another authority. */
@@ -142,6 +139,7 @@ export class RegisteredPeers implements Peers {
       });
   }
 
+  /** A node that is not registered serves nothing as a standby: nobody would wait for it when rights are taken away. */
   get awaitedUntilMs(): number {
     return this.#parts.registry.registeredUntilMs;
   }

@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Barrier } from '@transitd/barrier';
-import type { Engine, Peers } from '@transitd/cluster';
+import { type Engine, type Grant, grantUntil, type Peers, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import {
   ChangeFeed,
@@ -60,8 +60,8 @@ export interface GatewayHostParts {
   readonly isReplicating: () => boolean;
   /** Monotonic time of the newest jump of a clock. */
   readonly clockJumpedMs: () => number;
-  /** Until when this node may answer reads as a performance standby, by the monotonic clock; undefined if it may not. */
-  readonly readUntilMs: () => number | undefined;
+  /** @see ReadEligibility.heartbeat */
+  readonly heartbeat: () => Grant | undefined;
 }
 
 interface Attached {
@@ -197,21 +197,22 @@ export class GatewayHost {
     const nowNs = process.hrtime.bigint(); // read first, so that the end can only come out early
     const nowMs = performance.now();
     this.#clock.publish(this.#parts.clock.steadyMs, nowNs);
-    const { config, mayServe, isReplicating, clockJumpedMs, readUntilMs } = this.#parts;
+    const { config, mayServe, isReplicating, clockJumpedMs } = this.#parts;
     if (!mayServe()) {
       this.endDeadlines();
       return;
     }
-    const atNs = (ms: number): bigint => nowNs + BigInt(Math.floor((ms - nowMs) * 1e6));
-    const isTrusted = endMs !== undefined && nowMs - clockJumpedMs() >= leaseMsOf(config);
-    if (isTrusted) this.#lease.set(atNs(endMs));
-    else this.#lease.end();
+    const lease = endMs === undefined ? undefined : grantUntil(endMs, leaseMsOf(config));
+    const heartbeat = this.#parts.heartbeat();
+    const role = readRoleOf({ nowMs, clockJumpedMs: clockJumpedMs(), lease, heartbeat });
+    const set = (deadline: Deadline, grant: Grant | undefined, isSet: boolean): void => {
+      if (grant !== undefined && isSet) deadline.set(nowNs + BigInt(Math.floor((grant.endMs - nowMs) * 1e6)));
+      else deadline.end();
+    };
+    set(this.#lease, lease, role === 'active');
     this.#feed?.publishStatus(); // health shows the commit index
-    if (isTrusted && !isReplicating()) this.#active.set(atNs(endMs));
-    else this.#active.end();
-    const untilMs = isTrusted ? undefined : readUntilMs(); // under a lease, the state is the active node's
-    if (untilMs === undefined || untilMs <= nowMs) this.#read.end();
-    else this.#read.set(atNs(untilMs));
+    set(this.#active, lease, role === 'active' && !isReplicating());
+    set(this.#read, heartbeat, role === 'reader');
   }
 
   /** From now on no gateway answers from the state, until the next call of {@link lease} that allows it. */
@@ -268,5 +269,5 @@ export const newGatewayHost = (node: ServingNode, clock: NodeClock, engine: () =
         runPart: async (part) => node.services?.mounts.runPart(part),
         isReplicating: () => takesPart(node.eligibility.replication),
         clockJumpedMs: () => engine()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
-        readUntilMs: () => node.eligibility.readUntilMs,
+        heartbeat: () => node.eligibility.heartbeat,
       });

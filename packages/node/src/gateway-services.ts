@@ -1,5 +1,6 @@
 import { noDisputes } from '@transitd/access';
 import { openReadingView } from '@transitd/barrier';
+import { grantUntil, type ReadRole, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { Deadline, IdleThreads, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
 import { freshForIntervals, type NodeStatus } from '@transitd/health';
@@ -36,21 +37,18 @@ export class GatewayServices {
   readonly #clock: SharedClock;
   readonly #sealFlag: SealFlag;
   readonly #jump = new ClockJump(readClocks());
-  /** After a jump of a clock, no deadline from before it counts for this time, the longest that a deadline may last. */
-  readonly #untrustedMs: number;
   /** The other threads of the node, which share large batches with this one. */
   readonly threads = new IdleThreads<BatchPart, Columns>(async (part) => this.look()?.mounts.runPart(part));
   #session: Session | undefined;
 
   constructor(parts: GatewayServicesParts) {
-    const { memory, config, row } = parts;
+    const { memory, row } = parts;
     this.#parts = parts;
     this.#lease = new Deadline(memory, 'lease');
     this.#read = new Deadline(memory, 'read');
     this.#active = new Deadline(memory, 'active');
     this.#clock = new SharedClock(memory);
     this.#sealFlag = new SealFlag(memory);
-    this.#untrustedMs = Math.max(leaseMsOf(config), freshForIntervals * config.cluster_heartbeat_interval);
     this.#sealFlag.confirm(row);
   }
 
@@ -61,7 +59,7 @@ export class GatewayServices {
    */
   look(): Services | undefined {
     const session = this.#session;
-    if (session?.services === undefined || !this.#mayAnswer()) return undefined;
+    if (session?.services === undefined || this.#readRole === undefined) return undefined;
     session.proxy.drain();
     return this.#sealFlag.isSealed ? undefined : session.services;
   }
@@ -103,11 +101,17 @@ export class GatewayServices {
     this.#sealFlag.confirm(this.#parts.row);
   }
 
-  #mayAnswer(): boolean {
+  /** A deadline shows when a grant ends, but not when it was requested. So the earliest possible time counts. */
+  get #readRole(): ReadRole | undefined {
+    const { config } = this.#parts;
     this.#jump.compare(readWallClock());
-    if (performance.now() - this.#jump.jumpedMs < this.#untrustedMs) return false;
-    const nowNs = process.hrtime.bigint();
-    return this.#lease.holds(nowNs) || this.#read.holds(nowNs);
+    const [nowMs, nowNs] = [performance.now(), process.hrtime.bigint()]; // in this order, an end can only come out early
+    return readRoleOf({
+      nowMs,
+      clockJumpedMs: this.#jump.jumpedMs,
+      lease: grantUntil(nowMs + this.#lease.remainingMs(nowNs), leaseMsOf(config)),
+      heartbeat: grantUntil(nowMs + this.#read.remainingMs(nowNs), freshForIntervals * config.cluster_heartbeat_interval),
+    });
   }
 
   async #load(session: Session, keyring: SharedArrayBuffer): Promise<void> {

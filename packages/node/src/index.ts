@@ -6,7 +6,7 @@ export { type MountTuning, mountAt } from './mounts/mount-changes.ts';
 export { sweepRemovedMounts } from './mounts/mount-sweep.ts';
 export { accessorOf, type Mount, recordsOf } from './mounts/mounts.ts';
 export { Node } from './node.ts';
-export type { ReadEligibility, ReadRole } from './read-eligibility.ts';
+export type { ReadEligibility } from './read-eligibility.ts';
 export type { ClusterReplication } from './replication/cluster-replication.ts';
 export type { KeptDivergence, KeptPromotion, KeptReports } from './replication/kept-reports.ts';
 export { isOperationToken } from './replication/operation-tokens.ts';

@@ -2,11 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import {
   type Engine,
   type Forwarder,
+  type Grant,
   historyOf,
+  isHeld,
   type Peers,
   placeOf,
   type Reached,
+  type ReadRole,
   reachedState,
+  readRoleOf,
   replicationModes,
   serviceIndexOf,
 } from '@transitd/cluster';
@@ -16,12 +20,6 @@ import { indexValue, type ServiceIndex } from '@transitd/http';
 import type { NodeObserver } from '@transitd/process';
 import type { LogIndex, Term } from '@transitd/raft-core';
 import { acceptsWrites, positionOf, type ReplicationRole, type ReplicationState, StoreError } from '@transitd/storage-fsm';
-
-/**
- * How this node may respond from its own state: as the active node, or as a reader, which is a performance standby with a fresh enough
- * state.
- */
-export type ReadRole = 'active' | 'reader';
 
 /** The replication of a cluster, by the state that one node has applied. */
 export interface ReplicationStatus {
@@ -104,25 +102,38 @@ export class ReadEligibility {
    * with a fresh heartbeat (decision 49); undefined if it may not.
    */
   get readRole(): ReadRole | undefined {
-    if (!this.#mayServe) return undefined;
-    if (this.active && this.#parts.engine()?.holdsLease() === true) return 'active';
-    const { readUntilMs } = this;
-    return readUntilMs !== undefined && performance.now() < readUntilMs ? 'reader' : undefined;
+    const engine = this.#parts.engine();
+    if (engine === undefined || !this.#mayServe) return undefined;
+    const { ready, appliedIndex } = engine.status();
+    const clockJumpedMs = engine.clockJumpedMs();
+    const [lease, heartbeat] = [ready ? engine.lease() : undefined, this.#heartbeatWith(appliedIndex)];
+    return readRoleOf({ lease, heartbeat, clockJumpedMs, nowMs: performance.now() });
   }
 
-  /** Until when this node may answer reads as a performance standby, by the monotonic clock; undefined if it may not. */
-  get readUntilMs(): number | undefined {
-    const [peers, { appliedSentMs }] = [this.#parts.peers(), this];
-    if (peers === undefined || appliedSentMs === undefined) return undefined;
-    return Math.min(appliedSentMs + freshForIntervals * this.#parts.config.cluster_heartbeat_interval, peers.awaitedUntilMs);
+  /**
+   * The newest answered heartbeat whose commit index this node has applied, and until when it permits reads if no clock has jumped since;
+   * undefined if this node serves nothing as a performance standby.
+   */
+  get heartbeat(): Grant | undefined {
+    const engine = this.#parts.engine();
+    return engine && this.#heartbeatWith(engine.status().appliedIndex);
   }
 
-  /** Send time of the newest heartbeat whose answer shows that the state of this node is fresh; undefined if no read may use the state. */
+  #heartbeatWith(appliedIndex: LogIndex): Grant | undefined {
+    const { config, peers: peersOf } = this.#parts;
+    const peers = peersOf();
+    if (!config.performance_standby || peers?.stateDigestMatches !== true) return undefined;
+    const sentMs = peers.heartbeats.appliedSentMs(appliedIndex);
+    if (sentMs === undefined) return undefined;
+    return { sentMs, endMs: Math.min(sentMs + freshForIntervals * config.cluster_heartbeat_interval, peers.awaitedUntilMs) };
+  }
+
+  /** Send time of the heartbeat that permits this node to answer reads as a performance standby; undefined if none does. */
   get appliedSentMs(): number | undefined {
-    const [peers, engine] = [this.#parts.peers(), this.#parts.engine()];
-    if (!this.#parts.config.performance_standby || engine === undefined || peers?.stateDigestMatches !== true) return undefined;
-    const sentMs = peers.heartbeats.appliedSentMs(engine.status().appliedIndex);
-    return sentMs !== undefined && sentMs > engine.clockJumpedMs() ? sentMs : undefined;
+    const [engine, { heartbeat }] = [this.#parts.engine(), this];
+    if (engine === undefined) return undefined;
+    const clockJumpedMs = engine.clockJumpedMs();
+    return isHeld(heartbeat, { clockJumpedMs, nowMs: performance.now() }) ? heartbeat.sentMs : undefined;
   }
 
   /**

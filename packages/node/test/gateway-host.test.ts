@@ -13,16 +13,23 @@ const config = parseConfig({
   workers: 1,
 });
 
-/** A host of a node that may read until this time, and its deadline for reads. */
-function hostOf(readUntilMs: () => number | undefined, workers = 1) {
+/** A host of a node that may read until this time because of a heartbeat that it sent now, and its deadlines. */
+function hostOf(
+  readUntilMs: () => number | undefined,
+  { workers = 1, clockJumpedMs = Number.NEGATIVE_INFINITY }: { readonly workers?: number; readonly clockJumpedMs?: number } = {},
+) {
+  const sentMs = performance.now();
   const host = new GatewayHost({
     config: { ...config, workers },
     clock: { steadyMs: 0 } as NodeClock,
     mayServe: () => true,
     isReplicating: () => false,
     runPart: async () => undefined,
-    clockJumpedMs: () => Number.NEGATIVE_INFINITY,
-    readUntilMs,
+    clockJumpedMs: () => clockJumpedMs,
+    heartbeat: () => {
+      const endMs = readUntilMs();
+      return endMs === undefined ? undefined : { sentMs, endMs };
+    },
   });
   return { host, read: new Deadline(host.memory, 'read'), lease: new Deadline(host.memory, 'lease') };
 }
@@ -54,6 +61,30 @@ describe('the deadlines of gateways', () => {
   });
 });
 
+describe('the deadlines of gateways after a jump of a clock', () => {
+  const nowMs = performance.now();
+  const heldAfter = (clockJumpedMs: number): readonly boolean[] => {
+    const { host, read, lease } = hostOf(() => nowMs + 60_000, { clockJumpedMs });
+    host.lease(nowMs + 60_000);
+    return [lease.holds(), read.holds()];
+  };
+
+  it('are over if the jump came after the lease and the heartbeat were requested', () => {
+    expect(heldAfter(nowMs + 60_000)).to.deep.equal([false, false]);
+  });
+
+  it('hold if the lease was requested after the jump', () => {
+    expect(heldAfter(nowMs + 60_000 - config.raft.lease - 1)).to.deep.equal([true, false]);
+    expect(heldAfter(nowMs + 60_000 - config.raft.lease)).to.deep.equal([false, false]);
+  });
+
+  it('hold for reads if only the heartbeat was sent after the jump', () => {
+    const { host, read, lease } = hostOf(() => nowMs + 60_000, { clockJumpedMs: nowMs - 1 });
+    host.lease(nowMs - 1 + config.raft.lease);
+    expect([lease.holds(), read.holds()]).to.deep.equal([false, true]);
+  });
+});
+
 describe('the threads of a node', () => {
   for (const [workers, connections] of [
     [1, 0],
@@ -61,7 +92,7 @@ describe('the threads of a node', () => {
     [4, 10],
   ] as const)
     it(`share batches over ${connections} connections if ${workers} of them are gateways`, () => {
-      const { host } = hostOf(() => undefined, workers);
+      const { host } = hostOf(() => undefined, { workers });
       const ports: MessagePort[] = [];
       const thread = {
         open: () => undefined,

@@ -35,7 +35,7 @@ function leading({
         status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }),
         electedWithinMs: 2000,
         isAwake: () => isAwake,
-        holdsLease: () => lease,
+        lease: () => (lease ? { sentMs, endMs: sentMs + 60_000 } : undefined),
         clockJumpedMs: () => clockJumpedMs,
         replica: { fresh },
       }) as unknown as Engine,
@@ -116,6 +116,11 @@ describe('ReadEligibility', () => {
     expect(leading({ ready: () => false }).readRole).to.equal('reader');
     expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).readRole).to.equal(undefined);
     expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).appliedSentMs).to.equal(undefined);
+  });
+
+  it('ignores the lease of a leader from before a clock jumped', () => {
+    expect(leading({ clockJumpedMs: performance.now() + 1 }).readRole).to.equal(undefined);
+    expect(leading({ clockJumpedMs: performance.now() - 60_000 }).readRole).to.equal('active');
   });
 
   it('finds an active node again when another node is elected in a later term, or this one', async () => {

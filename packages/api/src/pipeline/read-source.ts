@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { ReadRole } from '@transitd/cluster';
 import { indexOfOtherCluster, indexWanted, RequestError, wantsIndex } from '@transitd/http';
-import type { ReadEligibility, ReadRole } from '@transitd/node';
+import type { ReadEligibility } from '@transitd/node';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Where } from '../operation/operation.ts';
 import type { PipelineOptions } from './request.ts';

@@ -17,6 +17,7 @@ import type {
   ReplicationState,
   SnapshotLink,
 } from '@transitd/storage-fsm';
+import type { Grant } from './read-role.ts';
 
 /** Consensus and records of one node, whatever engine provides them. */
 export interface Engine {
@@ -28,6 +29,8 @@ export interface Engine {
    * Whether a read in this event-loop turn is linearizable: the leader lease holds, and no clock shows a pause since the lease was granted.
    */
   holdsLease(): boolean;
+  /** The leader lease, whether or not a clock has jumped since it was granted; undefined while this node holds none. */
+  lease(): Grant | undefined;
   /** Time of the last clock jump, by the monotonic clock. Everything granted before it is void. */
   clockJumpedMs(): number;
   /** Whether less than the reserve is free on the data disk. */

@@ -81,6 +81,7 @@ export class Heartbeats {
 
   /** Returns the send time of the newest echo whose answer has a commit index at or below `appliedIndex`. The result never decreases. */
   appliedSentMs(appliedIndex: LogIndex): number | undefined {
+    if (this.#awaiting.length === 0) return this.#appliedSentMs;
     const applied = this.#awaiting.filter(({ commitIndex }) => commitIndex <= appliedIndex);
     for (const { sentMs } of applied) this.#appliedSentMs = Math.max(sentMs, this.#appliedSentMs ?? sentMs);
     if (applied.length > 0) this.#awaiting = this.#awaiting.filter(({ commitIndex }) => commitIndex > appliedIndex);

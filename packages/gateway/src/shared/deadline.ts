@@ -31,7 +31,12 @@ export class Deadline {
     Atomics.store(this.#longs, this.#index, 0n);
   }
 
+  /** Returns the time until the end, in milliseconds; negative after it. */
+  remainingMs(nowNs = process.hrtime.bigint()): number {
+    return Number(Atomics.load(this.#longs, this.#index) - nowNs) / 1e6;
+  }
+
   holds(nowNs = process.hrtime.bigint()): boolean {
-    return nowNs < Atomics.load(this.#longs, this.#index);
+    return this.remainingMs(nowNs) > 0;
   }
 }

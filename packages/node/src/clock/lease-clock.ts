@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { type Grant, grantUntil, isHeld } from '@transitd/cluster';
 import { leaseMsMax } from '@transitd/configuration';
 import type { Clock, Driver } from '@transitd/raft-core';
 import { ClockJump, type ClockReading, readClocks, readWallClock } from './clock-jump.ts';
@@ -15,14 +16,14 @@ const systemClock: Clock = {
 };
 
 export interface LeaseClockOptions {
-  /** Length of a leader lease; 0 turns leases off. */
+  /** The longest time for which a lease may last after the request for it was sent; 0 turns leases off. */
   readonly leaseMs: number;
   /** A clock of the machine jumped by this many milliseconds against the monotonic one. */
   readonly onJump?: ((ms: number) => void) | undefined;
 }
 
 /** The calls of a driver that show whether it leads. */
-type Leadership = Pick<Driver<unknown>, 'leaseRead' | 'readIndex'>;
+type Leadership = Pick<Driver<unknown>, 'leaseEndMs' | 'readIndex'>;
 
 /**
  * Decides whether a leader lease may be relied on. It may not if the process or a clock of the machine has paused since the lease was
@@ -57,12 +58,16 @@ export class LeaseClock {
     return this.#jump.jumpedMs;
   }
 
-  /**
-   * Returns whether a leader lease holds. After a clock jump, returns false for the length of a lease: by then, rounds of heartbeats from
-   * before the jump have expired by any clock.
-   */
+  /** Returns the leader lease, whether or not a clock has jumped since it was granted. */
+  lease(driver: Leadership): Grant | undefined {
+    const endMs = driver.leaseEndMs();
+    return endMs === undefined ? undefined : grantUntil(endMs, this.#leaseMs);
+  }
+
+  /** Returns whether a leader lease holds that was granted after the newest clock jump. */
   holdsLease(driver: Leadership): boolean {
-    return performance.now() - this.jumpedMs() >= this.#leaseMs && driver.leaseRead();
+    const clockJumpedMs = this.jumpedMs();
+    return isHeld(this.lease(driver), { clockJumpedMs, nowMs: performance.now() });
   }
 
   /**

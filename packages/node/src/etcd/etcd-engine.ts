@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Engine, NodeRegistry } from '@transitd/cluster';
+import { type Engine, type Grant, grantUntil, isHeld, type NodeRegistry } from '@transitd/cluster';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus, ReadOutcome } from '@transitd/raft-core';
 import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
@@ -100,6 +100,10 @@ export class EtcdEngine implements Engine {
     return this.#clock.isAwake(this.#leadership);
   }
 
+  lease(): Grant | undefined {
+    return this.#clock.lease(this.#leadership);
+  }
+
   holdsLease(): boolean {
     return this.#clock.holdsLease(this.#leadership);
   }
@@ -145,7 +149,7 @@ export class EtcdEngine implements Engine {
   }
 
   readonly #leadership = {
-    leaseRead: (): boolean => this.#etcd.holdsLease(),
+    leaseEndMs: (): number | undefined => (this.#etcd.holdsLease() ? this.#etcd.leaseEndMs : undefined),
     readIndex: (done: (outcome: ReadOutcome) => void): void => {
       this.#etcd.fresh().then(
         () => done(this.#etcd.holdsLease() ? { kind: 'readable', index: this.status().appliedIndex } : refused),
@@ -154,7 +158,7 @@ export class EtcdEngine implements Engine {
     },
   };
 
-  /** After a clock jump the node cannot know for the length of a lease whether its registration has ended. */
+  /** A registration from before a clock jump may have ended. */
   #newRegistry(): NodeRegistry {
     const [etcd, clock] = [this.#etcd, this.#clock];
     return {
@@ -163,8 +167,9 @@ export class EtcdEngine implements Engine {
         return etcd.nodes;
       },
       get registeredUntilMs() {
-        const isTrusted = performance.now() - clock.jumpedMs() >= leaseSeconds * 1000;
-        return isTrusted ? etcd.registeredUntilMs : Number.NEGATIVE_INFINITY;
+        const clockJumpedMs = clock.jumpedMs();
+        const registration = grantUntil(etcd.registeredUntilMs, leaseSeconds * 1000);
+        return isHeld(registration, { clockJumpedMs, nowMs: performance.now() }) ? registration.endMs : Number.NEGATIVE_INFINITY;
       },
       register: (record) => etcd.register(record),
       newestIndex: () => etcd.newestIndex(),
@@ -172,7 +177,7 @@ export class EtcdEngine implements Engine {
   }
 
   #observe(): void {
-    this.#options.onLease(this.#etcd.holdsLease() ? this.#etcd.leaseEndMs : undefined); // first: threads must not outlive the role
+    this.#options.onLease(this.#leadership.leaseEndMs()); // first: threads must not outlive the role
     const status = this.status();
     const { role, ready, term, leader } = this.#last;
     this.#last = status;

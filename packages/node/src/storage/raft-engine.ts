@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import type { MembershipPorts, Storage } from '@transitd/cluster';
+import type { Grant, MembershipPorts, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { NodeObserver } from '@transitd/process';
 import {
@@ -160,6 +160,10 @@ export class RaftEngine implements Storage {
 
   isAwake(): boolean {
     return this.#clock.isAwake(this.driver);
+  }
+
+  lease(): Grant | undefined {
+    return this.#clock.lease(this.driver);
   }
 
   holdsLease(): boolean {

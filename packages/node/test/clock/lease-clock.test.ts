@@ -6,7 +6,8 @@ type ReadDone = Parameters<Parameters<LeaseClock['isAwake']>[0]['readIndex']>[0]
 /** A driver with a lease or without one; keeps the read index requests. */
 function driverWith({ lease }: { readonly lease: boolean }) {
   const requests: ReadDone[] = [];
-  return { requests, leaseRead: () => lease, readIndex: (done: ReadDone) => void requests.push(done) };
+  const leaseEndMs = () => (lease ? performance.now() + 1000 : undefined);
+  return { requests, leaseEndMs, readIndex: (done: ReadDone) => void requests.push(done) };
 }
 
 /** Pauses the process for longer than any lease. */

@@ -123,9 +123,13 @@ export class Driver<Result> {
    * applied.
    */
   leaseRead(): boolean {
-    if (this.#refusal() !== undefined) return false;
-    const index = this.#core.leaseRead(this.#clock.now());
-    return index !== undefined && this.#effects.appliedIndex >= index;
+    return this.leaseEndMs() !== undefined;
+  }
+
+  /** Returns when the lease that permits such reads ends, by the clock of this node; undefined if there is none. */
+  leaseEndMs(): number | undefined {
+    const lease = this.#refusal() === undefined ? this.#core.lease(this.#clock.now()) : undefined;
+    return lease !== undefined && this.#effects.appliedIndex >= lease.index ? lease.endMs : undefined;
   }
 
   /** Transfers leadership to the given voter, or to the voter with the longest log. Proposals are refused in the meantime. */
@@ -303,9 +307,7 @@ export class Driver<Result> {
    */
   #reportLease(): void {
     const { onLease } = this.#options;
-    if (onLease === undefined) return;
-    const lease = this.#refusal() === undefined ? this.#core.lease(this.#clock.now()) : undefined;
-    onLease(lease !== undefined && this.#effects.appliedIndex >= lease.index ? lease.endMs : undefined);
+    if (onLease !== undefined) onLease(this.leaseEndMs());
   }
 
   /** Returns true once every proposal is answered. After that, only the last flush and the closing of the log begin. */
