@@ -1,6 +1,6 @@
 import type { Principal } from '@transitd/access';
 import { type JsonRules, parseJsonInSlices, runInSlices, type Steps, TaskLimit } from '@transitd/event-loop';
-import { bodyText, type JsonSchema, type Reply, type Verb } from '@transitd/http';
+import { anything, bodyText, type JsonSchema, type Reply, type Verb } from '@transitd/http';
 import type { HashText } from './audit-key.ts';
 import { hashedData, hashedRequest } from './hashed-text.ts';
 import { withoutTextsOf, withoutTokens } from './quoted-texts.ts';
@@ -105,6 +105,8 @@ export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount'> 
   readonly reply: Reply;
   /** RFC 3339. */
   readonly time: string;
+  /** Its `data` is what a caller once sent, so the names in it may be secrets. */
+  readonly repeatsData: boolean;
 }
 
 /** Longer bodies take milliseconds to parse. */
@@ -124,12 +126,12 @@ export async function responseEntry(fields: RequestFields, response: AuditedResp
 
 async function entryOf(
   { auth, request, ...rest }: RequestFields,
-  { reply, data, mount, time }: AuditedResponse,
+  { reply, data, mount, time, repeatsData }: AuditedResponse,
   body: string | undefined,
   hash: HashText,
 ): Promise<string> {
   const content = body === undefined ? undefined : await parsed(body);
-  const { error, ...fields } = await runInSlices(replyFields(content, data, hash));
+  const { error, ...fields } = await runInSlices(replyFields(content, data, { hash, repeatsData }));
   const response = jsonObject({ status: reply.status, ...mountFields(mount) }, fields);
   return jsonObject({ time, type: 'response' }, { auth, request, response, ...rest, ...(error !== undefined && { error }) });
 }
@@ -165,7 +167,11 @@ async function parsed(body: string): Promise<unknown> {
   }
 }
 
-function* replyFields(content: unknown, requestData: object | undefined, hash: HashText): Steps<ReplyFields> {
+function* replyFields(
+  content: unknown,
+  requestData: object | undefined,
+  { hash, repeatsData }: { readonly hash: HashText; readonly repeatsData: boolean },
+): Steps<ReplyFields> {
   const { errors, data, auth, wrap_info: wrapInfo } = Object(content) as Readonly<Record<string, unknown>>;
   if (Array.isArray(errors)) {
     const message = yield* withoutTextsOf(requestData, errors.join('; '), hash);
@@ -174,7 +180,10 @@ function* replyFields(content: unknown, requestData: object | undefined, hash: H
   const isEnveloped = Object.hasOwn(Object(content), 'wrap_info');
   const result = isEnveloped ? data : content;
   return {
-    ...(result !== null && result !== undefined && { data: yield* hashedData(result, hash) }),
+    ...(result !== null &&
+      result !== undefined && {
+        data: yield* repeatsData ? hashedRequest(result, anything, hash) : hashedData(result, hash),
+      }),
     ...(isEnveloped && isObject(auth) && { auth: yield* authFields(auth, hash) }),
     ...(isEnveloped && isObject(wrapInfo) && { wrap_info: yield* wrapInfoFields(wrapInfo, hash) }),
   };

@@ -18,6 +18,8 @@ export interface ExchangeParts {
   readonly forwardedFrom: string | undefined;
   /** Schema that declares the members of the request; the names of all other members are hashed. */
   readonly schema: JsonSchema;
+  /** The response repeats data of a caller: the names of its members are hashed too. */
+  readonly repeatsData?: boolean;
 }
 
 /** The request as one device records it. */
@@ -91,8 +93,9 @@ export class Exchange {
     if (!this.#begun) await this.#writeRequest(failure);
     const time = new Date().toISOString();
     const response = replyWithRequestId(reply, this.#id);
+    const { repeatsData = false } = this.#parts;
     await this.#write('response', failure, ({ hash, fields }) =>
-      responseEntry(fields, { reply: response, data: this.#data, mount: this.#mount, time }, hash),
+      responseEntry(fields, { reply: response, data: this.#data, mount: this.#mount, time, repeatsData }, hash),
     );
     return response;
   }

@@ -24,7 +24,7 @@ describe('the entries of long responses', () => {
     const entries = ['a', 'b', 'c'].map((name) => {
       const texts = Array.from({ length: count }, (_, n) => `${name}-${n}`);
       const reply = { status: 200, body: JSON.stringify({ data: { texts } }) };
-      return responseEntry({ auth: '{}', request: '{}' }, { reply, data: {}, mount, time: '' }, hash);
+      return responseEntry({ auth: '{}', request: '{}' }, { reply, data: {}, mount, time: '', repeatsData: false }, hash);
     });
     await Promise.all(entries);
     return order;

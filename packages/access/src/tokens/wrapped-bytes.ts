@@ -1,49 +1,69 @@
-import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
+import { accessTurns, TimeSlice } from '@transitd/event-loop';
+import { type Changes, pagesBelow, type Store, StoreError } from '@transitd/storage-fsm';
 import { invalidRequest } from '../values/errors.ts';
 import { wrappedPath } from './token-paths.ts';
 
-/** Shorter responses are not counted: they need no more room than tokens. */
-const smallBytes = 4 * 1024;
+/** Room that a response takes beside its body: its record, and the records of its wrapping token. */
+const overheadBytes = 2 * 1024;
 /** Bytes of the stored responses of one owner. */
 const bytesMaxDefault = 64 * 1024 * 1024;
-/** Responses that are counted, of all owners; the oldest are forgotten first. */
-const responsesMax = 65_536;
+/** Responses that are counted, of all owners; the oldest are forgotten first. One owner has at most an eighth of them. */
+const responsesMax = 262_144;
 
-interface Response {
+/** The part of a stored response that counts. */
+export interface WrappedShare {
+  /** The caller to whose share it counts. */
   readonly owner: string;
-  readonly bytes: number;
+  /** Length of the body. */
+  readonly bodyBytes: number;
   readonly expiresMs: number;
-  isStored: boolean;
+}
+
+export interface WrappedBytesOptions {
+  readonly store: Store;
+  readonly now: () => number;
+  /** Reads the share of a stored response without reading its body. */
+  readonly shareIn: (stored: Uint8Array) => WrappedShare;
+  readonly bytesMax?: number | undefined;
 }
 
 /**
- * Counts the long wrapped responses of each owner until they are fetched, revoked or expire, so that a caller with few rights cannot fill
- * the disk with them. In memory of the active node: another node that becomes active counts those from then on.
+ * Counts the wrapped responses of each owner until they are fetched, revoked or expire, so that a caller with few rights cannot fill the
+ * disk with them. The counts are in memory of the active node. Those that another node has stored are read from the records, beginning
+ * with the first response that this node wraps afterwards.
  */
 export class WrappedBytes {
-  readonly #now: () => number;
+  readonly #options: WrappedBytesOptions;
   readonly #bytesMax: number;
   /** By the id of the wrapping token, oldest first. */
-  readonly #responses = new Map<string, Response>();
+  readonly #responses = new Map<string, WrappedShare>();
   readonly #bytes = new Map<string, number>();
   readonly #unwatch: () => void;
+  /** Whether every stored response counts, or is being read. */
+  #isComplete = false;
+  #reading: Promise<void> = Promise.resolve();
 
-  constructor(store: Store, now: () => number, bytesMax = bytesMaxDefault) {
-    this.#now = now;
-    this.#bytesMax = bytesMax;
-    this.#unwatch = store.watch(wrappedPath(''), (changes) => this.#changed(changes));
+  constructor(options: WrappedBytesOptions) {
+    this.#options = options;
+    this.#bytesMax = options.bytesMax ?? bytesMaxDefault;
+    this.#unwatch = options.store.watch(wrappedPath(''), (changes) => this.#changed(changes));
+  }
+
+  /** Settles when the records that are being read are counted. */
+  get reading(): Promise<void> {
+    return this.#reading;
   }
 
   /** Counts a response, before it is stored. @throws AccessError `invalid_request` if its owner has no room for it */
-  add(id: string, { owner, bytes, expiresMs }: Omit<Response, 'isStored'>): void {
-    if (bytes <= smallBytes) return;
-    if (this.#isBeyond(owner, bytes)) this.#forgetExpired(owner);
-    if (this.#isBeyond(owner, bytes))
+  add(id: string, share: WrappedShare): void {
+    if (!this.#isComplete) this.#read();
+    if (this.#isBeyond(share)) this.#forgetExpired(share.owner);
+    if (this.#isBeyond(share))
       throw invalidRequest(
         `the response is not wrapped, because those of this caller would take more than ${this.#bytesMax} bytes: ` +
           'unwrap some of them, or wait until they expire. The request itself was executed',
       );
-    this.#set(id, { owner, bytes, expiresMs });
+    this.#set(id, share);
   }
 
   /** Counts a response for another wrapping token too, which replaces that of `before`. */
@@ -62,56 +82,77 @@ export class WrappedBytes {
       mayBeStored = error instanceof StoreError && error.code === 'outcome_unknown';
       throw error;
     } finally {
-      if (!mayBeStored) this.remove(id);
+      if (!mayBeStored) this.#remove(id);
     }
-  }
-
-  #set(id: string, { owner, bytes, expiresMs }: Omit<Response, 'isStored'>): void {
-    const [oldest] = this.#responses.keys();
-    if (this.#responses.size >= responsesMax && oldest !== undefined) this.remove(oldest);
-    this.#responses.set(id, { owner, bytes, expiresMs, isStored: false });
-    this.#bytes.set(owner, this.#of(owner) + bytes);
-  }
-
-  remove(id: string): void {
-    const response = this.#responses.get(id);
-    if (response === undefined) return;
-    const { owner, bytes } = response;
-    this.#responses.delete(id);
-    const left = this.#of(owner) - bytes;
-    if (left > 0) this.#bytes.set(owner, left);
-    else this.#bytes.delete(owner);
   }
 
   close(): void {
     this.#unwatch();
   }
 
-  /** The first change of a record stores the response; the next one deletes it. */
+  #set(id: string, share: WrappedShare): void {
+    this.#remove(id);
+    const [oldest] = this.#responses.keys();
+    if (this.#responses.size >= responsesMax && oldest !== undefined) this.#remove(oldest);
+    this.#responses.set(id, share);
+    this.#bytes.set(share.owner, this.#of(share.owner) + roomOf(share));
+  }
+
+  #remove(id: string): void {
+    const share = this.#responses.get(id);
+    if (share === undefined) return;
+    this.#responses.delete(id);
+    const left = this.#of(share.owner) - roomOf(share);
+    if (left > 0) this.#bytes.set(share.owner, left);
+    else this.#bytes.delete(share.owner);
+  }
+
   #changed(changes: Changes): void {
     if (changes === 'everything') {
       this.#responses.clear();
       this.#bytes.clear();
+      this.#isComplete = false;
       return;
     }
-    for (const { path } of changes) {
+    for (const { path, deleted } of changes) {
       const id = path.slice(wrappedPath('').length);
-      const response = this.#responses.get(id);
-      if (response?.isStored === true) this.remove(id);
-      else if (response !== undefined) response.isStored = true;
+      if (deleted) this.#remove(id);
+      else if (!this.#responses.has(id)) this.#isComplete = false; // another node was active
     }
+  }
+
+  /** Begins to count the stored responses. A failure is repeated with the next response. */
+  #read(): void {
+    this.#isComplete = true;
+    this.#reading = this.#readAll().catch(() => {
+      this.#isComplete = false;
+    });
+  }
+
+  async #readAll(): Promise<void> {
+    const { store, shareIn } = this.#options;
+    const prefix = wrappedPath('');
+    const slice = new TimeSlice(accessTurns);
+    for await (const records of pagesBelow(store, { prefix }))
+      for (const { path, value } of records) {
+        if (slice.isOver) await slice.next();
+        const id = path.slice(prefix.length);
+        if (!this.#responses.has(id)) this.#set(id, shareIn(value));
+      }
   }
 
   #forgetExpired(of: string): void {
-    const now = this.#now();
-    for (const [id, { owner, expiresMs }] of this.#responses) if (owner === of && expiresMs <= now) this.remove(id);
+    const now = this.#options.now();
+    for (const [id, { owner, expiresMs }] of this.#responses) if (owner === of && expiresMs <= now) this.#remove(id);
   }
 
-  #isBeyond(owner: string, bytes: number): boolean {
-    return this.#of(owner) + bytes > this.#bytesMax;
+  #isBeyond(share: WrappedShare): boolean {
+    return this.#of(share.owner) + roomOf(share) > this.#bytesMax;
   }
 
   #of(owner: string): number {
     return this.#bytes.get(owner) ?? 0;
   }
 }
+
+const roomOf = ({ bodyBytes }: WrappedShare): number => bodyBytes + overheadBytes;

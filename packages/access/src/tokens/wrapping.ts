@@ -9,7 +9,7 @@ import { wrappedPath } from './token-paths.ts';
 import type { TokenRecord } from './token-record.ts';
 import { combined, deleteTransaction, issueTransaction, isWrapping } from './token-transactions.ts';
 import type { Tokens } from './tokens.ts';
-import { WrappedBytes } from './wrapped-bytes.ts';
+import { WrappedBytes, type WrappedShare } from './wrapped-bytes.ts';
 
 /** A stored response that its wrapping token can fetch once. Times are in milliseconds since the epoch. */
 export interface Wrapped {
@@ -22,6 +22,8 @@ export interface Wrapped {
   readonly ttlS: number;
   /** Accessor of the token in the response; empty for none. */
   readonly wrappedAccessor: string;
+  /** The caller to whose share it counts. */
+  readonly owner: string;
 }
 
 /** Sent in place of a wrapped response. */
@@ -41,7 +43,8 @@ export interface WrappingOptions {
   readonly ownerBytesMax?: number;
 }
 
-const example: Wrapped = { status: 0, body: '', path: '', createdMs: 0, ttlS: 0, wrappedAccessor: '' };
+/** The body comes last: the rest of a record is read without it. */
+const example: Wrapped = { owner: '', status: 0, path: '', createdMs: 0, ttlS: 0, wrappedAccessor: '', body: '' };
 const attemptsMax = 5;
 
 /**
@@ -62,7 +65,7 @@ export class Wrapping {
     this.#dates = dates;
     this.#now = now;
     this.#ttlSMax = ttlSMax;
-    this.#bytes = new WrappedBytes(store, now, ownerBytesMax);
+    this.#bytes = new WrappedBytes({ store, now, shareIn, bytesMax: ownerBytesMax });
   }
 
   /** Refuses a TTL above the maximum, before the request is executed. @throws AccessError `invalid_request` */
@@ -72,18 +75,23 @@ export class Wrapping {
 
   /**
    * Wraps a response.
-   * @param owner - the caller to whose share it counts
    * @throws AccessError `invalid_request` if the owner has no room, `too_many_conflicts`; StoreError, `too_large` among them
    */
-  async wrap(answer: Omit<Wrapped, 'createdMs'>, owner: string): Promise<WrapInfo> {
+  async wrap(answer: Omit<Wrapped, 'createdMs'>): Promise<WrapInfo> {
     const { id, info, transaction, committed } = await this.#wrapped(answer);
     const { createdMs, ttlS } = info;
-    this.#bytes.add(id, { owner, bytes: answer.body.length, expiresMs: createdMs + ttlS * 1000 });
+    const bodyBytes = Buffer.byteLength(answer.body);
+    this.#bytes.add(id, { owner: answer.owner, bodyBytes, expiresMs: createdMs + ttlS * 1000 });
     if (await this.#bytes.whileStoring(id, () => this.#commits(transaction))) {
       committed();
       return info;
     }
     throw new AccessError('too_many_conflicts', 'the response could not be wrapped');
+  }
+
+  /** Settles when the responses that another node has wrapped are counted, once this node has wrapped one. */
+  get counted(): Promise<void> {
+    return this.#bytes.reading;
   }
 
   /** Stops watching the store. */
@@ -168,7 +176,8 @@ export class Wrapping {
     readonly committed: () => void;
   }> {
     const dispute = this.#dates.dispute();
-    const wrapped: Wrapped = { ...answer, createdMs: this.#now() };
+    const { body, ...rest } = answer;
+    const wrapped: Wrapped = { ...rest, createdMs: this.#now(), body };
     const [token, accessor] = [newToken(), newAccessor()];
     const key = await this.#tokens.key();
     const id = tokenIdOf(key, token);
@@ -182,6 +191,21 @@ export class Wrapping {
       committed: () => this.#dates.created(id, made.record, dispute),
     };
   }
+}
+
+const bodyMember = ',"body":"';
+
+/**
+ * Reads the share of a stored response from the members before its body. The quotation marks in a text are escaped, so no text contains
+ * the beginning of the body's member.
+ * @throws AccessError `record_unreadable`
+ */
+function shareIn(stored: Uint8Array): WrappedShare {
+  const record = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength);
+  const at = record.indexOf(bodyMember);
+  const head = Buffer.concat([record.subarray(0, Math.max(at, 0)), Buffer.from(`${bodyMember}"}`)]);
+  const { owner, createdMs, ttlS } = decodeJson(head, example);
+  return { owner, bodyBytes: record.length - head.length, expiresMs: createdMs + ttlS * 1000 };
 }
 
 /** Returns the record of a single-use token that grants nothing. Any use other than unwrapping is also its last use. */

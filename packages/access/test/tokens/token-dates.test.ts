@@ -166,7 +166,7 @@ describe('a token that is dated while the clocks disagree', () => {
     const { disagree, decide, datesOf, disputedDates, store, tokens, registry, clock } = await setup();
     const wrapping = new Wrapping({ store, tokens, dates: registry.dates, now: () => clock.now, ttlSMax: 3600 });
     disagree('steady');
-    const { token } = await wrapping.wrap({ status: 200, body: '{}', path: 'a', ttlS: 60, wrappedAccessor: '' }, 'o');
+    const { token } = await wrapping.wrap({ owner: 'o', status: 200, path: 'a', ttlS: 60, wrappedAccessor: '', body: '{}' });
     decide('steady');
     await disputedDates.correct(10);
     expect((await datesOf(token)).expiresMs).to.equal(beginMs + 60 * secondMs);

@@ -3,7 +3,14 @@ import { expect } from 'chai';
 import { Wrapping } from '../../src/tokens/wrapping.ts';
 import { hour, refusal, setup } from '../fixtures.ts';
 
-const answer = { status: 200, body: '{"data":{"secret":"x"}}\n', path: 'transit/keys/k', ttlS: 60, wrappedAccessor: '' };
+const answer = {
+  owner: 'o',
+  status: 200,
+  body: '{"data":{"secret":"x"}}\n',
+  path: 'transit/keys/k',
+  ttlS: 60,
+  wrappedAccessor: '',
+};
 
 async function withWrapping() {
   const all = await setup();
@@ -21,7 +28,7 @@ async function withWrapping() {
 describe('a wrapped response', () => {
   it('is fetched once and leaves no record', async () => {
     const { wrapping, left } = await withWrapping();
-    const { token, ...info } = await wrapping.wrap(answer, 'o');
+    const { token, ...info } = await wrapping.wrap(answer);
     expect(info).to.deep.include({ path: 'transit/keys/k', createdMs: 1_000_000, ttlS: 60, wrappedAccessor: '' });
     expect(await wrapping.lookUp(token)).to.deep.include(answer);
     expect(await wrapping.unwrap(token)).to.deep.include(answer);
@@ -32,21 +39,21 @@ describe('a wrapped response', () => {
 
   it('is fetched by one of many concurrent requests', async () => {
     const { wrapping } = await withWrapping();
-    const { token } = await wrapping.wrap(answer, 'o');
+    const { token } = await wrapping.wrap(answer);
     const found = await Promise.all(Array.from({ length: 20 }, () => wrapping.unwrap(token)));
     expect(found.filter((one) => one !== undefined)).to.have.lengthOf(1);
   });
 
   it('has neither the token nor its accessor in a path', async () => {
     const { wrapping, records } = await withWrapping();
-    const { token, accessor } = await wrapping.wrap(answer, 'o');
+    const { token, accessor } = await wrapping.wrap(answer);
     const paths = (await records('access/')).map(({ path }) => path).join('\n');
     expect(paths).not.to.include(token.slice(2)).and.not.to.include(accessor);
   });
 
   it('expires, and the sweep deletes it', async () => {
     const { wrapping, registry, clock, left } = await withWrapping();
-    const { token } = await wrapping.wrap(answer, 'o');
+    const { token } = await wrapping.wrap(answer);
     clock.now += 60_000;
     expect(await wrapping.lookUp(token)).to.equal(undefined);
     expect(await wrapping.unwrap(token)).to.equal(undefined);
@@ -57,7 +64,7 @@ describe('a wrapped response', () => {
 
   it('is deleted when its token is used for anything else or revoked by its accessor', async () => {
     const { wrapping, registry, who, left } = await withWrapping();
-    const [one, other] = [await wrapping.wrap(answer, 'o'), await wrapping.wrap(answer, 'o')];
+    const [one, other] = [await wrapping.wrap(answer), await wrapping.wrap(answer)];
     await registry.spend(await who(one.token));
     expect(await wrapping.unwrap(one.token)).to.equal(undefined);
     await registry.revoke({ accessor: other.accessor });
@@ -68,7 +75,7 @@ describe('a wrapped response', () => {
 
   it('is rewrapped with the same path and TTL, and the previous token becomes invalid', async () => {
     const { wrapping, clock } = await withWrapping();
-    const { token } = await wrapping.wrap(answer, 'o');
+    const { token } = await wrapping.wrap(answer);
     clock.now += 50_000;
     const again = await wrapping.rewrap(token);
     if (again === undefined) throw new Error('not wrapped again');
@@ -88,7 +95,7 @@ describe('a wrapped response', () => {
 
   it('grants its token nothing', async () => {
     const { wrapping, who, policies } = await withWrapping();
-    const { token } = await wrapping.wrap(answer, 'o');
+    const { token } = await wrapping.wrap(answer);
     expect((await who(token)).record).to.deep.include({ policies: ['response-wrapping'], usesLeft: 1, renewable: false });
     expect(await refusal(policies.write('response-wrapping', 'path "*" { capabilities = ["read"] }'))).to.match(/cannot update/);
   });
@@ -97,7 +104,7 @@ describe('a wrapped response', () => {
     const { wrapping, store, left } = await withWrapping();
     const { commit } = store;
     store.commit = () => Promise.reject(new StoreError('not_leader', 'no'));
-    const failure = await wrapping.wrap(answer, 'o').catch((error: unknown) => error);
+    const failure = await wrapping.wrap(answer).catch((error: unknown) => error);
     store.commit = commit;
     expect(failure).to.be.instanceOf(StoreError);
     expect(await left()).to.deep.equal([]);
@@ -109,7 +116,7 @@ describe('a wrapped response', () => {
     expect(() => wrapping.checkTtl(hour + 1)).to.throw(/at most 3600s/);
   });
 
-  describe('that is long', () => {
+  describe('of a certain size', () => {
     const long = { ...answer, body: 'x'.repeat(6_000) };
     const limited = async () => {
       const all = await withWrapping();
@@ -122,7 +129,7 @@ describe('a wrapped response', () => {
     };
     const isRefused = async (wrapping: Wrapping, owner = 'o'): Promise<boolean> => {
       try {
-        await wrapping.wrap(long, owner);
+        await wrapping.wrap({ ...long, owner });
         return false;
       } catch (error) {
         expect(String(error)).to.match(/is not wrapped, because those of this caller would take more than 10000 bytes/);
@@ -130,21 +137,45 @@ describe('a wrapped response', () => {
       }
     };
 
-    it('counts to its owner, who cannot fill the disk with them; short ones and those of others do not', async () => {
+    it('counts to its owner, who cannot fill the disk with them; those of others do not', async () => {
       const { wrapping } = await limited();
-      expect([await isRefused(wrapping), await isRefused(wrapping), await isRefused(wrapping, 'p')]).to.deep.equal([
-        false,
-        true,
-        false,
-      ]);
-      for (let n = 0; n < 5; n += 1) await wrapping.wrap({ ...answer, body: 'x'.repeat(4_000) }, 'o');
+      const refusals = [await isRefused(wrapping), await isRefused(wrapping), await isRefused(wrapping, 'p')];
+      expect(refusals).to.deep.equal([false, true, false]);
+    });
+
+    it('counts however short it is, with the records of its token', async () => {
+      const { wrapping } = await limited();
+      const short = { ...answer, body: '{}' };
+      for (let n = 0; n < 4; n += 1) await wrapping.wrap(short);
+      expect(String(await wrapping.wrap(short).catch((error) => error))).to.match(/would take more than 10000 bytes/);
+    });
+
+    it('counts on the next active node too, as soon as that has wrapped a response', async () => {
+      const { wrapping, store, tokens, registry, clock } = await limited();
+      const other = new Wrapping({
+        ...{ store, tokens, dates: registry.dates, now: () => clock.now, ttlSMax: hour, ownerBytesMax: 10_000 },
+      });
+      const text = 'quotes "," and ,"body":" in a text';
+      const first = await wrapping.wrap({ ...long, path: text });
+      expect(await isRefused(wrapping)).to.equal(true);
+      await other.wrap({ ...answer, owner: 'p' });
+      await other.counted;
+      expect([await isRefused(other), await isRefused(other, 'q')]).to.deep.equal([true, false]);
+      await other.unwrap(first.token);
+      expect(await isRefused(other), 'fetched there').to.equal(false);
+
+      // The first node becomes active again, and learns what the other one has stored meanwhile.
+      await wrapping.wrap({ ...answer, owner: 'r' });
+      await wrapping.counted;
+      expect(await isRefused(wrapping)).to.equal(true);
+      for (const one of [wrapping, other]) one.close();
     });
 
     it('counts until it is fetched, revoked or expires, also under another token', async () => {
       const { wrapping, registry, clock } = await limited();
-      const first = await wrapping.wrap(long, 'o');
+      const first = await wrapping.wrap(long);
       await wrapping.unwrap(first.token);
-      const second = await wrapping.wrap(long, 'o');
+      const second = await wrapping.wrap(long);
       const moved = await wrapping.rewrap(second.token);
       expect(await isRefused(wrapping)).to.equal(true);
       await registry.revoke({ accessor: moved?.accessor ?? '' });
@@ -162,7 +193,7 @@ describe('a wrapped response', () => {
         ['outcome_unknown', true],
       ] as const) {
         store.commit = () => Promise.reject(new StoreError(code, 'no'));
-        expect(await wrapping.wrap(long, code).catch(({ message }: Error) => message)).to.equal('no');
+        expect(await wrapping.wrap({ ...long, owner: code }).catch(({ message }: Error) => message)).to.equal('no');
         store.commit = commit;
         expect(await isRefused(wrapping, code)).to.equal(isCounted);
       }

@@ -100,6 +100,8 @@ export interface OpenOperation extends Common {
   readonly unaudited?: true;
   /** The response is a secret and may be wrapped. */
   readonly wraps?: true;
+  /** The response repeats data that a caller has sent, so the audit hashes the names of its members too. */
+  readonly repeatsData?: true;
   /** @param token - token in the header; it has not been checked */
   run(node: Node, call: Call, token: string | undefined): Reply | Promise<Reply>;
 }

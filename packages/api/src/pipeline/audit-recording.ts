@@ -39,6 +39,7 @@ export function exchangeOf(
     port: isDirect ? remotePort : undefined,
     forwardedFrom: typeof forwarder === 'string' ? forwarder : undefined,
     schema: requestSchema(operation),
+    repeatsData: 'repeatsData' in operation,
   });
 }
 

@@ -17,8 +17,8 @@ export async function wrapped(
   try {
     checkSize(bodyBytesOf(reply.body));
     const body = bodyText(reply) + (await restOf(reply));
-    const answer = { status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' };
-    return wrapReply(await wrapping.wrap(answer, owner));
+    const answer = { owner, status, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '', body };
+    return wrapReply(await wrapping.wrap(answer));
   } catch (error) {
     if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // otherwise the token ends with its TTL
     throw error;

@@ -31,8 +31,10 @@ const wrappingOperation = (
   name: string,
   description: Omit<OperationDescription, 'takes'>,
   run: (services: Services, token: string) => Promise<Reply>,
+  more: Pick<OpenOperation, 'repeatsData'> = {},
 ): OpenOperation =>
   open({
+    ...more,
     name,
     ...description,
     takes: { token: credential('Wrapping token; alternatively, send it as the token of the request') },
@@ -72,6 +74,7 @@ const unwrap = wrappingOperation(
     if (found === undefined) throw notValid();
     return { status: found.status, body: found.body };
   },
+  { repeatsData: true },
 );
 
 /**

@@ -219,6 +219,17 @@ describe('the audit of requests', () => {
     expect(devices.pair.answered.response.auth.client_token).to.match(hash);
   });
 
+  it('shows no name of a wrapped member, neither when it is wrapped nor when it is unwrapped', async () => {
+    await start();
+    const body = { 'a-name': { 'an-inner-name': 1 }, list: [{ 'a-name-in-a-list': 2 }] };
+    const wrapped = await ask('POST sys/wrapping/wrap', { body, headers: { 'X-Service-Wrap-TTL': '60' } });
+    const fetched = await ask('POST sys/wrapping/unwrap', { body: { token: wrapped.body.wrap_info.token } });
+    expect(fetched.body.data).to.deep.equal(body);
+    const { data } = devices.pair.answered.response;
+    for (const name of Object.keys(data)) expect(name).to.match(hash);
+    expect(devices.lines.join('\n')).not.to.match(/an?-(?:inner-)?name/);
+  });
+
   it('names the forwarding node and the client that it reports, only on the cluster port', async () => {
     const headers = { 'x-transitd-forwarded-by': 'n2', 'x-transitd-caller': '192.0.2.7' };
     await start();

@@ -66,9 +66,9 @@ describe('a wrapped response', () => {
   it('counts to the token that requested it, or to the user or role of its login', async () => {
     const owners: string[] = [];
     const { wrap: store } = at.services.wrapping;
-    at.services.wrapping.wrap = (answer, owner) => {
-      owners.push(owner);
-      return store.call(at.services.wrapping, answer, owner);
+    at.services.wrapping.wrap = (answer) => {
+      owners.push(answer.owner);
+      return store.call(at.services.wrapping, answer);
     };
     await at.ask('POST sys/auth/up', { body: { type: 'userpass' } });
     await at.ask('POST auth/up/users/amy', { body: { password: 'p' } });
