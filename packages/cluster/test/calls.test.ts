@@ -20,13 +20,26 @@ const request: EchoRequest = {
 };
 const committed = { index: 5, members: [] };
 
+interface AskedNode {
+  readonly isActive?: boolean;
+  readonly removed?: boolean;
+  readonly holdsLease?: boolean;
+  /** Asks a quorum whether this node still leads. */
+  readonly fresh?: () => Promise<void>;
+}
+
 /** Sends an echo to a node that is active under a lease by default. */
-async function echo(json: object, node: { isActive?: boolean; removed?: boolean } = {}) {
+async function echo(json: object, node: AskedNode = {}) {
   const received: number[] = [];
   const driver = { status: () => ({ commitIndex: 9 }) };
   const machine = { applied: { appliedIndex: 9, digest: 1n } };
   const calls = clusterCalls({
-    storage: { driver, machine, holdsLease: () => true, replica: { fresh: async () => undefined } },
+    storage: {
+      driver,
+      machine,
+      holdsLease: () => node.holdsLease ?? true,
+      replica: { fresh: node.fresh ?? (async () => undefined) },
+    },
     standbys: { echoReceived: (id: number) => received.push(id) },
     isActive: () => node.isActive ?? true,
     intervalMs: 1_000,
@@ -70,6 +83,25 @@ describe('POST /cluster/echo', () => {
   it('reports the committed members on a node that is not active', async () => {
     const refused = await echo(request, { isActive: false });
     expect(refused).to.deep.equal({ status: 503, json: { active: false, committed }, received: [] });
+  });
+
+  it('is answered without a lease only once a quorum has confirmed that the node still leads', async () => {
+    const holdsLease = false;
+    const deposed = { isActive: true, holdsLease, fresh: () => Promise.reject(new Error('no quorum answers')) };
+    expect(await echo(request, deposed)).to.deep.include({ status: 503, received: [] });
+    expect(await echo(request, { holdsLease })).to.deep.include({ status: 200, received: [2] });
+    const [before, after] = [true, false];
+    let isActive = before;
+    const overtaken = {
+      holdsLease,
+      get isActive() {
+        return isActive;
+      },
+      fresh: async () => {
+        isActive = after;
+      },
+    };
+    expect(await echo(request, overtaken), 'another node leads by now').to.deep.include({ status: 503, received: [] });
   });
 
   it('reports no members on a removed node', async () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseConfig } from '@transitd/configuration';
-import { Deadline } from '@transitd/gateway';
+import { Deadline, ReplicaProxy } from '@transitd/gateway';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { freePort } from '../../../test/cluster/harness/free-port.ts';
@@ -109,6 +109,35 @@ for (const storage of ['raft', 'etcd'] as const)
       expect(gateway.look()).not.to.equal(undefined);
       host().lease(undefined);
       expect(gateway.look()).to.equal(undefined);
+    });
+
+    it('are not shown if the deadline passed before the changes were taken, although it is renewed meanwhile', async () => {
+      host().lease(performance.now() - 1);
+      const { drain } = ReplicaProxy.prototype;
+      ReplicaProxy.prototype.drain = function (this: ReplicaProxy) {
+        drain.call(this);
+        host().lease(performance.now() + hourMs);
+      };
+      try {
+        // A change may have been answered elsewhere between the end of the old deadline and the drain.
+        expect(gateway.look()).to.equal(undefined);
+        host().lease(performance.now() + hourMs);
+        expect(gateway.look()).not.to.equal(undefined);
+      } finally {
+        ReplicaProxy.prototype.drain = drain;
+      }
+    });
+
+    it('are not shown after a jump of a clock until a lease was requested later', async () => {
+      const { now } = Date;
+      host().lease(performance.now() + 100); // shorter than a lease, so it was requested before this moment
+      try {
+        Date.now = () => now() + hourMs; // the machine was suspended, and the monotonic clock stood still
+        expect(gateway.look()).to.equal(undefined);
+      } finally {
+        Date.now = now;
+      }
+      expect(await shown()).not.to.equal(undefined);
     });
 
     it('know the status that health reports while this node is certainly active, and no other one', async () => {

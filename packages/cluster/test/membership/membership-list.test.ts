@@ -188,3 +188,12 @@ describe('the authorities that a node trusts', () => {
     expect(trustedBy(nodeWith(done, named({ current: b, next: c })))).to.deep.equal([1, 2]);
   });
 });
+
+describe('the nodes that may still serve', () => {
+  it('include a removed node, which may not know of its removal yet', () => {
+    const removed = memberRemoved(list(1, 2, 3), 3);
+    const { membershipList } = membershipListOf(1, [9, removed]);
+    expect(membershipList.knownMembers.map(({ id }) => id)).to.deep.equal([1, 2]);
+    expect([...membershipList.possiblyServing].sort()).to.deep.equal([1, 2, 3]);
+  });
+});

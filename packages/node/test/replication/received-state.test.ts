@@ -17,6 +17,7 @@ const swap = (attempt: string): ReplicationStep => ({
 class Received {
   readonly steps: ReplicationStep[] = [];
   attempts = 0;
+  holdsLease = true;
   localRecords: () => Promise<ReplicatedRecord[]> = async () => [];
   outcome: () => CommitResult['outcome'] = () => 'committed';
   readonly side: SecondarySide;
@@ -36,7 +37,10 @@ class Received {
       },
     };
     const parts = {
-      storage: { machine: { replication, applied: { appliedIndex: 41 } }, replica: { commit } },
+      storage: {
+        ...{ machine: { replication, applied: { appliedIndex: 41 } }, replica: { commit } },
+        holdsLease: () => this.holdsLease,
+      },
       barrier: { transfer },
       isActive: () => true,
       log: pino({ level: 'silent' }),
@@ -90,5 +94,22 @@ describe('a received state that is put in place', () => {
     received.outcome = () => (received.swaps < 3 ? 'conflict' : 'committed');
     expect(await received.side.propose(swap('one'))).to.equal('committed');
     expect([received.attempts, received.swaps]).to.deep.equal([3, 3]);
+  });
+});
+
+describe('a secondary', () => {
+  it('answers heartbeats only under its leader lease, and not while a promotion is being decided', () => {
+    const received = new Received();
+    const answers: boolean[] = [];
+    for (const [holdsLease, isPromoting] of [
+      [true, false],
+      [false, false],
+      [true, true],
+    ] as const) {
+      received.holdsLease = holdsLease;
+      received.side.isPromoting = isPromoting;
+      answers.push(received.side.mayAnswer());
+    }
+    expect(answers).to.deep.equal([true, false, false]);
   });
 });

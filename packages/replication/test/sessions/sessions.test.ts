@@ -230,11 +230,16 @@ describe('the sessions of a primary and a secondary', () => {
     link.primary.tick();
     await link.until(() => primary.answers.length === 1);
     expect(primary.answers).to.deep.equal([{ secondary: 'east', sentMs: 1_250 }]);
+    link.nowMs += 250;
+    link.primary.tick();
+    link.nowMs += 4_000; // the heartbeat and its answer are slow
+    await link.until(() => primary.answers.length === 2);
+    expect(primary.answers[1], 'the secondary may have been promoted since').to.deep.equal({ secondary: 'east', sentMs: 1_500 });
     secondary.isAnswering = false;
     link.nowMs += 250;
     link.primary.tick();
-    await link.until(() => secondary.positions.length === 2);
-    expect([primary.answers.length, secondary.answers]).to.deep.equal([1, 1]);
+    await link.until(() => secondary.positions.length === 3);
+    expect([primary.answers.length, secondary.answers]).to.deep.equal([2, 2]);
   });
 
   it('end on both sides when nothing arrives', async () => {
