@@ -38,7 +38,10 @@ export async function parseBatch<I>(input: unknown, read: (members: ItemMembers)
   return items;
 }
 
-/** Reads the members of one item and checks their types. Null counts as absent. */
+/**
+ * Reads the members of one item and checks their types. As in a single request, null is the empty string for a text, and counts as absent
+ * for a number.
+ */
 export class ItemMembers {
   readonly #entry: Readonly<Record<string, unknown>>;
   readonly #index: number;
@@ -57,7 +60,8 @@ export class ItemMembers {
 
   /** A string, undefined when absent. */
   optionalText(name: string): string | undefined {
-    const value = this.#entry[name] ?? undefined;
+    const value = this.#entry[name];
+    if (value === null) return '';
     return value === undefined || typeof value === 'string' ? value : this.#refuse(name, 'string', value);
   }
 
