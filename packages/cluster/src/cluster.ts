@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
+import { freshForIntervals } from '@transitd/health';
 import { reasonOf } from '@transitd/process';
 import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@transitd/raft-core';
 import { addressesMax, authoritiesMax, type PrimaryNodes } from '@transitd/replication';
@@ -90,7 +91,7 @@ export class Cluster implements Peers {
       },
     });
     this.standbys = new Standbys({
-      servesForMs: 2 * intervalMs,
+      servesForMs: freshForIntervals * intervalMs,
       nowMs: () => performance.now(),
       pause: this.#pause,
       confirm: (id, index) => askToConfirm(this.#client, id, { index, timeoutMs: confirmWithinMs + intervalMs }),

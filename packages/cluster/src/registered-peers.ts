@@ -1,6 +1,7 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
+import { freshForIntervals } from '@transitd/health';
 import { LogLimit, reasonOf } from '@transitd/process';
 import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
@@ -97,7 +98,7 @@ export class RegisteredPeers implements Peers {
       localAddress: localAddressFor(clusterListenAddress(config).host),
     });
     const confirmations = new Confirmations({
-      servesForMs: 2 * config.cluster_heartbeat_interval,
+      servesForMs: freshForIntervals * config.cluster_heartbeat_interval,
       nowMs: () => performance.now(),
       others: () => this.membershipList.ids.filter((id) => id !== nodeId),
       confirm: (id, index) => askToConfirm(this.#client, id, { index, timeoutMs: 2 * confirmWithinMs }),

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import { isCidr } from '@transitd/access';
+import { outlastedBy } from '@transitd/raft-core';
 import { z } from 'zod';
 import { httpUrl, seal } from './seal-schema.ts';
 import { storage } from './storage-schema.ts';
@@ -126,9 +127,9 @@ const tokenTtl = durationMs('768h', { min: '1s', max: '3650d' });
 export const electionTimeoutMsMin = 1000;
 /**
  * Longest leader lease. A lease is safe while the voters that granted it vote for no other node. Each voter promises this for its own
- * election timeout. The longest lease is shorter than the shortest election timeout; the difference exceeds any difference in clock rates.
+ * election timeout, so the longest lease ends before the shortest election timeout, by the clocks of any two nodes.
  */
-export const leaseMsMax = 0.8 * electionTimeoutMsMin;
+export const leaseMsMax = outlastedBy(electionTimeoutMsMin);
 
 const expiryTime = z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-01T00:00:00Z' });
 

@@ -25,7 +25,8 @@ const etcd = z.strictObject({
 
 /**
  * A node serves reads for two intervals after etcd has answered it. A leader of etcd that has lost its quorum may still renew the lease of
- * the node's record, which its successor ends after 5 seconds. Nobody waits for a node without a record when rights are taken away.
+ * the node's record, which its successor ends after 5 seconds. Nobody waits for a node without a record when rights are taken away. So two
+ * intervals by the clock of the node must end before 5 seconds by the clock of that successor; see `outlastedBy`.
  */
 const heartbeatMsMax = 2000;
 

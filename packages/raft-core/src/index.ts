@@ -1,3 +1,4 @@
+export { clockRateError, outlastedBy, outlasting, undetectedPauseMs } from './clock-rates.ts';
 export { type Changed, changeConf } from './confchange/change.ts';
 export { bootstrapBase, flawOf, membersOf, soleVoter, votersOf } from './confchange/conf-state.ts';
 export type { CoverageEvent, Observe } from './core/contract/coverage-events.ts';

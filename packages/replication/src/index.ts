@@ -30,7 +30,6 @@ export {
 export { divergenceOf } from './roles/divergence.ts';
 export {
   Contacts,
-  clockRateError,
   type FenceSettings,
   fenceMsMax,
   fenceMsMin,

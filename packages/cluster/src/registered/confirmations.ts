@@ -1,5 +1,4 @@
-import type { LogIndex, NodeId } from '@transitd/raft-core';
-import { clockRateMargin } from '../standbys/standbys.ts';
+import { type LogIndex, type NodeId, outlasting } from '@transitd/raft-core';
 
 export interface ConfirmationsParts {
   /** How long a node may serve a state after it has asked whether the state is the newest, by that node's clock. */
@@ -30,7 +29,7 @@ export class Confirmations {
   /** Resolves when no other node can serve a state from before `index`, which this node has applied. */
   async confirmed(index: LogIndex): Promise<void> {
     const { nowMs, servesForMs, others } = this.#parts;
-    const endMs = nowMs() + clockRateMargin * servesForMs;
+    const endMs = nowMs() + outlasting(servesForMs);
     await Promise.all(others().map((id) => this.#confirmedBy(id, index, endMs)));
   }
 

@@ -1,4 +1,4 @@
-import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
+import { type LogIndex, type NodeId, outlasting, type Term } from '@transitd/raft-core';
 import type { LevelRange } from '@transitd/storage-fsm';
 
 /** A node's report about itself in an echo. */
@@ -39,11 +39,6 @@ interface Standby extends StandbyReport {
   readonly servingMs: number | undefined;
 }
 
-/**
- * Clock rates are assumed to be off by less than a tenth, as for the leader lease. A standby whose clock runs at 0.9 serves 1/0.9 times as
- * long. The clock of this node at 1.1 counts 1.1 times that, so the factor is 1.1 / 0.9 = 1.22 in all.
- */
-export const clockRateMargin = 1.25;
 const confirmRetryMs = 50;
 
 /**
@@ -165,6 +160,6 @@ export class Standbys {
   }
 
   get #servesAtMostMs(): number {
-    return clockRateMargin * this.#options.servesForMs;
+    return outlasting(this.#options.servesForMs);
   }
 }

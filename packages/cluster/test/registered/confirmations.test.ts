@@ -1,3 +1,4 @@
+import { outlasting } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { Confirmations } from '../../src/registered/confirmations.ts';
 
@@ -59,7 +60,7 @@ describe('confirmations', () => {
     it(`are not needed from a node that ${what} once it can serve no older state, also by a slow clock`, async () => {
       const time = clock();
       const confirmations = new Confirmations({ ...time, servesForMs, others: () => [2], confirm });
-      expect(await time.until(confirmations.confirmed(7))).to.be.within(1.25 * servesForMs, 1.3 * servesForMs);
+      expect(await time.until(confirmations.confirmed(7))).to.be.within(outlasting(servesForMs), outlasting(servesForMs) + 50);
     });
 
   it('are not needed from a node that is no longer registered', async () => {

@@ -1,4 +1,4 @@
-import { isFresh } from '@transitd/health';
+import { freshForIntervals, isFresh } from '@transitd/health';
 import { type LogIndex, membersOf, type NodeId } from '@transitd/raft-core';
 import type { Incarnation, Member } from '@transitd/raft-core/sim';
 import { confirmWithinMs } from '../../src/node-calls.ts';
@@ -52,7 +52,7 @@ export class ServingNode {
     this.run = run;
     this.#heartbeats = new decisions.Heartbeats(intervalMs, run.process.now());
     this.standbys = new decisions.Standbys({
-      servesForMs: 2 * intervalMs,
+      servesForMs: freshForIntervals * intervalMs,
       nowMs: () => run.process.now(),
       pause: (ms) => this.#pause(ms),
       confirm: (id, index) =>

@@ -1,4 +1,4 @@
-import type { LogIndex } from '@transitd/raft-core';
+import { type LogIndex, outlastedBy } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 import { Standbys, type StandbysOptions } from '../../src/standbys/standbys.ts';
@@ -42,7 +42,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
       ...realDecisions,
       Standbys: class extends Standbys {
         constructor(options: StandbysOptions) {
-          super({ ...options, servesForMs: (options.servesForMs * 1.1) / 1.25 });
+          super({ ...options, servesForMs: outlastedBy(options.servesForMs * 1.1) });
         }
       },
     },

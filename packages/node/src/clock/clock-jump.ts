@@ -1,4 +1,5 @@
 import { uptime } from 'node:os';
+import { clockRateError, undetectedPauseMs } from '@transitd/raft-core';
 
 /** The machine's clocks, read one after the other, in milliseconds. */
 export interface ClockReading {
@@ -10,11 +11,13 @@ export interface ClockReading {
   readonly bootMs?: number;
 }
 
+/** `Date.now` rounds down to a millisecond, at each of the two readings that are compared. */
+const roundingMs = 2;
 /**
- * Smaller differences are attributed to the resolution of the clocks. The promises that back a leader lease have a margin for them
- * (`promiseMsFor` in raft-core).
+ * Smaller differences are attributed to the resolution of the clocks. All waits for a permission of another node allow for a pause of
+ * `undetectedPauseMs`, of which the wall clock of a slow machine shows less.
  */
-export const toleranceMs = 20;
+export const toleranceMs = (1 - clockRateError) * undetectedPauseMs - roundingMs;
 /**
  * The time since boot may be rounded down to one of these steps. `/proc/uptime` counts hundredths of a second, but in some containers only
  * whole seconds. The source that replaces an unreadable file also counts whole seconds.

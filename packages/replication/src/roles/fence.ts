@@ -1,3 +1,4 @@
+import { outlasting } from '@transitd/raft-core';
 import { type EpochName, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
 
 /**
@@ -9,22 +10,16 @@ import { type EpochName, type ReplicationState, sameEpoch } from '@transitd/stor
 export interface FenceSettings {
   /** A primary without contact to one of its secondaries for this long refuses writes. */
   readonly afterMs: number;
-  /** Safety margin by which a promotion waits longer, in addition to the allowance for different clock rates. */
-  readonly marginMs: number;
 }
 
 /** The shortest fence: a heartbeat may wait for several seconds behind data on a slow link. */
 export const fenceMsMin = 5_000;
-/** The longest fence: the request for a promotion lasts as long. */
+/** The longest fence: the request for a promotion lasts a fifth longer. */
 export const fenceMsMax = 60_000;
-const marginMs = 1_000;
 
 /** Returns the fence of a cluster's set; undefined if it is off. */
 export const fenceOf = ({ fenceMs }: Pick<ReplicationState, 'fenceMs'>): FenceSettings | undefined =>
-  fenceMs === undefined ? undefined : { afterMs: fenceMs, marginMs };
-
-/** The rates of two clocks differ by at most this share: ten times the tolerance of common quartz oscillators. */
-export const clockRateError = 1 / 1000;
+  fenceMs === undefined ? undefined : { afterMs: fenceMs };
 
 /**
  * When each secondary was last in contact with the active node of the primary, in one epoch. A new active node starts without contacts. An
@@ -92,5 +87,5 @@ export function mayAccept(
  */
 export function fenceWaitMs(fence: FenceSettings | undefined, silentMs: number): number {
   if (fence === undefined) return 0;
-  return Math.max(0, Math.ceil(fence.afterMs * (1 + clockRateError) + fence.marginMs - silentMs));
+  return Math.max(0, Math.ceil(outlasting(fence.afterMs) - silentMs));
 }

@@ -1,7 +1,12 @@
+import { clockRateError, outlasting, undetectedPauseMs } from '@transitd/raft-core';
 import type { ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import fc from 'fast-check';
 import {
   Contacts,
+  fenceMsMax,
+  fenceMsMin,
+  fenceOf,
   fenceWaitMs,
   isSupersededBy,
   mayAccept,
@@ -16,7 +21,7 @@ const secondary: ReplicationState = {
   ...{ index: 40, offset: 0, seen: 1 },
 };
 const at = (index: number) => ({ number: 1, id: a, index });
-const fence = { afterMs: 10_000, marginMs: 500 };
+const fence = { afterMs: 10_000 };
 
 describe('two clusters that meet', () => {
   it('compares epochs by number, and takes two ids of one number as rivals', () => {
@@ -53,11 +58,34 @@ describe('the fence', () => {
     expect(accepts(50_000, ['one'])).to.equal(false);
   });
 
-  it('waits for the whole time, a share for the clocks, and the margin', () => {
-    expect(fenceWaitMs(fence, 0)).to.equal(10_510);
-    expect(fenceWaitMs(fence, 10_509.5)).to.equal(1);
-    expect(fenceWaitMs(fence, 10_510)).to.equal(0);
+  it('waits for the whole time by the clock of the primary', () => {
+    const waitMs = outlasting(fence.afterMs);
+    expect(fenceWaitMs(fence, 0)).to.equal(waitMs);
+    expect(fenceWaitMs(fence, waitMs - 0.5)).to.equal(1);
+    expect(fenceWaitMs(fence, waitMs)).to.equal(0);
     expect(fenceWaitMs(undefined, 0)).to.equal(0);
+  });
+});
+
+describe('the fence between two clusters', () => {
+  const rate = fc.oneof(
+    fc.constantFrom(1 - clockRateError, 1 + clockRateError),
+    fc.double({ min: 1 - clockRateError, max: 1 + clockRateError, noNaN: true }),
+  );
+  const fenceMs = fc.oneof(fc.constantFrom(fenceMsMin, fenceMsMax), fc.integer({ min: fenceMsMin, max: fenceMsMax }));
+
+  it('closes before a promotion takes effect, at any rates of their clocks', () => {
+    fc.assert(
+      fc.property(fenceMs, rate, rate, fc.nat(undetectedPauseMs), (ms, primaryRate, secondaryRate, pauseMs) => {
+        const [epoch, settings] = [{ number: 1, id: a }, fenceOf({ fenceMs: ms })];
+        const contacts = new Contacts(epoch);
+        contacts.answered('one', 0, epoch); // sent and answered at the same moment
+        const promotedMs = fenceWaitMs(settings, 0) / secondaryRate;
+        expect(fenceWaitMs(settings, promotedMs * secondaryRate + 1e-6)).to.equal(0);
+        const nowMs = (promotedMs - pauseMs) * primaryRate;
+        expect(mayAccept(settings, { contacts, secondaries: ['one'], nowMs: nowMs + 1e-6 })).to.equal(false);
+      }),
+    );
   });
 });
 
@@ -111,9 +139,10 @@ describe('the decision on a promotion', () => {
   });
 
   it('waits for the fence, forced or not', () => {
+    const waits = { kind: 'wait', waitMs: outlasting(fence.afterMs) - 6_000 };
     for (const force of [false, true])
-      expect(decide({ fence, silentMs: 6_000, unansweredMs: 6_000, force })).to.deep.equal({ kind: 'wait', waitMs: 4_510 });
-    expect(decide({ fence, silentMs: 0, unansweredMs: 6_000, force: true })).to.deep.equal({ kind: 'wait', waitMs: 4_510 });
+      expect(decide({ fence, silentMs: 6_000, unansweredMs: 6_000, force })).to.deep.equal(waits);
+    expect(decide({ fence, silentMs: 0, unansweredMs: 6_000, force: true })).to.deep.equal(waits);
   });
 
   it('refuses a secondary that the fence does not count, unless it is forced', () => {

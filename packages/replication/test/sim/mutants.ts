@@ -122,6 +122,12 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: 'nowMs < oldest + 2 * fence.afterMs;',
   },
   {
+    name: 'a promotion takes the clocks of two clusters to be equal',
+    file: 'replication/src/roles/fence.ts',
+    find: 'outlasting(fence.afterMs)',
+    replace: 'fence.afterMs',
+  },
+  {
     name: 'a promotion counts as lossless while the primary still writes',
     file: 'replication/src/roles/promotion.ts',
     find: 'if (hasStopped && missing === 0 &&',

@@ -221,7 +221,7 @@ export class Sessions {
       return;
     }
     const at = { number: epoch.number, id: epoch.id, index: primary.position };
-    const [sentMs, digest] = [this.#parts.clock.now(), primary.machine.scopeDigestAt(primary.position)];
+    const [sentMs, digest] = [primary.nowMs(), primary.machine.scopeDigestAt(primary.position)];
     const { restoredAt } = state;
     this.#toSecondary(connection, { kind: 'heartbeat', at, sentMs, demoted: state.role === 'demoted', restoredAt });
     if (digest !== undefined) this.#toSecondary(connection, { kind: 'checkpoint', at, digest });
@@ -251,7 +251,7 @@ export class Sessions {
     const at = state && cursorOf(state);
     if (active === undefined || state === undefined || at === undefined || state.role !== 'secondary') return;
     if (echoMs !== undefined && active.promoting) return;
-    if (echoMs !== undefined) active.answeredMs = this.#parts.clock.now();
+    if (echoMs !== undefined) active.answeredMs = connection.secondary.nowMs();
     this.#toPrimary(connection, { kind: 'ack', at, echoMs });
   }
 

@@ -51,6 +51,8 @@ interface Pending {
 export interface SiteParts {
   readonly name: string;
   readonly clock: SimClock;
+  /** Milliseconds that the monotonic clock of the cluster counts in one of the simulated world. */
+  readonly clockRate: number;
   readonly random: SimRandom;
   readonly oracle: Oracle;
   readonly machine: KeyValueMachine;
@@ -103,6 +105,11 @@ export class Site {
     return new Site({ ...parts, machine: await KeyValueMachine.open({ directory: join(folder, parts.name), base: 0 }) });
   }
 
+  /** The time by the clock of this cluster. */
+  nowMs(): number {
+    return this.#parts.clock.now() * this.#parts.clockRate;
+  }
+
   get state(): ReplicationState | undefined {
     return this.machine.replication;
   }
@@ -145,7 +152,7 @@ export class Site {
     clock.after(random.between(5, 40), () => {
       if (term !== this.#term || !this.isUp) return;
       this.#apply(undefined);
-      const sinceMs = clock.now();
+      const sinceMs = this.nowMs();
       this.active = { term, sinceMs, promoting: false, answeredMs: sinceMs, contacts: undefined };
     });
   }

@@ -1,3 +1,4 @@
+import { clockRateError } from '@transitd/raft-core';
 import { SimClock, SimRandom } from '@transitd/raft-core/sim';
 import { cursorOf, featureLevels, type ReplicationStep, type Transaction } from '@transitd/storage-fsm';
 import { type FenceSettings, localPrefixes, mayAccept, type PromotionDecision, promotionOf } from '../../src/index.ts';
@@ -69,7 +70,7 @@ export class World {
       comeBack: (site, to) => this.#return(site, to),
     });
     this.restores = new Restores({ clock: this.clock, random });
-    this.#fence = parts.sites.length === 2 && random.chance(0.5) ? { afterMs: 120, marginMs: 5 } : undefined;
+    this.#fence = parts.sites.length === 2 && random.chance(0.5) ? { afterMs: 120 } : undefined;
   }
 
   static async create(options: WorldOptions): Promise<World> {
@@ -83,7 +84,11 @@ export class World {
     const links = new Links({ clock, random, faults });
     const names = random.chance(0.5) ? ['a', 'b'] : ['a', 'b', 'c'];
     const sites: Site[] = [];
-    for (const name of names) sites.push(await Site.open(options.folder, { name, clock, random, oracle }));
+    const rates = new SimRandom(options.seed + 2 ** 31); // a stream of its own, so that it changes no other draw
+    for (const name of names) {
+      const clockRate = 1 + rates.pick([-clockRateError, 0, clockRateError]);
+      sites.push(await Site.open(options.folder, { name, clock, clockRate, random, oracle }));
+    }
     return new World(options, random, { sites, links, clock, oracle });
   }
 
@@ -165,7 +170,7 @@ export class World {
     if (site.active === undefined || site.state?.role !== 'primary' || !site.isUp) return false;
     const contacts = site.contacts();
     if (contacts === undefined) return false;
-    return mayAccept(this.#fence, { contacts, secondaries: [...site.registered], nowMs: this.clock.now() });
+    return mayAccept(this.#fence, { contacts, secondaries: [...site.registered], nowMs: site.nowMs() });
   }
 
   #write(): void {
@@ -316,7 +321,7 @@ export class World {
   }
 
   #decision({ site, active, state, force }: DecisionRequest): PromotionDecision {
-    const silentMs = this.clock.now() - Math.max(active.answeredMs, active.sinceMs);
+    const silentMs = site.nowMs() - Math.max(active.answeredMs, active.sinceMs);
     const facts = { state, silentMs, unansweredMs: silentMs, recentMs, fence: this.#fence, force };
     return promotionOf({ ...facts, isCounted: site.isCounted, primary: this.sessions.heard.get(site.name) });
   }

@@ -1,16 +1,16 @@
-/** Clocks of two machines may run at rates that differ by this part. */
-const driftMax = 0.05;
+import { outlastedBy } from '@transitd/raft-core';
 
 /**
  * Says until when the owner of a lease may believe that it has it. A term counts from when the request for it was sent: etcd cannot have
- * begun to count it earlier. Times are milliseconds of a monotonic clock.
+ * begun to count it earlier. Its owner ends it so early that it is over when the clock of etcd, or of another node, has counted the whole
+ * term. Times are milliseconds of a monotonic clock.
  */
 export class LeaseClock {
   #endMs = Number.NEGATIVE_INFINITY;
 
   /** The request that was sent at `sentMs` has given the lease this time to live. */
   renewed({ sentMs, ttlSeconds }: { readonly sentMs: number; readonly ttlSeconds: number }): void {
-    this.#endMs = Math.max(this.#endMs, sentMs + ttlSeconds * 1000 * (1 - driftMax));
+    this.#endMs = Math.max(this.#endMs, sentMs + outlastedBy(ttlSeconds * 1000));
   }
 
   /** etcd said that the lease has ended, or its owner gave it up. */

@@ -172,7 +172,7 @@ const promote = guardedOnSecondary({
   ...changesSecondary,
   name: 'dr-secondary-promote',
   about: 'Make this cluster the primary',
-  isSlow: true, // it waits up to a minute for the fence
+  isSlow: true, // it waits up to 74 seconds for the fence
   takes: {
     force: bool('Promote even if the primary is alive, ahead or restored, or if this cluster is superseded'),
     primary_cluster_addr: ignoredField('string'),
@@ -193,7 +193,7 @@ const disableSecondary = guardedOnSecondary({
   ...changesSecondary,
   name: 'dr-secondary-disable',
   about: 'End replication on a secondary: it keeps the state that it has received, and serves it as a cluster of its own',
-  isSlow: true, // it waits up to a minute for the fence
+  isSlow: true, // it waits up to 74 seconds for the fence
   takes: { force: bool('Leave the set even if the primary is alive, ahead or restored') },
   answers: answers.noContent,
   run: async (node, { values }) => {

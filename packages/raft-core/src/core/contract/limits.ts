@@ -1,3 +1,4 @@
+import { outlastedBy, outlasting } from '../../clock-rates.ts';
 import { invariant } from '../../invariant.ts';
 
 export interface RaftLimits {
@@ -47,22 +48,14 @@ export const raftLimits: RaftLimits = {
 /** Random part of the wait before an early campaign, in ms (see `ElectionClock.suspect`). */
 export const earlyJitterMs = 50;
 
-/** Longest pause that a leader's node may fail to detect (`toleranceMs` of the node: 20 ms), as measured by a voter's clock at rate 1.1. */
-const undetectedPauseMs = 25;
-
 /**
  * Returns the time for which a voter gives no vote after the last message of a suspected leader. `leaseMs` is the length of that leader's
- * lease. The factor covers a leader's clock at rate 0.9 and a voter's clock at rate 1.1, as in `checkLimits`; a pause of the leader delays
- * the end of its lease. Without leases there is nothing to wait for.
+ * lease. Without leases there is nothing to wait for.
  */
-export const promiseMsFor = (leaseMs: number): number => (leaseMs === 0 ? 0 : 1.25 * leaseMs + undetectedPauseMs);
+export const promiseMsFor = (leaseMs: number): number => (leaseMs === 0 ? 0 : outlasting(leaseMs));
 
-/**
- * A leader's clock at rate 0.9 takes 889 ms of real time for 800 of its own; a follower's clock at rate 1.1 ends its promise of 1 000 ms
- * after 909. So a lease of 0.8 election timeouts ends first while every clock rate differs by less than a tenth from real time.
- */
 export function checkLimits({ electionMs, electionJitterMs, heartbeatMs, leaseMs }: RaftLimits): void {
-  invariant(leaseMs <= 0.8 * electionMs, 'a lease ends before the promise that backs it', { leaseMs, electionMs });
+  invariant(leaseMs <= outlastedBy(electionMs), 'a lease ends before the promise that backs it', { leaseMs, electionMs });
   invariant(heartbeatMs > 0 && heartbeatMs < electionMs, 'heartbeats are more frequent than elections', { heartbeatMs });
   invariant(electionJitterMs >= 1, 'nodes do not campaign all at once', { electionJitterMs });
 }

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
+import { outlasting } from '../../../src/clock-rates.ts';
 import type { NodeId } from '../../../src/types.ts';
 import { Cluster, type TestNode } from '../cluster.ts';
 
 const limits = { heartbeatMs: 50, leaseMs: 150 };
-/** 1.25 leases and 25 ms: until then a lease may hold that a voter backed when it heard the leader last. */
-const waitMs = 212.5;
+/** Until then a lease may hold that a voter backed when it heard the leader last. */
+const waitMs = outlasting(limits.leaseMs);
 
 /** Three nodes of which the first leads and is silent from now on. `told` learn that it refuses connections. */
 function withSilentLeader(told: readonly NodeId[], { leaseMs = limits.leaseMs, announces = true } = {}): Cluster {

@@ -19,7 +19,8 @@ interface Heard {
 /**
  * The promise that a lease relies on (thesis §6.4.1): a node that has heard a leader votes for no other node until a minimum election
  * timeout of its own clock has passed, even across a restart, unless that leader itself transferred leadership. The promise also binds a
- * node that elects itself. A node that suspects the leader waits only for 1.25 times the lease that the leader announced, and 25 ms.
+ * node that elects itself. A node that suspects the leader waits only until the lease that the leader announced has ended by
+ * the slowest clock, after an undetected pause of 20 ms, as the fastest clock counts it.
  */
 export class Promises {
   readonly #electionMs: number;
@@ -99,7 +100,7 @@ export class Promises {
   #promisedMs({ leader, isAnnounced, isRefused }: Heard): number {
     if (!isRefused || !isAnnounced) return this.#electionMs;
     const leaseMs = this.#leaseMs(leader);
-    return leaseMs === 0 ? 0 : Math.min(this.#electionMs, 1.25 * leaseMs + 25);
+    return leaseMs === 0 ? 0 : Math.min(this.#electionMs, (leaseMs / 0.9 + 20) * 1.1);
   }
 
   #waited(id: NodeId, candidate: NodeId, term: Term, heard: Heard): void {
