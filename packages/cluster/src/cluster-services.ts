@@ -223,6 +223,7 @@ export class ClusterServices {
         },
         list: (node, fingerprint, authority) => listCertificate(this.changes, node, { fingerprint, authority }),
         now: () => new Date(),
+        monotonicNow: () => performance.now(),
       },
       proofs: this.proofs,
       keepAuthority: (authority) => this.maintenance.keepAuthority(authority),

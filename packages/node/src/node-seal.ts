@@ -73,7 +73,7 @@ export class NodeSeal {
     if (wasSealed && !status.sealed) this.#sealedByOperator = false;
     if (status.sealed) this.#retention.shareAccepted(); // an unsealed barrier ignores the share
     await serviceLoader.loaded;
-    return { ...status, ...this.status };
+    return this.status;
   }
 
   /**
@@ -102,7 +102,7 @@ export class NodeSeal {
     }
     this.#sealedByOperator = false;
     await serviceLoader.loaded;
-    return { status: { ...status, ...this.status }, ...(this.status.migration && { waits: migrationWaits }) };
+    return { status: this.status, ...(this.status.migration && { waits: migrationWaits }) };
   }
 
   /**

@@ -209,6 +209,13 @@ describe('the front', () => {
     }
   });
 
+  for (const name of ['Host', 'Authorization', 'Content-Type'])
+    it(`refuses a request with two ${name} headers, of which Node keeps one`, async () => {
+      const { status, content } = await ask('GET /v1/transit/keys/k1', { headers: [`${name}: a`, `${name.toUpperCase()}: b`] });
+      expect(status).to.equal(400);
+      expect(content).to.contain(`one ${name} header`);
+    });
+
   it('answers CONNECT after the request before it', async () => {
     const get = `GET /v1/transit/keys/k1 HTTP/1.1\r\nHost: n\r\nX-Service-Token: ${served.token}\r\n\r\n`;
     const answer = await exchange(`${get}CONNECT host:443 HTTP/1.1\r\nHost: host:443\r\n\r\n`, { until: /405[\s\S]*\r\n\r\n/ });

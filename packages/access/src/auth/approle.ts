@@ -184,7 +184,7 @@ export class AppRoles {
 
   /**
    * Logs in. One log entry creates the token and counts the use of the secret id.
-   * @throws AccessError `invalid_request`, `locked_out`, `too_many_conflicts`; StoreError
+   * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   async login(login: Login, roleId: string, secretId: string): Promise<Granted & { readonly token: string }> {
     if (roleId === '' || roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidCredentials();
@@ -219,7 +219,7 @@ export class AppRoles {
     if (role.value.bindSecretId && secret === undefined) throw invalidCredentials();
     const { secretIdBoundCidrs, token } = role.value;
     for (const cidrs of [secretIdBoundCidrs, secret?.value.cidrs ?? [], token.boundCidrs, secret?.value.tokenBoundCidrs ?? []])
-      if (!withinCidrs(cidrs, address)) throw new AccessError('locked_out', 'permission denied');
+      if (!withinCidrs(cidrs, address)) throw invalidCredentials(); // so nobody can test secret ids from there
     // Both lists contain the address, so their intersection is not empty.
     const boundCidrs = commonCidrs(token.boundCidrs, secret?.value.tokenBoundCidrs ?? []);
     return this.#registry.issue({

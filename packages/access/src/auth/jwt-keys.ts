@@ -168,9 +168,13 @@ async function claimsOf(
   }
 }
 
+/** Returns the error for a token that none of the keys has signed. */
+export const forgedToken = (): AccessError => invalidRequest('the token is refused: ERR_JWS_SIGNATURE_VERIFICATION_FAILED');
+
 /** Returns the error for a refused token: the reason, without any content of the token. */
 function refusalOf({ errors }: Jose, error: unknown): AccessError {
   if (error instanceof AccessError) return error;
+  if (error instanceof errors.JWSSignatureVerificationFailed) return forgedToken();
   if (error instanceof errors.JOSEError) return invalidRequest(`the token is refused: ${error.code}`);
   // An error about a key, such as a short key or an unknown curve.
   return new AccessError('keys_unavailable', 'a key that verifies tokens cannot be used', { cause: error });

@@ -11,7 +11,7 @@ import { withinCidrs } from '../values/cidr.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import { starsMatch } from '../values/glob.ts';
 import { loginName } from '../values/names.ts';
-import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
+import { forgedToken, type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
 import { equalizeReads, type Login } from './login.ts';
 import { LoginRecords, type Stored } from './login-records.ts';
 
@@ -126,7 +126,7 @@ export class JwtLogins {
     });
   }
 
-  /** Logs in. @throws AccessError `invalid_request`, `locked_out`, `keys_unavailable`, `too_many_conflicts`; StoreError */
+  /** Logs in. @throws AccessError `invalid_request`, `keys_unavailable`, `too_many_conflicts`; StoreError */
   async login({ mount, path, address }: Login, roleName: string, jwt: string): Promise<Granted & { readonly token: string }> {
     const config = await this.#configs.find(mount.id, configName);
     if (config === undefined) throw invalidRequest('the auth method has no configuration yet');
@@ -136,8 +136,9 @@ export class JwtLogins {
     // Only callers with a valid token may learn that the role does not exist.
     const claims = await this.#verified(config.value, role?.value, jwt);
     if (role === undefined) throw invalidRequest('unknown role');
+    // From another address a valid token gets the answer of a forged one, so nobody can test stolen tokens from there.
+    if (!withinCidrs(role.value.token.boundCidrs, address)) throw forgedToken();
     await runInSlices(checkClaims(role.value, claims), new TimeSlice(accessTurns));
-    if (!withinCidrs(role.value.token.boundCidrs, address)) throw new AccessError('locked_out', 'permission denied');
     const granted = await this.#registry.issue({
       mount,
       settings: role.value.token,

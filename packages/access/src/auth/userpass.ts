@@ -97,11 +97,12 @@ export class Userpass {
     const user = await this.users.find(mount.id, name);
     await equalizeReads(this.#store, mount, key, user !== undefined);
     const guess = password.slice(0, passwordCharsMax + 1);
-    if (!(await this.#passwords.matches(guess, user?.value.password, address)) || user === undefined) {
+    // A right password from another address gets the answer of a wrong one and counts as one, so nobody can test passwords from there.
+    const matches = await this.#passwords.matches(guess, user?.value.password, address);
+    if (!matches || user === undefined || !withinCidrs(user.value.token.boundCidrs, address)) {
       if (isRoleName(name)) this.#lockOuts.recordFailure(key);
       throw invalidRequest('invalid username or password');
     }
-    if (!withinCidrs(user.value.token.boundCidrs, address)) throw new AccessError('locked_out', 'permission denied');
     this.#lockOuts.forget(key);
     const lower = loginName(name);
     const granted = await this.#registry.issue({

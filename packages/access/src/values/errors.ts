@@ -3,7 +3,7 @@
  * - `record_unreadable`: a newer version wrote the record
  * - `bad_token`: the token that the request names does not exist
  * - `busy_logins`: too many logins are waiting, so this login was not checked
- * - `locked_out`: the login is refused whatever its credentials, because of too many failures or an address outside the bound CIDRs
+ * - `locked_out`: the login is refused whatever its credentials, because of too many failures
  * - `too_many_rules`: the policies of a token have too many rules together
  * - `keys_unavailable`: the keys that verify signed tokens cannot be fetched or used
  * - `too_many_conflicts`: every attempt conflicted with another write; nothing was changed

@@ -118,7 +118,7 @@ describe('an AppRole login', () => {
     const { secret, enter } = await withRole({ secretIdBoundCidrs: ['10.0.0.0/8'], token: { boundCidrs: ['10.0.0.0/8'] } });
     const { secretId } = await secret({ cidrs: ['10.1.0.0/16'], tokenBoundCidrs: ['10.1.1.0/24', '192.0.2.0/24'] });
     for (const address of ['192.0.2.1', '10.2.0.1', '10.1.2.1'])
-      expect(await refusal(enter(secretId, { address })), address).to.equal('locked_out: permission denied');
+      expect(await refusal(enter(secretId, { address })), address).to.equal(invalid);
     expect((await enter(secretId, { address: '10.1.1.1' })).record.boundCidrs).to.deep.equal(['10.1.1.0/24']);
   });
 
@@ -128,7 +128,7 @@ describe('an AppRole login', () => {
       /at least one constraint/,
     );
     await approle.write(await mount(), 'web', { bindSecretId: false, secretIdBoundCidrs: ['10.0.0.0/8'], token: {} });
-    expect(await refusal(enter(''))).to.equal('locked_out: permission denied');
+    expect(await refusal(enter(''))).to.equal(invalid);
     expect(await refusal(enter('', { address: '10.0.0.1' }))).to.equal('none');
   });
 

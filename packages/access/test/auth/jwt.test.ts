@@ -166,7 +166,10 @@ describe('a JWT login', () => {
 
   it('is refused outside the bound CIDRs of the role', async () => {
     const { signed, enter } = await withJwt({ token: { boundCidrs: ['10.0.0.0/8'] } });
-    expect(await refusal(enter(await signed()))).to.equal('locked_out: permission denied');
+    const forged = await signed({}, { key: stranger.privateKey });
+    expect(await refusal(enter(await signed())))
+      .to.match(/^invalid_request: the token is refused/)
+      .and.equal(await refusal(enter(forged)));
     expect(await refusal(enter(await signed(), { address: '10.0.0.1' }))).to.equal('none');
   });
 });

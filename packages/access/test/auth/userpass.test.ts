@@ -93,9 +93,18 @@ describe('a userpass login', () => {
   it('is refused outside the bound CIDRs of the user, and binds its token to them', async () => {
     const { logins, guess, mount } = await withAmy();
     await logins.userpass.write(await mount(), 'amy', { token: { boundCidrs: ['10.0.0.0/8'] } });
-    expect(await refusal(guess('amy', 'correct horse'))).to.equal('locked_out: permission denied');
+    expect(await refusal(guess('amy', 'correct horse'))).to.equal(await refusal(guess('amy', 'wrong')));
     expect((await guess('amy', 'correct horse', '10.1.2.3')).record.boundCidrs).to.deep.equal(['10.0.0.0/8']);
   });
+
+  for (const password of ['correct horse', 'wrong'])
+    it(`locks the user after five logins outside the bound CIDRs with the password ${password}`, async () => {
+      const { logins, guess, mount } = await withAmy();
+      await logins.userpass.write(await mount(), 'amy', { token: { boundCidrs: ['10.0.0.0/8'] } });
+      for (let i = 0; i < 5; i++) expect(await refusal(guess('amy', password))).to.match(/^invalid_request: invalid username/);
+      expect(await refusal(guess('amy', password))).to.equal('locked_out: permission denied');
+      expect(await refusal(guess('amy', password, '10.1.2.3'))).to.equal('locked_out: permission denied');
+    });
 
   it('creates no token if the user is deleted at the same time', async () => {
     const { logins, guess, mount, store } = await withAmy();

@@ -186,7 +186,7 @@ const backup = keyOperation(
 
 const backupFields = {
   backup: text('Backup, as returned by `backup`', { required: true, long: true }),
-  force: bool('Replace an existing key of the same name', { default: false }),
+  force: bool('Replace an existing key of the same name, even if its `deletion_allowed` is false', { default: false }),
 };
 
 const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }): GuardedOperation =>

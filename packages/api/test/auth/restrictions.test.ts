@@ -63,20 +63,20 @@ describe('a restriction under a name of the peers', () => {
     expect((await at.ask('POST auth/userpass/users/u', { body })).status).to.equal(204);
   });
 
-  it('refuses a login from elsewhere', async () => {
+  it('refuses a login from elsewhere as one with wrong credentials', async () => {
     const from = (address: string) => ({ 'X-Forwarded-For': address });
     await at.ask('POST auth/userpass/users/u', { body: { password: 'x', bound_cidrs: block } });
     await at.ask('POST auth/approle/role/r', { body: { bound_cidr_list: block } });
     const { role_id } = (await at.ask('GET auth/approle/role/r/role-id')).body.data;
     const { secret_id } = (await at.ask('POST auth/approle/role/r/secret-id', { body: {} })).body.data;
-    for (const [line, body] of [
-      ['POST auth/userpass/login/u', { password: 'x' }],
-      ['POST auth/approle/login', { role_id, secret_id }],
-    ] as const)
-      for (const [address, status] of [
-        ['10.1.1.1', 200],
-        ['192.0.2.1', 403],
-      ] as const)
-        expect((await at.ask(line, { token: null, body, headers: from(address) })).status, `${line} ${address}`).to.equal(status);
+    for (const [line, body, wrong] of [
+      ['POST auth/userpass/login/u', { password: 'x' }, { password: 'y' }],
+      ['POST auth/approle/login', { role_id, secret_id }, { role_id, secret_id: 'y' }],
+    ] as const) {
+      const login = (sent: object, address: string) => at.ask(line, { token: null, body: sent, headers: from(address) });
+      expect((await login(body, '10.1.1.1')).status, line).to.equal(200);
+      const [outside, mistaken] = [await login(body, '192.0.2.1'), await login(wrong, '10.1.1.1')];
+      expect([outside.status, outside.text], line).to.deep.equal([400, mistaken.text]);
+    }
   });
 });

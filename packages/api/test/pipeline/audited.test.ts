@@ -1,10 +1,14 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type AuditDevices, type EntryType, ensureAuditKey } from '@transitd/audit';
 import type { Node } from '@transitd/node';
 import { expect } from 'chai';
+import { allRoutes } from '../../src/routes.ts';
 import { type Ask, type Served, served } from '../served.ts';
+import { TestMetrics } from '../test-metrics.ts';
 
 /** Audit devices in memory, whose sinks fail on demand. */
 class MemoryDevices {
@@ -53,7 +57,16 @@ describe('the audit of requests', () => {
     server = await served({ ...options, audit: devices as unknown as AuditDevices });
     ask = server.ask;
   };
-  afterEach(() => server.close());
+  afterEach(() => server?.close());
+
+  it('leaves out no operation but those that the documentation names', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../../../docs/audit.md'), 'utf8');
+    const named = /^These are not audited: [\s\S]*?\n\n/m.exec(page)?.[0].match(/(?<=`)sys\/[^`]+/g) ?? [];
+    const unaudited = allRoutes(new TestMetrics()).filter(({ operations }) =>
+      Object.values(operations).some((operation) => 'unaudited' in operation),
+    );
+    expect(['sys/health', ...unaudited.map(({ path }) => path)].toSorted()).to.deep.equal(named.toSorted());
+  });
 
   it('writes a pair of entries with the request id, the caller, the request and its address', async () => {
     await start();

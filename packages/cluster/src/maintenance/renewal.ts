@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { admission, type Bucket, type Rate } from '@transitd/access';
 import { RequestError } from '@transitd/http';
 import type { NodeId } from '@transitd/raft-core';
 import { type ClusterAuthority, isPair, makeRequest, RequestRefused, signRequest } from '../membership/authority.ts';
@@ -10,6 +11,11 @@ import type { ClusterHandler } from '../transport/cluster-listener.ts';
 
 export const renewPath = '/cluster/renew';
 
+/** How often a node may ask: each request costs a signature and an entry of the log. A node renews once in months, and retries. */
+const renewalRate: Rate = { rate: 5, intervalS: 50, blockIntervalS: 0 };
+/** Maximum length of a certificate request in PEM, which has some 500 characters. */
+const requestCharsMax = 4096;
+
 export interface RenewalOptions {
   readonly clusterId: string;
   /** Returns the signing authority. @throws StoreError `not_leader`, `sealed` and the like, when this node cannot sign */
@@ -17,14 +23,20 @@ export interface RenewalOptions {
   /** Lists the new certificate (`certificateSigned`); resolves when that is committed. @throws StoreError */
   readonly list: (node: NodeId, fingerprint: string, authority: ClusterAuthority) => Promise<void>;
   readonly now: () => Date;
+  /** A clock that is never set, in milliseconds, for the rate of requests. */
+  readonly monotonicNow: () => number;
 }
 
 /**
  * Answers `POST /cluster/renew {request}` with `{certificate}`, both PEM. The certificate is for the caller, and the membership lists it
- * before it is sent.
+ * before it is sent. A node may ask five times at once, then once in ten seconds.
  */
-export function renewalHandler({ clusterId, authority, list, now }: RenewalOptions): ClusterHandler {
+export function renewalHandler({ clusterId, authority, list, now, monotonicNow }: RenewalOptions): ClusterHandler {
+  const buckets = new Map<NodeId, Bucket>();
   return async ({ from, body }) => {
+    const { bucket, admitted } = admission(buckets.get(from), renewalRate, monotonicNow());
+    buckets.set(from, bucket);
+    if (!admitted) return { status: 429, json: { errors: ['this node renews its certificate too often: try again in 10 s'] } };
     const request = requestIn(body);
     try {
       const signing = await authority();
@@ -40,8 +52,8 @@ export function renewalHandler({ clusterId, authority, list, now }: RenewalOptio
 function requestIn(body: Buffer): string {
   try {
     const fields: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof fields === 'object' && fields !== null && 'request' in fields && typeof fields.request === 'string')
-      return fields.request;
+    const request = typeof fields === 'object' && fields !== null && 'request' in fields ? fields.request : undefined;
+    if (typeof request === 'string' && request.length <= requestCharsMax) return request;
   } catch {
     // reported below
   }

@@ -35,6 +35,7 @@ const trusted = ({ authority }: NodeIdentity): X509Certificate[] => [new X509Cer
 async function pair(daysAgo: number) {
   const authority = await makeAuthority(clusterId, new Date());
   const identities = [await identityOf(authority, 1, 0), await identityOf(authority, 2, daysAgo)] as const;
+  const clock = { nowMs: Date.now() };
   const state = { identity: identities[1], membership: { members: [], removed: [] } as Membership };
   const renew = renewalHandler({
     clusterId,
@@ -43,6 +44,7 @@ async function pair(daysAgo: number) {
       state.membership = certificateSigned(state.membership, node, fingerprint);
     },
     now: () => new Date(),
+    monotonicNow: () => clock.nowMs,
   });
   const listenerOf = (identity: () => NodeIdentity) =>
     new ClusterListener({
@@ -82,7 +84,6 @@ async function pair(daysAgo: number) {
   const toLeader = clientOf(() => state.identity);
   const toStandby = clientOf(() => identities[0]);
   const folder = mkdtempSync(join(tmpdir(), 'transitd-renewal-'));
-  const clock = { nowMs: Date.now() };
   const losing = { answers: 0 };
   const renewal = new Renewal({
     client: {
@@ -126,6 +127,55 @@ const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
     () => undefined,
     (error: unknown) => error,
   );
+
+describe('the active node', () => {
+  it('signs for each node at most five certificates at once, then one in ten seconds', async () => {
+    const authority = await makeAuthority(clusterId, new Date());
+    const clock = { nowMs: 0 };
+    const signed: number[] = [];
+    const renew = renewalHandler({
+      clusterId,
+      authority: async () => authority,
+      list: async (node) => void signed.push(node),
+      now: () => new Date(),
+      monotonicNow: () => clock.nowMs,
+    });
+    const ask = async (from: number): Promise<unknown> => {
+      const body = Buffer.from(JSON.stringify({ request: (await makeRequest(from)).request }));
+      const context = {
+        from,
+        certificate: '',
+        channel: () => Buffer.of(),
+        proved: () => undefined,
+        query: new URLSearchParams(),
+      };
+      const answer = await renew({ ...context, body });
+      return 'status' in answer && answer.status;
+    };
+    for (let i = 0; i < 5; i++) expect(await ask(2)).to.equal(200);
+    expect([await ask(2), await ask(3)]).to.deep.equal([429, 200]);
+    clock.nowMs = 10_000;
+    expect([await ask(2), await ask(2)]).to.deep.equal([200, 429]);
+    expect(signed).to.deep.equal([2, 2, 2, 2, 2, 3, 2]);
+  });
+
+  it('refuses a certificate request of more than 4,096 characters before it parses it', async () => {
+    const never = (): never => expect.fail('the request was not refused');
+    const renew = renewalHandler({
+      ...{ clusterId, authority: never, list: never },
+      ...{ now: () => new Date(), monotonicNow: () => 0 },
+    });
+    const context = {
+      from: 2,
+      certificate: '',
+      channel: () => Buffer.of(),
+      proved: () => undefined,
+      query: new URLSearchParams(),
+    };
+    const body = Buffer.from(JSON.stringify({ request: 'x'.repeat(4097) }));
+    expect(await failureOf(renew({ ...context, body }))).to.include({ code: 'malformed_body' });
+  });
+});
 
 describe('the renewal of a standby', () => {
   afterEach(async () => {

@@ -67,6 +67,7 @@ describe('calls to a peer', () => {
             membership = certificateSigned(membership, node, fingerprint);
           },
           now: () => new Date(),
+          monotonicNow: () => performance.now(),
         }),
         'GET /cluster/snapshot': async () => ({
           stream: (async function* () {
@@ -383,6 +384,7 @@ describe('calls to a peer', () => {
         authority: async () => cluster.authority,
         list: () => Promise.reject(new StoreError('not_leader', 'no')),
         now: () => new Date(),
+        monotonicNow: () => performance.now(),
       });
       const { makeRequest } = await import('../../src/membership/authority.ts');
       const body = Buffer.from(JSON.stringify({ request: (await makeRequest(2)).request }));
