@@ -11,6 +11,7 @@ import { PathForms } from '../src/operation/path-forms.ts';
 import type { Limits } from '../src/pipeline/limits.ts';
 import { createRouter } from '../src/pipeline/router.ts';
 import { allRoutes } from '../src/routes.ts';
+import { DeclaredAnswers } from './declared-answers.ts';
 import { TestMetrics } from './test-metrics.ts';
 
 /** A response with its body as JSON; the body is `{}` if the response has no content. */
@@ -77,7 +78,11 @@ export async function served({
     clusterName: { id: '00000000', name: 'test' },
     eligibility: { readRole: 'active', waitUntilInForce: async () => undefined },
     config: { data_dir: '.', storage: { type: 'raft' } },
-    sealStatus: { type: 'shamir', initialized: true, sealed: false, t: 1, n: 1, progress: 0, nonce: '', recoverySeal: false },
+    sealStatus: {
+      ...{ type: 'shamir', initialized: true, sealed: false, t: 1, n: 1, progress: 0, nonce: '' },
+      ...{ recoverySeal: false, migration: false },
+    },
+    removed: false,
   } as unknown as Node;
   const log = logTo === undefined ? pino({ level: 'silent' }) : pino({ level: 'trace' }, { write: logTo });
   const front = createRouter({
@@ -94,6 +99,7 @@ export async function served({
   const server: Server = createServer(front).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
+  const declared = new DeclaredAnswers(routes);
   const ask: Ask = async (line, { token = rootToken, body, headers = {} } = {}) => {
     const [method = '', path = ''] = line.split(' ');
     const response = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
@@ -102,6 +108,7 @@ export async function served({
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await response.text();
+    declared.check(method, path, { status: response.status, text }, services.mounts);
     return { status: response.status, headers: response.headers, text, body: text === '' ? {} : JSON.parse(text) };
   };
   const close = (): void => {

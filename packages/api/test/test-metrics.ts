@@ -11,5 +11,5 @@ export class TestMetrics implements RequestMetrics, RenderedMetrics {
   readonly responded = ignore;
   readonly route = () => this.requestMs;
   readonly prometheus = async () => 'up 1\n';
-  readonly json = async () => ({ Gauges: [], Counters: [], Samples: [] });
+  readonly json = async () => ({ Timestamp: '', Gauges: [], Points: [], Counters: [], Samples: [] });
 }

@@ -22,6 +22,8 @@ export interface Health {
   readonly ha_connection_healthy?: boolean;
   readonly last_request_forwarding_heartbeat_ms?: number;
   readonly removed_from_cluster?: boolean;
+  /** Why the provider of the seal does not open it, such as `unreachable`. */
+  readonly seal_failure?: string;
 }
 
 export interface SealStatus {

@@ -28,6 +28,8 @@ export interface HealthReport {
   readonly removed_from_cluster?: boolean;
   readonly ha_connection_healthy?: boolean;
   readonly last_request_forwarding_heartbeat_ms?: number;
+  /** Why the provider of the seal does not open it; only while the node is sealed for that reason. */
+  readonly seal_failure?: string;
   readonly last_wal?: number;
   readonly license?: { readonly expiry_time: string; readonly state: 'autoloaded'; readonly terminated: boolean };
 }

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { Barrier, BarrierError, type OnSealWritten, type SealConfig } from '@transitd/barrier';
+import { type Barrier, BarrierError, type SealConfig } from '@transitd/barrier';
 import {
   authorityPath,
   Cluster,
@@ -12,7 +12,7 @@ import {
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
-import { featureLevels, type Replica, StoreError, supportedLevels, type Transaction } from '@transitd/storage-fsm';
+import { featureLevels, StoreError, supportedLevels, type Transaction } from '@transitd/storage-fsm';
 import type { NodeClock } from './clock/node-clock.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
 import type { GatewayHost } from './gateway-host.ts';
@@ -20,6 +20,7 @@ import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
 import type { NodeSeal } from './node-seal.ts';
+import { openBarrier } from './open-barrier.ts';
 import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { successionKeyPath } from './replication/succession-key.ts';
@@ -258,7 +259,10 @@ export class ClusterMember implements NodeMember {
       storage.driver.start();
       await storage.leads;
     }
-    const barrier = await this.#openBarrier(storage.replica);
+    const barrier = await openBarrier(this.#parts, storage.replica, {
+      featureLevel: () => this.#storage?.featureLevel ?? featureLevels.initial,
+      witnessPath: authorityPath, // a local record of each cluster that can follow another one
+    });
     this.#refuseWhenStopping();
     const replication = cluster && this.#newReplication({ storage, barrier, cluster });
     this.#store = { replica: storage.replica, barrier, replication };
@@ -314,28 +318,6 @@ export class ClusterMember implements NodeMember {
     });
   }
 
-  async #openBarrier(replica: Replica): Promise<Barrier> {
-    const { config, seal, nodeSeal, serviceLoader, gateways, log } = this.#parts;
-    const barrier = await Barrier.open({
-      store: replica,
-      seal,
-      valuesWritten: () => replica.status().valuesWritten,
-      featureLevel: () => this.#storage?.featureLevel ?? featureLevels.initial,
-      now: this.#parts.clock.dueNow,
-      rotation: {
-        enabled: true,
-        maxOperations: config.barrier_rotation.max_operations,
-        intervalMs: config.barrier_rotation.interval,
-      },
-      onSealWritten: (change) => log.info({ seal: seal.type }, sealWritten[change]),
-      witnessPath: authorityPath, // a local record of each cluster that can follow another one
-    });
-    nodeSeal().follow(barrier); // first, so that the node is known to reopen when its services are closed
-    serviceLoader.follow(barrier);
-    gateways?.opened(replica, barrier);
-    return barrier;
-  }
-
   /**
    * Unseals after a join. The node is a member even if the shares of its join no longer open the cluster's seal; then it waits for other
    * shares.
@@ -384,9 +366,3 @@ export class ClusterMember implements NodeMember {
     if (this.#stopping) throw new StoreError('stopped', 'this node is stopping');
   }
 }
-
-/** In the log of the node that wrote the seal, whether a task of the active node or the unseal of the node led to it. */
-const sealWritten: Readonly<Record<Parameters<OnSealWritten>[0], string>> = {
-  rewrapped: 'wrapped the root key under the present seal key',
-  migrated: 'migrated the seal',
-};

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { Barrier, BarrierError } from '@transitd/barrier';
+import { BarrierError } from '@transitd/barrier';
 import { FeatureLevelControl, RegisteredPeers } from '@transitd/cluster';
 import { LogLimit, reasonOf, StartError } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
@@ -9,6 +9,7 @@ import { EtcdEngine } from './etcd/etcd-engine.ts';
 import { type EtcdConfig, openEtcd } from './etcd/open-etcd.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import type { EncryptedStore, NodeMember } from './member.ts';
+import { openBarrier } from './open-barrier.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { newNodeId } from './storage/data-directory.ts';
 
@@ -133,21 +134,10 @@ export class EtcdMember implements NodeMember {
   }
 
   async #open(engine: EtcdEngine): Promise<void> {
-    const { config, seal, serviceLoader, log, clock, directory, apiAddress, isActive, report, observer, gateways } = this.#parts;
+    const { config, serviceLoader, log, directory, apiAddress, isActive, report, observer, gateways } = this.#parts;
     const { replica } = engine;
     gateways?.follow(replica);
-    const { max_operations: maxOperations, interval: intervalMs } = config.barrier_rotation;
-    const barrier = await Barrier.open({
-      store: replica,
-      seal,
-      valuesWritten: () => replica.status().valuesWritten,
-      featureLevel: () => engine.featureLevel,
-      now: clock.dueNow,
-      rotation: { enabled: true, maxOperations, intervalMs },
-      onSealWritten: (change) => log.info({ seal: seal.type }, change),
-    });
-    serviceLoader.follow(barrier);
-    gateways?.opened(replica, barrier);
+    const barrier = await openBarrier(this.#parts, replica, { featureLevel: () => engine.featureLevel });
     const peers = new RegisteredPeers({
       ...{ config, log, observer, apiAddress, isActive, report, engine, barrier, registry: engine.registry },
       isUnsealed: () => serviceLoader.services !== undefined,

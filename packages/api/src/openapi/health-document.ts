@@ -40,9 +40,12 @@ const sometimes: MembersOf<Pick<HealthReport, Optional<HealthReport>>> = {
   removed_from_cluster: boolean,
   ha_connection_healthy: boolean,
   last_request_forwarding_heartbeat_ms: integer,
+  seal_failure: string,
   last_wal: integer,
   license: object({ expiry_time: time, state: constant('autoloaded'), terminated: boolean }),
 };
+
+export const healthSchema = object(always, sometimes);
 
 const fields: FieldSchema = {
   standbyok: bool('Return `activecode` on a standby', { default: false }),
@@ -72,7 +75,7 @@ const healthOperation = (operationId: string, summary: string, content: (schema:
     400: { description: 'Invalid parameter', ...content(shared('Errors')) },
     default: {
       description: `State of the node: ${states}, unless a parameter sets another status`,
-      ...content(object(always, sometimes)),
+      ...content(healthSchema),
     },
   },
   security: [],
