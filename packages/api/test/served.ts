@@ -83,6 +83,7 @@ export async function served({
       ...{ recoverySeal: false, migration: false },
     },
     removed: false,
+    apiAddress: 'http://127.0.0.1:8200',
   } as unknown as Node;
   const log = logTo === undefined ? pino({ level: 'silent' }) : pino({ level: 'trace' }, { write: logTo });
   const front = createRouter({

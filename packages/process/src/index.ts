@@ -1,3 +1,4 @@
+export { escapeControls, escapeInJson } from './controls.ts';
 export { leavesCoreFiles, warnOfCoreDumps } from './core-dumps.ts';
 export { endProcess } from './end-process.ts';
 export { exitCode, StartError } from './exit.ts';

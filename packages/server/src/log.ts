@@ -2,9 +2,10 @@ import { createRequire } from 'node:module';
 import type { FollowOptions, LiveLog } from '@transitd/api';
 import type { LogConfig } from '@transitd/configuration';
 import { overloaded } from '@transitd/http';
-import type { Logger } from '@transitd/process';
+import { escapeInJson, type Logger } from '@transitd/process';
 import { type DestinationStream, pino } from 'pino';
 import { LogStream } from './log-stream.ts';
+import { withVisibleEscapes } from './log-text.ts';
 
 /** How often the log can be followed at once. */
 const followersMax = 8;
@@ -69,7 +70,9 @@ export class NodeLog implements LiveLog {
     return destination;
   }
 
-  #write(line: string, level: number): void {
+  /** Values may come from other machines, and JSON allows some control characters in strings: none may reach a terminal. */
+  #write(json: string, level: number): void {
+    const line = `${escapeInJson(json.trimEnd())}\n`;
     if (level >= numberOf(this.#level)) this.#sink.write(line);
     for (const stream of this.#followers.keys()) if (level >= numberOf(stream.level)) stream.add(line);
   }
@@ -104,10 +107,11 @@ export class NodeLog implements LiveLog {
 
 const numberOf = (level: LogConfig['level']): number => pino.levels.values[level] ?? Number.POSITIVE_INFINITY;
 
-const stderrIn = (format: LogConfig['format']): Sink =>
-  format === 'pretty'
-    ? loadPretty()({ destination: 2, colorize: process.stderr.isTTY, sync: true, ignore: 'pid,hostname' })
-    : pino.destination({ dest: 2, sync: true });
+function stderrIn(format: LogConfig['format']): Sink {
+  if (format !== 'pretty') return pino.destination({ dest: 2, sync: true });
+  const pretty = loadPretty()({ destination: 2, colorize: process.stderr.isTTY, sync: true, ignore: 'pid,hostname' });
+  return { write: (line) => void pretty.write(withVisibleEscapes(line)) };
+}
 
 /** Loads the printer of colored text, which services do not need. */
 const loadPretty = (): typeof import('pino-pretty') => createRequire(import.meta.url)('pino-pretty');

@@ -2,7 +2,7 @@ import { RequestError } from '@transitd/http';
 import { expect } from 'chai';
 import { NodeLog } from '../src/log.ts';
 import { LogStream } from '../src/log-stream.ts';
-import { textLine } from '../src/log-text.ts';
+import { textLine, withVisibleEscapes } from '../src/log-text.ts';
 
 const yes = async (): Promise<boolean> => true;
 
@@ -22,6 +22,19 @@ const linesOf = (stream: LogStream): readonly string[] =>
 const messagesOf = (stream: LogStream): readonly string[] => linesOf(stream).map((line) => JSON.parse(line).msg);
 
 describe('the log of a node', () => {
+  it('has no characters that control a terminal, whatever another machine said', () => {
+    const written: string[] = [];
+    const log = new NodeLog({ level: 'info', format: 'json' }, { sink: { write: (line: string) => void written.push(line) } });
+    const [json, text] = (['json', 'standard'] as const).map((format) => log.follow({ level: 'info', format, mayContinue: yes }));
+    const said = 'a\u001b[2J\u009b2J\u202e\u2028\u{e0001}\r\b\\u001b\n';
+    log.logger.info({ [said]: said, nested: [said] }, said);
+    log.close();
+    for (const lines of [written.join(''), String(json?.read()), String(text?.read()), withVisibleEscapes(written.join(''))])
+      expect(lines).not.to.match(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    expect(JSON.parse(written[0] ?? '')).to.include({ msg: said, [said]: said });
+    expect(JSON.parse(withVisibleEscapes(written[0] ?? '')).msg).not.to.match(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  });
+
   it('streams each line from its level on, and says first what it follows', () => {
     const { log, messages } = collected();
     const [all, faults] = [

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { textFrom } from '../terminal/input.ts';
 import { fieldOption, serverOptions } from '../terminal/options.ts';
+import { print } from '../terminal/print.ts';
 
 /** `audit`: audit devices and audit log files. */
 export function auditCommands(program: Command, { serverAction, localAction }: Runner): void {
@@ -34,7 +35,7 @@ export function auditCommands(program: Command, { serverAction, localAction }: R
     .action(
       localAction(async (files: string[]) => {
         const { verifyAudit } = await import('@transitd/audit');
-        return verifyAudit(files, (line) => console.log(line));
+        return verifyAudit(files, print);
       }),
     );
 }

@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
+import { printExact } from '../terminal/print.ts';
 
 /** `completion`: the completion script for a shell. */
 export function completionCommand(program: Command, { localAction, wholeProgram }: Runner): void {
@@ -11,7 +12,7 @@ export function completionCommand(program: Command, { localAction, wholeProgram 
       localAction(async (name: string) => {
         const { completionScript, shells } = await import('../local/completion.ts');
         const shell = shells.find((one) => one === name);
-        if (shell !== undefined) process.stdout.write(completionScript(shell, await wholeProgram()));
+        if (shell !== undefined) printExact(completionScript(shell, await wholeProgram()));
       }),
     );
 }

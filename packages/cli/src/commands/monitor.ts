@@ -1,4 +1,4 @@
-import { StartError } from '@transitd/process';
+import { escapeInJson, StartError } from '@transitd/process';
 import { type Command, Option } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { serverOptions } from '../terminal/options.ts';
@@ -42,14 +42,14 @@ export function monitorCommand(program: Command, { serverAction }: Runner): void
     );
 }
 
-/** Removes the empty lines with which the server keeps the connection open. */
+/** Removes the empty lines with which the server keeps the connection open, and escapes what could control the terminal. */
 async function* withoutEmptyLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let begun = '';
   for await (const chunk of chunks) {
     const lines = (begun + decoder.decode(chunk, { stream: true })).split('\n');
     begun = lines.pop() ?? '';
-    const text = lines.filter((line) => line !== '').map((line) => `${line}\n`);
+    const text = lines.filter((line) => line !== '').map((line) => `${escapeInJson(line)}\n`);
     if (text.length > 0) yield text.join('');
   }
 }

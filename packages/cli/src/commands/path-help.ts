@@ -2,7 +2,6 @@ import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { serverOptions } from '../terminal/options.ts';
-import { escapeControls } from '../terminal/table.ts';
 
 interface Operation {
   readonly summary?: string;
@@ -36,11 +35,10 @@ export function pathHelpCommand(program: Command, { serverAction }: Runner): voi
         const { paths } = await client.request<ApiDocument>('GET', 'sys/internal/specs/openapi');
         const wanted = path.replace(/^\/+|\/+$/g, '');
         const found = Object.keys(paths).find((template) => matches(template, wanted));
-        if (found === undefined)
-          throw new StartError(`the server has no path ${escapeControls(wanted)}, or the token has no right on its mount`);
+        if (found === undefined) throw new StartError(`the server has no path ${wanted}, or the token has no right on its mount`);
         const operations = paths[found] ?? {};
         if (output.format === 'json') return output.json({ [found]: operations });
-        output.line(escapeControls(helpText(found, operations)));
+        output.line(helpText(found, operations));
       }),
     );
 }

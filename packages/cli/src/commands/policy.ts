@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { fieldOption, serverOptions } from '../terminal/options.ts';
-import { escapeControls } from '../terminal/table.ts';
 
 /** `policy`: ACL policies. */
 export function policyCommands(program: Command, { serverAction, localAction }: Runner): void {
@@ -18,7 +17,7 @@ export function policyCommands(program: Command, { serverAction, localAction }: 
       serverAction(async ({ client, output }, name: string, options: { field?: string }) => {
         const answer = await client.sys.policy(name);
         if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
-        output.line(escapeControls(answer.data.policy.trimEnd()));
+        output.line(answer.data.policy.trimEnd());
       }),
     );
 

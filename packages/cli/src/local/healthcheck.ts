@@ -1,4 +1,5 @@
 import { exitCode } from '@transitd/process';
+import { print, printError } from '../terminal/print.ts';
 
 /** Returns the exit code for container engines: 0 if the node is active or standby, 2 in another state, 1 if it does not answer. */
 export async function checkHealth(address: string): Promise<number> {
@@ -6,10 +7,10 @@ export async function checkHealth(address: string): Promise<number> {
     const answer = await fetch(new URL('/v1/sys/health?standbyok=true&perfstandbyok=true', address), {
       signal: AbortSignal.timeout(5000),
     });
-    console.log(await answer.text());
+    print((await answer.text()).trimEnd());
     return answer.status === 200 ? exitCode.ok : exitCode.denied;
   } catch (error) {
-    console.error(`transitd: no answer from ${address}: ${error instanceof Error ? error.message : String(error)}`);
+    printError(`transitd: no answer from ${address}: ${error instanceof Error ? error.message : String(error)}`);
     return exitCode.start;
   }
 }

@@ -1,6 +1,7 @@
 import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { exitCode, StartError } from '@transitd/process';
 import { processSources, readFile } from '../terminal/input.ts';
+import { printError, printExact } from '../terminal/print.ts';
 import { formatPolicy } from './policy-format.ts';
 
 /**
@@ -12,10 +13,10 @@ export async function formatPolicyFile(file: string, { check }: { readonly check
   const text = (file === '-' ? await processSources().stdin() : readFile(file)).toString('utf8');
   const formatted = formatPolicy(text);
   if (check) {
-    if (formatted !== text) console.error(`transitd: ${file === '-' ? 'standard input' : file} is not formatted`);
+    if (formatted !== text) printError(`transitd: ${file === '-' ? 'standard input' : file} is not formatted`);
     return formatted === text ? exitCode.ok : exitCode.denied;
   }
-  if (file === '-') process.stdout.write(formatted);
+  if (file === '-') printExact(formatted);
   else if (formatted !== text) replace(file, formatted);
   return exitCode.ok;
 }

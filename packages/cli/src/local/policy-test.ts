@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { AccessError, isCapability, policyPermits } from '@transitd/access';
 import { parsePath, RequestError } from '@transitd/http';
 import { exitCode, StartError } from '@transitd/process';
+import { print } from '../terminal/print.ts';
 
 /** A policy file and a request to test it with. */
 export interface PolicyTest {
@@ -26,7 +27,7 @@ export function testPolicy({ file, path, capability, parameters }: PolicyTest): 
     if (trailingSlash && capability !== 'list') throw new StartError('only a path to list may end with a slash');
     const request = { path: requestPath, capability, parameters: membersOf(parameters) };
     const allowed = policyPermits(readFileSync(file, 'utf8'), request, Date.now());
-    console.log(allowed ? 'allowed' : 'denied');
+    print(allowed ? 'allowed' : 'denied');
     return allowed ? exitCode.ok : exitCode.denied;
   } catch (error) {
     if (error instanceof AccessError || error instanceof RequestError) throw new StartError(error.message || 'the path is empty');

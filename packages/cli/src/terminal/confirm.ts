@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { StartError } from '@transitd/process';
+import { escapeControls, StartError } from '@transitd/process';
 
 /**
  * Asks on the terminal; only the full word `yes` agrees.
@@ -10,7 +10,7 @@ export async function confirm(question: string, alternative: string): Promise<bo
   if (process.stdin.isTTY !== true) throw new StartError(`no terminal to ask on: ${alternative}`);
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return (await lines.question(`${question} Type yes to agree: `)).trim() === 'yes';
+    return (await lines.question(`${escapeControls(question)} Type yes to agree: `)).trim() === 'yes';
   } finally {
     lines.close();
   }

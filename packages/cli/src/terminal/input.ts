@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import type { ReadStream, WriteStream } from 'node:tty';
-import { StartError } from '@transitd/process';
+import { escapeControls, StartError } from '@transitd/process';
 
 /** Inputs of a command besides its arguments. */
 export interface Sources {
@@ -125,7 +125,7 @@ export function promptHidden(
     };
     // Before the question, after which a script types at once: the terminal would still show it.
     input.setRawMode(true);
-    output.write(question);
+    output.write(escapeControls(question));
     input.on('data', onData);
     input.resume();
   });

@@ -1,5 +1,6 @@
 import { StartError } from '@transitd/process';
-import { cellOf, escapeControls, type Rows, rowsOf, tableText } from './table.ts';
+import { print, printError, printExact, printJson } from './print.ts';
+import { cellOf, type Rows, rowsOf, tableText } from './table.ts';
 
 export type Format = 'table' | 'json';
 
@@ -12,15 +13,16 @@ export class Output {
   }
 
   line(text: string): void {
-    this.raw(`${text}\n`);
+    print(text);
   }
 
-  raw(content: string | Uint8Array): void {
-    process.stdout.write(content);
+  /** Prints the exact bytes, except on a terminal. */
+  exact(content: Uint8Array): void {
+    printExact(content);
   }
 
   notice(text: string): void {
-    process.stderr.write(`${escapeControls(text)}\n`);
+    printError(text);
   }
 
   /** Prints a table or JSON. @param value - what to print as JSON, if it is more than the rows */
@@ -35,7 +37,7 @@ export class Output {
   }
 
   json(value: unknown): void {
-    this.line(JSON.stringify(value, null, 2));
+    printJson(value);
   }
 
   /** Prints names, one per line. */
@@ -53,7 +55,7 @@ export class Output {
   /** Prints a whole response, or one field of it. @throws StartError if the field does not exist */
   answer(answer: unknown, { field }: { readonly field?: string | undefined } = {}): void {
     this.warnings(answer);
-    if (typeof answer === 'string') this.line(escapeControls(answer.trimEnd()));
+    if (typeof answer === 'string') this.line(answer.trimEnd());
     else if (field !== undefined) this.field(rowsOf(answer), field);
     else this.rows(rowsOf(answer), answer);
   }
@@ -63,7 +65,7 @@ export class Output {
     if (row === undefined) throw new StartError(`the response has no field ${name}`);
     const [, value] = row;
     if (this.format === 'json') this.json(value);
-    else this.raw(`${cellOf(value)}${process.stdout.isTTY === true ? '\n' : ''}`);
+    else printExact(cellOf(value), { line: true });
   }
 
   /** Prints the result of a change: the response if it has content, otherwise the sentence. */
@@ -71,7 +73,7 @@ export class Output {
     if (rowsOf(answer).length > 0 || (this.format === 'json' && answer !== undefined)) this.answer(answer);
     else {
       this.warnings(answer);
-      if (this.format === 'table') this.line(escapeControls(sentence));
+      if (this.format === 'table') this.line(sentence);
     }
   }
 

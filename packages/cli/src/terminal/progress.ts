@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty';
-import { escapeControls } from './table.ts';
+import { escapeControls } from '@transitd/process';
 
 /** Shows how far a long command is: one line that is overwritten, only on a terminal. */
 export interface Progress {

@@ -1,9 +1,5 @@
 import type { Auth, Envelope, WrapInfo } from '@transitd/client';
-
-/** Control and format characters. Escaped, so that text from the server cannot control the terminal. */
-const controlCharacters = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
-export const escapeControls = (text: string): string =>
-  text.replace(controlCharacters, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+import { escapeControls } from '@transitd/process';
 
 /** Formats a value for a table cell: strings unchanged, lists of strings with commas, anything else as JSON. */
 export function cellOf(value: unknown): string {

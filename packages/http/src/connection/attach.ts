@@ -21,7 +21,7 @@ const stillMsMax = 120_000;
 export function attachFront(
   server: Server,
   front: RequestListener,
-  { headersMax = 100, ...limits }: { readonly headersMax?: number; readonly headBytesMax?: number } = {},
+  { headersMax = 1_000, ...limits }: { readonly headersMax?: number; readonly headBytesMax?: number } = {},
 ): void {
   const open = new OpenResponses();
   const counted: RequestListener = (req, res) => {

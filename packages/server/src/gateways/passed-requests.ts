@@ -14,7 +14,7 @@ const socketPathMax = 107;
  * Longest head of a passed request, in bytes, and maximum number of headers of a LIST request: the limits of a gateway plus the headers
  * that it adds.
  */
-const headMax = { headBytesMax: 20 * 1024, headersMax: 104 } as const;
+const headMax = { headBytesMax: 20 * 1024, headersMax: 1_004 } as const;
 
 /**
  * Receives the requests that gateways pass to the main thread, on a Unix domain socket in the data directory, which only the node's user

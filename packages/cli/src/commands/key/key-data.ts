@@ -86,7 +86,7 @@ function cipherCommands(key: Command, { serverAction }: Runner): void {
           const answer = await client.transit(options.mount).decrypt(name, ciphertext, await dataOptions(options, sources));
           if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
           output.warnings(answer);
-          output.raw(Buffer.from(answer.data.plaintext, 'base64'));
+          output.exact(Buffer.from(answer.data.plaintext, 'base64'));
         },
       ),
     );
