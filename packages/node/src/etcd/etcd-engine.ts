@@ -10,7 +10,7 @@ import type { SnapshotEngine } from '../snapshots/snapshot-engine.ts';
 import { etcdSnapshots } from './etcd-snapshots.ts';
 import { observedReplica } from './observed-replica.ts';
 
-/** Longest interval of the active node's heartbeats. The default time for which one lets it serve reads is three times as long. */
+/** Longest interval of the active node's heartbeats. Each lets it serve reads for more than twice as long. */
 const heartbeatMaxMs = 1000;
 const tickMs = 50;
 /** For how long a node that gave the active role up leaves it to others. */

@@ -15,7 +15,10 @@ export interface ActiveRoleOptions {
   readonly leaseSeconds: number;
   /** Interval of the heartbeats of the active node. */
   readonly heartbeatMs: number;
-  /** How long the active node may serve reads after it sent a heartbeat that etcd committed; the same on all nodes of a cluster. */
+  /**
+   * How long a new active node waits after it saw the last heartbeat of its predecessor; the same on all nodes of a cluster. The
+   * predecessor serves reads only for so long after it sent that heartbeat that it has stopped by then.
+   */
   readonly holdMs: number;
   readonly retryMs: number;
   readonly timeoutMs: number;

@@ -44,7 +44,7 @@ export interface EtcdReplicaOptions {
   readonly leaseSeconds?: number;
   /** Interval of the active node's heartbeats, which show the other nodes that their watches still work. */
   readonly heartbeatMs?: number;
-  /** How long the active node may serve reads after a heartbeat; the same on all nodes of a cluster. */
+  /** @see ActiveRoleOptions.holdMs */
   readonly holdMs?: number;
   readonly retryMs?: number;
   /** Longest wait for this node's watch. */
