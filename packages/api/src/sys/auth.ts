@@ -123,6 +123,7 @@ const read = authMountOperation(
     if (found === undefined) throw noMethod(pathIn(call));
     return topLevelDataReply(found);
   },
+  { sameAs: ({ method }) => [`sys/auth/${method}`, `sys/mounts/auth/${method}`] },
 );
 
 /** Settings that are stored. @param time - makes the fields for TTLs, whose kind differs between the operations */
@@ -235,6 +236,8 @@ const noMethod = (path: string): RequestError => new RequestError('invalid_reque
 export const authRoutes: readonly Route[] = [
   { path: 'sys/auth', operations: { GET: list } },
   { path: 'sys/auth/:method', operations: { GET: read, POST: enable, DELETE: disable } },
+  // The Go client and Terraform read a method here. As in Vault, this path needs no `sudo`.
+  { path: 'sys/mounts/auth/:method', operations: { GET: { ...read, sudo: false } } },
   { path: 'sys/auth/:method/tune', operations: { GET: readTuning, POST: tune } },
   { path: 'sys/mounts/auth/:method/tune', operations: { GET: readTuning, POST: tune } },
 ];

@@ -69,4 +69,23 @@ describe('the endpoints of auth methods', () => {
         403, 403, 403, 403,
       ]);
   });
+
+  it('is read below sys/mounts/ too, as clients in Go and Terraform do, without sudo', async () => {
+    await server.ask('POST sys/auth/people', { body: { type: 'userpass', description: 'staff' } });
+    const tokenWith = async (rules: string): Promise<string> => {
+      await server.ask('POST sys/policies/acl/p', { body: { policy: rules } });
+      return (await server.ask('POST auth/token/create', { body: { policies: ['p'] } })).body.auth.client_token;
+    };
+    const path = 'GET sys/mounts/auth/people';
+    const own = (await server.ask('GET sys/auth/people')).body.data;
+    expect((await server.ask(path)).body.data)
+      .to.deep.equal(own)
+      .and.to.include({ type: 'userpass', description: 'staff' });
+    expect((await server.ask('GET sys/mounts/auth/nobody')).body.errors).to.deep.equal(['No auth engine at nobody/']);
+    const rule = 'path "sys/mounts/auth/*" { capabilities = ["read"] }';
+    const reader = await tokenWith(rule);
+    expect((await server.ask(path, { token: reader })).status).to.equal(200);
+    const denied = await tokenWith(`${rule} path "sys/auth/people" { capabilities = ["deny"] }`);
+    expect((await server.ask(path, { token: denied })).status, 'denied under the other path').to.equal(403);
+  });
 });
