@@ -6,6 +6,7 @@ import type { Session } from '../session/session.ts';
 import { secretFrom, textFrom } from '../terminal/input.ts';
 import { pairsOf } from '../terminal/members.ts';
 import { collect, fieldOption, serverOptions, wholeNumber, wrapOption } from '../terminal/options.ts';
+import type { Output } from '../terminal/output.ts';
 import { rowsOf } from '../terminal/table.ts';
 
 interface CreateOptions {
@@ -54,12 +55,8 @@ export function tokenCommands(program: Command, { serverAction }: Runner): void 
     .option('--accessor', 'the argument is an accessor')
     .action(
       serverAction(async (session, argument: string | undefined, options: TokenSelection & { field?: string }) => {
-        const { client, output } = session;
-        const answer = await client.auth.token.look(await selectedToken(session, argument, options));
-        if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
-        output.warnings(answer);
-        // The caller has the token already; output stays in scrollback buffers and logs.
-        output.rows(rowsOf(answer).filter(([name]) => name !== 'id'));
+        const answer = await session.client.auth.token.look(await selectedToken(session, argument, options));
+        showKnown(session.output, answer, { ...options, token: 'id' });
       }),
     );
 
@@ -73,7 +70,8 @@ export function tokenCommands(program: Command, { serverAction }: Runner): void 
       serverAction(
         async (session, argument: string | undefined, options: TokenSelection & { increment?: string; field?: string }) => {
           const selected = await selectedToken(session, argument, options);
-          session.output.answer(await session.client.auth.token.renew(selected, options.increment), options);
+          const answer = await session.client.auth.token.renew(selected, options.increment);
+          showKnown(session.output, answer, { ...options, token: 'token' });
         },
       ),
     );
@@ -151,6 +149,23 @@ interface TokenSelection {
 }
 
 /** Returns the named token or accessor; undefined for the calling token. @throws StartError */
+/**
+ * Prints the response about a token that the caller has, as rows without that token: output stays in scrollback buffers and journals.
+ * @param options.token - the row of the token, which `field` and JSON still show
+ */
+function showKnown(
+  output: Output,
+  answer: unknown,
+  options: { readonly field?: string | undefined; readonly token: string },
+): void {
+  if (output.format === 'json' || options.field !== undefined) {
+    output.answer(answer, options);
+    return;
+  }
+  output.warnings(answer);
+  output.rows(rowsOf(answer).filter(([name]) => name !== options.token));
+}
+
 async function selectedToken(
   { sources }: Session,
   argument: string | undefined,
