@@ -62,7 +62,7 @@ const rowsOf = ({ state, name, records }: Recovery) =>
 
 /** Returns what an operator must know before restoring this snapshot. */
 function noticesFor({ state, isMember, isOvertaken }: Recovery, file: string): readonly string[] {
-  const { index, commitIndex, storedIndex, conf } = state;
+  const { index, commitIndex, storedIndex, conf, unreadableReplication } = state;
   return [
     ...(index > commitIndex
       ? [
@@ -75,6 +75,12 @@ function noticesFor({ state, isMember, isOvertaken }: Recovery, file: string): r
           `This disk is known to have held entries up to ${storedIndex}, committed up to ${commitIndex}.`,
         ]
       : []),
+    ...(unreadableReplication === undefined
+      ? []
+      : [
+          `${unreadableReplication}: the snapshot is that of a cluster in no replication set.`,
+          'End the set on its other clusters too, and begin a new one after the restore.',
+        ]),
     ...(isMember ? [] : ['This node had been removed from the cluster: the other members continued without it.']),
     ...(isOvertaken
       ? ['Another node reported that this disk was rolled back or copied: another disk may hold newer entries.']

@@ -22,6 +22,8 @@ export interface Recovery {
     readonly storedIndex: number;
     /** Raft configuration; undefined if the log was not read. */
     readonly conf: object | undefined;
+    /** Why the replication record could not be read; undefined if it could. */
+    readonly unreadableReplication: string | undefined;
   };
   /** `node_id` of the node in the membership list. */
   readonly name: string | undefined;

@@ -15,7 +15,7 @@ import { type NodeState, NodeStateFile } from '../directory/node-state.ts';
 import { damaged, NewerFormat, StorageDamaged, StorageFailed } from '../errors.ts';
 import { SegmentLog } from '../log/segment-log.ts';
 import { KeyValueMachine } from '../state/state-machine.ts';
-import { recoveredReplicationState } from '../store/replication-state.ts';
+import { type ReplicationState, recoveredReplicationState, replicationRecordFault } from '../store/replication-state.ts';
 import { writeSnapshot } from './snapshot-stream.ts';
 
 /** The state on the disk of a stopped node, with every entry of its log applied. */
@@ -32,6 +32,8 @@ export interface RecoveredState {
   readonly commitIndex: LogIndex;
   /** Highest index that this disk is known to have stored. */
   readonly storedIndex: LogIndex;
+  /** Why the replication record could not be read: the state then counts as that of a cluster in no set. Undefined if it could. */
+  readonly unreadableReplication: string | undefined;
   /** Returns the records in the format of `NodeSnapshots.backup`, the same bytes on every call. */
   stream(): AsyncGenerator<Uint8Array>;
 }
@@ -77,14 +79,14 @@ async function withReplayedLog<T>(path: string, disk: Disk, use: (state: Recover
   try {
     const { start, stateDirectory } = log;
     const conf = await readingLog(() => newestConf(start, path));
-    return await withMachine(stateDirectory, start.base.index, async (machine) => {
+    return await withMachine(stateDirectory, start.base.index, async (machine, unreadableReplication) => {
       await readingLog(() => log.verifyAgainstState(machine.flushedAtOpen));
       const { commit } = start.hardState;
       for (let lo = machine.flushedAtOpen + 1; lo <= start.lastIndex; lo = machine.applied.appliedIndex + 1)
         for (const entry of await readingLog(() => read(log, lo, start.lastIndex))) machine.apply(entry);
       const meta = { index: start.lastIndex, term: start.terms.at(-1)?.term ?? start.base.term, ...conf };
       const commitIndex = Math.max(commit, machine.flushedAtOpen); // only committed entries are ever flushed
-      return use({ ...recovered(machine, start, meta), commitIndex, storedIndex: start.lastIndex });
+      return use({ ...recovered(machine, start, meta), commitIndex, storedIndex: start.lastIndex, unreadableReplication });
     });
   } finally {
     await new Promise<void>((resolve) => log.close(() => resolve())); // an error of closing does not matter: everything has been read
@@ -93,14 +95,14 @@ async function withReplayedLog<T>(path: string, disk: Disk, use: (state: Recover
 
 function withFlushedState<T>(path: string, known: NodeState, use: (state: RecoveredState) => Promise<T>): Promise<T> {
   const { base, mark, generation } = known;
-  return withMachine(nodePaths(path).state(generation), base.index, (machine) => {
+  return withMachine(nodePaths(path).state(generation), base.index, (machine, unreadableReplication) => {
     const index = machine.flushedAtOpen;
     const term = [base, mark].find((one) => one.index === index)?.term;
     // The lowest possible term and the last known configuration: restoring the stream uses neither.
     const meta = { ...base, index, term: term ?? base.term };
     const commitIndex = Math.max(base.index, mark.commit, index);
     const storedIndex = Math.max(mark.index, index);
-    return use({ ...recovered(machine, known, meta), term, conf: undefined, commitIndex, storedIndex });
+    return use({ ...recovered(machine, known, meta), term, conf: undefined, commitIndex, storedIndex, unreadableReplication });
   });
 }
 
@@ -108,7 +110,7 @@ const recovered = (
   machine: KeyValueMachine,
   { nodeId, clusterId }: Pick<NodeState, 'nodeId' | 'clusterId'>,
   meta: SnapshotMeta,
-): Omit<RecoveredState, 'commitIndex' | 'storedIndex'> => ({
+): Omit<RecoveredState, 'commitIndex' | 'storedIndex' | 'unreadableReplication'> => ({
   nodeId,
   clusterId,
   index: meta.index,
@@ -117,10 +119,19 @@ const recovered = (
   stream: () => writeSnapshot(machine.appliedState(), meta),
 });
 
-async function withMachine<T>(directory: string, base: LogIndex, use: (machine: KeyValueMachine) => Promise<T>): Promise<T> {
-  const machine = await KeyValueMachine.open({ directory, base, decodeReplication: recoveredReplicationState });
+async function withMachine<T>(
+  directory: string,
+  base: LogIndex,
+  use: (machine: KeyValueMachine, unreadableReplication: string | undefined) => Promise<T>,
+): Promise<T> {
+  let unreadable: string | undefined;
+  const decodeReplication = (bytes: Uint8Array): ReplicationState => {
+    unreadable = replicationRecordFault(bytes);
+    return recoveredReplicationState(bytes);
+  };
+  const machine = await KeyValueMachine.open({ directory, base, decodeReplication });
   try {
-    return await use(machine);
+    return await use(machine, unreadable);
   } finally {
     await machine.close();
   }

@@ -184,9 +184,9 @@ export async function openState(
   const store = await StateStore.open(directory, onFailure, openDatabase);
   try {
     storedSpaces(store);
-    storedReplication(store, decodeReplication);
     // A state without entries has no level yet: it gets the cluster's from the log or from a snapshot.
     if (store.metaAtOpen.appliedIndex > 0) requireSupported(storedLevel(store), levels, directory);
+    readableReplication(store, directory, decodeReplication);
     return store;
   } catch (error) {
     await store.close();
@@ -202,6 +202,20 @@ const storedSpaces = (store: StateStore): Spaces => {
 };
 
 const storedLevel = (store: StateStore): FeatureLevel => decodeLevel(store.getSync(levelName)?.value);
+
+/** @throws StorageDamaged for a record that `decode` refuses */
+function readableReplication(store: StateStore, directory: string, decode: typeof decodeReplicationState): void {
+  try {
+    storedReplication(store, decode);
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+    throw damaged(
+      directory,
+      `has no usable state, because ${error.message}`,
+      'run transitd operator recover, and restore its snapshot on a new cluster',
+    );
+  }
+}
 
 const storedReplication = (store: StateStore, decode: typeof decodeReplicationState): ReplicationState | undefined => {
   const record = store.getSync(replicationName);

@@ -1,5 +1,5 @@
 import { CodecError, type LogIndex } from '@transitd/raft-core';
-import { decodeFields } from './json-object.ts';
+import { decodeFields, fieldsIn } from './json-object.ts';
 
 /*
  * The part of the state that disaster-recovery replication needs on every node. Two clusters have different logs, so a record that is
@@ -178,26 +178,30 @@ export const encodeReplicationState = (state: ReplicationState): Buffer => {
 };
 
 /**
- * Returns the state for a recovery, which must not depend on it. Of a record that {@link decodeReplicationState} refuses, the valid epochs
- * and numbers remain, in a role that serves nothing.
- * @throws CodecError for a record that has not even the form of a state
+ * Returns the state for a recovery, which must not depend on it. A record that {@link decodeReplicationState} refuses counts as that of a
+ * cluster that has left its set. Such a cluster accepts writes, so no entry that follows in the log is lost; the offset remains, so their
+ * conditions on revisions hold as before.
  */
 export function recoveredReplicationState(bytes: Uint8Array): ReplicationState {
-  try {
-    return decodeReplicationState(bytes);
-  } catch (error) {
-    if (!(error instanceof CodecError)) throw error;
-    return repaired(bytes);
-  }
+  const fault = replicationRecordFault(bytes);
+  if (fault === undefined) return decodeReplicationState(bytes);
+  const { set, offset } = fieldsIn(bytes);
+  return {
+    ...{ role: 'disabled', local: [], epochs: [], index: 0, seen: 0 },
+    set: typeof set === 'string' && isEpochId(set) ? set : '0'.repeat(32),
+    offset: isIndex(offset) ? offset : 0,
+  };
 }
 
-function repaired(bytes: Uint8Array): ReplicationState {
-  const { set, epochs: stored, index, offset } = decodeFields(bytes, 'the replication record');
-  if (typeof set !== 'string' || !isEpochId(set)) throw new CodecError('the replication record names no replication set');
-  let epochs: readonly Epoch[] = Array.isArray(stored) ? stored.filter((one) => isEpochId(String(one?.id))) : [];
-  while (epochsFault(epochs) !== undefined) epochs = epochs.slice(0, -1);
-  const numbers = { index: isIndex(index) ? index : 0, offset: isIndex(offset) ? offset : 0, seen: epochs.at(-1)?.number ?? 0 };
-  return { role: epochs.length === 0 ? 'disabled' : 'superseded', set, local: [], epochs, ...numbers };
+/** Returns why {@link decodeReplicationState} refuses the record; undefined if it does not. */
+export function replicationRecordFault(bytes: Uint8Array): string | undefined {
+  try {
+    decodeReplicationState(bytes);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CodecError) return error.message;
+    throw error;
+  }
 }
 
 /** Decodes the state. @throws CodecError for any bytes that {@link encodeReplicationState} does not write */

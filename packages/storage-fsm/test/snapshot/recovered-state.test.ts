@@ -13,7 +13,11 @@ import {
 } from '../../src/snapshot/recovered-state.ts';
 import { inspectSnapshot } from '../../src/snapshot/restore.ts';
 import { readSnapshot } from '../../src/snapshot/snapshot-stream.ts';
+import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { StateStore } from '../../src/state/state-store.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
+import { addToDigest, recordDigest } from '../../src/store/digest.ts';
+import { replicationName } from '../../src/store/replication-state.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { base, compact, read, write } from '../log/log-calls.ts';
@@ -69,6 +73,17 @@ async function stoppedNode(parent: string): Promise<string> {
   return node.directory;
 }
 
+/** Writes a replication record into the flushed state, with a digest that includes it. */
+async function writeReplicationRecord(directory: string, text: string): Promise<void> {
+  const store = await StateStore.open(join(directory, 'generation-1/state'), () => undefined);
+  const record = { value: Buffer.from(text), revision: store.metaAtOpen.appliedIndex };
+  const digest = addToDigest(store.metaAtOpen.digest, recordDigest({ path: replicationName, ...record }));
+  await store.write(new Map([[replicationName, record]]), { ...store.metaAtOpen, digest });
+  await store.close();
+}
+
+const ownOf = (records: readonly string[]): string[] => records.filter((record) => !record.startsWith('\u0001'));
+
 async function applyFromLog({ log, machine }: SnapshotNode, last: number): Promise<void> {
   for (const entry of await read(log, machine.applied.appliedIndex + 1, last)) machine.apply(entry);
 }
@@ -116,6 +131,23 @@ describe('the state of a stopped node', () => {
       await write(node.log, { hardState: { term: 3, vote: 0, commit: 6 }, entries: [normal(7, 3, put('other', 'x'))] });
       await node.close();
       expect(await foundIn(directory)).to.include({ index: 7, term: 3, commitIndex: 6 });
+    }));
+
+  it('belongs to no replication set if its replication record cannot be read, and keeps all other records', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const epochs = [1, 2 ** 48].map((number) => ({ number, id: 'ab'.repeat(16), start: 3 }));
+      const state = { role: 'primary', set: 'cd'.repeat(16), local: [], epochs, index: 4, offset: 90, seen: 2 ** 48 };
+      await writeReplicationRecord(directory, JSON.stringify({ format: 1, ...state }));
+      const refused = await rejection(KeyValueMachine.open({ directory: join(directory, 'generation-1/state'), base: 0 }));
+      expect(refused).to.be.instanceOf(StorageDamaged);
+      expect((refused as Error).message)
+        .to.include('malformed')
+        .and.include('operator recover');
+      const found = await foundIn(directory);
+      expect(found.unreadableReplication).to.equal('the replication record is malformed');
+      expect(ownOf(found.records), 'also entries of the log').to.deep.equal(all);
+      expect(ownOf((await foundIn(directory, { withoutLog: true })).records)).to.deep.equal(flushed);
     }));
 
   it('counts flushed entries as committed, even above the recorded commit index', () =>

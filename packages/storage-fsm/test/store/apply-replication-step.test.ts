@@ -111,7 +111,8 @@ describe('the steps of replication', () => {
     const bytes = Buffer.from(JSON.stringify(record));
     expect(() => decodeReplicationState(bytes)).to.throw('the replication record is malformed');
     const state = recoveredReplicationState(bytes);
-    expect(state).to.deep.equal({ role: 'superseded', set, local: [], epochs: epochs.slice(0, 1), index: 7, offset: 3, seen: 1 });
+    expect(state).to.deep.equal({ role: 'disabled', set, local: [], epochs: [], index: 0, offset: 3, seen: 0 });
+    expect(recoveredReplicationState(Buffer.from('no JSON'))).to.include({ role: 'disabled', offset: 0 });
     expect(decodeReplicationState(encodeReplicationState(state))).to.deep.equal(state);
     expect(() => encodeReplicationState({ ...state, seen: 2 ** 48 })).to.throw(TypeError);
   });
