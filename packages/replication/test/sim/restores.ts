@@ -55,7 +55,10 @@ export class Restores {
     const staged = { attempt, records: records.length, digest, valuesWritten: 0 };
     const propose = (restore: NonNullable<Transaction['restore']>, done?: (result: Result) => void): void =>
       site.propose({ conditions: [], writes: [], restore }, done);
-    propose({ kind: 'stage', attempt, chunk: 0, records });
+    let isStaged = false;
+    propose({ kind: 'stage', attempt, chunk: 0, records }, (result) => {
+      isStaged = result === 'committed';
+    });
     if (random.chance(0.2)) {
       propose({ kind: 'swap', ...staged, keep: localPrefixes }, (result) =>
         holds('in a set, only its own step ends a restore', result !== 'committed', () => ({ site: site.name })),
@@ -63,7 +66,9 @@ export class Restores {
       return;
     }
     const stagedMs = random.chance(0.7) ? random.between(1, 40) : random.between(100, 800);
-    clock.after(stagedMs, () => this.#end(site, { from, oldest, ...staged }));
+    clock.after(stagedMs, () => {
+      if (isStaged) this.#end(site, { from, oldest, ...staged }); // a node reads the local records only once the backup is staged
+    });
   }
 
   #end(site: Site, { oldest, ...staged }: Staged): void {
