@@ -96,12 +96,12 @@ const checks: Readonly<Record<Frame['kind'], (fields: JsonFields) => boolean>> =
     isProof(proof),
   welcome: ({ epochs }) => areEpochs(epochs),
   state: ({ attempt, epochs, index, valuesWritten, restoredAt }) =>
-    isAttempt(attempt) && areEpochs(epochs) && isForeignIndex(index) && isIndex(valuesWritten) && isRestore(restoredAt),
+    isAttempt(attempt) && areEpochs(epochs) && isForeignIndex(index) && isForeignIndex(valuesWritten) && isRestore(restoredAt),
   records: ({ attempt, chunk }) => isAttempt(attempt) && isIndex(chunk),
   staged: ({ attempt, chunk }) => isAttempt(attempt) && isIndex(chunk),
   end: ({ attempt, records, digest }) => isAttempt(attempt) && isIndex(records) && isDigest(digest),
   outcome: ({ epoch, from, to, valuesWritten }) =>
-    isEpochName(epoch) && isIndex(from) && isForeignIndex(to) && from < to && isIndex(valuesWritten),
+    isEpochName(epoch) && isIndex(from) && isForeignIndex(to) && from < to && isForeignIndex(valuesWritten),
   checkpoint: ({ at, digest }) => isCursor(at) && isDigest(digest),
   heartbeat: ({ at, sentMs, demoted, restoredAt }) =>
     isCursor(at) && isTime(sentMs) && typeof demoted === 'boolean' && isRestore(restoredAt),

@@ -62,7 +62,7 @@ describe('frames of the replication stream', () => {
     const outcome = fc.record({
       from: index,
       writes: fc.uniqueArray(write, { maxLength: 20, selector: ({ path: name }) => name }),
-      valuesWritten: index,
+      valuesWritten: fc.integer({ min: 0, max: 2 ** 47 - 1 }),
     });
     fc.assert(
       fc.property(outcome, ({ from, ...rest }) => {
@@ -112,6 +112,7 @@ describe('frames of the replication stream', () => {
     ['such a start of an epoch', { kind: 'welcome', epochs: [{ number: 1, id, start: 2 ** 47 }] }],
     ['such a restore', { kind: 'heartbeat', at, sentMs: 1, demoted: false, restoredAt: 2 ** 47 }],
     ['a proof that is no digest', { kind: 'announce', set: id, epoch: { number: 2, id }, proof: 'ab' }],
+    ['a count of values above those of any cluster', { kind: 'state', attempt: 'a', epochs, index: 40, valuesWritten: 2 ** 47 }],
     ['a digest that is too long', { kind: 'checkpoint', at, digest: 'f'.repeat(65) }],
     ['no address', { kind: 'nodes', addresses: [], authorities: ['PEM'] }],
     ['more addresses than a cluster has', { kind: 'nodes', addresses: Array(33).fill('h:1'), authorities: ['PEM'] }],

@@ -4,7 +4,13 @@ import { decodeLevel, levelName } from '../level/level-record.ts';
 import type { KeyValueMachine } from '../state/state-machine.ts';
 import { addToDigest, emptyDigest } from '../store/digest.ts';
 import type { Row } from '../store/range.ts';
-import { acceptsWrites, type ReplicationState, recoveredReplicationState, replicationName } from '../store/replication-state.ts';
+import {
+  acceptsWrites,
+  isForeignIndex,
+  type ReplicationState,
+  recoveredReplicationState,
+  replicationName,
+} from '../store/replication-state.ts';
 import { type RestoredRecord, type RestoreStep, restoredDigest } from '../store/restore-step.ts';
 import { decodeSpaces, noSpaces, type Spaces, spacesName, visiblePath } from '../store/spaces.ts';
 import { type CommitResult, type Replica, StoreError } from '../store/store.ts';
@@ -169,6 +175,8 @@ export async function restorableTotals(
   let spaces = noSpaces;
   for await (const part of readVerifiedSnapshot(source)) {
     if (part.type === 'end') expected.valuesWritten = part.state.valuesWritten;
+    if (!isForeignIndex(expected.valuesWritten))
+      throw new CodecError('the count of values written in the snapshot is above any that a cluster can have');
     if (part.type !== 'records') continue;
     spaces = spacesIn(part.rows) ?? spaces;
     for (const record of restored(part.rows, spaces, keep)) {

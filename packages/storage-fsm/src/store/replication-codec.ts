@@ -172,7 +172,7 @@ function faultOf(step: ReplicationStep): string | undefined {
       step.kind === 'follow' &&
       isCursor(step.from) &&
       isForeignIndex(step.to) &&
-      isIndex(step.valuesWritten) &&
+      isForeignIndex(step.valuesWritten) &&
       areWrites([...step.writes, ...step.local]) &&
       areRecords(step.local),
     adopt: () => step.kind === 'adopt' && isCursor(step.from) && areEpochs(step.epochs),
@@ -180,8 +180,8 @@ function faultOf(step: ReplicationStep): string | undefined {
     swap: () =>
       step.kind === 'swap' &&
       isAttempt(step.attempt) &&
-      [step.records, step.valuesWritten].every(isIndex) &&
-      isForeignIndex(step.index) &&
+      isIndex(step.records) &&
+      [step.valuesWritten, step.index].every(isForeignIndex) &&
       (step.restoredAt === undefined || isForeignIndex(step.restoredAt)) &&
       isDigest(step.digest) &&
       areEpochs(step.epochs) &&
@@ -191,7 +191,8 @@ function faultOf(step: ReplicationStep): string | undefined {
       step.kind === 'restore' &&
       isEpochName(step.from) &&
       isAttempt(step.attempt) &&
-      [step.records, step.valuesWritten, step.localReadAt].every(isIndex) &&
+      [step.records, step.localReadAt].every(isIndex) &&
+      isForeignIndex(step.valuesWritten) &&
       isDigest(step.digest) &&
       areConditions(step.conditions) &&
       areWrites([...step.writes.map(unrevised), ...step.local]) &&

@@ -123,8 +123,9 @@ export const isIndex = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 48;
 
 /**
- * Returns whether another cluster may send the number: a service index or the number of an epoch. Such numbers stay in the lower half of
- * the range, so that a cluster that has stored one can always be promoted and write above it.
+ * Returns whether another cluster or a backup may bring the number: a service index, the number of an epoch, or a count of values written.
+ * Such numbers stay in the lower half of the range, so that a cluster that has stored one can always be promoted, and can write and count
+ * above it.
  */
 export const isForeignIndex = (value: unknown): value is number => isIndex(value) && value < 2 ** 47;
 

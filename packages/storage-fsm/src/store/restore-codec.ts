@@ -2,6 +2,7 @@ import { type ByteReader, CodecError } from '@transitd/raft-core';
 import { digestBytes } from './digest.ts';
 import { pathFault } from './path.ts';
 import { readPath, readText } from './path-codec.ts';
+import { isForeignIndex } from './replication-state.ts';
 import type { RestoredRecord, RestoreStep } from './restore-step.ts';
 import { isName } from './spaces.ts';
 
@@ -104,7 +105,7 @@ function faultOf(step: RestoreStep): string | undefined {
   }
   if (step.kind === 'swap') {
     if (!step.keep.every(isPrefix)) return 'a prefix to keep is invalid';
-    if (!isCount(step.records) || !isCount(step.valuesWritten)) return 'a count is not a whole number';
+    if (!isCount(step.records) || !isForeignIndex(step.valuesWritten)) return 'a count is not a whole number';
   }
   return undefined;
 }

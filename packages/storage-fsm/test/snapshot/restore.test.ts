@@ -2,7 +2,14 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CodecError } from '@transitd/raft-core';
 import { expect } from 'chai';
-import { clearRestores, inspectSnapshot, recordsOfSnapshot, restoreSnapshot } from '../../src/snapshot/restore.ts';
+import { snapshotOfRecords } from '../../src/snapshot/records-snapshot.ts';
+import {
+  clearRestores,
+  inspectSnapshot,
+  recordsOfSnapshot,
+  restorableTotals,
+  restoreSnapshot,
+} from '../../src/snapshot/restore.ts';
 import { readSnapshotFile, writeSnapshotFile } from '../../src/snapshot/snapshot-file.ts';
 import type { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { type CommitResult, StoreError } from '../../src/store/store.ts';
@@ -354,4 +361,15 @@ describe('a restore', function () {
       expect(follower.machine.applied).to.deep.equal(node.machine.applied);
       await follower.close();
     }));
+});
+
+describe('the count of values written in a snapshot', () => {
+  const snapshotWith = (valuesWritten: number) => snapshotOfRecords({ index: 1, term: 1, level: 1, valuesWritten, rows: [] });
+
+  it('is refused above those that leave room for the counts of the cluster, by which its key is rotated', async () => {
+    expect((await restorableTotals(snapshotWith(2 ** 47 - 1))).valuesWritten).to.equal(2 ** 47 - 1);
+    const error = await rejection(restorableTotals(snapshotWith(2 ** 47)));
+    expect(error).to.be.instanceOf(CodecError);
+    expect((error as Error).message).to.include('count of values');
+  });
 });

@@ -56,7 +56,7 @@ export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
       from: someCursor,
       to: someForeign,
       writes: someWrites,
-      valuesWritten: someIndex,
+      valuesWritten: someForeign,
       local: someRecords,
     })
     .filter(isDisjoint),
@@ -67,7 +67,7 @@ export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
     attempt: someAttempt,
     records: someIndex,
     digest: someDigest,
-    valuesWritten: someIndex,
+    valuesWritten: someForeign,
     epochs: someEpochs,
     index: someForeign,
     local: someRecords,
@@ -75,13 +75,13 @@ export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
   }),
   fc.record({
     ...{ kind: fc.constant('swap' as const), attempt: someAttempt, records: someIndex, digest: someDigest },
-    ...{ valuesWritten: someIndex, epochs: someEpochs, index: someForeign, restoredAt: someForeign },
+    ...{ valuesWritten: someForeign, epochs: someEpochs, index: someForeign, restoredAt: someForeign },
     ...{ local: someRecords, localReadAt: someIndex },
   }),
   fc
     .record({
       ...{ kind: fc.constant('restore' as const), from: someName, attempt: someAttempt, records: someIndex },
-      ...{ digest: someDigest, valuesWritten: someIndex, writes: someOwn, local: someRecords, localReadAt: someIndex },
+      ...{ digest: someDigest, valuesWritten: someForeign, writes: someOwn, local: someRecords, localReadAt: someIndex },
       conditions: fc.array(fc.record({ path: somePath, revision: someIndex }), { maxLength: 3 }),
     })
     .filter(isDisjoint),

@@ -75,6 +75,7 @@ describe('restore step codec', () => {
     ['an attempt name with other characters', { kind: 'abandon', attempt: 'a b' }],
     ['a negative chunk', { kind: 'stage', attempt: 'x', chunk: -1, records: [] }],
     ['a prefix that keeps everything', { kind: 'swap', attempt: 'x', records: 0, digest: 0n, valuesWritten: 0, keep: [''] }],
+    ['too many values', { kind: 'swap', attempt: 'x', records: 0, digest: 0n, valuesWritten: 2 ** 47, keep: [] }],
     ['a fraction', { kind: 'swap', attempt: 'x', records: 0.5, digest: 0n, valuesWritten: 0, keep: [] }],
     ['an invalid record name', { kind: 'sweep', names: ['\u0003x'] }],
     ['a name that spells out space 0', { kind: 'sweep', names: ['\u000200000000/a'] }],
