@@ -46,7 +46,9 @@ async function serve(folder: string, seal: object, { initialize }: { readonly in
   });
   const front = createRouter({ node, log, metrics, routes: allRoutes(metrics), bodyBytesMax: listenerConfig.max_request_size });
   const listener = new Listener(front, (counted) => createListener(listenerConfig, counted));
-  const telemetry = new Listener(createTelemetry(node, metrics), createServer);
+  const telemetry = new Listener(createTelemetry(node, metrics), (counted) =>
+    createListener({ headers_timeout: 10_000 }, counted),
+  );
   const portOf = async (each: Listener) => Number(new URL(await each.listen(listenerConfig.address)).port);
   return {
     node,
@@ -206,6 +208,16 @@ describe('the front', () => {
       expect(answer, bytes)
         .to.match(/\r\nCache-Control: no-store\r\n/)
         .and.contain(text);
+    }
+  });
+
+  it('counts the headers of requests for telemetry too', async () => {
+    for (const [others, status] of [
+      [999, 200],
+      [1000, 431],
+    ] as const) {
+      const headers = Array.from({ length: others }, () => 'A:');
+      expect((await ask('GET /metrics', { token: null, headers, port: served.telemetryPort })).status).to.equal(status);
     }
   });
 

@@ -47,6 +47,7 @@ describe('modules loaded at start', () => {
       'cli/src/command-line.ts',
       'cli/src/terminal/arguments.ts',
       'cli/src/terminal/output.ts',
+      'cli/src/terminal/print.ts',
       'cli/src/terminal/table.ts',
       'cli/src/program.ts',
       'cli/src/runner/runner.ts',

@@ -465,6 +465,16 @@ describe('the cluster port', () => {
   });
 
   describe('limits', () => {
+    it('reads the last header of a head whose length is below the limit, however many headers it has', async () => {
+      await start();
+      const socket = await connected(port, member.identity);
+      const others = 'A:\r\n'.repeat(3000);
+      socket.end(
+        `POST /cluster/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n${others}X-Transitd-Run: ${runText}\r\n\r\n`,
+      );
+      expect((await socket.toArray()).join('')).to.match(/^HTTP\/1\.1 200 /);
+    });
+
     for (const [bytes, status] of [
       [64 * 1024, 200],
       [64 * 1024 + 1, 413],
