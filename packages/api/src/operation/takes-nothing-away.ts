@@ -10,6 +10,8 @@ export const takesNothingAway: ReadonlySet<string> = new Set([
   ...['feature-level-raise', 'raft-authority-rotate', 'raft-demote', 'raft-promote', 'step-down'],
   ...['dr-primary-disable', 'dr-primary-enable', 'dr-revoke-secondary', 'dr-secondary-generate-public-key'],
   ...['dr-secondary-recover', 'dr-secondary-update-primary'],
+  // They change only an attempt in the memory of the active node, or add a token.
+  ...['generate-root-cancel', 'generate-root-start', 'generate-root-status', 'generate-root-update'],
   // They change nothing.
   ...['feature-level', 'ha-status', 'raft-authority-status', 'raft-autopilot-state', 'raft-snapshot'],
 ]);

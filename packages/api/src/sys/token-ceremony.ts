@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
-import { allows, callerGroup, withinCidrs } from '@transitd/access';
+import { allows, callerGroup, isDenied, withinCidrs } from '@transitd/access';
 import { type Barrier, parseShare, type TokenGeneration, type TokenGenerationStatus } from '@transitd/barrier';
 import {
   any,
   boolean,
   constant,
   credential,
+  dataReply,
   type FieldSchema,
   integer,
   noContentReply,
@@ -21,8 +22,9 @@ import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import {
   type Call,
+  type GuardedOperation,
+  guarded,
   type OpenOperation,
-  type OperationDescription,
   open,
   type Route,
   type TypedCall,
@@ -38,6 +40,10 @@ export interface UnsealedNode {
 export interface TokenCeremony {
   /** Prefix of the names of its operations. */
   readonly name: string;
+  /** Path of the routes `attempt` and `update`, which need no token. */
+  readonly path: string;
+  /** Path of the same routes for callers with `sudo`, as clients of OpenBao use them. */
+  readonly guardedPath?: string;
   /** Name of the ceremony in descriptions, such as "root token generation". */
   readonly about: string;
   readonly onSecondary?: true;
@@ -53,27 +59,25 @@ const tokenCharacters = 26;
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const newOtp = (): string => Array.from({ length: tokenCharacters }, () => alphabet[randomInt(alphabet.length)]).join('');
 
-const statusAnswer = answers.plain(
-  object({
-    started: boolean,
-    nonce: { ...string, description: 'Returned only when the generation is started or a share is submitted.' },
-    progress: integer,
-    required: integer,
-    complete: boolean,
-    encoded_token: {
-      ...string,
-      description: 'The token XOR the OTP, in base64 without padding; empty until the last required share is submitted.',
-    },
-    encoded_root_token: string,
-    pgp_fingerprint: constant(''),
-    otp: { ...string, description: 'The generated OTP; returned only when the generation is started.' },
-    otp_length: constant(tokenCharacters),
-  }),
-);
+const statusSchema = object({
+  started: boolean,
+  nonce: { ...string, description: 'Returned only when the generation is started or a share is submitted.' },
+  progress: integer,
+  required: integer,
+  complete: boolean,
+  encoded_token: {
+    ...string,
+    description: 'The token XOR the OTP, in base64 without padding; empty until the last required share is submitted.',
+  },
+  encoded_root_token: string,
+  pgp_fingerprint: constant(''),
+  otp: { ...string, description: 'The generated OTP; returned only when the generation is started.' },
+  otp_length: constant(tokenCharacters),
+});
 
-/** Returns the status without the envelope, as clients expect. @param encoded - the masked token, once the token is created */
-function statusReply({ barrier }: UnsealedNode, status: TokenGenerationStatus, { otp = '', encoded = '' } = {}): Reply {
-  const body = {
+/** @param encoded - the masked token, once the token is created */
+function statusJson({ barrier }: UnsealedNode, status: TokenGenerationStatus, { otp = '', encoded = '' } = {}): object {
+  return {
     started: status.started,
     nonce: status.nonce,
     progress: status.progress,
@@ -85,7 +89,6 @@ function statusReply({ barrier }: UnsealedNode, status: TokenGenerationStatus, {
     otp,
     otp_length: tokenCharacters,
   };
-  return { status: 200, body: `${JSON.stringify(body)}\n` };
 }
 
 const startFields = {
@@ -101,85 +104,153 @@ const shareFields = {
 /** Cancellation needs the nonce, or a token with `sudo` on this path (decision 70). */
 const cancelFields = { nonce: credential('Nonce of the attempt; if omitted, a token with `sudo` is required') };
 
-/**
- * Returns the routes `attempt` and `update` of a ceremony below a path. They need key shares instead of a token. Attempts are kept in the
- * memory of the active node.
- */
-export function ceremonyRoutes(path: string, ceremony: TokenCeremony): readonly Route[] {
-  const { name, about, onSecondary, generation, create, check } = ceremony;
-  const operation = <S extends FieldSchema = Record<never, never>>(
-    step: string,
-    description: OperationDescription<S>,
-    run: (unsealed: UnsealedNode, call: TypedCall<S>, token: string | undefined) => Promise<Reply> | Reply,
-  ): OpenOperation =>
-    open({
-      name: `${name}-${step}`,
-      where: 'leader',
-      ...(onSecondary && { onSecondary }),
-      ...description,
-      run: (node, call, token) => {
-        check?.(node);
-        return run(unsealedNode(node), call, token);
-      },
-    });
+/** A step that answers with the status. @param S - fields of the request */
+interface Step<S extends FieldSchema> {
+  readonly about: string;
+  readonly takes?: S;
+  run(unsealed: UnsealedNode, call: TypedCall<S>): Promise<StepResult> | StepResult;
+}
 
+interface StepResult extends Pick<Reply, 'issued'> {
+  readonly status: object;
+}
+
+function stepsOf({ about, generation, create }: TokenCeremony) {
   /**
    * Anybody may read the progress, but not the nonce, because the nonce allows cancellation. The initiator gives the nonce to the
    * participants.
    */
-  const status = operation('status', { about: `Read the progress of ${about}`, answers: statusAnswer }, (unsealed) =>
-    statusReply(unsealed, { ...generation(unsealed.barrier).status, nonce: '' }),
-  );
+  const status: Step<Record<never, never>> = {
+    about: `Read the progress of ${about}`,
+    run: (unsealed) => ({ status: statusJson(unsealed, { ...generation(unsealed.barrier).status, nonce: '' }) }),
+  };
 
-  const started = { about: `Start ${about}`, takes: startFields, answers: statusAnswer };
-  const start = operation('start', started, async (unsealed, { values, address }) => {
-    const { pgp_key: pgpKey } = values;
-    if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
-      throw new RequestError(
-        'invalid_request',
-        'pgp_key is not supported: send an otp, or leave otp empty to have one generated',
-      );
-    const given = values.otp ?? '';
-    if (given !== '' && !/^[\x21-\x7e]{26}$/.test(given))
-      throw new RequestError('invalid_request', `OTP string is wrong length: expected ${tokenCharacters} printable characters`);
-    const otp = given === '' ? newOtp() : given;
-    const begun = await generation(unsealed.barrier).start(Buffer.from(otp), callerGroup(address));
-    return statusReply(unsealed, begun, { otp: given === '' ? otp : '' });
-  });
+  const start: Step<typeof startFields> = {
+    about: `Start ${about}`,
+    takes: startFields,
+    run: async (unsealed, { values, address }) => {
+      const { pgp_key: pgpKey } = values;
+      if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
+        throw new RequestError(
+          'invalid_request',
+          'pgp_key is not supported: send an otp, or leave otp empty to have one generated',
+        );
+      const given = values.otp ?? '';
+      if (given !== '' && !/^[\x21-\x7e]{26}$/.test(given))
+        throw new RequestError('invalid_request', `OTP string is wrong length: expected ${tokenCharacters} printable characters`);
+      const otp = given === '' ? newOtp() : given;
+      const begun = await generation(unsealed.barrier).start(Buffer.from(otp), callerGroup(address));
+      return { status: statusJson(unsealed, begun, { otp: given === '' ? otp : '' }) };
+    },
+  };
 
-  const updated = {
+  const update: Step<typeof shareFields> = {
     about: `Submit a key share for ${about}; the last required share returns the encoded token`,
     takes: shareFields,
-    answers: statusAnswer,
+    run: async (unsealed, { values }) => {
+      const share = parseShare(values.key ?? '');
+      let issued: Reply['issued'];
+      const make = async (): Promise<string> => {
+        const made = await create(unsealed);
+        issued = made.issued;
+        return made.token;
+      };
+      const given = { nonce: values.nonce ?? '', share };
+      const step = await generation(unsealed.barrier)
+        .update(given, make)
+        .finally(() => share.fill(0));
+      const encoded = step.complete ? step.masked.toString('base64').replace(/=+$/, '') : '';
+      return { status: statusJson(unsealed, step.status, { encoded }), ...(issued && { issued }) };
+    },
   };
-  const update = operation('update', updated, async (unsealed, { values }) => {
-    const share = parseShare(values.key ?? '');
-    let issued: Reply['issued'];
-    const make = async (): Promise<string> => {
-      const made = await create(unsealed);
-      issued = made.issued;
-      return made.token;
-    };
-    const given = { nonce: values.nonce ?? '', share };
-    const step = await generation(unsealed.barrier)
-      .update(given, make)
-      .finally(() => share.fill(0));
-    const encoded = step.complete ? step.masked.toString('base64').replace(/=+$/, '') : '';
-    return { ...statusReply(unsealed, step.status, { encoded }), ...(issued && { issued }) };
+
+  return { status, start, update };
+}
+
+/** Returns the routes of a ceremony. Attempts are kept in the memory of the active node. */
+export const ceremonyRoutes = (ceremony: TokenCeremony): readonly Route[] => [
+  ...openRoutes(ceremony),
+  ...(ceremony.guardedPath === undefined ? [] : guardedRoutes(ceremony.guardedPath, ceremony)),
+];
+
+/** Returns the routes that need key shares instead of a token. Their answers have no envelope, as clients expect. */
+function openRoutes(ceremony: TokenCeremony): readonly Route[] {
+  const { name, path, guardedPath, about, onSecondary, generation, check } = ceremony;
+  const common = { where: 'leader', ...(onSecondary && { onSecondary }) } as const;
+  const unsealed = (node: Node): UnsealedNode => {
+    check?.(node);
+    return unsealedNode(node);
+  };
+  const operation = <S extends FieldSchema>(step: string, { run, ...description }: Step<S>): OpenOperation =>
+    open({
+      ...{ name: `${name}-${step}`, ...common, ...description, answers: answers.plain(statusSchema) },
+      run: async (node, call) => {
+        const { status, issued } = await run(unsealed(node), call);
+        return { status: 200, body: `${JSON.stringify(status)}\n`, ...(issued && { issued }) };
+      },
+    });
+
+  const cancel = open({
+    ...{ name: `${name}-cancel`, ...common, about: `Cancel ${about}`, takes: cancelFields, answers: answers.noContent },
+    run: async (node, { values, ...call }, token) => {
+      const { barrier, services } = unsealed(node);
+      const { nonce = '' } = values;
+      if (nonce !== '') await generation(barrier).cancel({ nonce });
+      else if (await mayCancel(services, call, token, guardedPath)) await generation(barrier).cancel('privileged');
+      else throw permissionDenied();
+      return noContentReply;
+    },
   });
 
-  const canceled = { about: `Cancel ${about}`, takes: cancelFields, answers: answers.noContent };
-  const cancel = operation('cancel', canceled, async ({ barrier, services }, { values, ...call }, token) => {
-    const { nonce = '' } = values;
-    if (nonce !== '') await generation(barrier).cancel({ nonce });
-    else if (await mayCancel(services, call, token)) await generation(barrier).cancel('privileged');
-    else throw permissionDenied();
-    return noContentReply;
-  });
-
+  const { status, start, update } = stepsOf(ceremony);
   return [
-    { path: `${path}/attempt`, operations: { GET: status, POST: start, DELETE: cancel } },
-    { path: `${path}/update`, operations: { POST: update } },
+    {
+      path: `${path}/attempt`,
+      operations: { GET: operation('status', status), POST: operation('start', start), DELETE: cancel },
+    },
+    { path: `${path}/update`, operations: { POST: operation('update', update) } },
+  ];
+}
+
+/** Returns the routes for callers with `sudo`. Their answers are in the envelope. */
+function guardedRoutes(path: string, ceremony: TokenCeremony): readonly Route[] {
+  const { name, about, generation } = ceremony;
+  const common = { where: 'leader', sudo: true } as const;
+  const sameAs = (step: 'attempt' | 'update') => () => [`${ceremony.path}/${step}`];
+  const operation = <S extends FieldSchema>(
+    step: 'status' | 'start' | 'update',
+    capability: 'read' | 'update',
+    { run, ...description }: Step<S>,
+  ): GuardedOperation =>
+    guarded({
+      ...{ name: `${name}-${step}`, ...common, capability, ...description, sameAs: sameAs(step === 'update' ? step : 'attempt') },
+      answers: answers.data(statusSchema),
+      run: async ({ node }, call) => {
+        const { status, issued } = await run(unsealedNode(node), call);
+        return { ...dataReply(JSON.stringify(status)), ...(issued && { issued }) };
+      },
+    });
+
+  const cancel = guarded({
+    ...{ name: `${name}-cancel`, ...common, capability: 'delete', sameAs: sameAs('attempt') },
+    ...{ about: `Cancel ${about}`, answers: answers.noContent },
+    run: async ({ node }) => {
+      await generation(unsealedNode(node).barrier).cancel('privileged');
+      return noContentReply;
+    },
+  });
+
+  const { status, start, update } = stepsOf(ceremony);
+  return [
+    {
+      path: `${path}/attempt`,
+      operations: {
+        GET: operation('status', 'read', status),
+        POST: operation('start', 'update', start),
+        DELETE: cancel,
+      },
+    },
+    { path: `${path}/update`, operations: { POST: operation('update', 'update', update) } },
   ];
 }
 
@@ -193,8 +264,10 @@ async function mayCancel(
   { tokens }: Services,
   { path, address }: Pick<Call, 'path' | 'address'>,
   token: string | undefined,
+  guardedPath: string | undefined,
 ): Promise<boolean> {
   const principal = token === undefined ? undefined : await tokens.authenticate(token);
   const isGood = principal?.record.usesLeft === 0 && withinCidrs(principal.record.boundCidrs, address);
-  return isGood && allows(principal, 'delete', path) && allows(principal, 'sudo', path);
+  if (!isGood || (guardedPath !== undefined && isDenied(principal, `${guardedPath}/attempt`))) return false;
+  return allows(principal, 'delete', path) && allows(principal, 'sudo', path);
 }

@@ -14,8 +14,9 @@ function requireSecondary(node: Node): void {
     throw new RequestError('invalid_request', 'operation tokens are made on a cluster that is a disaster-recovery secondary');
 }
 
-const ceremony = ceremonyRoutes(`${path}/generate-operation-token`, {
+const ceremony = ceremonyRoutes({
   name: 'dr-operation-token',
+  path: `${path}/generate-operation-token`,
   about: 'operation token generation on a secondary, with the shares of its primary',
   onSecondary: true,
   generation: (barrier) => barrier.operationTokenGeneration,
