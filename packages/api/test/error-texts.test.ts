@@ -82,11 +82,11 @@ function* linesOf(): Generator<{ readonly line: string; readonly fields: readonl
     for (const [type, { takes = {} }] of Object.entries(described)) {
       const fields = Object.keys(takes);
       const here = path
-        .replace(/^auth\/:method/, `auth/${methodPaths[type]}`)
-        .replace(/^sys\/(mounts\/\*path|auth\/:method)/, tuned(path));
+        .replace(/^auth\/\*method/, `auth/${methodPaths[type]}`)
+        .replace(/^sys\/(mounts\/\*path|auth\/\*method)/, tuned(path));
       const names = path.startsWith(':mount/') && path.includes(':name') ? ['k', 'r', 'new'] : ['x'];
       for (const name of names) {
-        const at = here.split('/').map((segment) => (segment.startsWith(':') ? (inPath[segment] ?? name) : segment));
+        const at = here.split('/').map((segment) => (/^[:*]/.test(segment) ? (inPath[segment] ?? name) : segment));
         if (fields.length > 0) yield { line: `POST ${at.join('/')}`, fields };
       }
     }

@@ -312,16 +312,16 @@ export class SysCalls {
   }
 
   policy(name: string): Promise<Envelope<{ readonly name: string; readonly policy: string }>> {
-    return this.#send('GET', below('sys/policies/acl', name));
+    return this.#send('GET', below('sys/policies/acl', ...below(name)));
   }
 
   /** Writes a policy. @param policy - HCL or JSON */
   writePolicy(name: string, policy: string): Promise<Written> {
-    return this.#send('PUT', below('sys/policies/acl', name), { policy });
+    return this.#send('PUT', below('sys/policies/acl', ...below(name)), { policy });
   }
 
   deletePolicy(name: string): Promise<Written> {
-    return this.#send('DELETE', below('sys/policies/acl', name));
+    return this.#send('DELETE', below('sys/policies/acl', ...below(name)));
   }
 
   /** Returns the capabilities of another token, or of the client's own when absent. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import { pagesBelow, type Store, type Write } from '@transitd/storage-fsm';
+import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import { loginIdOf } from '../tokens/token.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
@@ -225,7 +226,7 @@ export class AppRoles {
     return this.#registry.issue({
       mount,
       settings: { ...token, boundCidrs },
-      displayName: mount.path,
+      displayName: displayNameOf(mount),
       meta: { ...secret?.value.meta, role_name: name },
       path,
       source: role.condition.path,

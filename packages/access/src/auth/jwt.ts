@@ -1,6 +1,7 @@
 import { accessTurns, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload } from 'jose';
+import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import type { LoginGrant } from '../tokens/login-grant.ts';
 import { policiesOfGroups } from '../tokens/login-source.ts';
@@ -143,7 +144,7 @@ export class JwtLogins {
       mount,
       settings: role.value.token,
       groups: groupsOf(role.value, claims),
-      displayName: `${mount.path}-${userOf(role.value, claims)}`,
+      displayName: `${displayNameOf(mount)}-${userOf(role.value, claims)}`,
       meta: { ...metaOf(role.value, claims), role: name },
       path,
       source: role.condition.path,

@@ -1,5 +1,6 @@
 import { NamedLocks } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
+import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
@@ -108,7 +109,7 @@ export class Userpass {
     const granted = await this.#registry.issue({
       mount,
       settings: user.value.token,
-      displayName: `${mount.path}-${lower}`,
+      displayName: `${displayNameOf(mount)}-${lower}`,
       meta: { username: lower },
       path,
       source: user.condition.path,

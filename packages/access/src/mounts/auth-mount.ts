@@ -9,7 +9,7 @@ export const isAuthType = (text: string): text is AuthType => authTypes.includes
 
 /** An enabled auth method. */
 export interface AuthMount {
-  /** One path segment after `auth/`. */
+  /** Segments after `auth/`; see `authPathFault`. */
   readonly path: string;
   /** Random. A method that is enabled again at the same path gets another id and none of the previous method's tokens and records. */
   readonly id: string;
@@ -26,8 +26,37 @@ const example: AuthMount = { path: '', id: '', type: 'userpass', accessor: '', d
 export const authMountPrefix = 'access/auth/';
 export const authMountPath = (path: string): string => authMountPrefix + path;
 
-/** Returns whether a method can be enabled at the path: one segment of letters, digits and `_ . -`, except `token`. */
-export const isAuthPath = (path: string): boolean => /^\w[\w.-]{0,63}$/.test(path) && path !== 'token';
+/** Maximum number of segments of a path. */
+export const segmentsMax = 8;
+const segmentCharsMax = 64;
+
+/** First words of the paths below an auth method. A test compares them with the routes. */
+const wordsBelow: ReadonlySet<string> = new Set(['config', 'login', 'role', 'users']);
+
+/**
+ * Returns whether these segments can be the path of an auth method, so far as this decides where the path ends within the path of a
+ * request. At most one way to split a request's path satisfies this, whichever methods are enabled.
+ */
+export const splitsAsAuthPath = ([first, ...more]: readonly string[]): boolean =>
+  first !== 'token' && more.length < segmentsMax && !more.some((segment) => wordsBelow.has(segment));
+
+/** Returns the rule that a path of an auth method breaks; undefined if a method can be enabled there. */
+export function authPathFault(path: string): string | undefined {
+  const segments = path.split('/');
+  if (
+    segments.length > segmentsMax ||
+    segments.some((segment) => !/^\w[\w.-]*$/.test(segment) || segment.length > segmentCharsMax)
+  )
+    return `must have at most ${segmentsMax} segments of 1 to ${segmentCharsMax} letters, digits, "_", "." or "-"`;
+  if (segments[0] === 'token') return 'must not begin with "token", the path of the built-in method';
+  const word = segments.slice(1).find((segment) => wordsBelow.has(segment) || segment === 'tune');
+  return word && `must not have "${word}" after its first segment: the paths of a method's own requests have it there`;
+}
+
+export const isAuthPath = (path: string): boolean => authPathFault(path) === undefined;
+
+/** Returns the method's part of the display name of its tokens. */
+export const displayNameOf = ({ path }: Pick<AuthMount, 'path'>): string => path.replaceAll('/', '-');
 
 export const encodeAuthMount = (mount: AuthMount): Buffer => encodeJson(mount);
 

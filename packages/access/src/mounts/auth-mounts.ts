@@ -1,15 +1,18 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { NamedLocks } from '@transitd/event-loop';
 import { type Condition, pagesBelow, type Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import {
   type AuthMount,
   authMountPath,
   authMountPrefix,
+  authPathFault,
   authTypes,
   decodeAuthMount,
   encodeAuthMount,
   isAuthPath,
   isAuthType,
+  segmentsMax,
 } from './auth-mount.ts';
 
 /** An auth method, with a condition that holds while the method is unchanged. */
@@ -31,6 +34,7 @@ const descriptionCharsMax = 1024;
 /** The enabled auth methods in the store. */
 export class AuthMounts {
   readonly #store: Store;
+  readonly #locks = new NamedLocks();
 
   constructor({ store }: { readonly store: Store }) {
     this.#store = store;
@@ -43,6 +47,17 @@ export class AuthMounts {
     return record && { ...decodeAuthMount(record.value), condition: { path: at, revision: record.revision } };
   }
 
+  /** Finds the auth method that serves a path below `auth/`. @throws AccessError `record_unreadable`; StoreError */
+  async serving(path: string): Promise<StoredMount | undefined> {
+    // No method's path is a prefix of another's.
+    const segments = path.split('/', segmentsMax);
+    for (const at of segments.keys()) {
+      const found = await this.find(segments.slice(0, at + 1).join('/'));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
   /** Returns all methods, sorted by path. @throws AccessError `record_unreadable`; StoreError */
   async list(): Promise<readonly AuthMount[]> {
     const mounts: AuthMount[] = [];
@@ -53,9 +68,19 @@ export class AuthMounts {
 
   /** Enables an auth method. @throws AccessError `invalid_request`; StoreError */
   async enable(path: string, type: string, tuning: AuthTuning): Promise<void> {
+    // One at a time: a method must not be enabled below another one that is enabled meanwhile.
+    await this.#locks.run('mounts', () => this.#enable(path, type, tuning));
+  }
+
+  async #enable(path: string, type: string, tuning: AuthTuning): Promise<void> {
     if (!isAuthType(type)) throw invalidRequest(`the type of an auth method must be one of ${authTypes.join(', ')}`);
     if (path === 'token') throw inUse(path);
-    if (!isAuthPath(path)) throw invalidRequest('the path of an auth method must have 1 to 64 letters, digits, "_", "." or "-"');
+    const fault = authPathFault(path);
+    if (fault !== undefined) throw invalidRequest(`the path of an auth method ${fault}`);
+    const near = (await this.list()).find(
+      (mount) => `${mount.path}/`.startsWith(`${path}/`) || path.startsWith(`${mount.path}/`),
+    );
+    if (near !== undefined) throw inUse(near.path);
     const accessor = `auth_${type}_${randomBytes(4).toString('hex')}`;
     const mount = { path, id: randomUUID(), type, accessor, description: '', defaultTtlS: 0, maxTtlS: 0 };
     const value = encodeAuthMount(tuned(mount, tuning));

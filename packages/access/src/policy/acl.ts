@@ -78,6 +78,13 @@ function* compileSteps(policies: readonly Policy[]): Steps<Compiled> {
   return { exact, prefixes, segments };
 }
 
+/** The segments of a path that are a case-insensitive name. A name of several segments is the end of the path. */
+export interface NamePlace {
+  /** Index of its first segment. */
+  readonly first: number;
+  readonly count: number;
+}
+
 /**
  * An access control list: several policies compiled into one. Exactly one rule decides about a path, since rules for the same path
  * are merged. It is immutable.
@@ -96,11 +103,8 @@ export class Acl {
   readonly #segments: readonly SegmentsRule[];
   /** Cached decisions by path; lists are cached under their path with a trailing slash. */
   readonly #decided = new Map<string, Rule | null>();
-  /**
-   * Copies of this list with one segment of every path in lower case, by the number of that segment; undefined if no denial has
-   * capitals in that segment.
-   */
-  readonly #caseFolded = new Map<number, Acl | undefined>();
+  /** Copies of this list with a name in every path in lower case, by its place; undefined if no denial has capitals there. */
+  readonly #caseFolded = new Map<string, Acl | undefined>();
 
   /** @param rules - the rules of `policies`, merged by path */
   constructor(policies: readonly Policy[], rules = runAtOnce(compileSteps(policies))) {
@@ -130,15 +134,16 @@ export class Acl {
   }
 
   /**
-   * Returns whether a rule denies the path when one of its segments is compared case-insensitively, so that a rule written with
-   * capitals matches too.
-   * @param path - with that segment in lower case
-   * @param nameAt - number of the segment, from 0
+   * Returns whether a rule denies the path when a name in it is compared case-insensitively, so that a rule written with capitals
+   * matches too.
+   * @param path - with the name in lower case
    */
-  deniesName(path: string, nameAt: number): boolean {
+  deniesName(path: string, place: NamePlace): boolean {
     if (!this.hasDenials) return false;
-    if (!this.#caseFolded.has(nameAt)) this.#caseFolded.set(nameAt, this.#caseFoldedAt(nameAt));
-    return this.#caseFolded.get(nameAt)?.ruleFor(path)?.deny === true;
+    // A name of several segments is the end of its path, so rules of any length are folded alike.
+    const key = `${place.first}${place.count > 1 ? '+' : ''}`;
+    if (!this.#caseFolded.has(key)) this.#caseFolded.set(key, this.#caseFoldedAt(place));
+    return this.#caseFolded.get(key)?.ruleFor(path)?.deny === true;
   }
 
   /** Returns the path or pattern of one of the rules of this list, as policies write it. */
@@ -154,9 +159,9 @@ export class Acl {
     ];
   }
 
-  #caseFoldedAt(nameAt: number): Acl | undefined {
+  #caseFoldedAt(place: NamePlace): Acl | undefined {
     const written = this.#written();
-    const lower = (path: string): string => withLowerCaseAt(path, nameAt);
+    const lower = (path: string): string => withLowerCaseAt(path, place);
     if (!written.some(({ path, rule }) => rule.deny && lower(path) !== path)) return undefined;
     return new Acl([written.map(({ path, rule }) => ({ path: lower(path), rule }))]);
   }
@@ -215,10 +220,10 @@ export class Acl {
   }
 }
 
-const withLowerCaseAt = (path: string, nameAt: number): string =>
+const withLowerCaseAt = (path: string, { first, count }: NamePlace): string =>
   path
     .split('/')
-    .map((segment, at) => (at === nameAt ? segment.toLowerCase() : segment))
+    .map((segment, at) => (at === first || (at > first && count > 1) ? segment.toLowerCase() : segment))
     .join('/');
 
 const hasSegmentWildcard = (path: string): boolean => path.includes('+') && path.split('/').includes('+');

@@ -42,12 +42,18 @@ export const canonicalPolicyName = (name: string): string => name.trim().toLower
 /** Returns the canonical form of a valid policy name, in lower case. @throws AccessError `invalid_request` */
 export function policyName(name: string): string {
   const lower = canonicalPolicyName(name);
-  if (!isPolicyName(lower)) throw invalidRequest('a policy name must have 1 to 512 bytes, no slashes and no control characters');
+  if (!isPolicyName(lower))
+    throw invalidRequest(
+      'a policy name must have 1 to 512 bytes, no control characters and no segment that is empty, "." or ".."',
+    );
   return lower;
 }
 
 export const isPolicyName = (name: string): boolean =>
-  name !== '' && Buffer.byteLength(name) <= nameBytesMax && name.isWellFormed() && !/[/\p{Cc}]/u.test(name);
+  Buffer.byteLength(name) <= nameBytesMax &&
+  name.isWellFormed() &&
+  !/\p{Cc}/u.test(name) &&
+  name.split('/').every((segment) => !/^\.{0,2}$/.test(segment));
 
 /** Returns the name as texts for callers quote it; undefined for a name that may be a policy text sent in place of a name. */
 export const quotedPolicyName = (name: string): string | undefined => (/^[^\s"{}]{1,128}$/.test(name) ? `"${name}"` : undefined);

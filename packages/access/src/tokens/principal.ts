@@ -1,4 +1,14 @@
-import { type Acl, capabilitiesOn, capabilityNames, denies, deniesValue, pageOf, permits, permitsItems } from '../policy/acl.ts';
+import {
+  type Acl,
+  capabilitiesOn,
+  capabilityNames,
+  denies,
+  deniesValue,
+  type NamePlace,
+  pageOf,
+  permits,
+  permitsItems,
+} from '../policy/acl.ts';
 import type { Capability } from '../policy/capability.ts';
 import type { Parameters, ParameterValue } from '../policy/parameter-values.ts';
 import type { ParameterReading } from '../policy/parameters.ts';
@@ -62,11 +72,11 @@ export const isUseDenied = ({ root, acl }: Principal, path: string, names: reado
 export const isDenied = ({ root, acl }: Principal, path: string): boolean => !root && denies(acl, path);
 
 /**
- * Returns whether a policy denies the path explicitly when segment `nameAt`, given in lower case, is compared case-insensitively. So
- * a denial written with capitals matches every spelling of the name.
+ * Returns whether a policy denies the path explicitly when a name in it, given in lower case, is compared case-insensitively. So a
+ * denial written with capitals matches every spelling of the name.
  */
-export const isNameDenied = ({ root, acl }: Principal, path: string, nameAt: number): boolean =>
-  !root && acl.deniesName(path, nameAt);
+export const isNameDenied = ({ root, acl }: Principal, path: string, place: NamePlace): boolean =>
+  !root && acl.deniesName(path, place);
 
 /** Returns the caller's capabilities on a path, sorted; `root` alone for root, `deny` alone for none. */
 export const capabilitiesOf = ({ root, acl }: Principal, path: string): readonly string[] =>

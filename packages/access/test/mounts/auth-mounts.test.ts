@@ -22,7 +22,10 @@ describe('an auth method', () => {
     ['x', 'token', 'the type of an auth method'],
     ['x', '', 'the type of an auth method'],
     ['', 'userpass', 'the path of an auth method must have'],
-    ['a/b', 'userpass', 'the path of an auth method must have'],
+    ['a//b', 'userpass', 'the path of an auth method must have'],
+    ['a/../b', 'userpass', 'the path of an auth method must have'],
+    ['m/n', 'userpass', 'path is already in use at m/'],
+    ['a/tune', 'userpass', 'the path of an auth method must not have "tune"'],
     ['a:b', 'userpass', 'the path of an auth method must have'],
     ['..', 'userpass', 'the path of an auth method must have'],
   ] as const)

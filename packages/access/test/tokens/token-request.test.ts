@@ -98,7 +98,7 @@ describe('a new token', () => {
     [{ policies: ['response-wrapping'] }, 'the policy response-wrapping cannot be assigned to a token'],
     [{ type: 'other' }, 'invalid token type'],
     [{ entityAlias: 'x' }, 'entity_alias is not supported'],
-    [{ policies: ['a/b'] }, 'a policy name must have'],
+    [{ policies: ['a//b'] }, 'a policy name must have'],
     [{ policies: Array.from({ length: 257 }, (_, n) => `p${n}`) }, 'at most 256 policies'],
     [{ meta: { a: 'x'.repeat(8200) } }, 'at most 8192 bytes'],
   ] as const)

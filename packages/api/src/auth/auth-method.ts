@@ -1,4 +1,4 @@
-import { type AuthMount, loginName, type StoredMount } from '@transitd/access';
+import { type AuthMount, loginName, type StoredMount, splitsAsAuthPath } from '@transitd/access';
 import { type FieldSchema, noHandler, type Reply, unavailable, unsupportedPath } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import {
@@ -86,10 +86,10 @@ export function loginOperation(byType: ByType): OpenOperation {
   };
 }
 
-/** Makes a route below an auth method; `:method` is its path. */
+/** Makes a route below an auth method; `*method` is its path. */
 export const methodRoute = (path: string, operations: Route['operations']): Route => ({
-  path: `auth/:method/${path}`,
+  path: `auth/*method/${path}`,
   names: { name: loginName },
-  accepts: ({ method }) => method !== 'token',
+  accepts: ({ method = '' }) => splitsAsAuthPath(method.split('/')),
   operations,
 });

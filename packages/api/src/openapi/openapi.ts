@@ -126,7 +126,7 @@ function placesOf(
     return { path: template.replace(/^(?:auth\/)?\{\w+\}/, () => tag), tag, type: place.type };
   };
   if (path.startsWith(':mount/')) return mounts.map((mount) => at('', mount));
-  if (path.startsWith('auth/:method/')) return methods.map((method) => at('auth/', method));
+  if (path.startsWith('auth/*method/')) return methods.map((method) => at('auth/', method));
   const tag = path.startsWith('sys/') ? 'sys' : 'auth/token';
   return shows(tag) ? [{ path: template, tag, type: '' }] : [];
 }

@@ -1,24 +1,40 @@
-import { capabilitiesOf, isNameDenied, type Principal } from '@transitd/access';
+import { capabilitiesOf, isNameDenied, type NamePlace, type Principal } from '@transitd/access';
 import type { ParamName, Params, Route } from './operation.ts';
 import { isDeniedElsewhere } from './rights.ts';
 
 /**
  * Returns the path with each parameter in its canonical form; `path` itself if the route declares no canonical forms.
- * @param segments - segments of `path`; as many as the route has
+ * @param segments - segments of `path`
  */
 export function canonicalPath({ path: pattern, names }: Route, path: string, segments: readonly string[]): string {
   if (names === undefined) return path;
   const parts = pattern.split('/');
-  const form = (segment: string, part = ''): string =>
-    (part.startsWith(':') ? names[part.slice(1) as ParamName]?.(segment) : undefined) ?? segment;
-  return segments.map((segment, at) => form(segment, parts[at])).join('/');
+  const form = (text: string, part = ''): string => (isParam(part) ? names[paramIn(part)]?.(text) : undefined) ?? text;
+  return (splitAs(parts, segments) ?? segments).map((text, at) => form(text, parts[at])).join('/');
 }
 
-/** Returns the index of the segment that has a canonical form; undefined if no segment has one. */
-export function nameAtOf({ path, names }: Route): number | undefined {
+/** Returns the place of the parameter that has a canonical form; undefined if no parameter has one. */
+export function namePlaceOf({ path: pattern, names }: Route, segments: readonly string[]): NamePlace | undefined {
   if (names === undefined) return undefined;
-  const at = path.split('/').findIndex((part) => part.startsWith(':') && names[part.slice(1) as ParamName] !== undefined);
-  return at < 0 ? undefined : at;
+  const parts = pattern.split('/');
+  const at = parts.findIndex((part) => isParam(part) && names[paramIn(part)] !== undefined);
+  if (at < 0) return undefined;
+  const more = segments.length - parts.length;
+  const isAfterSeveral = parts.slice(0, at).some(takesSeveral);
+  return { first: isAfterSeveral ? at + more : at, count: takesSeveral(parts[at] ?? '') ? 1 + more : 1 };
+}
+
+const isParam = (part: string): boolean => /^[:*]/.test(part);
+const paramIn = (part: string): ParamName => part.slice(1) as ParamName;
+const takesSeveral = (part: string): boolean => part.startsWith('*') || part === ':mount';
+
+/** Returns the text of each part of a pattern; the part that takes several segments gets all that the others leave. */
+function splitAs(parts: readonly string[], segments: readonly string[]): readonly string[] | undefined {
+  const more = segments.length - parts.length;
+  if (more === 0) return segments;
+  const at = parts.findIndex(takesSeveral);
+  if (more < 0 || at < 0) return undefined;
+  return [...segments.slice(0, at), segments.slice(at, at + more + 1).join('/'), ...segments.slice(at + more + 1)];
 }
 
 /** Returns the parameters in their canonical form. */
@@ -57,12 +73,12 @@ export class PathForms {
     if (found === undefined) return written;
     const { route, segments, params } = found;
     const canonical = canonicalPath(route, path, segments);
-    const nameAt = nameAtOf(route);
-    if (nameAt !== undefined && isNameDenied(principal, canonical, nameAt)) return ['deny'];
+    const place = namePlaceOf(route, segments);
+    if (place !== undefined && isNameDenied(principal, canonical, place)) return ['deny'];
     const both = canonical === path ? written : written.filter((name) => capabilitiesOf(principal, canonical).includes(name));
     const denied = new Set<string>();
     for (const operation of Object.values(route.operations)) {
-      if (operation.access !== 'token' || !isDeniedElsewhere(principal, operation, { params }, nameAt)) continue;
+      if (operation.access !== 'token' || !isDeniedElsewhere(principal, operation, { params }, place)) continue;
       for (const name of operation.capability === 'update' ? ['create', 'update'] : [operation.capability ?? ''])
         denied.add(name);
     }
@@ -71,11 +87,11 @@ export class PathForms {
   }
 
   #find(path: string): { readonly route: Route; readonly segments: readonly string[]; readonly params: Params } | undefined {
-    const written = path.split('/');
+    const segments = path.split('/');
     for (const { route, parts } of this.#table()) {
-      const segments = asSegments(written, parts);
-      if (segments === undefined || !parts.every((part, at) => part.startsWith(':') || part === segments[at])) continue;
-      const inPath = parts.flatMap((part, at) => (part.startsWith(':') ? [[part.slice(1), segments[at] ?? '']] : []));
+      const texts = splitAs(parts, segments);
+      if (texts === undefined || !parts.every((part, at) => isParam(part) || part === texts[at])) continue;
+      const inPath = parts.flatMap((part, at) => (isParam(part) ? [[paramIn(part), texts[at] ?? '']] : []));
       const params = canonicalParams(route, Object.fromEntries(inPath));
       if (route.accepts === undefined || route.accepts(params)) return { route, segments, params };
     }
@@ -93,14 +109,6 @@ export class PathForms {
 interface Placed {
   readonly route: Route;
   readonly parts: readonly string[];
-}
-
-/** Splits a path into the segments of a route; a `:mount` parameter takes all leading segments. */
-function asSegments(written: readonly string[], parts: readonly string[]): readonly string[] | undefined {
-  const more = written.length - parts.length;
-  if (more === 0) return written;
-  if (more < 0 || parts[0] !== ':mount') return undefined;
-  return [written.slice(0, more + 1).join('/'), ...written.slice(more + 1)];
 }
 
 const hasForms = ({ names, operations }: Route): boolean =>

@@ -5,6 +5,7 @@ import {
   integerOf,
   isDenied,
   isNameDenied,
+  type NamePlace,
   type ParameterReading,
   type Principal,
   pageAllowed,
@@ -17,17 +18,17 @@ const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'upd
 /**
  * Returns whether the caller's policies allow the call with these members. Both the path as written and its canonical form must be allowed,
  * so that neither a grant nor a denial depends on the spelling of a name. In addition, no equivalent path may be denied.
- * @param nameAt - index of the segment that is a case-insensitive name, if any
+ * @param place - place of the case-insensitive name in the path, if any
  */
 export function mayRun(
   principal: Principal,
   operation: GuardedOperation,
   call: Call,
-  nameAt?: number,
+  place?: NamePlace,
 ): boolean | Promise<boolean> {
   if (principal.root || operation.anyRights === true) return true;
-  if (nameAt !== undefined && isNameDenied(principal, call.path, nameAt)) return false;
-  if (principal.acl.hasDenials && isDeniedElsewhere(principal, operation, call, nameAt)) return false;
+  if (place !== undefined && isNameDenied(principal, call.path, place)) return false;
+  if (principal.acl.hasDenials && isDeniedElsewhere(principal, operation, call, place)) return false;
   const { path, written, body } = call;
   const paths = written === path ? [path] : [path, written];
   const reading = hasParameterRules(principal) ? readingOf(operation, call) : undefined;
@@ -49,19 +50,20 @@ async function itemsAllowed(
 
 /**
  * Returns whether an equivalent path is denied. In the equivalent paths too, a case-insensitive name is compared case-insensitively; it is
- * the same segment there, or the last one.
- * @param nameAt - index of the segment that is a case-insensitive name, if any
+ * at the same place there, or at the end.
+ * @param place - place of the case-insensitive name in the path, if any
  */
 export function isDeniedElsewhere(
   principal: Principal,
   { sameAs }: GuardedOperation,
   { params, body }: Pick<Call, 'params'> & Partial<Pick<Call, 'body'>>,
-  nameAt?: number,
+  place?: NamePlace,
 ): boolean {
   return (sameAs?.(params, body) ?? []).some((path) => {
     if (isDenied(principal, path)) return true;
-    const last = path.split('/').length - 1;
-    return nameAt !== undefined && (isNameDenied(principal, path, nameAt) || isNameDenied(principal, path, last));
+    if (place === undefined) return false;
+    const atEnd = { ...place, first: path.split('/').length - place.count };
+    return isNameDenied(principal, path, place) || isNameDenied(principal, path, atEnd);
   });
 }
 

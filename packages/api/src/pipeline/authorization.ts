@@ -16,7 +16,7 @@ export interface Authorized {
  * @throws RequestError `permission_denied`
  */
 export async function authorize(
-  { services, token, principal: found, epoch, operation, nameAt }: CompleteRequest,
+  { services, token, principal: found, epoch, operation, namePlace }: CompleteRequest,
   call: Call,
 ): Promise<Authorized> {
   // If a mount was removed or moved while the body arrived, the change takes effect.
@@ -26,7 +26,7 @@ export async function authorize(
     principal = await services.tokens.authenticate(token);
   if (principal !== undefined && principal.record.usesLeft !== 0) principal = await services.registry.spend(principal);
   if (principal === undefined) throw permissionDenied();
-  const may = mayRun(principal, operation, call, nameAt);
+  const may = mayRun(principal, operation, call, namePlace);
   const granted = (may instanceof Promise ? await may : may) && withinPage(principal, operation, call);
   if (granted === false || granted === undefined) throw permissionDenied();
   return { principal, granted };

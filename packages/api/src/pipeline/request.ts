@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Principal } from '@transitd/access';
+import type { NamePlace, Principal } from '@transitd/access';
 import type { AuditDevices, Exchange } from '@transitd/audit';
 import type { RequestPath, Verb } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
@@ -31,8 +31,8 @@ export interface RouteMatch {
   readonly path: RequestPath;
   /** `path.path` with each name in its canonical form, for quotas, audit and the operation. */
   readonly canonical: string;
-  /** Index of the segment that is a case-insensitive name; absent if the route has none. */
-  readonly nameAt?: number | undefined;
+  /** Place of the case-insensitive name in the path; absent if the route has none. */
+  readonly namePlace?: NamePlace | undefined;
   /** The target in the request line. */
   readonly url: string;
   readonly verb: Verb;

@@ -2,7 +2,7 @@ import type { RequestPath, Verb } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { isBelowMount, MountRoutes } from '../operation/mount-routes.ts';
 import type { Operation, Params, Route } from '../operation/operation.ts';
-import { canonicalPath, nameAtOf } from '../operation/path-forms.ts';
+import { canonicalPath, namePlaceOf } from '../operation/path-forms.ts';
 import { PlainRoutes } from '../operation/plain-routes.ts';
 import type { RouteMatch } from './request.ts';
 import { guardedWithoutVerb, openWithoutVerb, slashAtEnd, unknownPath } from './unrouted.ts';
@@ -51,9 +51,9 @@ function matchOf(
   { route, params }: { readonly route?: Route; readonly params: Params },
 ): RouteMatch {
   const canonical = route === undefined ? path.path : canonicalPath(route, path.path, path.segments);
-  const nameAt = route && nameAtOf(route);
+  const namePlace = route && namePlaceOf(route, path.segments);
   // An unknown verb leads only to operations that refuse it. The body is read as for a POST.
-  return { path, canonical, nameAt, url, verb: verb ?? 'POST', operation, params };
+  return { path, canonical, namePlace, url, verb: verb ?? 'POST', operation, params };
 }
 
 /**

@@ -235,9 +235,9 @@ const noMethod = (path: string): RequestError => new RequestError('invalid_reque
 /** Routes of auth methods. */
 export const authRoutes: readonly Route[] = [
   { path: 'sys/auth', operations: { GET: list } },
-  { path: 'sys/auth/:method', operations: { GET: read, POST: enable, DELETE: disable } },
+  { path: 'sys/auth/*method/tune', operations: { GET: readTuning, POST: tune } },
+  { path: 'sys/auth/*method', operations: { GET: read, POST: enable, DELETE: disable } },
+  { path: 'sys/mounts/auth/*method/tune', operations: { GET: readTuning, POST: tune } },
   // The Go client and Terraform read a method here. As in Vault, this path needs no `sudo`.
-  { path: 'sys/mounts/auth/:method', operations: { GET: { ...read, sudo: false } } },
-  { path: 'sys/auth/:method/tune', operations: { GET: readTuning, POST: tune } },
-  { path: 'sys/mounts/auth/:method/tune', operations: { GET: readTuning, POST: tune } },
+  { path: 'sys/mounts/auth/*method', operations: { GET: { ...read, sudo: false } } },
 ];

@@ -137,11 +137,13 @@ async function mountServing(
   context: Pick<Context, 'node' | 'services'>,
   requested: string,
 ): Promise<{ readonly path: string; readonly json: object } | undefined> {
-  const [first = '', second = ''] = requested.split('/', 2);
+  const [first = ''] = requested.split('/', 1);
   if (first === 'sys') return { path: 'sys/', json: systemJson(context.node) };
   if (first === 'auth') {
-    const json = await methodJson(context, second);
-    return json && { path: `auth/${second}/`, json };
+    const below = requested.slice('auth/'.length);
+    const path = /^token(?:\/|$)/.test(below) ? 'token' : (await context.services.logins.mounts.serving(below))?.path;
+    const json = path === undefined ? undefined : await methodJson(context, path);
+    return json && { path: `auth/${path}/`, json };
   }
   const mount = context.services.mounts.list.find(({ path }) => `${requested}/`.startsWith(`${path}/`));
   return mount && { path: `${mount.path}/`, json: mountJson(mount) };

@@ -118,7 +118,7 @@ const listAcl = policyOperation(
 export const policyRoutes: readonly Route[] = [
   { path: 'sys/policies/acl', operations: { LIST: listAcl } },
   {
-    path: 'sys/policies/acl/:name',
+    path: 'sys/policies/acl/*name',
     names,
     operations: {
       GET: readAcl,
@@ -134,7 +134,7 @@ export const policyRoutes: readonly Route[] = [
     },
   },
   {
-    path: 'sys/policy/:name',
+    path: 'sys/policy/*name',
     names,
     operations: {
       GET: readOld,

@@ -147,9 +147,8 @@ function rateOf(value: JsonValue | undefined): number | undefined {
 async function placeOf({ mounts, logins }: Services, path: string): Promise<string> {
   if (path === '') return path;
   const below = path.endsWith('/') ? path : `${path}/`;
-  const method = /^auth\/([^/]+)\//.exec(below)?.[1] ?? '';
-  const served = ['sys/', 'auth/token/', ...mounts.list.map((mount) => `${mount.path}/`)];
-  if ((await logins.mounts.find(method)) !== undefined) served.push(`auth/${method}/`);
+  const methods = (await logins.mounts.list()).map((method) => `auth/${method.path}/`);
+  const served = ['sys/', 'auth/token/', ...methods, ...mounts.list.map((mount) => `${mount.path}/`)];
   if (served.includes(below)) return below;
   if (served.some((mount) => below.startsWith(mount))) return path;
   throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at "${printablePath(path)}"`);

@@ -37,11 +37,11 @@ const methods = { GET: 'get', LIST: 'get', POST: 'post', DELETE: 'delete' } as c
 function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; described: OperationDescription }> {
   for (const { path, operations } of routes as readonly Route[]) {
     for (const [verb, operation] of Object.entries(operations) as [Verb, Operation][]) {
-      const places = path.startsWith(':mount/') ? mounts : path.startsWith('auth/:method/') ? logins : [{ path: '', type: '' }];
+      const places = path.startsWith(':mount/') ? mounts : path.startsWith('auth/*method/') ? logins : [{ path: '', type: '' }];
       for (const place of places) {
         const described = operation.byType === undefined ? operation : operation.byType[place.type];
         if (described === undefined) continue;
-        const at = path.replace(/^:mount/, place.path).replace(/^auth\/:method/, `auth/${place.path}`);
+        const at = path.replace(/^:mount/, place.path).replace(/^auth\/\*method/, `auth/${place.path}`);
         const segments = at.split('/').map((segment) => (/^[:*]/.test(segment) ? `{${segment.slice(1)}}` : segment));
         yield { path: `/${segments.join('/')}`, verb, operation, described: described as OperationDescription };
       }

@@ -19,7 +19,12 @@ const named: readonly (readonly [path: string, verbs: readonly string[], body: o
   ['auth/ar/role/NAME/secret-id-accessor/lookup', ['POST'], { secret_id_accessor: 'x' }],
   ['auth/ar/role/NAME/secret-id-accessor/destroy', ['POST', 'DELETE'], { secret_id_accessor: 'x' }],
   ['auth/jw/role/NAME', ['GET', 'POST', 'DELETE'], { role_type: 'jwt', bound_audiences: ['a'], user_claim: 'sub' }],
+  ['auth/team/up/users/NAME', ['GET', 'POST', 'DELETE'], user],
+  ['auth/team/up/users/NAME/password', ['POST'], { password: 'another password' }],
   ['sys/policies/acl/NAME', ['GET', 'POST', 'DELETE'], policy],
+  ['sys/policies/acl/team/NAME', ['GET', 'POST', 'DELETE'], policy],
+  ['sys/policies/acl/NAME/team', ['GET', 'POST', 'DELETE'], policy],
+  ['sys/policy/NAME/team', ['GET', 'POST', 'DELETE'], policy],
   ['sys/policy/NAME', ['GET', 'POST', 'DELETE'], policy],
 ];
 const all = '"create", "read", "update", "delete", "list", "sudo"';
@@ -32,9 +37,11 @@ describe('the forms of a path', () => {
       ['up', 'userpass'],
       ['ar', 'approle'],
       ['jw', 'jwt'],
+      ['team/up', 'userpass'],
     ])
       expect((await at.ask(`POST sys/auth/${path}`, { body: { type } })).status).to.equal(204);
-    for (const path of ['auth/up/users/admin', 'auth/ar/role/admin']) await at.ask(`POST ${path}`, { body: user });
+    for (const path of ['auth/up/users/admin', 'auth/ar/role/admin', 'auth/team/up/users/admin'])
+      await at.ask(`POST ${path}`, { body: user });
     await at.ask('POST sys/policies/acl/admin', { body: policy });
   });
   afterEach(() => at.close());
@@ -82,7 +89,8 @@ describe('the forms of a path', () => {
   it('include the whole: a denied user denies its parts, and a denied policy denies its older path', async () => {
     const token = await tokenWith(
       `path "*" { capabilities = [${all}] } path "auth/up/users/admin" { capabilities = ["deny"] }
-       path "auth/ar/role/admin" { capabilities = ["deny"] } path "sys/policies/acl/admin" { capabilities = ["deny"] }`,
+       path "auth/ar/role/admin" { capabilities = ["deny"] } path "sys/policies/acl/admin" { capabilities = ["deny"] }
+       path "sys/policies/acl/Team/Admin" { capabilities = ["deny"] }`,
     );
     for (const [path, body] of [
       ['auth/up/users/admin/password', { password: 'another password' }],
@@ -90,6 +98,7 @@ describe('the forms of a path', () => {
       ['auth/ar/role/ADMIN/role-id', { role_id: 'chosen' }],
       ['sys/policy/admin', policy],
       ['sys/policy/aDmin', policy],
+      ['sys/policy/team/admin', policy],
     ] as const) {
       expect((await at.ask(`POST ${path}`, { token, body })).status, path).to.equal(403);
       expect(await capabilities(token, path), path).to.not.include('update');
@@ -147,8 +156,9 @@ describe('the forms of a path', () => {
     const routes = allRoutes(new TestMetrics());
     const without = routes.filter(
       ({ path, names }) =>
-        (/^auth\/:method\/.*:name/.test(path) || /^sys\/polic.*:name/.test(path)) && names?.['name']?.('Admin') !== 'admin',
+        (/^auth\/\*method\/.*:name/.test(path) || /^sys\/polic.*[:*]name/.test(path)) && names?.['name']?.('Admin') !== 'admin',
     );
     expect(without.map(({ path }) => path)).to.deep.equal([]);
+    expect(routes.filter(({ names }) => names !== undefined).length).to.be.at.least(30);
   });
 });

@@ -23,7 +23,7 @@ describe('routes outside mounts', () => {
   for (const route of plain)
     it(`lead to ${route.path}`, () => {
       const target = route.path
-        .replaceAll(/:method/g, 'userpass')
+        .replaceAll(/[*:]method/g, 'userpass')
         .replaceAll(/:\w+/g, 'x')
         .replaceAll(/\*\w+/g, 'a/b');
       expect(pathsOf(target)).to.include(route.path);
@@ -56,7 +56,7 @@ describe('routes outside mounts', () => {
   for (const [target, path, params] of [
     ['auth/token/lookup-self', 'auth/token/lookup-self', {}],
     ['auth/token/roles/Reader', 'auth/token/roles/:name', { name: 'Reader' }],
-    ['auth/userpass/login/Ann', 'auth/:method/login/:name', { method: 'userpass', name: 'ann' }],
+    ['auth/userpass/login/Ann', 'auth/*method/login/:name', { method: 'userpass', name: 'ann' }],
     ['sys/mounts/a/b', 'sys/mounts/*path', { path: 'a/b' }],
     ['sys/mounts/a/b/tune', 'sys/mounts/*path/tune', { path: 'a/b' }],
     ['sys/mounts/tune', 'sys/mounts/*path', { path: 'tune' }],
