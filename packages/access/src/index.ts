@@ -5,7 +5,7 @@ export type { KeySources } from './auth/jwt-keys.ts';
 export type { Login } from './auth/login.ts';
 export type { Logins } from './auth/logins.ts';
 export type { SecretId } from './auth/secret-id.ts';
-export { type AuthMount, authTypes, splitsAsAuthPath } from './mounts/auth-mount.ts';
+export { type AuthMount, authTypes, newAuthMount, splitsAsAuthPath } from './mounts/auth-mount.ts';
 export type { AuthMounts, AuthTuning, StoredMount } from './mounts/auth-mounts.ts';
 export type { NamePlace } from './policy/acl.ts';
 export { type Capability, isCapability } from './policy/capability.ts';
@@ -45,6 +45,7 @@ export { type ClockDispute, type ClockDisputes, noDisputes, type TimeSource } fr
 export { DisputedDates } from './values/disputed-dates.ts';
 export { secondsOf } from './values/duration.ts';
 export { AccessError, type AccessErrorCode, RateLimited } from './values/errors.ts';
+export { changedInert, type InertSettings } from './values/inert-settings.ts';
 export { integerOf } from './values/integer.ts';
 export { isRoleName, loginName } from './values/names.ts';
 export { didYouMean } from './values/nearest-name.ts';

@@ -11,6 +11,7 @@ import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettin
 import { withinCidrs } from '../values/cidr.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import { starsMatch } from '../values/glob.ts';
+import { changedInert, type InertSettings } from '../values/inert-settings.ts';
 import { loginName } from '../values/names.ts';
 import { forgedToken, type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
 import { equalizeReads, type Login } from './login.ts';
@@ -21,6 +22,7 @@ export interface JwtConfig extends JwtKeySource {
   readonly algorithms: readonly string[];
   /** Role of a login that does not name a role. */
   readonly defaultRole: string;
+  readonly inert: InertSettings;
 }
 
 /** Required claims, each with its allowed values. */
@@ -43,6 +45,7 @@ export interface JwtRole {
   /** Policies by group. */
   readonly groupPolicies: Readonly<Record<string, readonly string[]>>;
   readonly leewayS: number;
+  readonly inert: InertSettings;
   readonly token: TokenSettings;
 }
 
@@ -50,7 +53,17 @@ type Changed<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 export type JwtConfigChange = Changed<JwtConfig>;
 export type JwtRoleChange = Changed<Omit<JwtRole, 'token'>> & { readonly token: TokenSettingsChange };
 
-const newConfig: JwtConfig = { keys: [], jwks: '', file: '', url: '', urlCa: '', issuer: '', algorithms: [], defaultRole: '' };
+const newConfig: JwtConfig = {
+  keys: [],
+  jwks: '',
+  file: '',
+  url: '',
+  urlCa: '',
+  issuer: '',
+  algorithms: [],
+  defaultRole: '',
+  inert: {},
+};
 
 const newRole: JwtRole = {
   audiences: [],
@@ -62,6 +75,7 @@ const newRole: JwtRole = {
   groupsClaim: '',
   groupPolicies: {},
   leewayS: 60,
+  inert: {},
   token: newTokenSettings,
 };
 
@@ -109,7 +123,7 @@ export class JwtLogins {
 
   /** Replaces the whole configuration. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
   async configure(mount: StoredMount, change: JwtConfigChange): Promise<void> {
-    const config: JwtConfig = { ...newConfig, ...given(change) };
+    const config: JwtConfig = { ...newConfig, ...given(change), inert: changedInert({}, change.inert) };
     checkConfig(config);
     await this.#configs.change(mount, configName, () => ({ value: config }));
   }
@@ -120,6 +134,7 @@ export class JwtLogins {
       const role: JwtRole = {
         ...(present ?? newRole),
         ...given(change),
+        inert: changedInert(present?.inert ?? {}, change.inert),
         token: changedSettings(present?.token ?? newTokenSettings, token),
       };
       checkRole(role);

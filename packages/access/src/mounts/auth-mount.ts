@@ -1,3 +1,4 @@
+import type { InertSettings } from '../values/inert-settings.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 
 /** Types of auth methods. The method `token` always exists and cannot be enabled. */
@@ -19,9 +20,21 @@ export interface AuthMount {
   /** Seconds; 0 for the limit of the node. This applies to `maxTtlS` too. */
   readonly defaultTtlS: number;
   readonly maxTtlS: number;
+  /** The next members, and `inert`, are stored and returned, but have no effect. */
+  readonly local: boolean;
+  readonly sealWrap: boolean;
+  readonly externalEntropyAccess: boolean;
+  readonly options: Readonly<Record<string, string>>;
+  readonly inert: InertSettings;
 }
 
-const example: AuthMount = { path: '', id: '', type: 'userpass', accessor: '', description: '', defaultTtlS: 0, maxTtlS: 0 };
+/** Settings of a new method that sets none. */
+export const newAuthMount = {
+  ...{ description: '', defaultTtlS: 0, maxTtlS: 0, local: false, sealWrap: false, externalEntropyAccess: false },
+  ...{ options: {}, inert: {} },
+} as const satisfies Partial<AuthMount>;
+
+const example: AuthMount = { path: '', id: '', type: 'userpass', accessor: '', ...newAuthMount };
 
 export const authMountPrefix = 'access/auth/';
 export const authMountPath = (path: string): string => authMountPrefix + path;

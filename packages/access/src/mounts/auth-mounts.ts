@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { NamedLocks } from '@transitd/event-loop';
 import { type Condition, pagesBelow, type Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../values/errors.ts';
+import { changedInert, type InertSettings } from '../values/inert-settings.ts';
 import {
   type AuthMount,
   authMountPath,
@@ -12,6 +13,7 @@ import {
   encodeAuthMount,
   isAuthPath,
   isAuthType,
+  newAuthMount,
   segmentsMax,
 } from './auth-mount.ts';
 
@@ -26,10 +28,17 @@ export interface AuthTuning {
   /** Seconds, like `maxTtlS`. */
   readonly defaultTtlS?: number | undefined;
   readonly maxTtlS?: number | undefined;
+  readonly options?: AuthMount['options'] | undefined;
+  /** Given settings replace the present ones. */
+  readonly inert?: InertSettings | undefined;
 }
+
+/** Settings of an auth method that never change. */
+export type FixedAuthSettings = Partial<Pick<AuthMount, 'local' | 'sealWrap' | 'externalEntropyAccess'>>;
 
 const attemptsMax = 5;
 const descriptionCharsMax = 1024;
+const optionsCharsMax = 4096;
 
 /** The enabled auth methods in the store. */
 export class AuthMounts {
@@ -67,12 +76,12 @@ export class AuthMounts {
   }
 
   /** Enables an auth method. @throws AccessError `invalid_request`; StoreError */
-  async enable(path: string, type: string, tuning: AuthTuning): Promise<void> {
+  async enable(path: string, type: string, tuning: AuthTuning, fixed: FixedAuthSettings = {}): Promise<void> {
     // One at a time: a method must not be enabled below another one that is enabled meanwhile.
-    await this.#locks.run('mounts', () => this.#enable(path, type, tuning));
+    await this.#locks.run('mounts', () => this.#enable(path, type, tuning, fixed));
   }
 
-  async #enable(path: string, type: string, tuning: AuthTuning): Promise<void> {
+  async #enable(path: string, type: string, tuning: AuthTuning, fixed: FixedAuthSettings): Promise<void> {
     if (!isAuthType(type)) throw invalidRequest(`the type of an auth method must be one of ${authTypes.join(', ')}`);
     if (path === 'token') throw inUse(path);
     const fault = authPathFault(path);
@@ -82,7 +91,7 @@ export class AuthMounts {
     );
     if (near !== undefined) throw inUse(near.path);
     const accessor = `auth_${type}_${randomBytes(4).toString('hex')}`;
-    const mount = { path, id: randomUUID(), type, accessor, description: '', defaultTtlS: 0, maxTtlS: 0 };
+    const mount: AuthMount = { path, id: randomUUID(), type, accessor, ...newAuthMount, ...fixed };
     const value = encodeAuthMount(tuned(mount, tuning));
     const at = authMountPath(path);
     const { outcome } = await this.#store.commit({ conditions: [{ path: at, revision: 0 }], writes: [{ path: at, value }] });
@@ -117,15 +126,19 @@ export class AuthMounts {
   }
 }
 
-function tuned(mount: AuthMount, { description, defaultTtlS, maxTtlS }: AuthTuning): AuthMount {
+function tuned(mount: AuthMount, { description, defaultTtlS, maxTtlS, options, inert }: AuthTuning): AuthMount {
   const next = {
     ...mount,
     description: description ?? mount.description,
     defaultTtlS: defaultTtlS ?? mount.defaultTtlS,
     maxTtlS: maxTtlS ?? mount.maxTtlS,
+    options: options ?? mount.options,
+    inert: changedInert(mount.inert, inert),
   };
   if (next.description.length > descriptionCharsMax)
     throw invalidRequest(`a description must have at most ${descriptionCharsMax} characters`);
+  if (JSON.stringify(next.options).length > optionsCharsMax)
+    throw invalidRequest(`options must have at most ${optionsCharsMax} characters in all`);
   if (next.maxTtlS !== 0 && next.defaultTtlS > next.maxTtlS)
     throw invalidRequest('default_lease_ttl must be at most max_lease_ttl');
   return next;

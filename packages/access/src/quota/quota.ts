@@ -18,6 +18,8 @@ export interface Quota extends Rate {
    * its address.
    */
   readonly groupBy: 'ip' | 'token';
+  /** Stored and returned, but without effect: there are no namespaces. */
+  readonly inheritable: boolean;
 }
 
 export type QuotaChange = { readonly [Name in keyof Omit<Quota, 'name'>]?: Quota[Name] | undefined };
@@ -27,13 +29,22 @@ export interface QuotaConfig {
   readonly responseHeaders: boolean;
   /** Paths that are not counted; a trailing `*` matches a prefix. */
   readonly exemptPaths: readonly string[];
+  /** Stored and returned, but without effect. */
+  readonly auditLogging: boolean;
 }
 
-export const newQuotaConfig: QuotaConfig = { responseHeaders: false, exemptPaths: [] };
+export const newQuotaConfig: QuotaConfig = { responseHeaders: false, exemptPaths: [], auditLogging: false };
 
-const example: Omit<Quota, 'groupBy'> = { name: '', path: '', role: '', rate: 0, intervalS: 1, blockIntervalS: 0 };
+const example: Omit<Quota, 'groupBy' | 'inheritable'> = {
+  name: '',
+  path: '',
+  role: '',
+  rate: 0,
+  intervalS: 1,
+  blockIntervalS: 0,
+};
 /** Default values of the fields that older records lack. */
-const newMemberDefaults: Pick<Quota, 'groupBy'> = { groupBy: 'ip' };
+const newMemberDefaults: Pick<Quota, 'groupBy' | 'inheritable'> = { groupBy: 'ip', inheritable: true };
 const secondsMax = 366 * 86_400;
 const pathsMax = 256;
 

@@ -173,6 +173,7 @@ export class Quotas {
     const config = checkQuotaConfig({
       responseHeaders: change.responseHeaders ?? present.responseHeaders,
       exemptPaths: change.exemptPaths ?? present.exemptPaths,
+      auditLogging: change.auditLogging ?? present.auditLogging,
     });
     await this.#store.commit({ conditions: [], writes: [{ path: configPath, value: encodeQuota(config) }] });
     await this.#reading;

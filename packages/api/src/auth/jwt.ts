@@ -20,6 +20,7 @@ import {
   writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
+import { inertIn, inertMembers, inertOfJwt, inertOfJwtRole } from '../operation/inert-fields.ts';
 import { type Call, pathParam, type Route } from '../operation/operation.ts';
 import { urlSpellings } from '../operation/spellings.ts';
 import { methodHandler, methodOperation, methodRoute } from './auth-method.ts';
@@ -71,6 +72,7 @@ const configFields = {
   bound_issuer: text('Required `iss` claim'),
   jwt_supported_algs: texts('Accepted signature algorithms'),
   default_role: text('Role for logins that name no role'),
+  ...inertOfJwt,
 } as const satisfies FieldSchema;
 
 const configure = methodHandler({
@@ -89,6 +91,7 @@ const configure = methodHandler({
       issuer: values.bound_issuer,
       algorithms: values.jwt_supported_algs,
       defaultRole: values.default_role,
+      inert: inertIn(inertOfJwt, values),
     });
     return writtenReply(warnings);
   },
@@ -106,6 +109,7 @@ const readConfig = methodHandler({
       bound_issuer: string,
       jwt_supported_algs: list(string),
       default_role: string,
+      ...inertMembers(inertOfJwt),
     }),
   ),
   run: async ({ services, mount }) => {
@@ -120,6 +124,8 @@ const readConfig = methodHandler({
       bound_issuer: config.issuer,
       jwt_supported_algs: config.algorithms,
       default_role: config.defaultRole,
+      namespace_in_state: true,
+      ...config.inert,
     };
     return dataReply(JSON.stringify(data));
   },
@@ -140,6 +146,7 @@ const roleFields = {
   groups_claim: text('Claim that lists the groups of the user'),
   group_policies: any('Additional policies for each group', { shape: map(list(string)) }),
   clock_skew_leeway: duration('Tolerated clock skew'),
+  ...inertOfJwtRole,
   ...tokenFields,
 } as const satisfies FieldSchema;
 
@@ -162,6 +169,7 @@ export const writeJwtRole = methodHandler({
       groupsClaim: values.groups_claim,
       groupPolicies: groupPolicies(values.group_policies),
       leewayS: values.clock_skew_leeway,
+      inert: inertIn(inertOfJwtRole, values),
       token: tokenSettingsOf(values),
     });
     return writtenReply(warnings);
@@ -172,19 +180,22 @@ export const readJwtRole = methodHandler({
   about: 'Read a role',
   takes: { name },
   answers: answers.data(
-    object({
-      role_type: { const: 'jwt' },
-      bound_audiences: list(string),
-      bound_subject: string,
-      user_claim: string,
-      bound_claims: map(list(anything)),
-      bound_claims_type: string,
-      claim_mappings: map(string),
-      groups_claim: string,
-      group_policies: map(list(string)),
-      clock_skew_leeway: integer,
-      ...tokenSettingsMembers,
-    }),
+    object(
+      {
+        role_type: { const: 'jwt' },
+        bound_audiences: list(string),
+        bound_subject: string,
+        user_claim: string,
+        bound_claims: map(list(anything)),
+        bound_claims_type: string,
+        claim_mappings: map(string),
+        groups_claim: string,
+        group_policies: map(list(string)),
+        clock_skew_leeway: integer,
+        ...tokenSettingsMembers,
+      },
+      inertMembers(inertOfJwtRole),
+    ),
   ),
   run: async ({ services, mount }, call) => {
     const role = (await services.logins.jwt.roles.find(mount.id, nameIn(call)))?.value;
@@ -200,6 +211,7 @@ export const readJwtRole = methodHandler({
       groups_claim: role.groupsClaim,
       group_policies: role.groupPolicies,
       clock_skew_leeway: role.leewayS,
+      ...role.inert,
       ...tokenSettingsJson(role.token),
     };
     return dataReply(JSON.stringify(data));

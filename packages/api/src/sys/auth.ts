@@ -1,30 +1,29 @@
-import { type AuthMount, type AuthTuning, authTypes } from '@transitd/access';
+import { type AuthMount, type AuthTuning, authTypes, newAuthMount } from '@transitd/access';
 import {
   any,
   boolean,
-  constant,
   duration,
   type Field,
   type FieldSchema,
   fields,
   ignoredField,
-  integer,
   lease,
   map,
   membersOf,
   noContentReply,
-  nothing,
   object,
   objectIn,
   type Reply,
   RequestError,
   string,
   text,
+  textMap,
   topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
+import { inert, inertIn, inertMembers, inertOfMount } from '../operation/inert-fields.ts';
 import {
   type Call,
   type GuardedOperation,
@@ -35,6 +34,7 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
+import { configMembers, optionsJson, optionsSchema } from './mount-json.ts';
 
 const authMountOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -52,34 +52,30 @@ const mountJson = (mount: AuthMount): object => ({
   accessor: mount.accessor,
   config: configJson(mount),
   description: mount.description,
-  external_entropy_access: false,
-  local: false,
-  options: null,
-  seal_wrap: false,
+  external_entropy_access: mount.externalEntropyAccess,
+  local: mount.local,
+  options: optionsJson(mount),
+  seal_wrap: mount.sealWrap,
   type: mount.type,
   uuid: mount.id,
 });
 
-const configJson = ({ defaultTtlS, maxTtlS }: Pick<AuthMount, 'defaultTtlS' | 'maxTtlS'>): object => ({
+const configJson = ({ defaultTtlS, inert, maxTtlS }: Pick<AuthMount, 'defaultTtlS' | 'inert' | 'maxTtlS'>): object => ({
   default_lease_ttl: defaultTtlS,
   force_no_cache: false,
   max_lease_ttl: maxTtlS,
   token_type: 'default-service',
+  ...inert,
 });
 
-const configSchema = object({
-  default_lease_ttl: integer,
-  force_no_cache: boolean,
-  max_lease_ttl: integer,
-  token_type: constant('default-service'),
-});
+const configSchema = object({ ...configMembers, token_type: string }, inertMembers(inertOfMount));
 const mountSchema = object({
   accessor: string,
   config: configSchema,
   description: string,
   external_entropy_access: boolean,
   local: boolean,
-  options: nothing,
+  options: optionsSchema,
   seal_wrap: boolean,
   type: string,
   uuid: string,
@@ -89,7 +85,7 @@ const mountSchema = object({
 function tokenMountJson({ clusterName }: Node): object {
   const id = clusterName?.id ?? '';
   const mount = { path: 'token', id, accessor: `auth_token_${id.slice(0, 8)}`, description: 'token based credentials' };
-  return { ...mountJson({ ...mount, type: 'userpass', defaultTtlS: 0, maxTtlS: 0 }), type: 'token' };
+  return { ...mountJson({ ...newAuthMount, ...mount, type: 'userpass' }), type: 'token' };
 }
 
 /** Returns the auth method at a path in the form of the list; undefined if nothing is enabled there. */
@@ -134,11 +130,10 @@ const tuning = <Time extends Field>(time: (about: string) => Time) => ({
 });
 /** Fields that clients send and that have no effect here. */
 const unused = {
-  listing_visibility: ignoredField('string', { default: 'hidden' }),
-  token_type: ignoredField('string', { default: 'default-service' }),
-  options: ignoredField('any'),
+  ...inertOfMount,
+  options: textMap('Stored and returned, but has no effect'),
   plugin_version: ignoredField('string'),
-  force_no_cache: ignoredField('bool'),
+  user_lockout_config: ignoredField('any'),
 } as const satisfies FieldSchema;
 const configFields = { ...tuning(duration), ...unused };
 
@@ -154,9 +149,9 @@ const enable = authMountOperation(
       config: any('Settings of the auth method', {
         shape: membersOf(configFields),
       }),
-      local: ignoredField('bool'),
-      seal_wrap: ignoredField('bool'),
-      external_entropy_access: ignoredField('bool'),
+      local: inert('bool'),
+      seal_wrap: inert('bool'),
+      external_entropy_access: inert('bool'),
       ...unused,
     },
     answers: answers.written,
@@ -165,11 +160,22 @@ const enable = authMountOperation(
     const config = fields(configFields, objectIn('config', values.config));
     if (values.type === undefined || values.type === '')
       throw new RequestError('invalid_request', 'backend type must be specified as a string');
-    await services.logins.mounts.enable(pathIn(call), values.type, {
-      description: values.description,
-      defaultTtlS: config.values.default_lease_ttl,
-      maxTtlS: config.values.max_lease_ttl,
-    });
+    await services.logins.mounts.enable(
+      pathIn(call),
+      values.type,
+      {
+        description: values.description,
+        defaultTtlS: config.values.default_lease_ttl,
+        maxTtlS: config.values.max_lease_ttl,
+        options: values.options ?? config.values.options,
+        inert: { ...inertIn(inertOfMount, values), ...inertIn(inertOfMount, config.values) },
+      },
+      {
+        local: values.local === true,
+        sealWrap: values.seal_wrap === true,
+        externalEntropyAccess: values.external_entropy_access === true,
+      },
+    );
     return writtenReply([...warnings, ...config.warnings]);
   },
 );
@@ -177,7 +183,10 @@ const enable = authMountOperation(
 /** Clients of the peers tune an auth method below `sys/mounts/` too. */
 const tuningPaths = ({ method }: Params): readonly string[] => [`sys/auth/${method}/tune`, `sys/mounts/auth/${method}/tune`];
 
-const tuningSchema = object({ ...configSchema.properties, description: string });
+const tuningSchema = object(
+  { ...configMembers, token_type: string, description: string, options: optionsSchema },
+  inertMembers(inertOfMount),
+);
 
 const readTuning = authMountOperation(
   'auth-tune-read',
@@ -187,13 +196,11 @@ const readTuning = authMountOperation(
     const path = pathIn(call);
     const { limits } = services.registry;
     const mount =
-      path === 'token'
-        ? { defaultTtlS: 0, maxTtlS: 0, description: 'token based credentials' }
-        : await services.logins.mounts.find(path);
+      path === 'token' ? { ...newAuthMount, description: 'token based credentials' } : await services.logins.mounts.find(path);
     if (mount === undefined) throw noMethod(path);
     // The effective values: for a TTL that is not set, the default of the node.
-    const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
-    return topLevelDataReply({ ...configJson(inForce), description: mount.description });
+    const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
+    return topLevelDataReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
   },
   { sameAs: tuningPaths },
 );
@@ -213,6 +220,8 @@ const tune = authMountOperation(
       description: values.description,
       defaultTtlS: values.default_lease_ttl,
       maxTtlS: values.max_lease_ttl,
+      options: values.options,
+      inert: inertIn(inertOfMount, values),
     };
     if (!(await services.logins.mounts.tune(path, change))) throw noMethod(path);
     return writtenReply(warnings);

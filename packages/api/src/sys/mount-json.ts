@@ -1,12 +1,13 @@
 import { boolean, integer, list, map, object, orNull, string } from '@transitd/http';
 import { accessorOf, type Mount } from '@transitd/node';
+import { inertMembers, inertOfMount } from '../operation/inert-fields.ts';
 
 /** Returns a mount in the form of the list. */
 export const mountJson = (mount: Mount): object => ({
   accessor: accessorOf(mount),
   config: configJson(mount),
   description: mount.description,
-  external_entropy_access: false,
+  external_entropy_access: mount.externalEntropyAccess,
   local: mount.local,
   options: optionsJson(mount),
   seal_wrap: mount.sealWrap,
@@ -19,13 +20,15 @@ export const configJson = ({
   allowedManagedKeys,
   ciphertextPrefix,
   defaultTtlS,
+  inert,
   maxTtlS,
-}: Pick<Mount, 'allowedManagedKeys' | 'ciphertextPrefix' | 'defaultTtlS' | 'maxTtlS'>): object => ({
+}: Pick<Mount, 'allowedManagedKeys' | 'ciphertextPrefix' | 'defaultTtlS' | 'inert' | 'maxTtlS'>): object => ({
   ...(allowedManagedKeys.length > 0 && { allowed_managed_keys: allowedManagedKeys }),
   ciphertext_prefix: ciphertextPrefix,
   default_lease_ttl: defaultTtlS,
   force_no_cache: false,
   max_lease_ttl: maxTtlS,
+  ...inert,
 });
 
 export const optionsJson = ({ options }: Pick<Mount, 'options'>): object | null =>
@@ -34,8 +37,12 @@ export const optionsJson = ({ options }: Pick<Mount, 'options'>): object | null 
 export const optionsSchema = orNull(map(string));
 
 export const configMembers = { default_lease_ttl: integer, force_no_cache: boolean, max_lease_ttl: integer };
-/** Settings that only engines have, not auth methods. */
-export const ownConfigMembers = { ciphertext_prefix: string, allowed_managed_keys: list(string) };
+/** Settings that not every mount shows. */
+export const ownConfigMembers = {
+  ...inertMembers(inertOfMount),
+  ciphertext_prefix: string,
+  allowed_managed_keys: list(string),
+};
 
 /** Schema of `mountJson` and of the entry `sys/`. */
 export const mountMembers = {

@@ -27,6 +27,7 @@ import {
 import { type MountTuning, mountAt, type Node, type Services } from '@transitd/node';
 import { printableName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
+import { inertIn, inertOfMount } from '../operation/inert-fields.ts';
 import {
   type Call,
   type GuardedOperation,
@@ -107,17 +108,8 @@ const tuning = <Time extends Field>(time: (about: string) => Time) => ({
 
 /** Fields that clients send and that have no effect on a transit engine. */
 const unused = {
-  allowed_response_headers: ignoredField('any'),
-  audit_non_hmac_request_keys: ignoredField('any'),
-  audit_non_hmac_response_keys: ignoredField('any'),
-  delegated_auth_accessors: ignoredField('any'),
-  force_no_cache: ignoredField('bool'),
-  identity_token_key: ignoredField('string'),
-  listing_visibility: ignoredField('string', { default: 'hidden' }),
-  passthrough_request_headers: ignoredField('any'),
+  ...inertOfMount,
   plugin_version: ignoredField('string'),
-  token_type: ignoredField('string'),
-  trim_request_trailing_slashes: ignoredField('bool'),
   user_lockout_config: ignoredField('any'),
 } as const satisfies FieldSchema;
 const configFields = { ...tuning(duration), ...unused, options: ignoredField('any'), plugin_name: ignoredField('string') };
@@ -134,7 +126,7 @@ const enable = mountOperation(
       options: textMap('Stored and returned, but has no effect'),
       local: bool('Stored and returned, but has no effect'),
       seal_wrap: bool('Stored and returned, but has no effect'),
-      external_entropy_access: bool('Accepted, but has no effect'),
+      external_entropy_access: bool('Stored and returned, but has no effect'),
       plugin_name: ignoredField('string'),
       plugin_version: ignoredField('string'),
     },
@@ -147,6 +139,7 @@ const enable = mountOperation(
       type: values.type ?? '',
       local: values.local,
       sealWrap: values.seal_wrap,
+      externalEntropyAccess: values.external_entropy_access,
       ...tuningIn(config.values),
       description: values.description,
       options: values.options ?? {},
@@ -161,7 +154,7 @@ const noEffect =
 
 const tunedSchema = object(
   { ...configMembers, ciphertext_prefix: string, description: string, options: optionsSchema },
-  { allowed_managed_keys: ownConfigMembers.allowed_managed_keys },
+  ownConfigMembers,
 );
 
 const readTuning = mountOperation(
@@ -212,6 +205,7 @@ const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof 
   ciphertextPrefix: values.ciphertext_prefix || undefined,
   defaultTtlS: values.default_lease_ttl,
   maxTtlS: values.max_lease_ttl,
+  inert: inertIn(inertOfMount, values),
 });
 
 /** Unmounts with one small write. Afterwards the mount is unreachable; its records are deleted later. */

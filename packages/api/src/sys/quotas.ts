@@ -7,7 +7,6 @@ import {
   dataReply,
   duration,
   type FieldSchema,
-  ignoredField,
   integer,
   type JsonValue,
   list as listOf,
@@ -24,6 +23,7 @@ import {
 import type { Services } from '@transitd/node';
 import { printablePath } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
+import { inert } from '../operation/inert-fields.ts';
 import {
   type Call,
   type GuardedOperation,
@@ -50,7 +50,7 @@ const quotaJson = (quota: Quota): string =>
   JSON.stringify({
     block_interval: quota.blockIntervalS,
     group_by: quota.groupBy,
-    inheritable: true,
+    inheritable: quota.inheritable,
     interval: quota.intervalS,
     name: quota.name,
     path: quota.path,
@@ -96,7 +96,7 @@ const writeFields = {
   rate: any('Maximum number of requests per interval; above 0', { shape: { type: 'number', minimum: 1 } }),
   interval: duration('Interval of the limit; 0 means one second'),
   block_interval: duration('How long a client that exceeds the limit is blocked'),
-  inheritable: ignoredField('bool'),
+  inheritable: inert('bool', { default: true }),
   group_by: text('Apply the limit per client address or per token', { oneOf: ['ip', 'token'], default: 'ip' }),
 } as const satisfies FieldSchema;
 
@@ -118,6 +118,7 @@ const write = (forms: PathForms) =>
       intervalS: values.interval === 0 ? undefined : values.interval,
       blockIntervalS: values.block_interval,
       groupBy: groupOf(values.group_by),
+      inheritable: values.inheritable,
     });
     return writtenReply(warnings);
   });
@@ -187,10 +188,10 @@ const readConfig = quotaOperation(
   'read',
   { about: 'Read the global quota settings', answers: answers.data(configSchema) },
   async ({ quotas }) => {
-    const { responseHeaders, exemptPaths } = quotas.config;
+    const { responseHeaders, exemptPaths, auditLogging } = quotas.config;
     const data = {
       absolute_rate_limit_exempt_paths: [],
-      enable_rate_limit_audit_logging: false,
+      enable_rate_limit_audit_logging: auditLogging,
       enable_rate_limit_response_headers: responseHeaders,
       rate_limit_exempt_paths: exemptPaths,
     };
@@ -201,7 +202,7 @@ const readConfig = quotaOperation(
 const configFields = {
   enable_rate_limit_response_headers: bool('Return rate limit headers'),
   rate_limit_exempt_paths: texts('Paths exempt from rate limits'),
-  enable_rate_limit_audit_logging: ignoredField('bool'),
+  enable_rate_limit_audit_logging: inert('bool'),
 };
 
 const writeConfig = (forms: PathForms) =>
@@ -216,6 +217,7 @@ const writeConfig = (forms: PathForms) =>
     async ({ quotas }, { values, warnings }) => {
       await quotas.configure({
         responseHeaders: values.enable_rate_limit_response_headers,
+        auditLogging: values.enable_rate_limit_audit_logging,
         exemptPaths: values.rate_limit_exempt_paths?.filter((path) => path !== '').map((path) => forms.canonical(path)),
       });
       return writtenReply(warnings);

@@ -74,7 +74,9 @@ describe('settings without effect', () => {
     ['POST sys/mounts/other', { type: 'transit', config: { force_no_cache: true } }, 'force_no_cache'],
     ['POST sys/auth/people', { type: 'userpass', local: true }, 'local'],
     ['POST sys/auth/people/tune', { token_type: 'batch' }, 'token_type'],
-    ['POST sys/quotas/rate-limit/q', { type: 'rate-limit', rate: 10, inheritable: true }, 'inheritable'],
+    ['POST sys/quotas/rate-limit/q', { type: 'rate-limit', rate: 10, inheritable: false }, 'inheritable'],
+    ['POST sys/quotas/config', { enable_rate_limit_audit_logging: true }, 'enable_rate_limit_audit_logging'],
+    ['POST sys/auth/ids', { type: 'jwt', seal_wrap: true, options: {} }, 'seal_wrap'],
   ] as const) {
     it(`are named in a warning by ${line}: ${named}`, async () => {
       const { body: answer } = await server.ask(line, { body });

@@ -43,7 +43,8 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
     else {
       const field = schema[name];
       values[name] = convert(name, field, body[name]);
-      if (field?.ignored === true && isSet(body[name]) && body[name] !== field.default) ignored.add(name);
+      if (field?.ignored === true && (isSet(body[name]) || isTurnedOff(field, values[name])) && values[name] !== field.default)
+        ignored.add(name);
     }
   }
   for (const name in pathParameters) values[name] = convert(name, schema[name], pathParameters[name]);
@@ -60,6 +61,9 @@ function isSet(value: JsonValue | undefined): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
   return value !== undefined && value !== null && value !== false && value !== '' && value !== 0 && value !== 'false';
 }
+
+/** Returns whether a value is false where true is in force. */
+const isTurnedOff = (field: Field, value: unknown): boolean => field.default === true && value === false;
 
 /** Returns the members of a field that is an object; empty if the field was absent or `[]`. @throws RequestError `invalid_field` */
 export function objectIn(name: string, value: JsonValue | undefined): Body {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { changedInert } from '@transitd/access';
 import { ciphertextPrefixPattern } from '@transitd/configuration';
 import { RequestError } from '@transitd/http';
 import { printableName } from '@transitd/transit-engine';
@@ -6,7 +7,7 @@ import { type Mount, type MountTable, type Move, newMount } from './mounts.ts';
 
 /** Settings of a mount that can be set when it is enabled and changed later; undefined ones stay as they are. */
 export type MountTuning = {
-  readonly [Name in 'allowedManagedKeys' | 'ciphertextPrefix' | 'defaultTtlS' | 'description' | 'maxTtlS' | 'options']?:
+  readonly [Name in 'allowedManagedKeys' | 'ciphertextPrefix' | 'defaultTtlS' | 'description' | 'inert' | 'maxTtlS' | 'options']?:
     | Mount[Name]
     | undefined;
 };
@@ -17,6 +18,7 @@ export interface MountRequest extends MountTuning {
   readonly type: string;
   readonly local?: boolean | undefined;
   readonly sealWrap?: boolean | undefined;
+  readonly externalEntropyAccess?: boolean | undefined;
 }
 
 /** Maximum number of mounts in a cluster. Each mount has an engine with caches on every node. */
@@ -35,14 +37,14 @@ const isReserved = (path: string): boolean => reserved.has(path.split('/', 1)[0]
 
 /** Adds a mount. @throws RequestError `invalid_request` */
 export function enableMount({ mounts, moves }: MountTable, request: MountRequest, ciphertextPrefix: string): MountTable {
-  const { path, type, local = false, sealWrap = false } = request;
+  const { path, type, local = false, sealWrap = false, externalEntropyAccess = false } = request;
   if (type === '') throw refusal('backend type must be specified as a string');
   if (isReserved(path)) throw refusal(`cannot mount "${path}/"`);
   checkPath(path);
   checkFree(mounts, path);
   if (type !== 'transit') throw refusal(`plugin not found in the catalog: ${printableName(type)}`);
   if (mounts.length >= mountsMax) throw refusal(`cannot mount: the cluster already has the maximum of ${mountsMax} mounts`);
-  const mount = withTuning({ ...newMount(path, ciphertextPrefix), local, sealWrap }, request);
+  const mount = withTuning({ ...newMount(path, ciphertextPrefix), local, sealWrap, externalEntropyAccess }, request);
   return { mounts: [...mounts, mount], moves };
 }
 
@@ -106,7 +108,7 @@ function checkFree(mounts: readonly Mount[], path: string): void {
 
 function withTuning(mount: Mount, tuning: MountTuning): Mount {
   const changes = Object.fromEntries(Object.entries(tuning).filter(([name, value]) => tunable.has(name) && value !== undefined));
-  const next: Mount = { ...mount, ...changes };
+  const next: Mount = { ...mount, ...changes, inert: changedInert(mount.inert, tuning.inert) };
   if (next.description.length > descriptionCharsMax) throw refusal(`a description has at most ${descriptionCharsMax} characters`);
   if (JSON.stringify(next.options).length > optionsCharsMax)
     throw refusal(`options are too long: at most ${optionsCharsMax} characters in all`);

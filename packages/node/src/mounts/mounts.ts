@@ -45,11 +45,13 @@ const mountShape = z.object({
   options: z.record(z.string(), z.string()).default({}),
   local: z.boolean().default(false),
   sealWrap: z.boolean().default(false),
+  externalEntropyAccess: z.boolean().default(false),
   /** In seconds, as is `maxTtlS`; 0 for the node's default. */
   defaultTtlS: z.number().default(0),
   maxTtlS: z.number().default(0),
   /** Names of the managed keys that this mount may use, besides those for any mount. */
   allowedManagedKeys: z.array(z.string()).readonly().default([]),
+  inert: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string()).readonly()])).default({}),
 });
 
 /** Format 1 had only paths, ids and prefixes. */

@@ -1,0 +1,68 @@
+import type { InertSettings } from '@transitd/access';
+import {
+  boolean,
+  type Field,
+  type FieldKind,
+  type FieldSchema,
+  ignoredField,
+  integer,
+  type JsonSchema,
+  list,
+  RequestError,
+  string,
+} from '@transitd/http';
+
+/** A field that is stored and returned, but has no effect. @param detail - `default`: the value that is in force */
+export const inert = <Kind extends FieldKind>(kind: Kind, detail: Pick<Field, 'default' | 'oneOf'> = {}): Field<Kind> => ({
+  ...ignoredField(kind),
+  ...detail,
+  about: 'Stored and returned, but has no effect',
+});
+
+/** Settings of mounts and auth methods. */
+export const inertOfMount = {
+  allowed_response_headers: inert('strings'),
+  audit_non_hmac_request_keys: inert('strings'),
+  audit_non_hmac_response_keys: inert('strings'),
+  delegated_auth_accessors: inert('strings'),
+  force_no_cache: inert('bool'),
+  identity_token_key: inert('string'),
+  listing_visibility: inert('string', { default: 'hidden', oneOf: ['hidden', 'unauth', ''] }),
+  passthrough_request_headers: inert('strings'),
+  token_type: inert('string', {
+    default: 'default-service',
+    oneOf: ['default-service', 'default-batch', 'service', 'batch', ''],
+  }),
+  trim_request_trailing_slashes: inert('bool'),
+} as const satisfies FieldSchema;
+
+/** Settings of the configuration of a `jwt` method. They matter only to logins in a browser, which do not exist here. */
+export const inertOfJwt = { namespace_in_state: inert('bool', { default: true }) } as const satisfies FieldSchema;
+
+/** Settings of a `jwt` role. */
+export const inertOfJwtRole = {
+  allowed_redirect_uris: inert('strings'),
+  expiration_leeway: inert('int'),
+  max_age: inert('int'),
+  not_before_leeway: inert('int'),
+  oidc_scopes: inert('strings'),
+  user_claim_json_pointer: inert('bool'),
+  verbose_oidc_logging: inert('bool'),
+} as const satisfies FieldSchema;
+
+const schemas: Partial<Record<FieldKind, JsonSchema>> = { strings: list(string), bool: boolean, string, int: integer };
+
+/** Returns the schema of inert settings in an answer. */
+export const inertMembers = (declared: FieldSchema): Readonly<Record<string, JsonSchema>> =>
+  Object.fromEntries(Object.entries(declared).map(([name, { kind }]) => [name, schemas[kind] ?? {}]));
+
+/** Returns the inert settings among the values of a request. @throws RequestError `invalid_request` */
+export function inertIn(declared: FieldSchema, values: Readonly<Record<string, unknown>>): InertSettings {
+  const given = Object.entries(values).filter(([name, value]) => Object.hasOwn(declared, name) && value !== undefined);
+  for (const [name, value] of given) {
+    const allowed = declared[name]?.oneOf;
+    if (allowed !== undefined && !allowed.includes(String(value)))
+      throw new RequestError('invalid_request', `${name} must be one of ${allowed.filter((one) => one !== '').join(', ')}`);
+  }
+  return Object.fromEntries(given) as InertSettings; // already converted to their kinds
+}
