@@ -30,6 +30,7 @@ const notReturned = new Set([
     'auto_join_port',
     'primary_cluster_addr',
   ],
+  ...['primary_api_addr', 'update_mode'],
 ]);
 
 describe('settings without effect', () => {
