@@ -22,15 +22,8 @@ const samplesOf = (declared: FieldSchema): Readonly<Record<string, unknown>> =>
 /** Ignored fields of requests that the peers do not return, or not as they were sent. */
 const notReturned = new Set([
   ...['plugin_name', 'plugin_version', 'user_lockout_config', 'stored_shares', 'disable_upgrade_migration'],
-  ...[
-    'leader_client_cert',
-    'leader_client_key',
-    'leader_tls_servername',
-    'auto_join_scheme',
-    'auto_join_port',
-    'primary_cluster_addr',
-  ],
-  ...['primary_api_addr', 'update_mode'],
+  ...['leader_client_cert', 'leader_client_key', 'leader_tls_servername', 'auto_join_scheme', 'auto_join_port'],
+  ...['primary_api_addr', 'primary_cluster_addr', 'update_mode'],
 ]);
 
 describe('settings without effect', () => {
