@@ -34,6 +34,7 @@ const exercises = {
       tuned: [3_600, 10_800],
       retold: true,
       method: 10_800,
+      visibility: 'unauth',
       moved: 'orders',
       listed: ['crew/', 'sys/', 'transit/'],
       gone: 404,
@@ -209,6 +210,7 @@ for (const { client, program } of [
         unsealed: true,
         sealed_again: true,
         while_sealed: 503,
+        made_root: ['root'],
         new_shares: 2,
         serves: true,
       });

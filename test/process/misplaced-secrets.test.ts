@@ -22,6 +22,8 @@ describe('a mistake with a secret in it', () => {
       ['POST sys/storage/raft/join', { ...join, leader_ca_cert: mark, leader_client_key: mark }, null],
       ['PUT sys/rotate/root/update', { key: mark, nonce: mark }],
       ['PUT sys/generate-root/update', { key: mark, nonce: mark }],
+      ['PUT sys/generate-root-token/update', { key: mark, nonce: mark }],
+      ['POST sys/decode-token', { encoded_token: mark, otp: mark }, null],
       ['POST sys/storage/raft/snapshot', mark],
       ['POST sys/storage/raft/remove-peer', { server_id: mark }],
       ['POST sys/wrapping/unwrap', { token: mark }],

@@ -56,9 +56,21 @@ func initialize(c *Client) Outcome {
 		"sealed_again": sealed.Sealed,
 		"while_sealed": statusOf(whileSealed),
 		"serves":       must.Get(c.Auth().Token().LookupSelf()) != nil,
+		"made_root":    rootAgain(c, made.Keys[:2]),
 		"new_shares":   len(must.Get(newShares(c, made.Keys[:2]))),
 		"root_token":   made.RootToken,
 	}
+}
+
+// rootAgain makes a root token from shares and returns its policies. The clients use different paths.
+func rootAgain(c *Client, shares []string) any {
+	begun := must.Get(c.Sys().GenerateRootInit("", ""))
+	var encoded string
+	for _, share := range shares {
+		encoded = must.Get(c.Sys().GenerateRootUpdate(share, begun.Nonce)).EncodedToken
+	}
+	decoded := must.Get(c.Logical().Write("sys/decode-token", map[string]any{"encoded_token": encoded, "otp": begun.OTP}))
+	return must.Get(withToken(c, decoded.Data["token"].(string)).Auth().Token().LookupSelf()).Data["policies"]
 }
 
 func mounts(c *Client) Outcome {
@@ -80,11 +92,11 @@ func mounts(c *Client) Outcome {
 		listed = append(listed, path)
 	}
 	slices.Sort(listed)
-	must.Do(c.Sys().EnableAuthWithOptions("people", &EnableAuthOptions{Type: "userpass"}))
-	must.Do(c.Sys().TuneMount("auth/people", MountConfigInput{MaxLeaseTTL: "3h"}))
-	must.Do(c.Sys().TuneMount("auth/people", MountConfigInput{Description: &tuned}))
-	method := must.Get(c.Sys().MountConfig("auth/people"))
-	must.Do(c.Sys().DisableAuth("people"))
+	must.Do(c.Sys().EnableAuthWithOptions("team/people", &EnableAuthOptions{Type: "userpass"}))
+	must.Do(c.Sys().TuneMount("auth/team/people", MountConfigInput{MaxLeaseTTL: "3h", ListingVisibility: "unauth"}))
+	must.Do(c.Sys().TuneMount("auth/team/people", MountConfigInput{Description: &tuned}))
+	method := must.Get(c.Sys().MountConfig("auth/team/people"))
+	must.Do(c.Sys().DisableAuth("team/people"))
 	must.Do(c.Sys().Unmount("crew"))
 	_, gone := c.Logical().Write("crew/encrypt/orders", map[string]any{"plaintext": ""})
 	return Outcome{
@@ -96,6 +108,7 @@ func mounts(c *Client) Outcome {
 		"tuned":       []int{config.DefaultLeaseTTL, config.MaxLeaseTTL},
 		"retold":      retold == tuned,
 		"method":      method.MaxLeaseTTL,
+		"visibility":  method.ListingVisibility,
 		"moved":       moved.Data["name"],
 		"listed":      listed,
 		"gone":        statusOf(gone),
@@ -105,22 +118,22 @@ func mounts(c *Client) Outcome {
 
 func policies(c *Client) Outcome {
 	const rules = `path "transit/encrypt/orders" { capabilities = ["update"] }`
-	must.Do(c.Sys().PutPolicy("writer", rules))
-	secret := must.Get(c.Auth().Token().Create(&TokenCreateRequest{Policies: []string{"writer"}, TTL: "10m"}))
+	must.Do(c.Sys().PutPolicy("team/writer", rules))
+	secret := must.Get(c.Auth().Token().Create(&TokenCreateRequest{Policies: []string{"team/writer"}, TTL: "10m"}))
 	limited := withToken(c, secret.Auth.ClientToken)
 	const path = "transit/encrypt/orders"
 	byAccessor := must.Get(c.Logical().Write("sys/capabilities-accessor", map[string]any{"accessor": secret.Auth.Accessor, "paths": path}))
 	outcome := Outcome{
-		"read":        must.Get(c.Sys().GetPolicy("writer")) == rules,
-		"listed":      slices.Contains(must.Get(c.Sys().ListPolicies()), "writer"),
+		"read":        must.Get(c.Sys().GetPolicy("team/writer")) == rules,
+		"listed":      slices.Contains(must.Get(c.Sys().ListPolicies()), "team/writer"),
 		"self":        must.Get(limited.Sys().CapabilitiesSelf(path)),
 		"other":       must.Get(c.Sys().Capabilities(secret.Auth.ClientToken, path)),
 		"by_accessor": byAccessor.Data[path],
 		"none":        must.Get(limited.Sys().CapabilitiesSelf("transit/decrypt/orders")),
 		"broken":      statusOf(c.Sys().PutPolicy("broken", `path "x" {`)),
 	}
-	must.Do(c.Sys().DeletePolicy("writer"))
-	outcome["missing"] = must.Get(c.Sys().GetPolicy("writer"))
+	must.Do(c.Sys().DeletePolicy("team/writer"))
+	outcome["missing"] = must.Get(c.Sys().GetPolicy("team/writer"))
 	return outcome
 }
 
