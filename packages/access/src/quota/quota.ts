@@ -35,23 +35,16 @@ export interface QuotaConfig {
 
 export const newQuotaConfig: QuotaConfig = { responseHeaders: false, exemptPaths: [], auditLogging: false };
 
-const example: Omit<Quota, 'groupBy' | 'inheritable'> = {
-  name: '',
-  path: '',
-  role: '',
-  rate: 0,
-  intervalS: 1,
-  blockIntervalS: 0,
-};
-/** Default values of the fields that older records lack. */
-const newMemberDefaults: Pick<Quota, 'groupBy' | 'inheritable'> = { groupBy: 'ip', inheritable: true };
+/** Values of the members that older records lack. */
+const added = { groupBy: 'ip', inheritable: true } as const;
+const newQuota: Quota = { name: '', path: '', role: '', rate: 0, intervalS: 1, blockIntervalS: 0, ...added };
 const secondsMax = 366 * 86_400;
 const pathsMax = 256;
 
 /** Returns a quota after a change, or a new quota. @throws AccessError `invalid_request` */
 export function changedQuota(name: string, present: Quota | undefined, change: QuotaChange): Quota {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const quota: Quota = { ...(present ?? { ...example, ...newMemberDefaults, name }), ...given };
+  const quota: Quota = { ...(present ?? { ...newQuota, name }), ...given };
   if (!Number.isFinite(quota.rate) || quota.rate <= 0) throw invalidRequest("'rate' must be greater than 0");
   if (quota.intervalS < 1 || quota.intervalS > secondsMax)
     throw invalidRequest(`'interval' must be between 1s and ${secondsMax}s`);
@@ -73,8 +66,8 @@ export function checkQuotaConfig(config: QuotaConfig): QuotaConfig {
 
 export const encodeQuota = (quota: Quota | QuotaConfig): Buffer => encodeJson(quota);
 /** @throws AccessError `record_unreadable` */
-export const decodeQuota = (stored: Uint8Array): Quota => ({ ...newMemberDefaults, ...decodeJson(stored, example) });
-export const decodeQuotaConfig = (stored: Uint8Array): QuotaConfig => decodeJson(stored, newQuotaConfig);
+export const decodeQuota = (stored: Uint8Array): Quota => decodeJson(stored, newQuota, added);
+export const decodeQuotaConfig = (stored: Uint8Array): QuotaConfig => decodeJson(stored, newQuotaConfig, { auditLogging: false });
 
 /** Returns whether the path of a quota applies to the path of a request, which has no trailing slash. */
 export function quotaMatches(pattern: string, path: string): boolean {
