@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { objectIn, textIn, textsIn } from '../api/json.ts';
-import { refusalWords } from '../api/request.ts';
+import { refusalWords, segments } from '../api/request.ts';
 import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
 import { decisionIn, type Explanation, explain, type PolicyDecision } from './explanation.ts';
@@ -108,7 +108,7 @@ interface Evaluated {
 /** Evaluates one policy alone; needs the rights to read and to check it. */
 async function evaluated(name: string, path: string): Promise<Evaluated> {
   try {
-    const { data } = await call('GET', `sys/policies/acl/${encodeURIComponent(name)}`);
+    const { data } = await call('GET', `sys/policies/acl/${segments(name)}`);
     const text = textIn(objectIn(data)['policy']);
     return { decision: decisionIn(name, await checked(text, path)), text };
   } catch (error) {

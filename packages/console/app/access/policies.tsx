@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { numberIn, objectIn, textIn, textsIn } from '../api/json.ts';
-import { refusalWords } from '../api/request.ts';
+import { refusalWords, segments } from '../api/request.ts';
 import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
 import { count } from '../parts/format.ts';
@@ -21,7 +21,7 @@ export function Policies() {
 
   const open = async (name: string): Promise<void> => {
     try {
-      const { data } = await call('GET', `sys/policies/acl/${encodeURIComponent(name)}`);
+      const { data } = await call('GET', `sys/policies/acl/${segments(name)}`);
       setOpened(name);
       setText(textIn(objectIn(data)['policy']));
       setResult(undefined);
