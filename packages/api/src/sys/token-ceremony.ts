@@ -104,7 +104,7 @@ const shareFields = {
 /** Cancellation needs the nonce, or a token with `sudo` on this path (decision 70). */
 const cancelFields = { nonce: credential('Nonce of the attempt; if omitted, a token with `sudo` is required') };
 
-/** A step that answers with the status. @param S - fields of the request */
+/** A step that answers with the status. */
 interface Step<S extends FieldSchema> {
   readonly about: string;
   readonly takes?: S;
@@ -115,6 +115,7 @@ interface StepResult extends Pick<Reply, 'issued'> {
   readonly status: object;
 }
 
+/** Returns the steps of a ceremony, for its routes with and without a token. */
 function stepsOf({ about, generation, create }: TokenCeremony) {
   /**
    * Anybody may read the progress, but not the nonce, because the nonce allows cancellation. The initiator gives the nonce to the
@@ -227,7 +228,7 @@ function guardedRoutes(path: string, ceremony: TokenCeremony): readonly Route[] 
       answers: answers.data(statusSchema),
       run: async ({ node }, call) => {
         const { status, issued } = await run(unsealedNode(node), call);
-        return { ...dataReply(JSON.stringify(status)), ...(issued && { issued }) };
+        return { ...dataReply(JSON.stringify(status), call.warnings), ...(issued && { issued }) };
       },
     });
 

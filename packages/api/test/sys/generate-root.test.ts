@@ -31,7 +31,9 @@ describe('sys/generate-root-token', () => {
 
   it('makes a root token for a caller with sudo, decoded by sys/decode-token without a token', async () => {
     const token = await tokenWith('path "sys/generate-root-token/*" { capabilities = ["read", "update", "delete", "sudo"] }');
-    const { otp, nonce } = (await ask(`POST ${attempt}`, token)).body.data;
+    const begun = await ask(`POST ${attempt}`, token, { unheard: 1 });
+    expect(begun.body.warnings).to.deep.equal(['Endpoint ignored these unrecognized parameters: [unheard]']);
+    const { otp, nonce } = begun.body.data;
     const given = { key: real.share, nonce };
     const { encoded_token } = (await ask('POST sys/generate-root-token/update', token, given)).body.data;
     const decoded = await ask('POST sys/decode-token', undefined, { encoded_token, otp });
