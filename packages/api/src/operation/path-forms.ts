@@ -24,17 +24,31 @@ export function namePlaceOf({ path: pattern, names }: Route, segments: readonly 
   return { first: isAfterSeveral ? at + more : at, count: takesSeveral(parts[at] ?? '') ? 1 + more : 1 };
 }
 
-const isParam = (part: string): boolean => /^[:*]/.test(part);
+/** Returns whether a part of a route's path is a parameter: `:name` for one segment, `*name` for one or more. */
+export const isParam = (part: string): boolean => part.startsWith(':') || part.startsWith('*');
 const paramIn = (part: string): ParamName => part.slice(1) as ParamName;
 const takesSeveral = (part: string): boolean => part.startsWith('*') || part === ':mount';
 
-/** Returns the text of each part of a pattern; the part that takes several segments gets all that the others leave. */
+/**
+ * Returns the text of each part of a pattern, or undefined if the path does not match. The part that takes several segments gets all that
+ * the others leave.
+ */
 function splitAs(parts: readonly string[], segments: readonly string[]): readonly string[] | undefined {
   const more = segments.length - parts.length;
-  if (more === 0) return segments;
-  const at = parts.findIndex(takesSeveral);
-  if (more < 0 || at < 0) return undefined;
-  return [...segments.slice(0, at), segments.slice(at, at + more + 1).join('/'), ...segments.slice(at + more + 1)];
+  const several = parts.findIndex(takesSeveral);
+  if (more < 0 || (more > 0 && several < 0)) return undefined;
+  const placeOf = (index: number): number => (several >= 0 && index > several ? index + more : index);
+  // The literals first: a long path is joined only for the few routes that it matches.
+  if (!parts.every((part, index) => isParam(part) || segments[placeOf(index)] === part)) return undefined;
+  const textAt = (index: number): string =>
+    index === several ? segments.slice(index, index + more + 1).join('/') : (segments[placeOf(index)] ?? '');
+  return parts.map((_, index) => textAt(index));
+}
+
+/** Returns the parameters in a path as they are written; undefined if the path does not match the parts of a route. */
+export function paramsOf(parts: readonly string[], segments: readonly string[]): Params | undefined {
+  const texts = splitAs(parts, segments);
+  return texts && Object.fromEntries(parts.flatMap((part, at) => (isParam(part) ? [[paramIn(part), texts[at] ?? '']] : [])));
 }
 
 /** Returns the parameters in their canonical form. */
@@ -89,10 +103,9 @@ export class PathForms {
   #find(path: string): { readonly route: Route; readonly segments: readonly string[]; readonly params: Params } | undefined {
     const segments = path.split('/');
     for (const { route, parts } of this.#table()) {
-      const texts = splitAs(parts, segments);
-      if (texts === undefined || !parts.every((part, at) => isParam(part) || part === texts[at])) continue;
-      const inPath = parts.flatMap((part, at) => (isParam(part) ? [[paramIn(part), texts[at] ?? '']] : []));
-      const params = canonicalParams(route, Object.fromEntries(inPath));
+      const written = paramsOf(parts, segments);
+      if (written === undefined) continue;
+      const params = canonicalParams(route, written);
       if (route.accepts === undefined || route.accepts(params)) return { route, segments, params };
     }
     return undefined;

@@ -1,18 +1,11 @@
 import { InvariantViolation } from '@transitd/raft-core';
 import type { Params, Route } from './operation.ts';
-import { canonicalParams } from './path-forms.ts';
+import { canonicalParams, isParam, paramsOf } from './path-forms.ts';
 
 /** A route whose path begins with a literal segment, split into its segments. */
 interface Pattern {
   readonly route: Route;
-  readonly parts: readonly Part[];
-}
-
-interface Part {
-  /** The literal, or the name of a parameter. */
-  readonly text: string;
-  /** `one`: a parameter that matches one segment. `more`: a parameter that matches one segment or more. */
-  readonly kind: 'literal' | 'one' | 'more';
+  readonly parts: readonly string[];
 }
 
 /** Routes with the same first segment, in the order of the route table. */
@@ -37,21 +30,21 @@ export class PlainRoutes {
   /** @param routes - routes in order of precedence; each begins with a literal segment */
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
-      const parts = route.path.split('/').map(partOf);
-      const [first] = parts;
-      if (first?.kind !== 'literal') throw new InvariantViolation(`the route ${route.path} does not begin with a literal`);
-      const branch: Branch = this.#branches.get(first.text) ?? { patterns: [], bySecond: new Map(), rest: [] };
+      const parts = route.path.split('/');
+      const [first = ''] = parts;
+      if (isParam(first)) throw new InvariantViolation(`the route ${route.path} does not begin with a literal`);
+      const branch: Branch = this.#branches.get(first) ?? { patterns: [], bySecond: new Map(), rest: [] };
       branch.patterns.push({ route, parts });
-      this.#branches.set(first.text, branch);
+      this.#branches.set(first, branch);
     }
     for (const branch of this.#branches.values()) {
       const hasSecond = ({ parts: [, second] }: Pattern, text: string | undefined): boolean =>
-        second?.kind !== 'literal' || second.text === text;
+        second === undefined || isParam(second) || second === text;
       for (const { parts } of branch.patterns) {
         const [, second] = parts;
-        if (second?.kind !== 'literal') continue;
-        const matching = branch.patterns.filter((pattern) => hasSecond(pattern, second.text));
-        branch.bySecond.set(second.text, matching);
+        if (second === undefined || isParam(second)) continue;
+        const matching = branch.patterns.filter((pattern) => hasSecond(pattern, second));
+        branch.bySecond.set(second, matching);
       }
       branch.rest = branch.patterns.filter((pattern) => hasSecond(pattern, undefined));
     }
@@ -69,25 +62,4 @@ export class PlainRoutes {
     }
     return undefined;
   }
-}
-
-const partOf = (text: string): Part => {
-  if (text.startsWith(':')) return { text: text.slice(1), kind: 'one' };
-  return text.startsWith('*') ? { text: text.slice(1), kind: 'more' } : { text, kind: 'literal' };
-};
-
-/** Returns the path parameters as written in the request; undefined if the path does not match. */
-function paramsOf(parts: readonly Part[], segments: readonly string[]): Params | undefined {
-  const more = segments.length - parts.length;
-  if (more < 0) return undefined;
-  const params: Record<string, string> = {};
-  let at = 0;
-  for (const { text, kind } of parts) {
-    const taken = kind === 'more' ? 1 + more : 1;
-    if (kind === 'literal') {
-      if (segments[at] !== text) return undefined;
-    } else params[text] = taken === 1 ? (segments[at] ?? '') : segments.slice(at, at + taken).join('/');
-    at += taken;
-  }
-  return at === segments.length ? params : undefined;
 }
