@@ -179,6 +179,7 @@ export const folderArrows: FolderArrows = {
       'sim/cluster/node',
       'sim/cluster/storage',
       'sim/cluster/world',
+      'sim/fakes',
     ],
     'sim/cluster': [
       'sim/cluster/checks',

@@ -33,7 +33,7 @@ describe('faults of the second random stream', () => {
   it('change nothing that a seed draws from the first stream, except what a scenario needs', () => {
     for (let seed = 1; seed <= 200; seed++) {
       const config = configOf(seed, 'core', 1_000);
-      const { extra, nodes, leaseReads, sizes, ...rest } = withExtraFaults(config);
+      const { extra, separate, nodes, leaseReads, sizes, ...rest } = withExtraFaults(config);
       const { nodes: _nodes, leaseReads: _leaseReads, sizes: _sizes, ...first } = config;
       expect(rest).to.deep.equal(first);
       expect(config).not.to.have.property('extra');

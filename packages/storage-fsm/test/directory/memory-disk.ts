@@ -16,6 +16,11 @@ class MemoryFile {
     this.content = change(this.content);
     this.unsynced.push(change);
   }
+
+  sync(): void {
+    this.durable = this.unsynced.reduce<Buffer>((content, change) => change(content), Buffer.from(this.durable));
+    this.unsynced = [];
+  }
 }
 
 /** Changes `content` in place unless it has to grow. */
@@ -38,6 +43,10 @@ export class MemoryDisk implements Disk {
   /** Called after each sync of a file. */
   synced: (path: string) => void = () => undefined;
   capacityBytes = Number.POSITIVE_INFINITY;
+  /**
+   * Whether the kernel reports the pages of a failed sync as clean, as Linux does: they can still be read, but no later sync writes them.
+   */
+  cleansPages = false;
   #names = new Map<string, MemoryFile>();
   #durableNames = new Map<string, MemoryFile>();
   #unsyncedNames: { readonly directory: string; readonly change: (names: Map<string, MemoryFile>) => void }[] = [];
@@ -80,7 +89,8 @@ export class MemoryDisk implements Disk {
 
   /** Returns whether a power failure could lose some of the file's content. */
   isUnsynced(path: string): boolean {
-    return (this.#names.get(path)?.unsynced.length ?? 0) > 0;
+    const file = this.#names.get(path);
+    return file !== undefined && (file.unsynced.length > 0 || !file.content.equals(file.durable));
   }
 
   /** The disk after a power failure. `chance` decides for each unsynced page whether it had reached the disk. */
@@ -183,9 +193,13 @@ export class MemoryDisk implements Disk {
         file.change((content) => Buffer.concat([content, Buffer.alloc(Math.max(0, size - content.length))]).subarray(0, size));
       },
       sync: async () => {
-        await this.before('sync', path);
-        file.durable = Buffer.from(file.content);
-        file.unsynced = [];
+        try {
+          await this.before('sync', path);
+        } catch (error) {
+          if (this.cleansPages) file.unsynced = [];
+          throw error;
+        }
+        file.sync();
         this.synced(path);
       },
       close: async () => {

@@ -25,6 +25,7 @@ export async function openRecords(disk: MemoryDisk, directory: string): Promise<
   if (found !== undefined && disk.isUnsynced(path)) {
     // LevelDB writes the content of its log into a table and syncs it before it is open.
     await file.sync();
+    if (disk.isUnsynced(path)) await writeAgain(file);
     await disk.syncDirectory(directory);
   }
   const level = new MemoryLevel<string, Buffer>({ keyEncoding: 'utf8', valueEncoding: 'buffer' });
@@ -56,6 +57,12 @@ export async function openRecords(disk: MemoryDisk, directory: string): Promise<
       await file.close();
     },
   };
+}
+
+/** Makes pages durable that a failed sync has left clean, so that another sync alone does not write them. */
+async function writeAgain(file: DiskFile): Promise<void> {
+  await file.write(0, await file.read({ position: 0, bytes: await file.size() }));
+  await file.sync();
 }
 
 class Batches {

@@ -9,6 +9,7 @@ const failing: ReadonlySet<DiskOperation> = new Set(['write', 'sync', 'syncDirec
 export class HeapDevices {
   readonly #run: StorageRun;
   #error: Error | undefined;
+  #syncError: Error | undefined;
 
   constructor(run: StorageRun) {
     this.#run = run;
@@ -19,15 +20,25 @@ export class HeapDevices {
     this.#error = error;
   }
 
+  /** Makes the next sync of a file fail, and only that one. */
+  failSync(error: Error): void {
+    this.#syncError = error;
+  }
+
   /** Ends the failure of the disk. A storage that has already met the failure stays closed. */
   mend(): void {
     this.#error = undefined;
+    this.#syncError = undefined;
   }
 
   /** For `MemoryDisk.before`. */
   async before(operation: DiskOperation, path: string): Promise<void> {
     if (waiting.has(operation)) await this.wait(partOf(path));
     if (this.#error !== undefined && failing.has(operation)) throw this.#error;
+    const error = operation === 'sync' ? this.#syncError : undefined;
+    if (error === undefined) return;
+    this.#syncError = undefined;
+    throw error;
   }
 
   wait(part: DiskPart): Promise<void> {

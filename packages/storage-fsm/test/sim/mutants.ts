@@ -148,6 +148,27 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     extra: true,
   },
   {
+    name: 'the last batch is only synced at start, not written again',
+    file: 'src/log/log-recovery.ts',
+    find: '  await file.write(batchStart, bytes.subarray(batchStart, end));\n',
+    replace: '  void [bytes, batchStart];\n',
+    extra: true,
+  },
+  {
+    name: 'a failed sync of the log is tried again',
+    file: 'src/log/segments.ts',
+    find: '    await segment.file.sync();\n',
+    replace: '    await segment.file.sync().catch(() => segment.file.sync());\n',
+    extra: true,
+  },
+  {
+    name: 'a failed sync of node.state is tried again',
+    file: 'src/directory/node-state.ts',
+    find: '    await this.#file.sync();\n    this.#sequence',
+    replace: '    await this.#file.sync().catch(() => this.#file.sync());\n    this.#sequence',
+    extra: true,
+  },
+  {
     name: 'the mark is computed before earlier writes of node.state finish',
     file: 'src/log/segment-log.ts',
     find: 'if (now.index > index || now.commit > commit) void this.#attempt(() => this.#parts.nodeState.raiseMark(() => this.#mark()));',

@@ -89,6 +89,11 @@ export class SegmentStorage implements NodeStorage {
     this.#devices?.fail(error);
   }
 
+  failSync(error: Error): void {
+    this.#disk.cleansPages = true;
+    this.#devices?.failSync(error);
+  }
+
   mend(): void {
     this.#devices?.mend();
   }

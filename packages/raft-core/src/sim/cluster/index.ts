@@ -3,6 +3,7 @@ export { formatLine, Trace, type TraceLine } from './checks/trace.ts';
 export { holds, Violation } from './checks/violation.ts';
 export { type Action, actionKinds, configOf, type Profile, type SimConfig } from './config/config.ts';
 export { type ExtraFaults, type ExtraKind, extraKinds, withExtraFaults } from './config/extra-faults.ts';
+export type { SeparateFaults } from './config/separate-faults.ts';
 export type { Incarnation, Member } from './node/member.ts';
 export { disturb, type RunResult, runSimulation, runSimulationOn } from './run.ts';
 export { shrink } from './shrink.ts';

@@ -5,6 +5,7 @@ import { holds, Violation } from './checks/violation.ts';
 import type { SimConfig } from './config/config.ts';
 import { act, setFitness } from './faults/actions.ts';
 import { runExtraSchedule } from './faults/extra-actions.ts';
+import { runSeparateFaults } from './faults/separate-actions.ts';
 import type { StorageMaker } from './storage/storage.ts';
 import { Cluster, electionMs } from './world/cluster.ts';
 
@@ -121,6 +122,7 @@ export function* disturb(cluster: Cluster): Generator<void> {
   };
   next(0);
   runExtraSchedule(cluster);
+  runSeparateFaults(cluster);
   cluster.clients.start();
   while (cluster.events < config.events && cluster.step()) yield;
   ended = true;

@@ -110,6 +110,7 @@ export const extraCoverageEvents = [
   'leader reset on one side',
   'follower reset while the leader is silent',
   'refused leader heard again',
+  'sync failed, pages reported as clean',
 ] as const;
 
 export type CoverageEvent = CoreCoverageEvent | (typeof extraCoverageEvents)[number] | (typeof seenEvents)[number];

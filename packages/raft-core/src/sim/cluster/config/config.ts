@@ -1,5 +1,6 @@
 import { SimRandom } from '../../fakes/sim-random.ts';
 import type { ExtraFaults } from './extra-faults.ts';
+import type { SeparateFaults } from './separate-faults.ts';
 
 /**
  * `core`: the core with every effect carried out at once. `driver`: the real driver. `storage`: the real driver on a storage that the
@@ -119,6 +120,7 @@ export interface SimConfig {
   readonly schedule: readonly Action[];
   /** See {@link withExtraFaults}. */
   readonly extra?: ExtraFaults;
+  readonly separate?: SeparateFaults;
 }
 
 const ACTIONS = 600;

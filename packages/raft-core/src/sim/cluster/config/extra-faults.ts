@@ -1,5 +1,6 @@
 import { SimRandom } from '../../fakes/sim-random.ts';
 import type { SimConfig } from './config.ts';
+import { separateFaults } from './separate-faults.ts';
 
 /** Kinds of actions of the second schedule. */
 export const extraKinds = [
@@ -92,7 +93,7 @@ export function withExtraFaults(config: SimConfig): SimConfig {
     ...(compactsSoon ? { sizes: { ...sizes, compactAfterEntries: random.between(5, 20), keepTrailingEntries: 1 } } : {}),
     extra: { seed, flushMsMax, schedule },
   };
-  return withEndings(drawn) ?? withLaterFaults(drawn);
+  return { ...(withEndings(drawn) ?? withLaterFaults(drawn)), separate: separateFaults(config) };
 }
 
 /** Replaces the second schedule of some seeds by later kinds only: these scenarios need a leader that stays for seconds. */

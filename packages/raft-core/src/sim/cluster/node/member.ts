@@ -44,6 +44,8 @@ export class Member {
   readonly clock: LocalClock;
   /** Until `untilMs` every sync takes up to `extraMs` longer; if `extraMs` is 0, it lasts until `untilMs`. */
   slowness: { untilMs: number; extraMs: number } = { untilMs: 0, extraMs: 0 };
+  /** Whether only the process ends if a write to the node's disk fails; otherwise the power fails too. */
+  outlivesDiskErrors = false;
   /** For each part of the node's disk, the time until which no sync of that part ends. */
   readonly hangs = new Map<DiskPart, number>();
   /** Until `untilMs` snapshots stream to the node at one piece per `pieceMs`, whatever happens to its other links. */

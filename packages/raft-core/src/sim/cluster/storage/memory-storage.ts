@@ -74,6 +74,11 @@ export class MemoryStorage implements NodeStorage, StateImages {
     this.#log?.failNext('write', error, { landed });
   }
 
+  /** Nothing of what was being synced counts as stored here, readable or not: it is entries, not pages. */
+  failSync(error: Error): void {
+    this.failNext(error, 0);
+  }
+
   mend(): void {
     this.#log?.mend();
   }

@@ -124,6 +124,11 @@ export interface NodeStorage {
   kill(random: SimRandom): { readonly facts: readonly (number | boolean)[] };
   /** Makes the next write fail, and with it the storage; up to `landed` pieces of it are stored nevertheless. */
   failNext(error: Error, landed: number): void;
+  /**
+   * Makes the next sync fail, and with it the storage. The kernel then reports the pages as clean: they can be read until the power fails,
+   * and no later sync writes them.
+   */
+  failSync(error: Error): void;
   /** Cancels a failure that has not happened yet. */
   mend(): void;
   /** Makes one of the two copies of the hard state unreadable, if the other is readable; the node is down. */

@@ -393,6 +393,12 @@ export class Cluster {
     if (member.storage.verdict(error) === 'failed') {
       this.coverage.met('sync failed');
       if (member.incarnation?.process !== process) return;
+      if (member.outlivesDiskErrors) {
+        this.coverage.met('sync failed, pages reported as clean');
+        this.kill(member);
+        this.clock.after(50, () => this.start(member));
+        return;
+      }
       this.crash(member);
       this.clock.after(200 + this.random.below(1500), () => this.start(member));
     } else this.failure ??= error;

@@ -1,0 +1,29 @@
+import { SimRandom } from '../../fakes/sim-random.ts';
+import type { SimConfig } from './config.ts';
+
+/** A fault that occurs again and again. `seed`: of the random stream that it alone uses during the run. */
+export interface Recurring {
+  readonly seed: number;
+  /** Average time between two occurrences. */
+  readonly paceMs: number;
+}
+
+/**
+ * Faults that were added one by one. Each has a random stream of its own, both to be drawn and while it is carried out, so that adding one
+ * changes no run without it.
+ */
+export interface SeparateFaults {
+  /** One sync fails, and the kernel reports its pages as clean. The machine keeps running; later its power fails. */
+  readonly failedSyncs?: Recurring;
+}
+
+const SHARE = 0.2;
+
+/** Draws the separate faults of a seed. */
+export function separateFaults({ seed }: Pick<SimConfig, 'seed'>): SeparateFaults {
+  return { ...recurring('failedSyncs', new SimRandom((seed ^ 0x5_f5c0) >>> 0)) };
+}
+
+function recurring(name: keyof SeparateFaults, random: SimRandom): SeparateFaults {
+  return random.chance(SHARE) ? { [name]: { seed: random.uint32(), paceMs: random.pick([500, 2000, 6000]) } } : {};
+}
