@@ -42,6 +42,11 @@ export class WrappedBytes {
   /** Whether every stored response counts, or is being read. */
   #isComplete = false;
   #reading: Promise<void> = Promise.resolve();
+  /**
+   * Ids of the responses that were deleted since the records are being read: a page that was read before still has them. Undefined while
+   * none are read.
+   */
+  #deleted: Set<string> | undefined;
 
   constructor(options: WrappedBytesOptions) {
     this.#options = options;
@@ -112,12 +117,15 @@ export class WrappedBytes {
       this.#responses.clear();
       this.#bytes.clear();
       this.#isComplete = false;
+      this.#deleted = undefined;
       return;
     }
     for (const { path, deleted } of changes) {
       const id = path.slice(wrappedPath('').length);
-      if (deleted) this.#remove(id);
-      else if (!this.#responses.has(id)) this.#isComplete = false; // another node was active
+      if (deleted) {
+        this.#remove(id);
+        this.#deleted?.add(id);
+      } else if (!this.#responses.has(id)) this.#isComplete = false; // another node was active
     }
   }
 
@@ -129,16 +137,24 @@ export class WrappedBytes {
     });
   }
 
+  /** Ends early once a later reading has begun, or all records were replaced. */
   async #readAll(): Promise<void> {
     const { store, shareIn } = this.#options;
     const prefix = wrappedPath('');
     const slice = new TimeSlice(accessTurns);
-    for await (const records of pagesBelow(store, { prefix }))
-      for (const { path, value } of records) {
-        if (slice.isOver) await slice.next();
-        const id = path.slice(prefix.length);
-        if (!this.#responses.has(id)) this.#set(id, shareIn(value));
-      }
+    const deleted = new Set<string>();
+    this.#deleted = deleted;
+    try {
+      for await (const records of pagesBelow(store, { prefix }))
+        for (const { path, value } of records) {
+          if (slice.isOver) await slice.next();
+          if (this.#deleted !== deleted) return;
+          const id = path.slice(prefix.length);
+          if (!deleted.has(id) && !this.#responses.has(id)) this.#set(id, shareIn(value));
+        }
+    } finally {
+      if (this.#deleted === deleted) this.#deleted = undefined;
+    }
   }
 
   #forgetExpired(of: string): void {

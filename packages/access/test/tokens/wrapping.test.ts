@@ -171,6 +171,25 @@ describe('a wrapped response', () => {
       for (const one of [wrapping, other]) one.close();
     });
 
+    it('no longer counts if it is fetched while the next active node reads the records', async () => {
+      const { wrapping, store, tokens, registry, clock } = await limited();
+      const first = await wrapping.wrap(long);
+      const other = new Wrapping({
+        ...{ store, tokens, dates: registry.dates, now: () => clock.now, ttlSMax: hour, ownerBytesMax: 10_000 },
+      });
+      const { range } = store;
+      store.range = async (query) => {
+        const page = await range.call(store, query);
+        store.range = range;
+        await other.unwrap(first.token);
+        return page;
+      };
+      await other.wrap({ ...answer, owner: 'p' });
+      await other.counted;
+      expect(await isRefused(other)).to.equal(false);
+      for (const one of [wrapping, other]) one.close();
+    });
+
     it('counts until it is fetched, revoked or expires, also under another token', async () => {
       const { wrapping, registry, clock } = await limited();
       const first = await wrapping.wrap(long);

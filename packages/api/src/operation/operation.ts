@@ -87,6 +87,8 @@ interface Common extends Partial<OperationDescription> {
   readonly body?: JsonSchema;
   /** Label in metrics. Always a constant, never a name from the request. */
   readonly name: string;
+  /** The names in the response are text that a caller has sent, so the audit hashes them too. */
+  readonly repeatsData?: true;
   /** A cluster that follows another one for disaster recovery serves the operation too. */
   readonly onSecondary?: true;
   /** Default: `here` for open operations, `replica` for GET and LIST, `leader` otherwise. */
@@ -100,8 +102,6 @@ export interface OpenOperation extends Common {
   readonly unaudited?: true;
   /** The response is a secret and may be wrapped. */
   readonly wraps?: true;
-  /** The response repeats data that a caller has sent, so the audit hashes the names of its members too. */
-  readonly repeatsData?: true;
   /** @param token - token in the header; it has not been checked */
   run(node: Node, call: Call, token: string | undefined): Reply | Promise<Reply>;
 }

@@ -61,6 +61,7 @@ export function capabilityRoutes(routes: () => readonly Route[]): readonly Route
       takes: schema,
       answers: topLevelData(map(list(string))),
       capability: 'update',
+      repeatsData: true,
       where: 'replica',
       run: async (context, { values }) => capabilitiesReply(forms, await subject(context, values), values),
     });

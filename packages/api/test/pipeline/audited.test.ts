@@ -243,6 +243,19 @@ describe('the audit of requests', () => {
     expect(devices.lines.join('\n')).not.to.match(/an?-(?:inner-)?name/);
   });
 
+  it('shows no path whose capabilities were asked: a token may have been sent in its place', async () => {
+    await start();
+    const { client_token: token, accessor } = (await ask('POST auth/token/create')).body.auth;
+    for (const word of ['capabilities', 'capabilities-self', 'capabilities-accessor']) {
+      const { body } = await ask(`POST sys/${word}`, {
+        body: { token, accessor, paths: ['s.pasted-by-mistake', 'transit/keys/k'] },
+      });
+      expect(body.data, word).to.have.all.keys('s.pasted-by-mistake', 'transit/keys/k');
+      for (const name of Object.keys(devices.pair.answered.response.data)) expect(name, word).to.match(hash);
+    }
+    expect(devices.lines.join('\n')).not.to.include('pasted-by-mistake');
+  });
+
   it('names the forwarding node and the client that it reports, only on the cluster port', async () => {
     const headers = { 'x-transitd-forwarded-by': 'n2', 'x-transitd-caller': '192.0.2.7' };
     await start();
