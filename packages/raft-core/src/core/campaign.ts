@@ -89,11 +89,11 @@ export class Campaign {
     this.#answer(ask, { reject: false });
   }
 
-  onAnswer({ type, from, term, reject, forTerm, votedElsewhere }: VoteAnswer): void {
+  onAnswer(answer: VoteAnswer): void {
+    const { type, from, term, reject, forTerm, votedElsewhere } = answer;
     const state = this.#state;
     if (reject && term > state.term) {
-      // The refusal may be an answer to an earlier campaign. A node that is not a peer of this leader cannot end its leadership.
-      if (state.leadership?.hasPeer(from) !== false) state.becomeFollower({ term, leader: 0 });
+      state.enterTermOf(answer);
       return;
     }
     // The term of the sender does not matter; what counts is the term that the vote is granted for.

@@ -175,7 +175,7 @@ export class Raft implements RaftCore {
 
   logRead(request: LogReadRequest, entries: readonly Entry[]): void {
     const { toApply, leadership, observe } = this.#state;
-    invariant(entries.length > 0, 'a log read answers a request, with entries', { ...request });
+    invariant(entries[0]?.index === request.lo, 'a log read answers a request, with entries from its first on', { ...request });
     if (request.for === 0) toApply.logRead(request, entries);
     else if (leadership !== undefined) leadership.logRead(request.for, entries);
     else observe('old entries for a peer dropped after the read');
@@ -293,10 +293,8 @@ export class Raft implements RaftCore {
   /** Handles a follower's answer to this leader (§5.3, §7). */
   #onPeerAnswer(answer: PeerAnswer): void {
     const { leadership, term, nowMs } = this.#state;
-    // A node that is not a peer of this leader cannot end its leadership.
-    if (leadership !== undefined && !leadership.hasPeer(answer.from)) return;
     if (answer.term > term) {
-      this.#state.becomeFollower({ term: answer.term, leader: 0 });
+      this.#state.enterTermOf(answer);
       return;
     }
     if (leadership === undefined || answer.term < term) return;

@@ -1,5 +1,5 @@
 import type { ConfAt, ConfHistory } from '../confchange/conf-history.ts';
-import { isJoint, isVoter } from '../confchange/conf-state.ts';
+import { isJoint, isVoter, membersOf } from '../confchange/conf-state.ts';
 import { invariant } from '../invariant.ts';
 import type { LogView, Position } from '../log/log-view.ts';
 import type { LogStart } from '../ports.ts';
@@ -166,6 +166,15 @@ export class RaftState {
     if (waiting.length > 0) this.observe('reads dropped because the role changed');
     this.reads.drop(waiting.filter(({ asker }) => asker === this.id).map(({ request }) => request.id));
     this.clock.reset(this.#nowMs);
+  }
+
+  /**
+   * Enters the later term of an answer, if its sender is in the configuration. The answer may be late and its sender removed since; then
+   * its term would end the leadership of this node, or of the leader that this node follows, without need.
+   */
+  enterTermOf({ from, term }: Message): void {
+    const isHeard = this.#leadership?.hasPeer(from) ?? membersOf(this.confs.newest.conf).has(from);
+    if (isHeard) this.becomeFollower({ term, leader: 0 });
   }
 
   /** Gives up leadership, a campaign, or the known leader. */

@@ -124,12 +124,14 @@ export class Replication {
     return reads;
   }
 
-  /** Sends old entries that were read for a peer, or drops them if the peer no longer needs exactly these. */
+  /**
+   * Sends old entries that were read for a peer, or drops them if the peer no longer needs exactly these. The entries of an earlier request
+   * may arrive while the peer waits for others.
+   */
   logRead(peer: Progress, entries: readonly Entry[], round: number): void {
     const { log, observe } = this.#node;
-    const first = entries[0]?.index;
-    const fits = peer.readingFrom !== undefined && first === peer.next && this.#reaches(peer);
-    if (fits && entries.every((entry) => log.holds(entry))) {
+    const isAwaited = peer.readingFrom === entries[0]?.index;
+    if (isAwaited && peer.readingFrom === peer.next && this.#reaches(peer) && entries.every((entry) => log.holds(entry))) {
       observe('old entries read for a peer');
       for (let rest = entries; rest.length > 0 && !peer.inflight.isFull; ) {
         const part = withinBytes(rest, this.#node.limits.messageBytesMax);
@@ -139,7 +141,7 @@ export class Replication {
     } else {
       observe('old entries for a peer dropped after the read');
     }
-    peer.readingFrom = undefined;
+    if (isAwaited) peer.readingFrom = undefined;
   }
 
   /** Drops removed peers that know of their removal, or had enough time to learn it. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { raftLimits } from '../../../src/core/contract/limits.ts';
-import type { Message } from '../../../src/types.ts';
+import type { Message, MessageBody } from '../../../src/types.ts';
 import { bytes, Cluster, confOf, TestNode } from '../cluster.ts';
 
 const ask = { from: 1, to: 2, clusterId: 'c', session: 0, transfer: false } as const;
@@ -202,18 +202,41 @@ describe('elections', () => {
     expect(core.status().leader).to.equal(cluster.leaders()[0]);
   });
 
-  it('a late refusal of a later term deposes a leader only if it comes from a peer', () => {
-    for (const type of ['PreVoteResp', 'VoteResp'] as const)
-      for (const { from, role } of [
-        { from: 9, role: 'leader' },
-        { from: 2, role: 'follower' },
-      ]) {
-        const cluster = new Cluster([1, 2, 3]);
-        const { core } = cluster.elect(1);
-        const refusal = { reject: true, forTerm: 1, longerLog: false, votedElsewhere: false };
-        core.step({ type, from, to: 1, term: 99, clusterId: 'c', session: 0, ...refusal }, cluster.nowMs);
-        expect(core.status().role, `${type} of ${from}`).to.equal(role);
-      }
+  describe('a late answer of a later term', () => {
+    const bodies: readonly MessageBody[] = [
+      ...(['PreVoteResp', 'VoteResp'] as const).map((type) => {
+        return { type, reject: true, forTerm: 1, longerLog: false, votedElsewhere: false };
+      }),
+      { type: 'AppendResp', ok: true, match: 1, round: 1 },
+      { type: 'AppendResp', ok: false, prevIndex: 1, hintIndex: 0, hintTerm: 0, round: 1 },
+      { type: 'HeartbeatResp', round: 1, fit: true },
+      { type: 'SnapResult', index: 1, ok: false, lastIndex: 0 },
+    ];
+    for (const [receiver, to] of [
+      ['leader', 1],
+      ['follower', 3],
+    ] as const) {
+      it(`from a node outside of the configuration ends no leadership, sent to the ${receiver}`, () => {
+        for (const body of bodies) {
+          const cluster = new Cluster([1, 2, 3]);
+          const { term } = cluster.elect(1).core.status();
+          cluster.deliver({ ...body, from: 9, to, term: 99, clusterId: 'c', session: 0 });
+          expect(cluster.node(to).core.status(), body.type).to.include({ role: receiver, term, leader: 1 });
+          cluster.pass(500);
+          expect(cluster.leaders(), body.type).to.deep.equal([1]);
+          expect(cluster.node(1).core.status().term, body.type).to.equal(term);
+        }
+      });
+
+      it(`from a member counts, sent to the ${receiver}`, () => {
+        for (const body of bodies) {
+          const cluster = new Cluster([1, 2, 3]);
+          cluster.elect(1);
+          cluster.deliver({ ...body, from: 2, to, term: 99, clusterId: 'c', session: 0 });
+          expect(cluster.node(to).core.status(), body.type).to.include({ role: 'follower', term: 99, leader: 0 });
+        }
+      });
+    }
   });
 
   it('check-quorum: a leader whose quorum is silent for an election timeout steps down and stops all leader traffic', () => {

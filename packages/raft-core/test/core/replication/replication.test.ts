@@ -280,6 +280,40 @@ describe('replication, on a leader', () => {
     expect(leader.observed.has('old entries read for a peer')).to.equal(true);
   });
 
+  it('keeps waiting for the present read of a peer when the entries of an earlier one arrive late', () => {
+    const stored = { terms: [1, 1, 1, 1], start: { hardState: { term: 1, vote: 0, commit: 0 } } };
+    const cluster = new Cluster([1, 2, 3], {}, { 1: stored });
+    cluster.passes = ({ type }) => type !== 'Append';
+    const { core } = cluster.elect(1);
+    const acknowledge = (match: number) => {
+      const { term } = core.status();
+      const session = cluster.sentOf('Append').find(({ to }) => to === 2)?.session ?? 0;
+      const envelope = { from: 2, to: 1, term, clusterId: 'c', session } as const;
+      core.step({ ...envelope, type: 'AppendResp', ok: true, match, round: 0 }, cluster.nowMs);
+    };
+    acknowledge(1);
+    const [earlier] = core.ready().readLog;
+    core.unreachable(2);
+    acknowledge(2);
+    const [present] = core.ready().readLog;
+    expect([earlier, present]).to.deep.equal([
+      { for: 2, lo: 2, hi: 4 },
+      { for: 2, lo: 3, hi: 4 },
+    ]);
+    if (earlier !== undefined)
+      core.logRead(
+        earlier,
+        [2, 3, 4].map((index) => entry(index, 1)),
+      );
+    expect(core.hasReady() ? core.ready().readLog : [], 'nothing is read twice').to.deep.equal([]);
+    if (present !== undefined)
+      core.logRead(
+        present,
+        [3, 4].map((index) => entry(index, 1)),
+      );
+    expect(appended(core.ready().immediate.filter(({ to }) => to === 2))).to.include('2+2');
+  });
+
   it('drops entries that were read back if the peer no longer needs exactly these', () => {
     const { cluster, leader, propose, answer, peer } = lonely({ inflightMessagesMax: 1 });
     propose('a', 'b');

@@ -101,7 +101,7 @@ export const extraCoverageEvents = [
   'part of a disk hung',
   'snapshot waited for a flush',
   'snapshot and the next entries arrived while the log hung',
-  'later term from a non-peer ignored',
+  'later term from a non-member ignored',
   'answer to an earlier incarnation delivered',
   'last voter restarted with its removal of the leader uncommitted',
   'one half of a joint configuration cut off',

@@ -1,3 +1,4 @@
+import { membersOf } from '../../../confchange/conf-state.ts';
 import type { Status } from '../../../core/contract/raft-core.ts';
 import type { LogWrite } from '../../../ports.ts';
 import type { ConfState, Entry, LogIndex, Message, NodeId, SnapshotMeta, Term } from '../../../types.ts';
@@ -249,11 +250,16 @@ export class Safety {
     holds('a snapshot is not installed during a flush', !isFlushing, () => ({ id }));
   }
 
-  /** Checks a leader that has processed an answer of a later term from a node that is not its peer. */
-  answeredByNonPeer(before: Status, after: Status, from: NodeId): void {
-    this.#coverage.met('later term from a non-peer ignored');
-    const leads = after.role === 'leader' && after.term === before.term;
-    holds('an answer of a non-peer deposes no leader', leads, () => ({ from, term: before.term, now: after.term }));
+  /** Returns whether a node has a leader, perhaps itself, and a configuration without `from`. */
+  isLedWithout({ leader, conf }: Status, from: NodeId): boolean {
+    return leader !== 0 && !membersOf(conf).has(from);
+  }
+
+  /** Checks a leader, or a follower of one, that has processed an answer of a later term from outside of its configuration. */
+  answeredByNonMember(before: Status, after: Status, from: NodeId): void {
+    this.#coverage.met('later term from a non-member ignored');
+    const isKept = after.leader === before.leader && after.term === before.term;
+    holds('an answer of a non-member ends no leadership', isKept, () => ({ from, term: before.term, now: after.term }));
   }
 
   /** Notes that a node applied an entry, with the digest of its whole history up to it. */

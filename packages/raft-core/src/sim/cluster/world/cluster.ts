@@ -365,11 +365,11 @@ export class Cluster {
     const isStale = this.safety.isOfEarlierSession(member.observed, message);
     this.enter(member, incarnation, () => {
       const before = isStale ? incarnation.host.matchOf(message.from) : undefined;
-      const led = this.#ledWithoutPeer(incarnation, message);
+      const led = this.#ledWithoutSender(incarnation, message);
       incarnation.inbox.receiver?.message(message);
       if (isStale) this.safety.ignored(message, before, incarnation.host.matchOf(message.from));
       if (led !== undefined && member.incarnation === incarnation)
-        this.safety.answeredByNonPeer(led, incarnation.host.consensus(), message.from);
+        this.safety.answeredByNonMember(led, incarnation.host.consensus(), message.from);
       // Messages of a node that is known to be removed are ignored: it stepped down when its removal was committed. A driver processes
       // input only at its next turn.
       const isHeard = !(this.#hasTombstones && incarnation.machine.removed.has(message.from));
@@ -378,14 +378,15 @@ export class Cluster {
     });
   }
 
-  /** Returns the status of a leader that is about to receive an answer of a later term from a node that is not its peer. */
-  #ledWithoutPeer({ host }: Incarnation, message: Message): Status | undefined {
+  /** Returns the status of a node with a leader, perhaps itself, that is about to receive an answer of a later term from outside. */
+  #ledWithoutSender({ host }: Incarnation, message: Message): Status | undefined {
     const { type, from, term } = message;
     const isRefusal = (type === 'PreVoteResp' || type === 'VoteResp') && message.reject;
     const isAnswer = isRefusal || type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
     if (!isAnswer || this.config.profile !== 'core') return undefined;
     const status = host.consensus();
-    return status.role === 'leader' && term > status.term && host.matchOf(from) === undefined ? status : undefined;
+    const isOutside = host.matchOf(from) === undefined && this.safety.isLedWithout(status, from);
+    return term > status.term && isOutside ? status : undefined;
   }
 
   #fatal(member: Member, process: NodeProcess, error: Error): void {
