@@ -82,7 +82,7 @@ const places: readonly Place[] = [
   { target: 'cmac/m', field: 'input', says: /unable to decode input as base64/ },
   { target: 'verify/k', field: 'input', rest: { hmac: '«hmac»' }, says: /unable to decode input as base64/ },
   { target: 'verify/m', field: 'input', rest: { cmac: '«cmac»' }, says: /unable to decode input as base64/ },
-  { target: 'keys/unmade/import', field: 'ciphertext', rest: { type: 'aes256-gcm96' }, says: /base64/ },
+  { target: 'keys/unmade/import', field: 'ciphertext', rest: { type: 'aes256-gcm96' }, says: /base64|ciphertext is too long/ },
   { target: 'restore/unmade', field: 'backup', says: /./ },
 ];
 

@@ -35,7 +35,7 @@ function leading({
         status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }),
         electedWithinMs: 2000,
         isAwake: () => isAwake,
-        lease: () => (lease ? { sentMs, endMs: sentMs + 60_000 } : undefined),
+        lease: () => (lease ? { sentMs, endMs: Number.POSITIVE_INFINITY } : undefined),
         clockJumpedMs: () => clockJumpedMs,
         replica: { fresh },
       }) as unknown as Engine,
