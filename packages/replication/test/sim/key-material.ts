@@ -11,8 +11,11 @@ interface Used {
   readonly index: number;
   /** Ids of all epochs of the primary at that time. */
   readonly epochs: ReadonlySet<string>;
-  /** The secondaries that the primary counted at that time. */
-  readonly secondaries: ReadonlySet<string>;
+  /**
+   * The secondaries that the primary counted at that time, each with its number of attachments. A secondary that has left the set and come
+   * back may have an older state, and confirms the material again.
+   */
+  readonly secondaries: ReadonlyMap<string, number>;
 }
 
 const settings: AcknowledgeSettings = { timeoutMs: 100, onTimeout: 'refuse' };
@@ -25,11 +28,13 @@ export class KeyMaterial {
   readonly counts = { made: 0, used: 0, heldBack: 0 };
   readonly #random: SimRandom;
   readonly #sessions: Sessions;
+  readonly #sites: readonly Site[];
   readonly #used: Used[] = [];
 
-  constructor(random: SimRandom, sessions: Sessions) {
+  constructor(random: SimRandom, sessions: Sessions, sites: readonly Site[]) {
     this.#random = random;
     this.#sessions = sessions;
+    this.#sites = sites;
   }
 
   /** Makes new material on a primary, which replaces that of the same number. */
@@ -60,7 +65,8 @@ export class KeyMaterial {
         this.counts.heldBack += 1;
         continue;
       }
-      const secondaries = new Set(site.registered);
+      const counted = this.#sites.filter(({ name }) => site.registered.has(name));
+      const secondaries = new Map(counted.map(({ name, attachments }) => [name, attachments]));
       site.propose({ conditions: [{ path, revision: mark.revision }], writes: [{ path, value: null }] }, (result) => {
         if (result === 'committed' && site.state?.role === 'primary') this.#note(site.state, mark.revision, secondaries);
       });
@@ -68,14 +74,15 @@ export class KeyMaterial {
   }
 
   /** A cluster with the state was promoted at the cursor. */
-  promoted({ name }: Site, { epochs }: ReplicationState, from: Cursor): void {
+  promoted({ name, attachments }: Site, { epochs }: ReplicationState, from: Cursor): void {
     const lost = this.#used.find(
-      (used) => used.secondaries.has(name) && used.index > from.index && epochs.every(({ id }) => used.epochs.has(id)),
+      (used) =>
+        used.secondaries.get(name) === attachments && used.index > from.index && epochs.every(({ id }) => used.epochs.has(id)),
     );
     holds('a promotion loses no key material that was used', lost === undefined, () => ({ name, from, lost, epochs }));
   }
 
-  #note({ epochs }: ReplicationState, index: number, secondaries: ReadonlySet<string>): void {
+  #note({ epochs }: ReplicationState, index: number, secondaries: ReadonlyMap<string, number>): void {
     const epoch = epochs.at(-1)?.id;
     if (epoch === undefined) return;
     this.counts.used += 1;

@@ -83,6 +83,8 @@ export class Site {
   isUp = true;
   /** The present primary has answered the hello of this cluster with a state. */
   isCounted = false;
+  /** How often this cluster became a secondary without a state. */
+  attachments = 0;
   /** The site that this one follows as a secondary. */
   target: string | undefined;
   /** Work with the disk that ends before the next event. */
@@ -226,7 +228,10 @@ export class Site {
     const step = committed ? transaction?.replication : undefined;
     // Only a primary that has answered counts this cluster among its secondaries. Until then this cluster needs the contact itself.
     if (step?.kind === 'adopt' || step?.kind === 'swap') this.registered.clear();
-    if (step?.kind === 'attach') this.isCounted = false;
+    if (step?.kind === 'attach') {
+      this.isCounted = false;
+      this.attachments += 1;
+    }
     const isUnmeasured = step?.kind === 'establish' || step?.kind === 'attach' || step?.kind === 'restore';
     if (isUnmeasured) this.disk.push(this.machine.measureScope());
     if (after !== undefined) this.#check({ before, after, highest, transaction: committed ? transaction : undefined });

@@ -62,7 +62,7 @@ export class World {
     this.clock = parts.clock;
     this.oracle = parts.oracle;
     this.sessions = new Sessions({ clock: this.clock, random, links: parts.links, sites: parts.sites });
-    this.material = new KeyMaterial(random, this.sessions);
+    this.material = new KeyMaterial(random, this.sessions, parts.sites);
     this.departures = new Departures({
       ...{ clock: this.clock, random, sites: parts.sites },
       decide: (request) => this.#decision(request),
