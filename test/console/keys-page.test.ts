@@ -59,6 +59,17 @@ describe('the keys in the console', function () {
     await page.getByRole('link', { name: 'orders' }).waitFor(); // the search stays
   });
 
+  it('follows an address that changes while the first page is drawn', async () => {
+    const page = await browser.open(server.url);
+    await page.evaluate(`new MutationObserver((_, observer) => {
+      if (document.querySelector('nav') === null) return;
+      observer.disconnect();
+      location.hash = '#/keys/transit/orders';
+    }).observe(document, { childList: true, subtree: true })`);
+    await signIn(page, server.rootToken);
+    await page.getByRole('heading', { name: 'orders' }).waitFor();
+  });
+
   it('shows the effect of a rotation, of minimums and of a trim before it does them', async () => {
     const page = await open('#/keys/transit/orders');
     await button(page, 'Delete old versions …').click();

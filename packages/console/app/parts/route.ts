@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 /** The pages, by their name in the URL. */
 export const pages = {
@@ -37,7 +37,8 @@ export const hrefOf = (page: PageName, ...rest: readonly string[]): string =>
 /** The page that the URL names, and every later one. The skip link's `#main` is no page. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => routeOf(location.hash));
-  useEffect(() => {
+  // Before the browser's next task: an effect after the paint would miss a change of the address in between.
+  useLayoutEffect(() => {
     const ended = new AbortController();
     const onChange = (): void => {
       if (location.hash.startsWith('#/')) setRoute(routeOf(location.hash));
