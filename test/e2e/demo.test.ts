@@ -11,10 +11,10 @@ const plaintext = base64('through HAProxy');
 /** Time within which writes must succeed again after the leader was killed. */
 const writableAgainMs = 2000;
 /**
- * At least so long after the end of the active node, standbys let their callers wait: two election timeouts (1 s), one heartbeat interval
- * and 1 s after the last contact, which was at most one interval (1 s) before that end.
+ * At least so long after the end of the active node, HAProxy sends requests to the standbys, which let them wait for the next active node:
+ * health reports contact for two heartbeat intervals (1 s each), and the last contact was at most one interval before that end.
  */
-const waitMs = 3000;
+const inServiceMs = 1000;
 
 interface Sample {
   readonly metric: Readonly<Record<string, string>>;
@@ -78,8 +78,8 @@ describe('the demonstration of docker-compose.yml', () => {
       while (!stopping) {
         const outcome = await attempt(demo.ask('any', 'POST', 'transit/encrypt/orders', { plaintext }));
         if (outcome.kind === 'done') ciphertexts.push(outcome.answer.string('data.ciphertext'));
-        // On a busy machine, an election may take longer than standbys wait for it.
-        else if (performance.now() - killedMs < waitMs) failures.push(`${outcome.kind}: ${outcome.text}`);
+        // On a busy machine, an election may take longer than that.
+        else if (performance.now() - killedMs < inServiceMs) failures.push(`${outcome.kind}: ${outcome.text}`);
       }
     });
     /** Resolves when a write succeeds. */
@@ -89,8 +89,9 @@ describe('the demonstration of docker-compose.yml', () => {
     try {
       await until('encryption continues', () => ciphertexts.length >= 100);
       killed = await demo.leader();
-      await demo.docker('kill', await demo.container(killed));
-      killedMs = performance.now();
+      const container = await demo.container(killed);
+      killedMs = performance.now(); // before the command, which may take a second longer than the node's end
+      await demo.docker('kill', container);
       const before = ciphertexts.length;
       await Promise.all([write('any', 'written-to-any'), write('leader', 'written-to-the-leader')]);
       const awayMs = Math.round(performance.now() - killedMs);
@@ -100,7 +101,7 @@ describe('the demonstration of docker-compose.yml', () => {
       stopping = true;
       await Promise.all(readers);
     }
-    expect(failures).to.deep.equal([]);
+    expect(failures, [...new Set(failures)].join('\n')).to.deep.equal([]);
     expect(await demo.leader()).not.to.equal(killed);
     const opened = await demo.ask('any', 'POST', 'transit/decrypt/orders', {
       batch_input: ciphertexts.map((ciphertext) => ({ ciphertext })),
