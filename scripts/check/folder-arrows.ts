@@ -70,7 +70,6 @@ export const folderArrows: FolderArrows = {
     coherence: [],
     shared: [],
     replica: ['coherence', 'shared'],
-    work: [],
   },
   console: {
     '.': [],
@@ -235,10 +234,9 @@ export const folderArrows: FolderArrows = {
     'key-pairs': ['algorithms', 'formats', 'values'],
     managed: ['algorithms', 'formats', 'key-pairs', 'values'],
     keys: ['algorithms', 'formats', 'key-pairs', 'managed', 'values'],
-    sharing: [],
-    operations: ['algorithms', 'formats', 'key-pairs', 'keys', 'managed', 'sharing', 'values'],
+    operations: ['algorithms', 'formats', 'key-pairs', 'keys', 'managed', 'values'],
     x509: ['formats', 'key-pairs', 'keys', 'values'],
     transfers: ['algorithms', 'formats', 'key-pairs', 'keys', 'managed', 'values', 'x509'],
-    '.': ['algorithms', 'keys', 'managed', 'operations', 'sharing', 'transfers', 'values', 'x509'],
+    '.': ['algorithms', 'keys', 'managed', 'operations', 'transfers', 'values', 'x509'],
   },
 };

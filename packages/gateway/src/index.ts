@@ -17,4 +17,3 @@ export { type NodeMemory, newNodeMemory } from './shared/node-memory.ts';
 export { SealFlag } from './shared/seal-flag.ts';
 export { SharedClock } from './shared/shared-clock.ts';
 export { type ChangingStatus, SharedStatus } from './shared/shared-status.ts';
-export { IdleThreads } from './work/idle-threads.ts';

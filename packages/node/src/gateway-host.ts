@@ -2,18 +2,8 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Barrier } from '@transitd/barrier';
 import { type Engine, type Grant, grantUntil, type Peers, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import {
-  ChangeFeed,
-  Deadline,
-  IdleThreads,
-  type NodeMemory,
-  newNodeMemory,
-  ReplicaHost,
-  SealFlag,
-  SharedClock,
-} from '@transitd/gateway';
+import { ChangeFeed, Deadline, type NodeMemory, newNodeMemory, ReplicaHost, SealFlag, SharedClock } from '@transitd/gateway';
 import { type Replica, takesPart } from '@transitd/storage-fsm';
-import type { BatchPart, Columns } from '@transitd/transit-engine';
 import { leaseMsOf } from './clock/lease-length.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ReadEligibility } from './read-eligibility.ts';
@@ -40,8 +30,6 @@ export interface GatewayThread {
   open(session: GatewaySession): void;
   /** Makes the gateway drop its keys and confirm the seal. */
   seal(): void;
-  /** Connects the thread with another one, with which it shares large batches. The port is transferred. */
-  connect(port: MessagePort): void;
   /** Ends the thread, because it did not confirm a seal; the process ends if the thread does not. */
   terminate(): Promise<void>;
 }
@@ -54,8 +42,6 @@ export interface GatewayHostParts {
    * node's.
    */
   readonly mayServe: () => boolean;
-  /** Processes a part of a batch of a gateway. @see MountedEngines.runPart */
-  readonly runPart: (part: BatchPart) => Promise<Columns | undefined>;
   /** Whether this cluster takes part in replication between clusters. The main thread reports its health then. */
   readonly isReplicating: () => boolean;
   /** Monotonic time of the newest jump of a clock. */
@@ -81,8 +67,6 @@ interface Opened {
  */
 export class GatewayHost {
   readonly memory: NodeMemory;
-  /** The gateways, which share large batches with the main thread. */
-  readonly threads: IdleThreads<BatchPart, Columns>;
   readonly #parts: GatewayHostParts;
   readonly #lease: Deadline;
   readonly #read: Deadline;
@@ -97,7 +81,6 @@ export class GatewayHost {
 
   constructor(parts: GatewayHostParts) {
     this.#parts = parts;
-    this.threads = new IdleThreads(parts.runPart);
     this.memory = newNodeMemory(gatewayCount(parts.config));
     this.#lease = new Deadline(this.memory, 'lease');
     this.#read = new Deadline(this.memory, 'read');
@@ -148,22 +131,8 @@ export class GatewayHost {
    * @param row - its row in the memory, free since the previous thread of this row ended
    */
   attach(row: number, thread: GatewayThread): void {
-    if (gatewayCount(this.#parts.config) > 1) this.#connect(thread);
     this.#attached.set(row, { thread, host: undefined });
     if (this.#isServing) this.renew(row);
-  }
-
-  /**
-   * Connects a thread with all others, so that idle ones take parts of batches. A single gateway is for a machine with two cores, on which
-   * sharing gains nothing that could be measured (decision 192).
-   */
-  #connect(thread: GatewayThread): void {
-    for (const other of [undefined, ...[...this.#attached.values()].map((each) => each.thread)]) {
-      const { port1, port2 } = new MessageChannel();
-      thread.connect(port1);
-      if (other === undefined) this.threads.add(port2);
-      else other.connect(port2);
-    }
   }
 
   /** Begins another session of a gateway, which has lost track of the changes or could not load the services. */
@@ -266,7 +235,6 @@ export const newGatewayHost = (node: ServingNode, clock: NodeClock, engine: () =
         config: node.config,
         clock,
         mayServe: () => node.services !== undefined && !node.eligibility.isSecondary && node.peers?.stateDigestDiffers !== true,
-        runPart: async (part) => node.services?.mounts.runPart(part),
         isReplicating: () => takesPart(node.eligibility.replication),
         clockJumpedMs: () => engine()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
         heartbeat: () => node.eligibility.heartbeat,

@@ -2,9 +2,9 @@ import { noDisputes } from '@transitd/access';
 import { openReadingView } from '@transitd/barrier';
 import { grantUntil, type ReadRole, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { Deadline, IdleThreads, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
+import { Deadline, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
 import { freshForIntervals, type NodeStatus } from '@transitd/health';
-import { type BatchPart, type Columns, type RandomSource, TransitError } from '@transitd/transit-engine';
+import { type RandomSource, TransitError } from '@transitd/transit-engine';
 import { ClockJump, readClocks, readWallClock } from './clock/clock-jump.ts';
 import { leaseMsOf } from './clock/lease-length.ts';
 import type { GatewaySession } from './gateway-host.ts';
@@ -37,8 +37,6 @@ export class GatewayServices {
   readonly #clock: SharedClock;
   readonly #sealFlag: SealFlag;
   readonly #jump = new ClockJump(readClocks());
-  /** The other threads of the node, which share large batches with this one. */
-  readonly threads = new IdleThreads<BatchPart, Columns>(async (part) => this.look()?.mounts.runPart(part));
   #session: Session | undefined;
 
   constructor(parts: GatewayServicesParts) {
@@ -123,7 +121,6 @@ export class GatewayServices {
         canonicalPath,
         tracer: undefined,
         sealRandom: hasProvider(config.seal) ? drawnElsewhere : undefined,
-        others: this.threads.idle,
         onFailure: (error) => this.#lost(session, reasonOf(error)),
       });
       // Changes may have arrived since the last record was read. While some are being read, requests are passed on.

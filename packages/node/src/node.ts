@@ -87,8 +87,7 @@ export class Node {
     this.#leadershipObserver = new LeadershipObserver(observer, () => performance.now());
     const clock = new NodeClock({ log, ...(clocks && { read: clocks }) });
     const secondaries = confirmationOf(() => clusterMember);
-    const others = () => gateways?.threads.idle() ?? [];
-    const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom, secondaries, others };
+    const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom, secondaries };
     const serviceLoader = new ServiceLoader(loaderParts, () => this.#servicesChanged());
     const isActive = (): boolean => this.active;
     const ties = { engine: () => clusterMember.engine, peers: () => clusterMember.peers };

@@ -1,7 +1,7 @@
 import type { Barrier } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
 import type { Logger, NodeObserver } from '@transitd/process';
-import type { OtherThreads, RandomSource, SecondaryConfirmation } from '@transitd/transit-engine';
+import type { RandomSource, SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
@@ -16,8 +16,6 @@ interface ServiceLoaderParts {
   /** Absent if the seal gives no random bytes. */
   readonly sealRandom: RandomSource | undefined;
   readonly secondaries: SecondaryConfirmation;
-  /** Other threads that may take parts of batches. */
-  readonly others: OtherThreads;
 }
 
 /** Loads the services when the barrier is unsealed, and closes them when it is sealed. */
@@ -29,7 +27,6 @@ export class ServiceLoader {
   readonly #canonicalPath: (path: string) => string;
   readonly #sealRandom: RandomSource | undefined;
   readonly #secondaries: SecondaryConfirmation;
-  readonly #others: OtherThreads;
   readonly #onChange: () => void;
   #services: Services | undefined;
   /** The load that the last unseal started; never rejects. */
@@ -39,7 +36,7 @@ export class ServiceLoader {
 
   /** @param onChange - called when the services were loaded or closed */
   constructor(
-    { config, log, clock, observer, canonicalPath, sealRandom, secondaries, others }: ServiceLoaderParts,
+    { config, log, clock, observer, canonicalPath, sealRandom, secondaries }: ServiceLoaderParts,
     onChange: () => void,
   ) {
     this.#config = config;
@@ -49,7 +46,6 @@ export class ServiceLoader {
     this.#canonicalPath = canonicalPath;
     this.#sealRandom = sealRandom;
     this.#secondaries = secondaries;
-    this.#others = others;
     this.#onChange = onChange;
   }
 
@@ -110,7 +106,6 @@ export class ServiceLoader {
         tracer: this.#observer.tracer,
         sealRandom: this.#sealRandom,
         secondaries: this.#secondaries,
-        others: this.#others,
         onFailure: fail,
       });
       if (change !== this.#sealChanges) return closeServices(services);

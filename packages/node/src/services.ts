@@ -3,7 +3,7 @@ import { AuditKey } from '@transitd/audit';
 import type { Config } from '@transitd/configuration';
 import type { Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
-import { divideThreadPool, type OtherThreads, type RandomSource, type SecondaryConfirmation } from '@transitd/transit-engine';
+import { divideThreadPool, type RandomSource, type SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { keySources } from './key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
@@ -43,7 +43,6 @@ export async function loadServices(
     tracer,
     sealRandom,
     secondaries,
-    others,
     onFailure,
   }: {
     readonly config: Config;
@@ -53,8 +52,6 @@ export async function loadServices(
     readonly sealRandom: RandomSource | undefined;
     /** Absent in a gateway, which makes no keys. */
     readonly secondaries?: SecondaryConfirmation;
-    /** Other threads that may take parts of batches; absent if there are none. */
-    readonly others?: OtherThreads | undefined;
     readonly onFailure: (error: unknown) => void;
   },
 ): Promise<Services> {
@@ -68,7 +65,6 @@ export async function loadServices(
     useObserver: tracer && tracedUse(tracer),
     threads: servingThreads(config),
     ...(secondaries && { secondaries }),
-    others,
     onFailure,
   });
   const access = openAccess({

@@ -1,4 +1,3 @@
-import type { MessagePort } from 'node:worker_threads';
 import { parseConfig } from '@transitd/configuration';
 import { Deadline } from '@transitd/gateway';
 import { expect } from 'chai';
@@ -24,7 +23,6 @@ function hostOf(
     clock: { steadyMs: 0 } as NodeClock,
     mayServe: () => true,
     isReplicating: () => false,
-    runPart: async () => undefined,
     clockJumpedMs: () => clockJumpedMs,
     heartbeat: () => {
       const endMs = readUntilMs();
@@ -86,27 +84,4 @@ describe('the deadlines of gateways after a jump of a clock', () => {
     host.lease(nowMs - 1 + config.raft.lease);
     expect([lease.holds(), read.holds()]).to.deep.equal([false, true]);
   });
-});
-
-describe('the threads of a node', () => {
-  for (const [workers, connections] of [
-    [1, 0],
-    [2, 3],
-    [4, 10],
-  ] as const)
-    it(`share batches over ${connections} connections if ${workers} of them are gateways`, () => {
-      const { host } = hostOf(() => undefined, { workers });
-      const ports: MessagePort[] = [];
-      const thread = {
-        open: () => undefined,
-        seal: () => undefined,
-        connect: (port: MessagePort) => void ports.push(port),
-        terminate: async () => undefined,
-      };
-      for (let row = 0; row < workers; row++) host.attach(row, thread);
-      // Each connection of two gateways has both of its ends here, and one with the main thread has one.
-      const ofMain = host.threads.idle().length;
-      expect([ofMain, (ports.length + ofMain) / 2]).to.deep.equal([workers > 1 ? workers : 0, connections]);
-      for (const port of ports) port.close();
-    });
 });

@@ -57,7 +57,6 @@ for (const storage of ['raft', 'etcd'] as const)
       host().attach(0, {
         open: (session) => gateway.open(session),
         seal: () => gateway.seal(),
-        connect: (port) => gateway.threads.add(port),
         terminate,
       });
       await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });

@@ -83,9 +83,6 @@ port.on('message', (message: ToGateway) => {
     case 'seal':
       services.seal();
       break;
-    case 'connect':
-      services.threads.add(message.port);
-      break;
     case 'contexts':
       for (const [index, context] of message.contexts.entries())
         if (context !== undefined) listeners[index]?.replaceContext(context);

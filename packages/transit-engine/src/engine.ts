@@ -36,10 +36,7 @@ import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './man
 import { Encryption } from './operations/encryption.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
 import type { Tools, UseObserver } from './operations/operation.ts';
-import { runPart } from './operations/parts.ts';
 import { Signing } from './operations/signing.ts';
-import type { Columns } from './sharing/columns.ts';
-import type { BatchPart, OtherThreads } from './sharing/other-threads.ts';
 import { KeyTransfers } from './transfers/key-transfers.ts';
 import { WrappingKey } from './transfers/wrapping-key.ts';
 import { TransitError } from './values/errors.ts';
@@ -61,8 +58,6 @@ export interface TransitEngineOptions {
   readonly managedKeys?: ManagedKeys;
   /** Reports when keys are used; none when absent. */
   readonly observer?: UseObserver | undefined;
-  /** Other threads of this process that may take parts of batches; none when absent. */
-  readonly others?: OtherThreads | undefined;
   /** The secondary clusters, which must have key material before it is used; none when absent. */
   readonly secondaries?: SecondaryConfirmation | undefined;
 }
@@ -116,8 +111,6 @@ export class TransitEngine {
       prefix: ciphertextPrefix,
       managedKeys: this.#managedKeys,
       observer: options.observer,
-      mountId,
-      others: options.others,
     };
     const tools: Tools = this.#tools;
     this.#secondaries = options.secondaries ?? noConfirmation;
@@ -274,11 +267,6 @@ export class TransitEngine {
   async writeCacheConfig(config: CacheConfig): Promise<CacheConfig> {
     await writeCacheConfig(this.#store, this.#paths, config);
     return config;
-  }
-
-  /** Processes a part of a batch of another thread. Returns undefined unless this thread has the key in the same state. */
-  runPart(part: BatchPart): Promise<Columns | undefined> {
-    return runPart(this.#tools, part);
   }
 
   /**

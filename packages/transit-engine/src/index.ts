@@ -54,8 +54,6 @@ export type { SignRequest, SignResult } from './operations/sign.ts';
 export { saltLengthNamed } from './operations/signature-settings.ts';
 export type { Signing } from './operations/signing.ts';
 export type { VerifyRequest, VerifyResult } from './operations/verify.ts';
-export type { Columns } from './sharing/columns.ts';
-export type { BatchPart, IdleThread, OtherThreads } from './sharing/other-threads.ts';
 export type { WrappedKey, WrapRequest } from './transfers/byok-export.ts';
 export type { ExportRequest, KeyExport } from './transfers/key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './transfers/key-import.ts';

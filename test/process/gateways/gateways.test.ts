@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { until } from '../../cluster/harness/until.ts';
 import { processMs, Workbench } from '../live-server.ts';
-import { type Change, changedCopy, delays, faults } from './changed-copy.ts';
+import { changedCopy, delays, faults } from './changed-copy.ts';
 import { answeredByGateways, contradictions, ofGateways, startNode } from './clients.ts';
 import { Connection } from './connection.ts';
 
@@ -33,32 +33,6 @@ describe('a node with two gateways', function () {
       expect(await contradictions(node, { rounds: 20, untilFound: true })).not.to.deep.equal([]);
     });
   }
-
-  it('shares a large batch between idle threads, and answers in the order of its items', async () => {
-    const marked: Change = {
-      file: 'transit-engine/src/operations/parts.ts',
-      find: '  return columnsOf(results);',
-      replace: "  return columnsOf(results.map((result) => ({ ...result, reference: 'by another thread' })));",
-    };
-    const { server, rootToken } = await startNode(bench, changedCopy(bench.folder(), [marked]));
-    const connection = new Connection(server.url, rootToken);
-    const plaintexts = Array.from({ length: 1000 }, (_, n) => Buffer.from(`text ${n}`).toString('base64'));
-    const batch = async <Result>(operation: string, items: readonly object[]): Promise<readonly Result[]> => {
-      const { batch_results } = await connection.data('POST', `transit/${operation}/shared`, { batch_input: items });
-      return batch_results as Result[];
-    };
-    await until('a batch of which another thread processes a part', async () => {
-      const made = await batch<{ ciphertext: string; reference: string }>(
-        'encrypt',
-        plaintexts.map((plaintext) => ({ plaintext })),
-      );
-      const read = await batch<{ plaintext: string }>('decrypt', made);
-      expect(read.map(({ plaintext }) => plaintext)).to.deep.equal(plaintexts);
-      expect(made[0]?.reference, 'the first item').to.equal('');
-      return made.some(({ reference }) => reference === 'by another thread');
-    });
-    connection.close();
-  });
 
   it('answers health on gateways, with the body of the main thread', async () => {
     const node = await startNode(bench);

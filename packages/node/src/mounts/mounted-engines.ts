@@ -1,12 +1,9 @@
 import { noHandler } from '@transitd/http';
 import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import {
-  type BatchPart,
-  type Columns,
   type EngineCaches,
   engineCaches,
   type ManagedKeys,
-  type OtherThreads,
   type SecondaryConfirmation,
   TransitEngine,
   TransitError,
@@ -38,8 +35,6 @@ export interface MountedEnginesOptions {
   readonly useObserver?: UseObserver | undefined;
   /** The secondary clusters, which must have key material before it is used; absent where no keys are made. */
   readonly secondaries?: SecondaryConfirmation;
-  /** Other threads of this process that may take parts of batches; absent if there are none. */
-  readonly others?: OtherThreads | undefined;
   /** Number of threads that share the memory for caches; each opens the engines of all mounts. */
   readonly threads: number;
   /** Called when changed mounts could not be read; all engines are closed then. */
@@ -125,11 +120,6 @@ export class MountedEngines {
       if (this.#engines.has(path)) return { path, depth };
     }
     return undefined;
-  }
-
-  /** Processes a part of a batch of another thread. Returns undefined unless this thread has the key in the same state. */
-  async runPart(part: BatchPart): Promise<Columns | undefined> {
-    return this.#mounted.get(part.mountId)?.engine.runPart(part);
   }
 
   /** Returns the move with this id; undefined unless it is one of the remembered ones. */
@@ -219,7 +209,7 @@ export class MountedEngines {
   }
 
   async #open(mount: Mount): Promise<Mounted> {
-    const { store, managedKeysFor, now, useObserver, secondaries, others } = this.#options;
+    const { store, managedKeysFor, now, useObserver, secondaries } = this.#options;
     const { id, ciphertextPrefix } = mount;
     const engine = new TransitEngine({
       store: fenced(store, mount, () => mounted.isRemoved),
@@ -230,7 +220,6 @@ export class MountedEngines {
       managedKeys: managedKeysFor(() => mounted.mount.allowedManagedKeys),
       observer: useObserver,
       secondaries,
-      others,
     });
     const mounted: Mounted = { engine, mount, isRemoved: false };
     await engine.open();

@@ -1,6 +1,6 @@
 import module from 'node:module';
 import { dirname, extname } from 'node:path';
-import { type MessagePort, Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import type { GatewaySession, GatewayThread } from '@transitd/node';
 import type { FromGateway, GatewayData, ToGateway } from './messages.ts';
 
@@ -59,10 +59,6 @@ export class GatewayWorker implements GatewayThread {
 
   seal(): void {
     this.post({ kind: 'seal' });
-  }
-
-  connect(port: MessagePort): void {
-    this.#worker.postMessage({ kind: 'connect', port } satisfies ToGateway, [port]);
   }
 
   /** Ends the thread. Resolves when it has ended, or when it is late and `onStuck` was called. */

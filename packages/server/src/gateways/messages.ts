@@ -1,5 +1,4 @@
 import type { SecureContextOptions } from 'node:tls';
-import type { MessagePort } from 'node:worker_threads';
 import type { EntryType } from '@transitd/audit';
 import type { Config, ListenerConfig } from '@transitd/configuration';
 import type { NodeMemory } from '@transitd/gateway';
@@ -34,7 +33,6 @@ export interface GatewayData {
 export type ToGateway =
   | { readonly kind: 'session'; readonly session: GatewaySession }
   | { readonly kind: 'seal' }
-  | { readonly kind: 'connect'; readonly port: MessagePort }
   | { readonly kind: 'contexts'; readonly contexts: readonly (SecureContextOptions | undefined)[] }
   | { readonly kind: 'report' }
   | { readonly kind: 'drain' }

@@ -81,7 +81,6 @@ export interface ItemRun<I, R> {
   readonly operation: (item: I, index: number) => R | Promise<R>;
   /** Called after each yield; an error that it throws ends the batch. */
   readonly onResume: () => void;
-  readonly slice: TimeSlice;
 }
 
 /**
@@ -90,9 +89,11 @@ export interface ItemRun<I, R> {
  */
 export async function runItems<I extends { readonly reference: string }, R extends object>(
   items: readonly I[],
-  { operation, onResume, slice }: ItemRun<I, R>,
-): Promise<ItemResult<R>[]> {
+  { operation, onResume }: ItemRun<I, R>,
+): Promise<BatchReply<R>> {
   const results: ItemResult<R>[] = [];
+  const slice = new TimeSlice();
+  let failures = 0;
   let index = -1;
   for (const item of items) {
     index += 1;
@@ -106,14 +107,10 @@ export async function runItems<I extends { readonly reference: string }, R exten
       results.push({ ...result, reference: item.reference });
     } catch (error) {
       if (!(error instanceof TransitError) || wholeBatch.has(error.code)) throw error;
+      failures += 1;
       results.push({ error: error.message, reference: item.reference });
     }
   }
-  return results;
-}
-
-export function replyOf<R extends object>(results: readonly ItemResult<R>[]): BatchReply<R> {
-  const failures = results.filter((result) => 'error' in result).length;
   return { results, outcome: failures === 0 ? 'all_ok' : failures < results.length ? 'some_failed' : 'all_failed' };
 }
 

@@ -1,13 +1,10 @@
-import { TimeSlice } from '@transitd/event-loop';
 import type { NoncePool } from '../algorithms/nonce-pool.ts';
 import { type KeyCache, type LoadedKey, VersionGone } from '../keys/key-cache.ts';
 import { apiNameOf, type KeyType } from '../keys/key-type.ts';
 import type { GenerationObserver } from '../keys/new-version.ts';
 import type { ManagedKeys } from '../managed/provider.ts';
-import type { KeyState, OtherThreads } from '../sharing/other-threads.ts';
-import { isWorthSharing, runShared } from '../sharing/shared-batch.ts';
 import { TransitError } from '../values/errors.ts';
-import { type BatchReply, checkContexts, type ItemMembers, type ItemResult, parseBatch, replyOf, runItems } from './batch.ts';
+import { type BatchReply, checkContexts, type ItemMembers, parseBatch, runItems } from './batch.ts';
 
 /** Reports when keys are used, and when their material is generated. */
 export interface UseObserver extends GenerationObserver {
@@ -25,9 +22,6 @@ export interface Tools {
   readonly prefix: string;
   /** Absent if nobody wants to know. */
   readonly observer?: UseObserver | undefined;
-  readonly mountId: string;
-  /** Absent if no other thread takes parts of batches. */
-  readonly others?: OtherThreads | undefined;
 }
 
 /** Fields of every item. */
@@ -102,7 +96,7 @@ export async function underKey<R>(
 
 /** Processes all items under one state of a key. The caller checks with `assertOpen` that the result may be returned. */
 export function runUnder<I extends Item, R extends object>(
-  { name, run }: Pick<Operation<never, I, R>, 'name' | 'run'>,
+  { run }: Pick<Operation<never, I, R>, 'run'>,
   tools: Tools,
   key: LoadedKey,
   work: Work<I>,
@@ -111,24 +105,12 @@ export function runUnder<I extends Item, R extends object>(
     if ('item' in work) return run(tools, key, work.item, 0);
     const { items } = work;
     checkItems(key.type, items.length);
-    const runHere = (some: readonly I[], first: number, slice: TimeSlice): Promise<ItemResult<R>[]> =>
-      runItems(some, {
-        operation: (item, index) => run(tools, key, item, first + index),
-        onResume: () => tools.keys.assertOpen(),
-        slice,
-      });
-    const { others, mountId, prefix } = tools;
-    if (others === undefined || !isWorthSharing(items) || !isShared(tools, key))
-      return runHere(items, 0, new TimeSlice()).then(replyOf);
-    const head = { mountId, prefix, key: stateOf(key), operation: name };
-    return runShared<I, ItemResult<R>>({ items, head, others, run: runHere }).then(replyOf);
+    return runItems<I, R>(items, {
+      operation: (item, index) => run(tools, key, item, index),
+      onResume: () => tools.keys.assertOpen(),
+    });
   });
 }
-
-export const stateOf = ({ name, revision, record }: LoadedKey): KeyState => ({ name, id: record.id, revision });
-
-/** Returns whether other threads may have this key: it is stored, and its material is in this process. */
-const isShared = ({ keys }: Tools, key: LoadedKey): boolean => keys.cached(key.name) === key && !key.type.managed;
 
 /** @throws TransitError `invalid_request` for more items than a batch may have under a key of this type */
 function checkItems(type: KeyType, count: number): void {

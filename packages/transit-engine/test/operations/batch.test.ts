@@ -1,4 +1,3 @@
-import { TimeSlice } from '@transitd/event-loop';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -206,7 +205,7 @@ describe('a batch', () => {
       turns += 1;
     };
     const items = Array.from({ length: 40 }, () => ({ reference: '' }));
-    await runItems(items, { operation: busyMs, onResume: countTurn, slice: new TimeSlice() });
+    await runItems(items, { operation: busyMs, onResume: countTurn });
     expect(turns).to.be.at.least(9);
   });
 
