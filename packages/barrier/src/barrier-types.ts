@@ -1,4 +1,4 @@
-import type { FeatureLevel, Store } from '@transitd/storage-fsm';
+import type { Store } from '@transitd/storage-fsm';
 import type { RotationConfig } from './keyring/rotation.ts';
 import type { OnSealWritten, SealConfig, SealType } from './seal/seal-config.ts';
 
@@ -8,8 +8,6 @@ export interface BarrierOptions {
   readonly seal: SealConfig;
   /** Returns the replicated count of values ever written (`ReplicaStatus.valuesWritten`). */
   readonly valuesWritten: () => number;
-  /** Returns the feature level of the applied state. */
-  readonly featureLevel: () => FeatureLevel;
   /** Returns the time in whole milliseconds since the epoch. */
   readonly now: () => number;
   /** The rotation configuration that applies until one is stored. */

@@ -20,7 +20,7 @@ import { type WrappedJoinSecret, wrapJoinSecret } from './seal/join-secret.ts';
 import { KeyTransfer } from './seal/key-transfer.ts';
 import { requireOpenable } from './seal/require-openable.ts';
 import { newWrappingKey, sealKeyOf, sealWrites, unwrapBySealKey, unwrapByShares } from './seal/root-key-wrapping.ts';
-import { checkSealConfig, countsFor, type InitializeRequest, idOf, requireLevelFor, sealOf } from './seal/seal-config.ts';
+import { checkSealConfig, countsFor, type InitializeRequest, idOf, sealOf } from './seal/seal-config.ts';
 import { SealKeeper } from './seal/seal-keeper.ts';
 import { decodeSeal } from './seal/seal-record.ts';
 import { hashShare, newSharedKey } from './seal/shares.ts';
@@ -136,13 +136,12 @@ export class Barrier {
   /**
    * Creates the keys and writes them together with `initialWrites` (plaintext) in one transaction. Afterwards a barrier with a Shamir seal
    * is still sealed; one with any other seal is unsealed.
-   * @throws BarrierError `already_initialized`, `invalid_seal_config`, `level_too_low`; ProviderError; StoreError
+   * @throws BarrierError `already_initialized`, `invalid_seal_config`; ProviderError; StoreError
    */
   initialize(request: InitializeRequest, initialWrites: readonly Write[]): Promise<InitialShares> {
     return this.#exclusive(async () => {
       if ((await readSeal(this.#ciphertext)) !== undefined) throw alreadyInitialized();
-      const { seal, now, valuesWritten, featureLevel } = this.#options;
-      requireLevelFor(seal, featureLevel());
+      const { seal, now, valuesWritten } = this.#options;
       const counts = countsFor(seal.type, request);
       if (initialWrites.some(({ path }) => isReserved(path)))
         throw new BarrierError('reserved_path', 'an initial record has a path that is reserved for the barrier');

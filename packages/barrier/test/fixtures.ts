@@ -12,7 +12,6 @@ export function openBarrier(store: Store, options: Partial<BarrierOptions> = {})
     store,
     seal: { type: 'shamir' },
     valuesWritten: () => 0,
-    featureLevel: () => 2,
     now: () => 1_000_000,
     ...options,
   });

@@ -257,7 +257,7 @@ describe('a static seal', () => {
     'one id for both keys': { type: 'static', current, previous: { id: 'new', key: randomBytes(32) } },
   } as const))
     it(`is refused with ${what}`, async () => {
-      const options = { store: memoryStore(), valuesWritten: () => 0, featureLevel: () => 2, now: () => 0 };
+      const options = { store: memoryStore(), valuesWritten: () => 0, now: () => 0 };
       expect(await codeOf(Barrier.open({ ...options, seal }))).to.equal('invalid_seal_config');
     });
 });

@@ -12,7 +12,7 @@ import {
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
-import { featureLevels, StoreError, supportedLevels, type Transaction } from '@transitd/storage-fsm';
+import { StoreError, supportedLevels, type Transaction } from '@transitd/storage-fsm';
 import type { NodeClock } from './clock/node-clock.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
 import type { GatewayHost } from './gateway-host.ts';
@@ -259,10 +259,8 @@ export class ClusterMember implements NodeMember {
       storage.driver.start();
       await storage.leads;
     }
-    const barrier = await openBarrier(this.#parts, storage.replica, {
-      featureLevel: () => this.#storage?.featureLevel ?? featureLevels.initial,
-      witnessPath: authorityPath, // a local record of each cluster that can follow another one
-    });
+    // The authority is a local record of each cluster that can follow another one.
+    const barrier = await openBarrier(this.#parts, storage.replica, authorityPath);
     this.#refuseWhenStopping();
     const replication = cluster && this.#newReplication({ storage, barrier, cluster });
     this.#store = { replica: storage.replica, barrier, replication };

@@ -137,7 +137,7 @@ export class EtcdMember implements NodeMember {
     const { config, serviceLoader, log, directory, apiAddress, isActive, report, observer, gateways } = this.#parts;
     const { replica } = engine;
     gateways?.follow(replica);
-    const barrier = await openBarrier(this.#parts, replica, { featureLevel: () => engine.featureLevel });
+    const barrier = await openBarrier(this.#parts, replica);
     const peers = new RegisteredPeers({
       ...{ config, log, observer, apiAddress, isActive, report, engine, barrier, registry: engine.registry },
       isUnsealed: () => serviceLoader.services !== undefined,

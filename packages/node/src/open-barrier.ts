@@ -8,12 +8,12 @@ export type BarrierParts = Pick<ClusterMemberParts, 'seal' | 'log' | 'clock' | '
 
 /**
  * Opens the barrier over the records of a replica. The seal and the services of the node follow it, and its gateways get its keys.
- * @param more - what differs between Raft and etcd
+ * @param witnessPath - see `BarrierOptions`; on Raft only
  */
 export async function openBarrier(
   { config, seal, log, clock, nodeSeal, serviceLoader, gateways }: BarrierParts,
   replica: Replica,
-  more: { readonly featureLevel: () => number; readonly witnessPath?: string },
+  witnessPath?: string,
 ): Promise<Barrier> {
   const { max_operations: maxOperations, interval: intervalMs } = config.barrier_rotation;
   const barrier = await Barrier.open({
@@ -23,7 +23,7 @@ export async function openBarrier(
     now: clock.dueNow,
     rotation: { enabled: true, maxOperations, intervalMs },
     onSealWritten: (change) => log.info({ seal: seal.type }, sealWritten[change]),
-    ...more,
+    ...(witnessPath !== undefined && { witnessPath }),
   });
   nodeSeal().follow(barrier); // first, so that the node is known to reopen when its services are closed
   serviceLoader.follow(barrier);

@@ -10,6 +10,7 @@ import { freePort } from '../../../test/cluster/harness/free-port.ts';
 import { mountable, mountNote, SmallDisk } from '../../../test/process/small-disk.ts';
 import { until } from '../../process/test/until.ts';
 import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
+import { laterRelease } from '../../storage-fsm/test/level/later-release.ts';
 import type { Node } from '../src/node.ts';
 import { transfersFolder } from '../src/snapshots/snapshots.ts';
 import { errorOf, OpenedNodes, read, reads, stateOf, write } from './opened-nodes.ts';
@@ -86,8 +87,10 @@ describe('a node with its records in etcd', () => {
     const client = await connectEtcd({ endpoint: etcd.endpoint });
     const set = (key: string, value: string) =>
       client.txn({ compares: [], success: [{ kind: 'put', key, value: Buffer.from(value) }], failure: [] });
-    const [below, { newest }] = [supportedLevels.newest - 1, supportedLevels];
+    const below = supportedLevels.newest;
+    const newest = below + 1;
     await set('raise/m/level', String(below));
+    laterRelease(newest);
     const [first, second] = [await started(onEtcd('raise')), await open('raise', { seal: staticSeal() })];
     await until(() => stateOf(second) === 'performance_standby');
     const status = () => first.featureLevel?.status;
@@ -103,6 +106,7 @@ describe('a node with its records in etcd', () => {
     expect(await first.featureLevel?.raise()).to.equal(newest);
     await until(() => second.appliedLevel === newest);
     client.close();
+    laterRelease();
   });
 
   it('does not start on a cluster whose feature level it does not support, and ends when the level rises above that', async () => {

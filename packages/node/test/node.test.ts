@@ -8,6 +8,7 @@ import { StorageInUse, StoreError, supportedLevels } from '@transitd/storage-fsm
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../process/test/until.ts';
+import { laterRelease } from '../../storage-fsm/test/level/later-release.ts';
 import { mountsPath, recordsOf } from '../src/mounts/mounts.ts';
 import { Node } from '../src/node.ts';
 
@@ -64,17 +65,17 @@ describe('a node', () => {
 
   it('raises the feature level when it creates a cluster, but not when an initialized one is asked to initialize', async () => {
     const { newest } = supportedLevels;
-    Object.assign(supportedLevels, { newest: newest - 1 }); // as an earlier release
-    let node: Node;
+    laterRelease(newest + 1);
     try {
-      node = await open();
+      const node = await open();
       await node.initialize(one);
-      expect(node.featureLevel?.status.level).to.equal(newest - 1);
+      expect(node.featureLevel?.status.level).to.equal(newest + 1);
+      laterRelease(newest + 2);
+      expect(await errorOf(node.initialize(one))).to.have.property('code', 'already_initialized');
+      expect(node.featureLevel?.status).to.include({ level: newest + 1, highest: newest + 2 });
     } finally {
-      Object.assign(supportedLevels, { newest });
+      laterRelease();
     }
-    expect(await errorOf(node.initialize(one))).to.have.property('code', 'already_initialized');
-    expect(node.featureLevel?.status).to.include({ level: newest - 1, highest: newest });
   });
 
   it('deletes invalid tokens in steps, and runs every maintenance task although others fail', async () => {

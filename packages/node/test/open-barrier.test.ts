@@ -1,5 +1,5 @@
 import { Barrier, type SealConfig } from '@transitd/barrier';
-import { memoryStore, type Replica, supportedLevels } from '@transitd/storage-fsm';
+import { memoryStore, type Replica } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { type BarrierParts, openBarrier } from '../src/open-barrier.ts';
@@ -14,8 +14,7 @@ describe('the barrier of a node', () => {
       { type: 'static', current: former },
       { type: 'static', current: present, previous: former },
     ] as unknown as readonly [SealConfig, SealConfig];
-    const featureLevel = () => supportedLevels.newest;
-    const founder = await Barrier.open({ store, seal: before, now, featureLevel, valuesWritten: () => 0 });
+    const founder = await Barrier.open({ store, seal: before, now, valuesWritten: () => 0 });
     await founder.initialize({ recoveryShares: 1, recoveryThreshold: 1 }, []);
     founder.close();
 
@@ -29,7 +28,7 @@ describe('the barrier of a node', () => {
       nodeSeal: () => ({ follow: () => void followers.push('seal') }),
       serviceLoader: { follow: () => void followers.push('services') },
     } as unknown as BarrierParts;
-    const barrier = await openBarrier(parts, store, { featureLevel });
+    const barrier = await openBarrier(parts, store);
     await barrier.autoUnseal();
     await barrier.maintain();
     barrier.close();

@@ -18,8 +18,8 @@ interface Patch {
 
 const levels: Patch = {
   file: 'storage-fsm/src/level/feature-levels.ts',
-  find: ' } as const satisfies Readonly<',
-  replace: `, nextRelease: ${nextLevel} } as const satisfies Readonly<`,
+  find: '{ initial: 1 }',
+  replace: `{ initial: 1, nextRelease: ${nextLevel} }`,
 };
 
 /** The additions of the next release: a frame, a record field, a transaction and an operation. */
@@ -80,7 +80,7 @@ const additions: readonly Patch[] = [
   {
     file: 'api/src/sys/feature-level.ts',
     find: 'import { dataReply, int,',
-    replace: 'import { RequestError, dataReply, int,',
+    replace: "import { hasFeature } from '@transitd/storage-fsm';\nimport { RequestError, dataReply, int,",
   },
   {
     file: 'api/src/sys/feature-level.ts',
@@ -91,7 +91,8 @@ const additions: readonly Patch[] = [
       "    name: 'next-release', about: 'Test', answers: answers.data(object({ level: integer })),\n" +
       "    capability: 'update', adds: true, run: async ({ node }) => {\n" +
       '      const { level } = node.featureLevel.status;\n' +
-      `      if (level < ${nextLevel}) throw new RequestError('invalid_request', 'this operation needs feature level ${nextLevel}');\n` +
+      "      if (!hasFeature(level, 'nextRelease'))\n" +
+      `        throw new RequestError('invalid_request', 'this operation needs feature level ${nextLevel}');\n` +
       '      return dataReply(JSON.stringify({ level }));\n    } }) } },\n',
   },
 ];

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { FeatureLevel } from '@transitd/storage-fsm';
 import { BarrierError } from '../records/errors.ts';
 import type { StoredSeal } from '../seal/core-records.ts';
 import { unwrapByShares } from '../seal/root-key-wrapping.ts';
-import { idOf, isSameSeal, type OnSealWritten, requireLevelFor, type SealConfig, sealOf } from '../seal/seal-config.ts';
+import { idOf, isSameSeal, type OnSealWritten, type SealConfig, sealOf } from '../seal/seal-config.ts';
 import type { SealKeeper } from '../seal/seal-keeper.ts';
 import type { SealRecord } from '../seal/seal-record.ts';
 import { UnsealShares } from '../seal/unseal-shares.ts';
@@ -14,7 +13,6 @@ const validMs = 600_000;
 export interface SealMigrationParts {
   readonly seal: SealKeeper;
   readonly config: SealConfig;
-  readonly featureLevel: () => FeatureLevel;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onSealWritten?: OnSealWritten;
@@ -67,10 +65,10 @@ export class SealMigration {
 
   /**
    * Adds one share of the present seal.
-   * @throws BarrierError `seal_mismatch` if there is nothing to migrate, `level_too_low`, `invalid_share`, `barrier_corrupt`
+   * @throws BarrierError `seal_mismatch` if there is nothing to migrate, `invalid_share`, `barrier_corrupt`
    */
   async addShare(stored: StoredSeal, share: Uint8Array): Promise<MigrationStep> {
-    const { config, featureLevel } = this.#parts;
+    const { config } = this.#parts;
     const { record, revision } = stored;
     sealOf(config, record);
     if (!this.isPending(record))
@@ -78,7 +76,6 @@ export class SealMigration {
         'seal_mismatch',
         `there is no seal to migrate: the data is sealed with type ${record.type}, as seal.type says`,
       );
-    requireLevelFor(config, featureLevel());
     const shares = this.#shares.add(stored, share);
     this.#untilMs = this.#parts.now() + validMs;
     if (!shares.complete) return { complete: false };

@@ -5,7 +5,6 @@ export type BarrierErrorCode =
   | 'invalid_rotation_config'
   | 'seal_mismatch'
   | 'seal_unavailable'
-  | 'level_too_low'
   | 'share_missing'
   | 'share_encoding'
   | 'invalid_share'

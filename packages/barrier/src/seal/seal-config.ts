@@ -1,4 +1,3 @@
-import { type FeatureLevel, featureLevels, hasFeature } from '@transitd/storage-fsm';
 import { keyBytes } from '../records/box.ts';
 import { BarrierError } from '../records/errors.ts';
 import type { ProviderSealType, SealProvider } from './seal-provider.ts';
@@ -37,19 +36,6 @@ export type SealConfig = OneSeal & { readonly migrateFrom?: OneSeal };
 
 /** Whether the key of a seal of this type is with a provider. */
 export const hasProvider = (seal: OneSeal): seal is Extract<OneSeal, { readonly provider: SealProvider }> => 'provider' in seal;
-
-/**
- * Refuses a seal that members of an earlier release could not read.
- * @throws BarrierError `level_too_low`
- */
-export function requireLevelFor({ type, ...seal }: OneSeal, level: FeatureLevel): void {
-  if (!('provider' in seal) || hasFeature(level, 'providerSeals')) return;
-  throw new BarrierError(
-    'level_too_low',
-    `a seal of type ${type} needs feature level ${featureLevels.providerSeals}, and the cluster is at level ${level}: ` +
-      'upgrade all nodes and raise the feature level',
-  );
-}
 
 /** Returns the types of seal that this node opens. */
 export const sealTypesOf = ({ type, migrateFrom }: SealConfig): readonly SealType[] =>

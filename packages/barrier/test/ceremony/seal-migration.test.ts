@@ -339,34 +339,6 @@ describe('a seal migration', () => {
     await again.autoUnseal();
     expect(await read(again, 'a')).to.equal('kept');
   });
-
-  it('is refused below the feature level at which every member can read the new record, at the first share', async () => {
-    const { shamir, static: key, transit } = seals();
-    const { store, shares } = await initialized(shamir);
-    const at = async (level: number, seal: SealConfig) => {
-      const barrier = await openBarrier(store, { seal, featureLevel: () => level });
-      await opened(barrier, shares);
-      return barrier;
-    };
-    const early = await at(1, { ...transit, migrateFrom: shamir });
-    expect(await messageOf(early.migrate(shares[0] ?? none))).to.equal(
-      'a seal of type transit needs feature level 2, and the cluster is at level 1: upgrade all nodes and raise the feature level',
-    );
-    expect(early.sealStatus).to.include({ progress: 0, type: 'shamir' });
-    await give(await at(1, { ...key, migrateFrom: shamir }), shares);
-    await give(await at(2, { ...transit, migrateFrom: key }), shares);
-    expect(await typeIn(store)).to.equal('transit');
-  });
-
-  it('is not needed to open records that have a seal with a provider already, at any feature level', async () => {
-    const { transit } = seals();
-    const { store } = await initialized(transit);
-    const barrier = await openBarrier(store, { seal: transit, featureLevel: () => 1 });
-    await barrier.autoUnseal();
-    expect(await read(barrier, 'a')).to.equal('kept');
-    const fresh = await openBarrier(memoryStore(), { seal: transit, featureLevel: () => 1 });
-    expect(await codeOf(fresh.initialize(counts('transit'), []))).to.equal('level_too_low');
-  });
 });
 
 /**

@@ -39,7 +39,6 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
   leader_refused: refused(400),
   leader_unavailable: refusedForNow(503),
   leader_untrusted: refused(400),
-  level_too_low: refused(400),
   level_unsupported: refused(400),
   name_taken: refused(400),
   node_id_used: refused(400),

@@ -37,7 +37,7 @@ export interface Leader {
 }
 
 export async function startLeader(seal: SealConfig, options: Partial<JoinDeskOptions> = {}): Promise<Leader> {
-  const barrier = await Barrier.open({ store: memoryStore(), seal, valuesWritten: () => 0, featureLevel: () => 2, now: () => 0 });
+  const barrier = await Barrier.open({ store: memoryStore(), seal, valuesWritten: () => 0, now: () => 0 });
   const counts: InitializeRequest =
     seal.type === 'shamir' ? { secretShares: 3, secretThreshold: 2 } : { recoveryShares: 3, recoveryThreshold: 2 };
   const { shares } = await barrier.initialize(counts, []);

@@ -1,5 +1,6 @@
 import type { LevelRange } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { laterRelease } from '../../../storage-fsm/test/level/later-release.ts';
 import { FeatureLevelControl } from '../../src/maintenance/feature-level-control.ts';
 import { raftLevels } from '../../src/maintenance/raft-levels.ts';
 import { ConfigurationChanges } from '../../src/membership/configuration-changes.ts';
@@ -53,6 +54,9 @@ const refusalOf = (attempt: Promise<unknown>): Promise<string> =>
   );
 
 describe('the control of the feature level', () => {
+  before(() => laterRelease(3));
+  after(() => laterRelease());
+
   it('takes the levels of a silent member from the member list, and the initial level if the list has none', async () => {
     const next = { oldest: 1, newest: 1 };
     const { control } = leader([member(1), member(2, { oldest: 1, newest: 7 }), member(3)], { 3: next });

@@ -12,7 +12,6 @@ import {
 import {
   encodeTransaction,
   type FeatureLevel,
-  featureLevels,
   KeyValueMachine,
   type ReplicationStep,
   type Transaction,
@@ -41,7 +40,6 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
   static async open(folder: string, name: string, first: 'establish' | 'attach'): Promise<MachineCluster> {
     const machine = await KeyValueMachine.open({ directory: join(folder, name), base: 0 });
     const cluster = new MachineCluster(machine, await open(join(folder, `${name}.log`), 'w'));
-    await cluster.commit({ conditions: [], writes: [], raise: featureLevels.replication });
     const step: ReplicationStep =
       first === 'establish'
         ? { kind: first, set, id: '0a'.repeat(16), local: localPrefixes }

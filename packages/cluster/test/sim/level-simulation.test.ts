@@ -1,6 +1,7 @@
 // Raises of the feature level, joins, and nodes that change their release, in many orders. No member may be in a cluster at a level that it
 // does not support, except one that went back to an earlier release without being heard since.
 import { expect } from 'chai';
+import { laterRelease } from '../../../storage-fsm/test/level/later-release.ts';
 import { makeRequest } from '../../src/membership/authority.ts';
 import { type TestCluster, testCluster } from '../credentials.ts';
 import { type JoinRequests, LevelWorld, type PlantedFault } from './level-world.ts';
@@ -13,10 +14,13 @@ describe('the feature level while releases change', () => {
   let requests: JoinRequests;
 
   before(async () => {
+    laterRelease(3);
     ({ authority } = await testCluster());
     const ids = Array.from({ length: 10 }, (_, index) => index + 4);
     requests = new Map(await Promise.all(ids.map(async (id) => [id, (await makeRequest(id)).request] as const)));
   });
+
+  after(() => laterRelease());
 
   /** Plays until a rule is broken, or to the end. */
   async function play(seed: number, fault?: PlantedFault): Promise<LevelWorld> {

@@ -30,7 +30,7 @@ import { type Promotion, PromotionControl } from './promotion-control.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import { ReplicationRefused, refusing } from './replication-refused.ts';
 import { type PrimaryView, type SecondaryView, secondaryViews } from './replication-views.ts';
-import { requireRole, requireUsable } from './requirements.ts';
+import { requireActive, requireRole } from './requirements.ts';
 import { type Heard, SecondarySide } from './secondary-side.ts';
 import { requireSealOf, setSealFor } from './set-seal.ts';
 import { SuccessionKey } from './succession-key.ts';
@@ -174,7 +174,7 @@ export class ClusterReplication {
    * @throws ReplicationRefused, StoreError
    */
   async enablePrimary({ fenceMs }: { readonly fenceMs?: number | undefined } = {}): Promise<void> {
-    requireUsable(this.#parts);
+    requireActive(this.#parts);
     const { storage, barrier } = this.#parts;
     const seal = setSealFor(barrier.sealStatus);
     if (fenceMs !== undefined && !(fenceMs >= fenceMsMin && fenceMs <= fenceMsMax))
@@ -249,7 +249,7 @@ export class ClusterReplication {
    * @throws ReplicationRefused; StoreError
    */
   async enableSecondary(token: string): Promise<void> {
-    requireUsable(this.#parts);
+    requireActive(this.#parts);
     const role = this.#parts.storage.machine.replication?.role;
     if (role === 'primary') throw new ReplicationRefused('wrong_mode', 'this cluster is a primary: demote it first');
     const read = await this.#activate(token);
@@ -269,7 +269,7 @@ export class ClusterReplication {
    * @throws ReplicationRefused, StoreError
    */
   makeTokenKey(): Promise<string> {
-    requireUsable(this.#parts);
+    requireActive(this.#parts);
     return this.#credential.makeTokenKey();
   }
 
@@ -293,7 +293,7 @@ export class ClusterReplication {
 
   /** Makes this cluster the primary. @throws ReplicationRefused with the reason, StoreError */
   async promote(request: { readonly force: boolean }): Promise<Promotion> {
-    requireUsable(this.#parts);
+    requireActive(this.#parts);
     const promotion = await this.#promotion.promote(request);
     this.tick();
     return promotion;

@@ -2,10 +2,10 @@ import { ActivationFailed, ActivationTokenError } from '@transitd/cluster';
 import { RegistryRefused } from '@transitd/replication';
 
 /**
- * `wrong_mode`: the role of this cluster does not allow it. `level`: the feature level of the cluster is too low. `refused`: a promotion is
- * refused. `operation_token`: the operation token is not valid.
+ * `wrong_mode`: the role of this cluster does not allow it. `refused`: a promotion is refused. `operation_token`: the operation token is
+ * not valid.
  */
-export type ReplicationRefusal = 'wrong_mode' | 'level' | 'seal_type' | 'refused' | 'operation_token';
+export type ReplicationRefusal = 'wrong_mode' | 'seal_type' | 'refused' | 'operation_token';
 
 /** Thrown when an operation of replication is refused; nothing has changed. The message contains the reason. */
 export class ReplicationRefused extends Error {

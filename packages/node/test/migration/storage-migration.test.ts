@@ -10,6 +10,7 @@ import { mountable, mountNote, SmallDisk } from '../../../../test/process/small-
 import { expectCode, run } from '../../../../test/process/transitd-command.ts';
 import { until } from '../../../process/test/until.ts';
 import { type LiveEtcd, liveEtcd } from '../../../storage-etcd/test/live-etcd.ts';
+import { laterRelease } from '../../../storage-fsm/test/level/later-release.ts';
 import { endedBy, etcdSource } from '../../src/migration/etcd-side.ts';
 import { migrateStorage } from '../../src/migration/storage-migration.ts';
 import { errorOf, OpenedNodes, reads, stateOf, write } from '../opened-nodes.ts';
@@ -150,6 +151,7 @@ describe('a migration between engines', () => {
     expect(await refusal(raft, await onRaft())).to.include('both configurations have storage.type raft');
     expect(await refusal(target, raft)).to.include('etcd has no records below refused');
     expect(await refusal(raft, target)).to.include('holds no node');
+    laterRelease(2);
     await write(await nodes.started(raft), 'of Raft');
     await nodes.stopAll();
     const away = await nodes.config({ type: 'etcd', endpoints: ['http://127.0.0.1:9'], prefix: 'away' });
@@ -158,7 +160,8 @@ describe('a migration between engines', () => {
     const level = { kind: 'put', key: 'lower/m/level', value: Buffer.from('1') } as const;
     await client.txn({ compares: [], success: [level], failure: [] });
     client.close();
-    expect(await refusal(raft, await onEtcd('lower'), false)).to.match(/is at feature level \d, and lower in etcd at 1: /);
+    expect(await refusal(raft, await onEtcd('lower'), false)).to.match(/is at feature level 2, and lower in etcd at 1: /);
+    laterRelease();
     expect((await keysBelow('lower')).filter((key) => key.startsWith('lower/r'))).to.deep.equal([]);
     const [log = ''] = readdirSync(raft.data_dir, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('/log'));
     for (const file of readdirSync(join(raft.data_dir, log))) truncateSync(join(raft.data_dir, log, file), 10);

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { featureLevels, supportedLevels } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { ReplicationRefused } from '../../src/replication/replication-refused.ts';
@@ -18,24 +17,6 @@ describe('two clusters that replicate', function () {
   after(async () => {
     for (const { node } of sites) await node.stop();
     rmSync(folder, { recursive: true });
-  });
-
-  it('need the feature level of replication', async () => {
-    const { newest } = supportedLevels;
-    Object.assign(supportedLevels, { newest: featureLevels.replication - 1 }); // as an earlier release
-    const early = await Site.open(folder, 'early').finally(() => Object.assign(supportedLevels, { newest }));
-    sites.push(early);
-    const { replication, store } = early;
-    for (const attempt of [replication.enablePrimary(), replication.enableSecondary('')])
-      expect(await attempt.catch((error: Error) => error))
-        .to.be.instanceOf(ReplicationRefused)
-        .with.property(
-          'message',
-          'replication needs feature level 3, and the cluster is at level 2: upgrade all nodes and raise the feature level',
-        );
-    await store.replica.commit({ conditions: [], writes: [], raise: featureLevels.replication });
-    await replication.enablePrimary();
-    expect(early.node.eligibility.replicationStatus?.role).to.equal('primary');
   });
 
   it('follow, hand over without loss, and fail back', async () => {
@@ -96,9 +77,12 @@ describe('two clusters that replicate', function () {
   });
 
   it('connect again by another token, and with the whole state', async () => {
-    const [other, former, primary] = sites;
-    if (other === undefined || former === undefined || primary === undefined) throw new Error('the tests before have failed');
+    const [former, primary] = sites;
+    if (former === undefined || primary === undefined) throw new Error('the tests before have failed');
     const refusal = (task: Promise<unknown>) => task.catch((error: Error) => error);
+    const other = await Site.open(folder, 'other');
+    sites.push(other);
+    await other.replication.enablePrimary();
     await until(() => (other.node.cluster?.primaryNodes.addresses.length ?? 0) > 0);
     const foreign = await other.replication.issueToken({ secondary: 'east' });
     expect(await refusal(former.replication.updatePrimary(foreign)))
@@ -132,7 +116,7 @@ describe('two clusters that replicate', function () {
   });
 
   it('end replication on the primary only; its secondary can still be promoted', async () => {
-    const [, former, primary] = sites;
+    const [former, primary] = sites;
     if (former === undefined || primary === undefined) throw new Error('the tests before have failed');
     expect(await former.replication.disablePrimary().catch((error: Error) => error))
       .to.be.instanceOf(ReplicationRefused)
@@ -156,7 +140,7 @@ describe('two clusters that replicate', function () {
   });
 
   it('both serve after a secondary has left the set, which ends nothing at the primary', async () => {
-    const [, primary, left] = sites;
+    const [primary, left] = sites;
     if (left === undefined || primary === undefined) throw new Error('the tests before have failed');
     await primary.replication.enablePrimary();
     await left.follow(primary, 'north');

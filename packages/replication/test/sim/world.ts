@@ -95,7 +95,7 @@ export class World {
   /** Plays the whole run. @throws Violation when a rule is broken */
   async play(): Promise<void> {
     await this.#run(50);
-    for (const site of this.#sites) site.propose({ conditions: [], writes: [], raise: featureLevels.replication });
+    for (const site of this.#sites) site.propose({ conditions: [], writes: [], raise: featureLevels.initial });
     await this.#run(20);
     const set = this.#id();
     const id = this.#id();

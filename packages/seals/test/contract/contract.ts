@@ -67,7 +67,7 @@ export function describeContract(
       }),
     });
     const openBarrier = (store: Store, seal: SealConfig) =>
-      Barrier.open({ store, seal, valuesWritten: () => 0, featureLevel: () => 2, now: () => 1_000_000 });
+      Barrier.open({ store, seal, valuesWritten: () => 0, now: () => 1_000_000 });
     const recordIn = async (store: Store): Promise<Record<string, unknown>> =>
       JSON.parse(Buffer.from((await store.get('core/seal'))?.value ?? none).toString()) as Record<string, unknown>;
 

@@ -7,12 +7,9 @@ export type FeatureLevel = number;
 
 /**
  * The level from which on each feature may be used. A release adds at most one level, shared by all of its features; a number is never
- * reused. `initial` is the level of a state without a level record. `providerSeals`: `core/seal` may name a seal with a provider.
- * `replication`: the cluster may replicate, or follow another cluster.
+ * reused. `initial` is the level of a state without a level record, with all features of the first release.
  */
-export const featureLevels = { initial: 1, providerSeals: 2, replication: 3 } as const satisfies Readonly<
-  Record<string, FeatureLevel>
->;
+export const featureLevels = { initial: 1 } as const satisfies Readonly<Record<string, FeatureLevel>>;
 
 /** A range of feature levels, both ends included. */
 export interface LevelRange {
@@ -34,7 +31,7 @@ const transactionFormats: ReadonlyMap<number, FeatureLevel> = new Map([
   [1, featureLevels.initial], // conditions and writes
   [2, featureLevels.initial], // a step of a restore
   [3, featureLevels.initial], // a raise of the feature level
-  [4, featureLevels.replication], // a step of replication
+  [4, featureLevels.initial], // a step of replication
 ]);
 
 /**

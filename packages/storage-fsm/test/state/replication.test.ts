@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { featureLevels } from '../../src/level/feature-levels.ts';
 import { clearRestores } from '../../src/snapshot/restore.ts';
 import type { AppliedEntry } from '../../src/state/applied-entry.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
@@ -64,7 +63,6 @@ class Log {
 const withLog = (use: (log: Log) => Promise<void> | void): Promise<void> =>
   inTemporaryDirectory(async (parent) => {
     const log = await Log.open(join(parent, 'state'));
-    log.apply({ conditions: [], writes: [], raise: featureLevels.replication });
     try {
       await use(log);
     } finally {
@@ -81,15 +79,6 @@ const withSecondary = (use: (log: Log) => Promise<void> | void): Promise<void> =
   });
 
 describe('KeyValueMachine with replication', () => {
-  it('ignores every step below the level of its format', () =>
-    inTemporaryDirectory(async (parent) => {
-      const log = await Log.open(join(parent, 'state'));
-      expect(log.apply(step({ kind: 'attach', set, local })).outcome).to.equal('conflict');
-      expect(log.machine.replication).to.equal(undefined);
-      expect(log.apply(put('transit/key')).outcome).to.equal('committed');
-      await log.machine.close();
-    }));
-
   it('replaces the replicated records by a received state, and keeps the local ones', () =>
     withSecondary(({ machine }) => {
       expect(machine.getSync('transit/old')).to.equal(undefined);
@@ -331,16 +320,16 @@ describe('KeyValueMachine with replication', () => {
       };
       log.machine.observe(observer);
       log.applyAll(put('transit/key'), step({ kind: 'attach', set, local }), put('transit/key'));
-      log.machine.apply({ term: 1, index: 5, type: 'noop', data: Buffer.alloc(0) });
+      log.machine.apply({ term: 1, index: 4, type: 'noop', data: Buffer.alloc(0) });
       log.receive([], 20);
       expect(seen).to.deep.equal([
         undefined,
-        [2, 1, true, undefined, undefined],
-        [3, 'attach', true, undefined, 'secondary'],
-        [4, 1, false, 'secondary', 'secondary'],
-        [5, undefined, true, 'secondary', 'secondary'],
-        [6, 'stage', true, 'secondary', 'secondary'],
-        [7, 'swap', true, 'secondary', 'secondary'],
+        [1, 1, true, undefined, undefined],
+        [2, 'attach', true, undefined, 'secondary'],
+        [3, 1, false, 'secondary', 'secondary'],
+        [4, undefined, true, 'secondary', 'secondary'],
+        [5, 'stage', true, 'secondary', 'secondary'],
+        [6, 'swap', true, 'secondary', 'secondary'],
       ]);
       await log.reopen();
       log.machine.observe(observer);

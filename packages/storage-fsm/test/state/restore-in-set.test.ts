@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { featureLevels } from '../../src/level/feature-levels.ts';
 import type { AppliedEntry } from '../../src/state/applied-entry.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
@@ -34,7 +33,6 @@ class Staged {
 
   constructor(machine: KeyValueMachine) {
     this.machine = machine;
-    this.apply({ conditions: [], writes: [], raise: featureLevels.replication });
     this.apply(step({ kind: 'establish', set, id: first, local: ['local/'] }));
     this.apply(put('core/keyring', 'present'));
     this.apply(put('transit/key', 'present'));
@@ -55,13 +53,13 @@ class Staged {
       step({
         ...{ kind: 'restore', from: { number: 1, id: first }, attempt: 'backup', records: 1 },
         ...{ digest: recordDigest({ ...this.#record, revision: 0 }), valuesWritten: 9 },
-        conditions: [{ path: 'core/keyring', revision: 3 }],
+        conditions: [{ path: 'core/keyring', revision: 2 }],
         writes: [
           { path: 'core/keyring', value: Buffer.from('of the backup, with a new key') },
           { path: 'core/absent', value: null },
         ],
-        local: [{ path: 'local/own', value: Buffer.from('under the new key'), revision: 5 }],
-        ...{ localReadAt: 6, ...changed },
+        local: [{ path: 'local/own', value: Buffer.from('under the new key'), revision: 4 }],
+        ...{ localReadAt: 5, ...changed },
       }),
     );
   }
@@ -84,14 +82,14 @@ describe('a restore on the primary of a replication set', () => {
         changes = all;
       });
       expect(primary.end()).to.equal('committed');
-      expect(seen).to.deep.equal([[7, 'of the backup']]);
+      expect(seen).to.deep.equal([[6, 'of the backup']]);
       expect(changes).to.equal('everything');
       expect(primary.text('core/keyring')).to.equal('of the backup, with a new key');
       expect(primary.text('local/own')).to.equal('under the new key');
-      expect(primary.machine.getSync('core/keyring')?.revision).to.equal(7);
+      expect(primary.machine.getSync('core/keyring')?.revision).to.equal(6);
       expect(primary.machine.applied.valuesWritten).to.equal(12);
       expect(primary.end(), 'proposed again').to.equal('committed');
-      expect(primary.machine.replication).to.include({ role: 'primary', restoredAt: 7 });
+      expect(primary.machine.replication).to.include({ role: 'primary', restoredAt: 6 });
     }));
 
   for (const [what, before, changed] of [
