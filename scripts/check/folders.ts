@@ -83,8 +83,25 @@ export function cycleFindings(files: readonly SourceFile[]): Finding[] {
   });
 }
 
-/** Returns the groups of two or more folders in which every folder reaches all others through imports. */
-function groupsOf(arrows: readonly Arrow[]): string[][] {
+/** Returns the files of packages that import each other, type imports included; one finding per group. */
+export function fileCycleFindings(files: readonly SourceFile[]): Finding[] {
+  const imports = files
+    .filter(({ path }) => source.test(path))
+    .flatMap(({ path, text }) =>
+      specifiersOf(text)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => ({ from: path, to: join(dirname(path), specifier) })),
+    );
+  return groupsOf(imports).map((group) => ({
+    rule: 'cycle',
+    path: group[0] ?? '',
+    line: 0,
+    message: `files import each other: ${group.join(', ')}`,
+  }));
+}
+
+/** Returns the groups of places in which every place reaches all others through imports, itself included. */
+function groupsOf(arrows: readonly Pick<Arrow, 'from' | 'to'>[]): string[][] {
   const next = new Map<string, Set<string>>();
   for (const { from, to } of arrows) next.set(from, (next.get(from) ?? new Set()).add(to));
   const reach = (start: string): Set<string> => {

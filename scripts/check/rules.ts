@@ -1,7 +1,7 @@
 // All rules, over all files.
 import { decisionFindings } from './decisions.ts';
 import { folderArrows } from './folder-arrows.ts';
-import { arrowFindings, cycleFindings } from './folders.ts';
+import { arrowFindings, cycleFindings, fileCycleFindings } from './folders.ts';
 import { lineFindings } from './lines.ts';
 import { phraseFindings } from './phrases.ts';
 import type { Finding, SourceFile } from './source-files.ts';
@@ -12,6 +12,7 @@ export const findingsIn = (files: readonly SourceFile[]): Finding[] =>
     ...files.flatMap((file) => [...phraseFindings(file), ...lineFindings(file)]),
     ...decisionFindings(files),
     ...cycleFindings(files),
+    ...fileCycleFindings(files),
     ...arrowFindings(files, folderArrows),
   ].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line));
 

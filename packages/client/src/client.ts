@@ -1,19 +1,15 @@
 import { AuthCalls } from './auth.ts';
-import { type ClientOptions, Connection, type Method, type RequestOptions, type Streamed } from './connection.ts';
+import {
+  type ClientOptions,
+  Connection,
+  type Download,
+  type Method,
+  type RequestOptions,
+  type SendRequest,
+} from './connection.ts';
 import type { Path } from './paths.ts';
 import { SysCalls } from './sys.ts';
 import { TransitCalls } from './transit.ts';
-
-/** Sends a request to a path below `/v1/`. The caller asserts the type of the response body; it is undefined for 204. */
-export type SendRequest = <Body>(
-  method: Method,
-  path: Path,
-  body?: unknown,
-  options?: RequestOptions & { readonly accepts?: (status: number) => boolean },
-) => Promise<Body>;
-
-/** Sends a GET request and returns the response body as a stream. */
-export type Download = (path: Path, options?: RequestOptions) => Promise<Streamed>;
 
 /**
  * A client of a transitd cluster. Every call may throw `RefusedError` (the server refused it), `UnansweredError` (no server

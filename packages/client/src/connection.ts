@@ -55,6 +55,17 @@ export interface RequestOptions {
 /** A body other than JSON. It can be read only once, so the request is sent only once. */
 export type Streamed = ReadableStream<Uint8Array>;
 
+/** Sends a request to a path below `/v1/`. The caller asserts the type of the response body; it is undefined for 204. */
+export type SendRequest = <Body>(
+  method: Method,
+  path: Path,
+  body?: unknown,
+  options?: RequestOptions & { readonly accepts?: (status: number) => boolean },
+) => Promise<Body>;
+
+/** Sends a GET request and returns the response body as a stream. */
+export type Download = (path: Path, options?: RequestOptions) => Promise<Streamed>;
+
 interface ClientRequest extends RequestOptions {
   readonly method: Method;
   readonly path: Path;

@@ -40,3 +40,17 @@ export type Written = Envelope<null> | undefined;
 
 /** The response that creates or renews a token, also by a login. */
 export type Issued = Envelope<null> & { readonly auth: Auth };
+
+export interface RootGeneration {
+  readonly started: boolean;
+  /** Returned to the caller that starts the attempt and to callers that provide a share. */
+  readonly nonce: string;
+  readonly progress: number;
+  readonly required: number;
+  readonly complete: boolean;
+  /** Base64 of the token, XORed with the OTP. */
+  readonly encoded_token: string;
+  /** Returned if the attempt was started without an OTP. */
+  readonly otp: string;
+  readonly otp_length: number;
+}

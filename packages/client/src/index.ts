@@ -1,8 +1,8 @@
 export type { AuthCalls, TokenCalls, TokenNamed, TokenProperties, TokenRequest } from './auth.ts';
-export { type SendRequest, TransitdClient } from './client.ts';
-export type { ClientOptions, Method, RequestOptions, Streamed } from './connection.ts';
+export { TransitdClient } from './client.ts';
+export type { ClientOptions, Method, RequestOptions, SendRequest, Streamed } from './connection.ts';
 export type { DataKeyLimits } from './data-key-cache.ts';
-export type { Auth, Envelope, Issued, WrapInfo, Written } from './envelope.ts';
+export type { Auth, Envelope, Issued, RootGeneration, WrapInfo, Written } from './envelope.ts';
 export { EnvelopeCipher, type EnvelopeOptions } from './envelope-cipher.ts';
 export type { ByteStream } from './envelope-stream.ts';
 export { type Outcome, RefusedError, UnansweredError } from './errors.ts';

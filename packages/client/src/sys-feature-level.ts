@@ -1,4 +1,4 @@
-import type { SendRequest } from './client.ts';
+import type { SendRequest } from './connection.ts';
 import type { Envelope } from './envelope.ts';
 
 /** A range of feature levels, both ends included. */

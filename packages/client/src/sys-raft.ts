@@ -1,5 +1,4 @@
-import type { Download, SendRequest } from './client.ts';
-import type { Streamed } from './connection.ts';
+import type { Download, SendRequest, Streamed } from './connection.ts';
 import type { Envelope, Written } from './envelope.ts';
 
 export interface Server {

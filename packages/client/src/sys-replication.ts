@@ -1,6 +1,5 @@
-import type { SendRequest } from './client.ts';
-import type { Envelope, Written } from './envelope.ts';
-import type { RootGeneration } from './sys.ts';
+import type { SendRequest } from './connection.ts';
+import type { Envelope, RootGeneration, Written } from './envelope.ts';
 
 /** The disaster-recovery replication of a cluster, as one node knows it. Fields that only the active node knows are absent elsewhere. */
 export interface ReplicationStatus {

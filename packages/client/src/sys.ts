@@ -1,6 +1,5 @@
-import type { Download, SendRequest } from './client.ts';
-import type { Streamed } from './connection.ts';
-import type { Envelope, Written } from './envelope.ts';
+import type { Download, SendRequest, Streamed } from './connection.ts';
+import type { Envelope, RootGeneration, Written } from './envelope.ts';
 import { below } from './paths.ts';
 import { FeatureLevelCalls } from './sys-feature-level.ts';
 import { RaftCalls } from './sys-raft.ts';
@@ -104,20 +103,6 @@ export interface RekeyStep extends Partial<RekeyStatus> {
   readonly keys_base64?: readonly string[];
   readonly verification_required: boolean;
   readonly verification_nonce?: string;
-}
-
-export interface RootGeneration {
-  readonly started: boolean;
-  /** Returned to the caller that starts the attempt and to callers that provide a share. */
-  readonly nonce: string;
-  readonly progress: number;
-  readonly required: number;
-  readonly complete: boolean;
-  /** Base64 of the token, XORed with the OTP. */
-  readonly encoded_token: string;
-  /** Returned if the attempt was started without an OTP. */
-  readonly otp: string;
-  readonly otp_length: number;
 }
 
 export interface Mount {

@@ -1,4 +1,4 @@
-import type { SendRequest } from './client.ts';
+import type { SendRequest } from './connection.ts';
 import type { Envelope, Written } from './envelope.ts';
 import { below } from './paths.ts';
 

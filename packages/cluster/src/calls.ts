@@ -12,7 +12,7 @@ import { type EchoReply, echoRequestSchema } from './standbys/echo-wire.ts';
 import { replicationModes } from './standbys/replication-modes.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import { hexOf } from './standbys/state-comparison.ts';
-import type { ClusterHandler } from './transport/cluster-listener.ts';
+import type { ClusterHandler } from './transport/cluster-call.ts';
 import { type UnsealedProofs, unsealedHandler, unsealedPath } from './transport/unsealed-proof.ts';
 
 export interface CallParts {

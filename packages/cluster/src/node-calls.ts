@@ -3,8 +3,8 @@
 import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { fieldsIn } from '@transitd/storage-fsm';
 import type { AppliedIndex } from './standbys/applied-index.ts';
+import type { ClusterHandler } from './transport/cluster-call.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
-import type { ClusterHandler } from './transport/cluster-listener.ts';
 
 /** How long a node waits for an entry that it is asked to confirm. */
 export const confirmWithinMs = 1000;

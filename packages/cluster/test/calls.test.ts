@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type CallParts, clusterCalls } from '../src/calls.ts';
 import type { EchoRequest } from '../src/standbys/echo-wire.ts';
-import type { ClusterAnswer } from '../src/transport/cluster-listener.ts';
+import type { ClusterAnswer } from '../src/transport/cluster-call.ts';
 
 const request: EchoRequest = {
   name: 'n2',

@@ -4,15 +4,10 @@ import { z } from 'zod';
 import { withEnvironment } from './environment.ts';
 import { type Fault, faultsOf, type SectionSchema, startErrorOf } from './faults.ts';
 import { issueWords } from './issue-words.ts';
-import { configSchema } from './schema.ts';
+import { type Config, type ConfigInput, configSchema } from './schema.ts';
 import { sealFaults } from './seal-faults.ts';
 import { type ConfigSource, parseSource } from './source.ts';
 import { storageFaults } from './storage-schema.ts';
-
-export type Config = z.output<typeof configSchema>;
-export type ConfigInput = z.input<typeof configSchema>;
-export type ListenerConfig = Config['listeners'][number];
-export type LogConfig = Config['log'];
 
 const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as SectionSchema;
 

@@ -1,12 +1,13 @@
 export { addressText, isLoopback } from './addresses.ts';
+export { parseConfig, readConfigFile } from './config.ts';
 export {
   type Config,
   type ConfigInput,
+  ciphertextPrefixPattern,
+  electionTimeoutMsMin,
   type ListenerConfig,
   type LogConfig,
-  parseConfig,
-  readConfigFile,
-} from './config.ts';
-export { ciphertextPrefixPattern, electionTimeoutMsMin, leaseMsMax } from './schema.ts';
+  leaseMsMax,
+} from './schema.ts';
 export { sealConfig } from './seal-key.ts';
 export { tlsContext } from './tls-context.ts';

@@ -228,3 +228,8 @@ export const configSchema = z.strictObject({
   license: z.strictObject({ expiry_time: expiryTime.transform((text) => Date.parse(text)) }).optional(),
   log: log.prefault({}),
 });
+
+export type Config = z.output<typeof configSchema>;
+export type ConfigInput = z.input<typeof configSchema>;
+export type ListenerConfig = Config['listeners'][number];
+export type LogConfig = Config['log'];

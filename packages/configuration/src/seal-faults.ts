@@ -1,8 +1,8 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { addressText, isLoopback } from './addresses.ts';
-import type { Config } from './config.ts';
 import type { Fault } from './faults.ts';
+import type { Config } from './schema.ts';
 
 /** Returns the faults of the seals in combination with other keys. Each key must already be valid by itself. */
 export function sealFaults(config: Config): readonly Fault[] {

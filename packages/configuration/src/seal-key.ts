@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { BarrierError, checkSealConfig, type OneSeal } from '@transitd/barrier';
 import { requireOwnerWritable, StartError } from '@transitd/process';
-import type { Config } from './config.ts';
+import type { Config } from './schema.ts';
 
 /** The seals that have their key on this node, not at a provider. */
 type OwnSeal = Extract<Config['seal'], { type: 'shamir' | 'static' }>;

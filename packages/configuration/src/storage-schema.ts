@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { isLoopback } from './addresses.ts';
-import type { Config } from './config.ts';
 import type { Fault } from './faults.ts';
 import { httpUrl } from './seal-schema.ts';
 
@@ -33,8 +32,17 @@ const heartbeatMsMax = 2000;
 /** Where the records of the cluster are: in the data directories of its nodes, or in an etcd cluster. */
 export const storage = z.discriminatedUnion('type', [z.strictObject({ type: z.literal('raft') }), etcd]);
 
+/** The storage, and the keys that have to go with it. */
+interface StorageSettings {
+  readonly storage: z.output<typeof storage>;
+  readonly cluster_addr?: string | undefined;
+  readonly cluster_heartbeat_interval: number;
+  readonly retry_join: readonly unknown[];
+  readonly non_voter: boolean;
+}
+
 /** Returns the faults of the storage in combination with other keys. Each key must already be valid by itself. */
-export function storageFaults(config: Config): readonly Fault[] {
+export function storageFaults(config: StorageSettings): readonly Fault[] {
   const { storage: engine, cluster_addr, cluster_heartbeat_interval: heartbeatMs, retry_join, non_voter } = config;
   if (engine.type !== 'etcd') return [];
   const { endpoints, tls, username, password_file } = engine;

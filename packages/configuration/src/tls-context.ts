@@ -2,7 +2,7 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { reasonOf, StartError } from '@transitd/process';
-import type { ListenerConfig } from './config.ts';
+import type { ListenerConfig } from './schema.ts';
 
 /**
  * All suites of TLS 1.3, and those of TLS 1.2 with an AEAD and forward secrecy (RFC 9325 §4.2). CBC suites are excluded, because padding

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { StartError } from '@transitd/process';
 import { expect } from 'chai';
 import { isLoopback } from '../src/addresses.ts';
-import { type ConfigInput, parseConfig, readConfigFile } from '../src/config.ts';
+import { parseConfig, readConfigFile } from '../src/config.ts';
+import type { ConfigInput } from '../src/schema.ts';
 import { parseByteSize, parseDurationMs } from '../src/units.ts';
 
 const minimal: ConfigInput = {

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { type Barrier, BarrierError, type SealConfig } from '@transitd/barrier';
+import { type Barrier, BarrierError } from '@transitd/barrier';
 import {
   authorityPath,
   Cluster,
@@ -10,34 +10,25 @@ import {
   type Storage,
 } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
+import { LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
 import { StoreError, supportedLevels, type Transaction } from '@transitd/storage-fsm';
-import type { NodeClock } from './clock/node-clock.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
-import type { GatewayHost } from './gateway-host.ts';
 import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
-import type { NodeSeal } from './node-seal.ts';
-import { openBarrier } from './open-barrier.ts';
+import { type BarrierParts, openBarrier } from './open-barrier.ts';
 import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { successionKeyPath } from './replication/succession-key.ts';
 import { refusalWithoutPort } from './replication/write-fence.ts';
-import type { ServiceLoader } from './service-loader.ts';
 import { raftSnapshots } from './snapshots/raft-snapshots.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import type { DataDirectory } from './storage/data-directory.ts';
 
-export interface ClusterMemberParts {
+export interface ClusterMemberParts extends BarrierParts {
   readonly config: Config;
-  readonly seal: SealConfig;
-  readonly log: Logger;
-  readonly clock: NodeClock;
   readonly directory: DataDirectory;
-  readonly serviceLoader: ServiceLoader;
-  readonly nodeSeal: () => Pick<NodeSeal, 'follow' | 'reopeningForMs'>;
   readonly observer: NodeObserver;
   readonly onFatal: (error: Error) => void;
   readonly onStatus: (status: DriverStatus) => void;
@@ -45,8 +36,6 @@ export interface ClusterMemberParts {
   readonly isActive: () => boolean;
   /** Returns this node's report on itself. */
   readonly report: () => Promise<object>;
-  /** Absent on a node without gateways. */
-  readonly gateways?: GatewayHost | undefined;
 }
 
 /** This node as a member of a cluster: its storage, its barrier, and its ties to the other members. */

@@ -12,9 +12,8 @@ export type { KeptDivergence, KeptPromotion, KeptReports } from './replication/k
 export { isOperationToken } from './replication/operation-tokens.ts';
 export type { Promotion } from './replication/promotion-control.ts';
 export { ReplicationRefused } from './replication/replication-refused.ts';
-export type { ClusterView, MemberView } from './reports/cluster-reports.ts';
 export type { DiskSpaceView } from './reports/data-disk.ts';
-export type { NodeReport, WorkFigures } from './reports/node-report.ts';
+export type { ClusterView, MemberView, NodeReport, WorkFigures } from './reports/node-report.ts';
 export { gatewayCount, type Services } from './services.ts';
 export { withRecovery } from './snapshots/recovery.ts';
 export type { Snapshots } from './snapshots/snapshots.ts';

@@ -1,10 +1,22 @@
-import { Barrier, type OnSealWritten } from '@transitd/barrier';
+import { Barrier, type OnSealWritten, type SealConfig } from '@transitd/barrier';
+import type { Config } from '@transitd/configuration';
+import type { Logger } from '@transitd/process';
 import type { Replica } from '@transitd/storage-fsm';
-import type { ClusterMemberParts } from './cluster-member.ts';
+import type { NodeClock } from './clock/node-clock.ts';
+import type { GatewayHost } from './gateway-host.ts';
+import type { NodeSeal } from './node-seal.ts';
+import type { ServiceLoader } from './service-loader.ts';
 
-export type BarrierParts = Pick<ClusterMemberParts, 'seal' | 'log' | 'clock' | 'nodeSeal' | 'serviceLoader' | 'gateways'> & {
-  readonly config: Pick<ClusterMemberParts['config'], 'barrier_rotation'>;
-};
+export interface BarrierParts {
+  readonly config: Pick<Config, 'barrier_rotation'>;
+  readonly seal: SealConfig;
+  readonly log: Logger;
+  readonly clock: NodeClock;
+  readonly nodeSeal: () => Pick<NodeSeal, 'follow' | 'reopeningForMs'>;
+  readonly serviceLoader: ServiceLoader;
+  /** Absent on a node without gateways. */
+  readonly gateways?: GatewayHost | undefined;
+}
 
 /**
  * Opens the barrier over the records of a replica. The seal and the services of the node follow it, and its gateways get its keys.

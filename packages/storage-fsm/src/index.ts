@@ -70,3 +70,4 @@ export { countWhile } from './store/sorted.ts';
 export * from './store/store.ts';
 export * from './store/transaction.ts';
 export { Watchers } from './store/watchers.ts';
+export type { Condition, Write } from './store/write.ts';

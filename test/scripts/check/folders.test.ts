@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { arrowFindings, cycleFindings, observedTable } from '../../../scripts/check/folders.ts';
+import { arrowFindings, cycleFindings, fileCycleFindings, observedTable } from '../../../scripts/check/folders.ts';
 
 const file = (path: string, ...imports: string[]) => ({
   path: `packages/p/${path}`,
@@ -60,6 +60,14 @@ describe('folders of a package', () => {
     ];
     expect(said(cycleFindings(circle))).to.deep.equal([
       'packages/p/src:0 folders import each other: a, b, c (a → b at a/a.ts:1; b → c at b/b.ts:1; c → a at c/c.ts:1)',
+    ]);
+  });
+
+  it('have no files that import each other, type imports included', () => {
+    const type = { path: 'packages/p/src/top/u.ts', text: "import type { T } from './t.ts';" };
+    expect(fileCycleFindings(layered)).to.deep.equal([]);
+    expect(said(fileCycleFindings([...layered.filter(({ path }) => path !== type.path), type]))).to.deep.equal([
+      'packages/p/src/top/t.ts:0 files import each other: packages/p/src/top/t.ts, packages/p/src/top/u.ts',
     ]);
   });
 

@@ -1,13 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ReadRole } from '@transitd/cluster';
 import { indexOfOtherCluster, indexWanted, RequestError, wantsIndex } from '@transitd/http';
-import type { ReadEligibility } from '@transitd/node';
+import type { Node, ReadEligibility } from '@transitd/node';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Where } from '../operation/operation.ts';
-import type { PipelineOptions } from './request.ts';
 
 /** The state that this node may answer a request from. `none`: this node must forward the request to the active node. */
 export type ReadSource = ReadRole | 'none' | 'here';
+
+/** The node, and whether another node has forwarded the request, which is never forwarded again. */
+interface Asked {
+  readonly node: Pick<Node, 'eligibility'>;
+  readonly forwarded?: true;
+}
 
 /** This node is not the active one, or will soon not be, and has executed nothing of the request. */
 export class NotActive extends StoreError {
@@ -24,7 +29,7 @@ export class NotActive extends StoreError {
 export function readSource(
   headers: IncomingHttpHeaders,
   where: Where,
-  options: Pick<PipelineOptions, 'node' | 'forwarded'>,
+  options: Asked,
   { waits = true } = {},
 ): ReadSource | Promise<ReadSource> {
   if (where === 'here') return 'here';
@@ -36,7 +41,7 @@ export function readSource(
 async function awaitedSource(
   headers: IncomingHttpHeaders,
   where: Where,
-  { node: { eligibility }, forwarded }: Pick<PipelineOptions, 'node' | 'forwarded'>,
+  { node: { eligibility }, forwarded }: Asked,
   waits: boolean,
 ): Promise<ReadSource> {
   const wanted = indexWanted(headers);

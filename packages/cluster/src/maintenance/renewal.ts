@@ -6,8 +6,8 @@ import { type ClusterAuthority, isPair, makeRequest, RequestRefused, signRequest
 import { fingerprintOf, nameByAny, nameIn, renewalDue } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { isSameAuthority } from '../membership/rotation-phase.ts';
+import type { ClusterHandler } from '../transport/cluster-call.ts';
 import { ClusterCallError, type ClusterClient } from '../transport/cluster-client.ts';
-import type { ClusterHandler } from '../transport/cluster-listener.ts';
 
 export const renewPath = '/cluster/renew';
 

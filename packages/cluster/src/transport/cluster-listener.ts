@@ -12,33 +12,13 @@ import type { NodeIdentity } from '../membership/identity.ts';
 import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
 import { AgreedUpgrades } from './agreed-upgrades.ts';
 import { type Caller, type CallerChecks, Callers } from './callers.ts';
+import type { ClusterAnswer, ClusterHandler } from './cluster-call.ts';
 import { ConnectionEnding } from './connection-ending.ts';
 import { type GuestHandlers, GuestServer } from './guest-server.ts';
 import { type Incarnation, type IncarnationVerdict, incarnationHeader, readIncarnation } from './incarnations.ts';
 import { agreedProtocol } from './raft-protocol.ts';
 import { channelOf, isOfJoin } from './unsealed-proof.ts';
 import { callOf, offeredBy, refuseUpgrade, targetOf } from './upgrade.ts';
-
-export interface ClusterCall {
-  readonly from: NodeId;
-  /** Fingerprint of the certificate that the caller showed: it confirms that a renewed certificate has arrived. */
-  readonly certificate: string;
-  /** A value that only the two ends of the connection know. @see channelOf */
-  readonly channel: () => Buffer;
-  /** Call it when the caller has proved on this connection that it is unsealed. */
-  readonly proved: () => void;
-  /** The body of the request, at most 64 KiB. */
-  readonly body: Buffer;
-  readonly query: URLSearchParams;
-}
-
-/** A JSON document, or a stream of bytes. If a stream throws, the connection is closed, so that the caller sees that the end is missing. */
-export type ClusterAnswer =
-  | { readonly status: number; readonly json: unknown }
-  | { readonly headers?: Readonly<Record<string, string>>; readonly stream: AsyncIterable<Uint8Array> };
-
-/** Answers a call. Refusals that the API knows get the API's status; every other error is a fault of this node. */
-export type ClusterHandler = (call: ClusterCall) => Promise<ClusterAnswer>;
 
 export interface ClusterListenerOptions extends CallerChecks {
   readonly identity: () => NodeIdentity;

@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { arrivalDeadline } from '@transitd/http';
 import { fieldsIn } from '@transitd/storage-fsm';
-import type { ClusterHandler } from './cluster-listener.ts';
+import type { ClusterHandler } from './cluster-call.ts';
 import { incarnationHeader } from './incarnations.ts';
 
 /** The call with which the ends of a connection prove to each other that they are unsealed. */

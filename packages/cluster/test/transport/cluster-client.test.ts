@@ -17,8 +17,9 @@ import {
   type Member,
   type Membership,
 } from '../../src/membership/membership.ts';
+import type { ClusterHandler } from '../../src/transport/cluster-call.ts';
 import { ClusterCallError, ClusterClient, type ClusterClientOptions } from '../../src/transport/cluster-client.ts';
-import { type ClusterHandler, ClusterListener } from '../../src/transport/cluster-listener.ts';
+import { ClusterListener } from '../../src/transport/cluster-listener.ts';
 import { localAddressFor } from '../../src/transport/peer-connection.ts';
 import { clusterId, memberAt, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
 

@@ -12,7 +12,8 @@ import { until } from '../../../process/test/until.ts';
 import { fingerprintOf } from '../../src/membership/certificate.ts';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
 import type { ListedNode } from '../../src/membership/membership.ts';
-import { type ClusterHandler, ClusterListener, type ClusterListenerOptions } from '../../src/transport/cluster-listener.ts';
+import type { ClusterHandler } from '../../src/transport/cluster-call.ts';
+import { ClusterListener, type ClusterListenerOptions } from '../../src/transport/cluster-listener.ts';
 import { clusterId, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
 
 /** Every kind of call on the port. */

@@ -2,8 +2,9 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import type { ClusterHandler } from '../../src/transport/cluster-call.ts';
 import { ClusterCallError, type ClusterClient } from '../../src/transport/cluster-client.ts';
-import type { ClusterHandler, ClusterListener } from '../../src/transport/cluster-listener.ts';
+import type { ClusterListener } from '../../src/transport/cluster-listener.ts';
 import { type Side, type UnsealedProofs, unsealedHandler, unsealedPath } from '../../src/transport/unsealed-proof.ts';
 import { activeAndStandby } from './active-and-standby.ts';
 

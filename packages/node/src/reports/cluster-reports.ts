@@ -2,27 +2,8 @@ import type { Engine, Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { NodeId } from '@transitd/raft-core';
 import { DataDisk } from './data-disk.ts';
-import type { NodeReport } from './node-report.ts';
+import type { ClusterView, MemberView, NodeReport } from './node-report.ts';
 import { ReportStreams } from './report-streams.ts';
-
-/** One member as this node sees it, and its report on itself. */
-export interface MemberView {
-  /** Name of the node. */
-  readonly name: string;
-  readonly id: string;
-  readonly api_address: string;
-  readonly cluster_address: string;
-  readonly voter: boolean;
-  /** Why the member gave no report. Exactly one of `error` and `report` is present. */
-  readonly error?: string;
-  readonly report?: object;
-}
-
-export interface ClusterView {
-  /** Name of the node that asked the others. */
-  readonly asked: string;
-  readonly nodes: readonly MemberView[];
-}
 
 export interface ClusterReportsParts {
   readonly config: Config;

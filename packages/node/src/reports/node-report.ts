@@ -73,6 +73,26 @@ export interface NodeReport {
   readonly leaders: readonly { readonly term: number; readonly leader: string; readonly utc_ms: number }[];
 }
 
+/** One member as this node sees it, and its report on itself. */
+export interface MemberView {
+  /** Name of the node. */
+  readonly name: string;
+  readonly id: string;
+  readonly api_address: string;
+  readonly cluster_address: string;
+  readonly voter: boolean;
+  /** Why the member gave no report. Exactly one of `error` and `report` is present. */
+  readonly error?: string;
+  readonly report?: object;
+}
+
+/** The reports of all members. */
+export interface ClusterView {
+  /** Name of the node that asked the others. */
+  readonly asked: string;
+  readonly nodes: readonly MemberView[];
+}
+
 export interface NodeReportParts {
   readonly config: Config;
   readonly health: () => HealthAnswer;

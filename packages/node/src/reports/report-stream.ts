@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { ClusterView } from './cluster-reports.ts';
+import type { ClusterView } from './node-report.ts';
 
 /** Time between two lines, in milliseconds. */
 const defaultEveryMs = 1000;

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { RequestError } from '@transitd/http';
-import type { ClusterView } from './cluster-reports.ts';
+import type { ClusterView } from './node-report.ts';
 import { ReportStream, type ReportStreamOptions, type ReportStreamTimes } from './report-stream.ts';
 
 /** Maximum number of open streams of one caller: a page that is open in as many windows. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import type { ClusterView } from '../../src/reports/cluster-reports.ts';
+import type { ClusterView } from '../../src/reports/node-report.ts';
 import type { ReportStreamTimes } from '../../src/reports/report-stream.ts';
 import { ReportStreams } from '../../src/reports/report-streams.ts';
 

@@ -1,6 +1,5 @@
 export * from './cluster/index.ts';
-export { MemoryDisk, type MemoryDiskOptions } from './fakes/memory-disk.ts';
-export { type LogOperation, MemoryLog, type MemoryLogOptions } from './fakes/memory-log.ts';
+export { type LogOperation, MemoryDisk, type MemoryDiskOptions, MemoryLog, type MemoryLogOptions } from './fakes/memory-disk.ts';
 export {
   type HistoryResult,
   MemoryState,

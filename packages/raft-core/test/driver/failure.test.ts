@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { LogOperation } from '../../src/sim/fakes/memory-log.ts';
+import type { LogOperation } from '../../src/sim/fakes/memory-disk.ts';
 import { readyNode, restart, written } from './observed.ts';
 
 const broken = new Error('no space left');

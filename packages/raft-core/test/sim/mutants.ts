@@ -310,7 +310,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the hard state is written to one slot only',
-    file: 'src/sim/fakes/memory-log.ts',
+    file: 'src/sim/fakes/memory-disk.ts',
     find: '        { hardState, slot: 1 },\n',
     replace: '',
   },

@@ -19,7 +19,7 @@ import type {
   ReplicationStep,
 } from './replication-step.ts';
 import { type Spaces, spaceHead, stagedAttempt, withLive } from './spaces.ts';
-import type { Write } from './transaction.ts';
+import type { Write } from './write.ts';
 
 const none: ReplicationEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
 

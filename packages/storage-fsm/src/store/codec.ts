@@ -5,7 +5,8 @@ import { readPath } from './path-codec.ts';
 import { decodeReplicationStep, encodeReplicationStep, replicationFormat } from './replication-codec.ts';
 import { decodeRestoreStep, encodeRestoreStep, restoreFormat } from './restore-codec.ts';
 import { StoreError } from './store.ts';
-import type { Condition, Transaction, Write } from './transaction.ts';
+import type { Transaction } from './transaction.ts';
+import type { Condition, Write } from './write.ts';
 
 /** Maximum length of an encoded transaction, and so of a log entry, in bytes. */
 export const transactionBytesMax = 8 * 1024 * 1024;

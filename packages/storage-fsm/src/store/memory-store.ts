@@ -4,8 +4,9 @@ import { comparePaths } from './path.ts';
 import { mergePathPages } from './path-page.ts';
 import { checkQuery, inRange, pageRecordsMax, type Row, takePage } from './range.ts';
 import type { Change, CommitResult, RangeQuery, Replica, StoredRecord } from './store.ts';
-import { applyTransaction, type Transaction, type Write } from './transaction.ts';
+import { applyTransaction, type Transaction } from './transaction.ts';
 import { Watchers } from './watchers.ts';
+import type { Write } from './write.ts';
 
 export interface MemoryStoreOptions {
   /** Reports every commit to watchers as a change of `everything`, as after a snapshot, so that caches must drop all they hold. */

@@ -14,7 +14,7 @@ import {
   isIndex,
 } from './replication-state.ts';
 import type { ReplicatedRecord, ReplicatedWrite, ReplicationStep } from './replication-step.ts';
-import type { Condition, Write } from './transaction.ts';
+import type { Condition, Write } from './write.ts';
 
 /** First byte of an entry that carries a replication step. */
 export const replicationFormat = 4;

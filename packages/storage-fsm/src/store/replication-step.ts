@@ -1,7 +1,7 @@
 import type { LogIndex } from '@transitd/raft-core';
 import type { Cursor, Epoch, EpochName, ReplicationState } from './replication-state.ts';
 import type { Spaces } from './spaces.ts';
-import type { Condition, Write } from './transaction.ts';
+import type { Condition, Write } from './write.ts';
 
 /** A replicated write with the service index of the entry that made it; a null `value` deletes the record. */
 export interface ReplicatedWrite {

@@ -1,8 +1,5 @@
 import { Fingerprints } from './fingerprints.ts';
-import { Column, Level } from './level.ts';
-
-/** A state: a sequence of 1 to 2^16 - 1 integers, each from 0 to 2^16 - 1. Equal sequences must mean that the same can happen next. */
-export type State = readonly number[];
+import { Column, Level, type State } from './level.ts';
 
 /** States and the transitions from each. */
 export interface System {

@@ -1,4 +1,4 @@
-import type { State } from './explore.ts';
+import type { State } from './level.ts';
 
 const SLOTS_AT_FIRST = 2 ** 12;
 const FILLED_MAX = 0.75;

@@ -1,4 +1,5 @@
-import type { State } from './explore.ts';
+/** A state: a sequence of 1 to 2^16 - 1 integers, each from 0 to 2^16 - 1. Equal sequences must mean that the same can happen next. */
+export type State = readonly number[];
 
 const CHUNK_NUMBERS = 2 ** 20;
 const NUMBER_MAX = 2 ** 16 - 1;

@@ -1,5 +1,6 @@
 import type { Term } from '../../types.ts';
-import type { State, System } from './explore.ts';
+import type { System } from './explore.ts';
+import type { State } from './level.ts';
 import { LocalStates, type NodeView } from './local-states.ts';
 import { Numbering } from './numbering.ts';
 import { type Renaming, renamed } from './renaming.ts';

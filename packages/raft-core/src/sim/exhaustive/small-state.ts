@@ -1,4 +1,4 @@
-import type { State } from './explore.ts';
+import type { State } from './level.ts';
 
 /** The layout of a small cluster's state; after it follow the local state of each node, by id, and the messages under way, ascending. */
 export const HISTORY = 0;

@@ -1,4 +1,5 @@
-import type { State, System } from './explore.ts';
+import type { System } from './explore.ts';
+import type { State } from './level.ts';
 import { type Renaming, renamed, renamings } from './renaming.ts';
 import type { SmallCluster } from './small-cluster.ts';
 import { compare, HISTORY, insert, NODES, numberAt, PASSES, PROPOSALS } from './small-state.ts';

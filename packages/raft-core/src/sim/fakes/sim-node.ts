@@ -2,8 +2,8 @@ import { Driver } from '../../driver/driver.ts';
 import type { DriverOptions } from '../../driver/options.ts';
 import type { DriverStatus } from '../../driver/outcome.ts';
 import type { NodeId } from '../../types.ts';
+import type { MemoryLog, MemoryLogOptions } from './memory-disk.ts';
 import { MemoryDisk } from './memory-disk.ts';
-import type { MemoryLog, MemoryLogOptions } from './memory-log.ts';
 import { type HistoryResult, MemoryState, MemoryStateMachine, type MemoryStateMachineOptions } from './memory-state-machine.ts';
 import { type SimClock, SimProcess } from './sim-clock.ts';
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type Exploration, explore, type State, type System } from '../../../src/sim/exhaustive/explore.ts';
+import { type Exploration, explore, type System } from '../../../src/sim/exhaustive/explore.ts';
+import type { State } from '../../../src/sim/exhaustive/level.ts';
 
 /** A counter up to three with two transitions, which lead to the same state. */
 class Counter implements System {

@@ -1,5 +1,4 @@
 import { SimRandom } from '../../fakes/sim-random.ts';
-import type { SimConfig } from './config.ts';
 
 /** A fault that occurs again and again. `seed`: of the random stream that it alone uses during the run. */
 export interface Recurring {
@@ -20,7 +19,7 @@ export interface SeparateFaults {
 const SHARE = 0.2;
 
 /** Draws the separate faults of a seed. */
-export function separateFaults({ seed }: Pick<SimConfig, 'seed'>): SeparateFaults {
+export function separateFaults({ seed }: { readonly seed: number }): SeparateFaults {
   return { ...recurring('failedSyncs', new SimRandom((seed ^ 0x5_f5c0) >>> 0)) };
 }
 

@@ -9,7 +9,7 @@ import type { ReadDone } from '../../../driver/reads.ts';
 import type { Done, LogStore } from '../../../ports.ts';
 import type { ConfChange, Entry, Fitness, LogIndex, Message, NodeId, Term } from '../../../types.ts';
 import type { Scheduler } from '../../fakes/sim-clock.ts';
-import type { MachineResult } from '../storage/machine.ts';
+import type { MachineResult } from '../storage/command.ts';
 import type { SimMachine } from '../storage/storage.ts';
 import type { ConfDone, Host } from './host.ts';
 

@@ -1,5 +1,5 @@
 import type { Driver } from '../../../driver/driver.ts';
-import type { MachineResult } from '../storage/machine.ts';
+import type { MachineResult } from '../storage/command.ts';
 import type { Host } from './host.ts';
 
 /** The real driver behind the simulator's interface. */

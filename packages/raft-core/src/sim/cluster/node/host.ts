@@ -3,7 +3,7 @@ import type { ConfRefusalReason } from '../../../driver/outcome.ts';
 import type { ProposalDone } from '../../../driver/proposals.ts';
 import type { ReadDone } from '../../../driver/reads.ts';
 import type { ConfChange, Fitness, LogIndex, NodeId } from '../../../types.ts';
-import type { MachineResult } from '../storage/machine.ts';
+import type { MachineResult } from '../storage/command.ts';
 
 /** The outcome of a configuration change. */
 export type ConfDone = ProposalDone<MachineResult, ConfRefusalReason>;

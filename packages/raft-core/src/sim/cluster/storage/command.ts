@@ -7,6 +7,12 @@ export interface Command {
   readonly request: Exclude<Request, { readonly kind: 'read' }>;
 }
 
+/** The result of a command. */
+export interface MachineResult {
+  /** Whether a compare-and-set found the expected value; true for everything else. */
+  readonly swapped: boolean;
+}
+
 const kinds = ['write', 'cas', 'append'] as const;
 const HEADER_BYTES = 14;
 

@@ -3,7 +3,7 @@ import { invariant } from '../../../invariant.ts';
 import type { ConfState, Entry, LogIndex, NodeId } from '../../../types.ts';
 import { decodeConfState } from '../../../wire/conf-state.ts';
 import type { Scheduler } from '../../fakes/sim-clock.ts';
-import { type Command, decodeCommand, encodeCommand } from './command.ts';
+import { type Command, decodeCommand, encodeCommand, type MachineResult } from './command.ts';
 import type { SimMachine } from './storage.ts';
 
 /** A list, stored as its last element and the rest of the list, so that a copy of the state costs nothing. */
@@ -31,11 +31,6 @@ export const emptyImage = ({ conf, applied }: { readonly conf: ConfState; readon
   members: membersOf(conf),
   removed: new Map(),
 });
-
-export interface MachineResult {
-  /** Whether a compare-and-set found the expected value; true for everything else. */
-  readonly swapped: boolean;
-}
 
 export interface MachineOptions {
   delayMs(): number;

@@ -1,7 +1,7 @@
 import { LogDamage } from '../../../log/log-damage.ts';
 import type { LogIndex, NodeId, SnapshotMeta } from '../../../types.ts';
+import type { MemoryLog } from '../../fakes/memory-disk.ts';
 import { MemoryDisk } from '../../fakes/memory-disk.ts';
-import type { MemoryLog } from '../../fakes/memory-log.ts';
 import type { SimRandom } from '../../fakes/sim-random.ts';
 import { operationOf } from './command.ts';
 import { emptyImage, KeyMachine, type MachineImage } from './machine.ts';

@@ -2,8 +2,7 @@ import type { Done, LogStore, LogWrite, SnapshotTransfer, StateMachine } from '.
 import type { Entry, HardState, LogIndex, NodeId, SnapshotMeta } from '../../../types.ts';
 import type { SimRandom } from '../../fakes/sim-random.ts';
 import type { NodeProcess } from '../process/process.ts';
-import type { Command } from './command.ts';
-import type { MachineResult } from './machine.ts';
+import type { Command, MachineResult } from './command.ts';
 
 /** The error of a broken disk; every other error that stops a node fails the run. */
 export class DiskError extends Error {

@@ -6,10 +6,9 @@ import type { Operation, Request } from '../../history/operation.ts';
 import { withSeenEffects } from '../../history/seen-effects.ts';
 import { holds, Violation } from '../checks/violation.ts';
 import type { Incarnation, Member } from '../node/member.ts';
-import type { Command } from '../storage/command.ts';
-import type { MachineResult } from '../storage/machine.ts';
+import type { Command, MachineResult } from '../storage/command.ts';
 import type { SimMachine } from '../storage/storage.ts';
-import type { Cluster } from './cluster.ts';
+import type { World } from './world.ts';
 
 const PATIENCE_MS = 4_000;
 /** Limit of steps in the search for an order of one key. */
@@ -35,14 +34,14 @@ type Answer = (take: () => void) => void;
  * positions, by a search for an order of the operations that explains all values.
  */
 export class Clients {
-  readonly #cluster: Cluster;
+  readonly #cluster: World;
   readonly #random: SimRandom;
   readonly #calls: Call[] = [];
   #answeredUpTo: LogIndex = 0;
   #waiting = 0;
   #stopped = false;
 
-  constructor(cluster: Cluster, random: SimRandom) {
+  constructor(cluster: World, random: SimRandom) {
     this.#cluster = cluster;
     this.#random = random;
   }

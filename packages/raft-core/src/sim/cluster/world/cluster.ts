@@ -27,6 +27,7 @@ import { Clients } from './clients.ts';
 import { DeviceTimes } from './device-times.ts';
 import { Operator } from './operator.ts';
 import { SnapshotTransfers } from './snapshot-transfers.ts';
+import type { World } from './world.ts';
 
 export const electionMs = 1_000;
 /** Heartbeats and leases of every run without {@link Timing}, so that a recorded run stays the same. */
@@ -42,7 +43,7 @@ const NOBODY: ConfState = {
 };
 
 /** A whole cluster on one clock: members, the network between them, clients, and the checkers that check every event. */
-export class Cluster {
+export class Cluster implements World {
   readonly config: SimConfig;
   readonly clock = new SimClock();
   readonly coverage = new Coverage();
@@ -114,7 +115,6 @@ export class Cluster {
     return this.members.filter(({ incarnation }) => incarnation !== undefined);
   }
 
-  /** Returns the running leader of the newest term. */
   get leader(): Member | undefined {
     let newest: Member | undefined;
     for (const member of this.members) {
@@ -129,14 +129,12 @@ export class Cluster {
     return this.members[id - 1];
   }
 
-  /** Starts a new node under a new id; it knows nobody until a leader sends to it. */
   join(): Member {
     const member = this.#create(this.members.length + 1, NOBODY);
     this.start(member);
     return member;
   }
 
-  /** Runs a task in the node's process, and checks the node afterwards. */
   enter(member: Member, incarnation: Incarnation, task: () => void): void {
     if (member.incarnation === incarnation) incarnation.process.run(task);
   }
@@ -196,7 +194,6 @@ export class Cluster {
     this.coverage.met('process killed');
   }
 
-  /** Runs a callback of a device of the node; an exception in it ends the simulation. */
   report(process: NodeProcess, task: () => void): void {
     try {
       process.run(task);

@@ -1,12 +1,12 @@
 import type { Member } from '../node/member.ts';
 import type { DiskPart } from '../storage/storage.ts';
-import type { Cluster } from './cluster.ts';
+import type { World } from './world.ts';
 
 /** The delays of a cluster's disks. */
 export class DeviceTimes {
-  readonly #cluster: Cluster;
+  readonly #cluster: World;
 
-  constructor(cluster: Cluster) {
+  constructor(cluster: World) {
     this.#cluster = cluster;
   }
 

@@ -1,7 +1,7 @@
 import type { ConfChange, ConfState, MemberChange, NodeId } from '../../../types.ts';
 import { isQuorum } from '../checks/quorums.ts';
 import type { Member } from '../node/member.ts';
-import type { Cluster } from './cluster.ts';
+import type { World } from './world.ts';
 
 const MEMBERS_MAX = 8;
 const READD_MS = 400;
@@ -22,11 +22,11 @@ type ChangeKind =
  * the moment of their loss.
  */
 export class Operator {
-  readonly #cluster: Cluster;
+  readonly #cluster: World;
   /** Configurations that were requested and may still be committed; the outcome of some is never known. */
   readonly #asked = new Set<ConfState>();
 
-  constructor(cluster: Cluster) {
+  constructor(cluster: World) {
     this.#cluster = cluster;
   }
 

@@ -5,15 +5,15 @@ import type { NodeProcess } from '../process/process.ts';
 import { type SnapshotPeer, SnapshotPort } from '../snapshots/snapshot-port.ts';
 import { StreamedSnapshots } from '../snapshots/streamed-snapshots.ts';
 import type { OpenStorage, StateImage, StateImages } from '../storage/storage.ts';
-import type { Cluster } from './cluster.ts';
 import type { DeviceTimes } from './device-times.ts';
+import type { World } from './world.ts';
 
 /** Moves snapshots between the nodes of a cluster: whole states as images, or the streams of a storage that has its own. */
 export class SnapshotTransfers {
-  readonly #cluster: Cluster;
+  readonly #cluster: World;
   readonly #times: DeviceTimes;
 
-  constructor(cluster: Cluster, times: DeviceTimes) {
+  constructor(cluster: World, times: DeviceTimes) {
     this.#cluster = cluster;
     this.#times = times;
   }
