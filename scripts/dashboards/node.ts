@@ -101,6 +101,20 @@ export const node: Dashboard = {
     ],
     [
       {
+        title: 'Time until certificates expire',
+        description: 'The certificates in use, by listener.',
+        unit: 's',
+        queries: [['svc_certificate_expiry_timestamp_seconds{instance=~"$instance"} - time()', '{{instance}} {{address}}']],
+      },
+      {
+        title: 'Release',
+        description: 'Version that a node runs.',
+        unit: 'short',
+        queries: [['svc_build_info{instance=~"$instance"}', '{{instance}} {{version}}']],
+      },
+    ],
+    [
+      {
         title: 'Connections',
         description: 'Open client connections.',
         unit: 'short',

@@ -38,8 +38,8 @@ export const raft: Dashboard = {
         description: 'From the proposal of a transaction until the active node has applied it.',
         unit: 'ms',
         queries: [
-          ['histogram_quantile(0.5, sum by (le) (rate(svc_raft_commitTime_bucket[5m])))', 'p50'],
-          ['histogram_quantile(0.99, sum by (le) (rate(svc_raft_commitTime_bucket[5m])))', 'p99'],
+          ['histogram_quantile(0.5, sum by (le) (rate(svc_raft_commit_time_bucket[5m])))', 'p50'],
+          ['histogram_quantile(0.99, sum by (le) (rate(svc_raft_commit_time_bucket[5m])))', 'p99'],
         ],
       },
       {
@@ -47,7 +47,7 @@ export const raft: Dashboard = {
         description: 'The active node samples every second how long ago it heard from each voter.',
         unit: 'ms',
         queries: [
-          ['histogram_quantile(0.99, sum by (instance, le) (rate(svc_raft_leader_lastContact_bucket[5m])))', '{{instance}}'],
+          ['histogram_quantile(0.99, sum by (instance, le) (rate(svc_raft_leader_last_contact_bucket[5m])))', '{{instance}}'],
         ],
       },
     ],

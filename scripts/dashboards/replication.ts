@@ -6,10 +6,10 @@ export const replicationRow: Dashboard['rows'][number] = [
     title: 'Replication lag',
     description:
       'Age of the oldest entry that a secondary has not confirmed, and age of the state of this cluster as a secondary.',
-    unit: 'ms',
+    unit: 's',
     queries: [
-      ['svc_replication_secondary_lag_ms', '{{secondary}}'],
-      ['svc_replication_lag_ms', 'this secondary'],
+      ['svc_replication_secondary_lag_seconds', '{{secondary}}'],
+      ['svc_replication_lag_seconds', 'this secondary'],
     ],
   },
   {
@@ -35,9 +35,9 @@ export const replicationRow: Dashboard['rows'][number] = [
   {
     title: 'Time until the fence closes',
     description: 'With fence_after only. At 0 the primary refuses writes.',
-    unit: 'ms',
+    unit: 's',
     queries: [
-      ['svc_replication_fence_remaining_ms', 'remaining'],
+      ['svc_replication_fence_remaining_seconds', 'remaining'],
       ['svc_replication_fence_closed', 'closed'],
     ],
   },

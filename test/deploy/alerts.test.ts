@@ -8,7 +8,7 @@ import { root } from '../process/live-server.ts';
 interface Alert {
   readonly alert: string;
   readonly expr: string;
-  readonly annotations: Readonly<Record<'summary' | 'description' | 'runbook', string>>;
+  readonly annotations: Readonly<Record<'summary' | 'description' | 'runbook_url', string>>;
 }
 
 interface RuleTest {
@@ -35,7 +35,7 @@ describe('the alerts', () => {
       it('has a short summary, a description and a link to its runbook section', () => {
         expect(annotations.summary).to.have.length.within(20, 100);
         expect(annotations.description).to.match(/\.$/).and.have.length.within(40, 320);
-        expect(annotations.runbook).to.equal(`docs/runbook.md#${alert.toLowerCase()}`);
+        expect(annotations.runbook_url).to.equal(`docs/runbook.md#${alert.toLowerCase()}`);
       });
 
       it('fires in a test of the rules', () => {

@@ -1,6 +1,7 @@
 // A node as an operator runs it: a configuration file, a Shamir seal, signals, and errors.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -240,7 +241,7 @@ describe('operating a node', () => {
   it('uses TLS, and reloads the certificate and the log level on SIGHUP without a restart', async function () {
     this.timeout(processMs);
     const folder = bench.folder();
-    const certificate = (name: string): void => {
+    const certificate = (name: string, days = '2'): void => {
       const [key, cert] = [join(folder, 'tls.key'), join(folder, 'tls.crt')];
       execFileSync(
         'openssl',
@@ -257,7 +258,7 @@ describe('operating a node', () => {
           '-out',
           cert,
           '-days',
-          '2',
+          days,
           '-subj',
           `/CN=${name}`,
         ],
@@ -274,6 +275,16 @@ describe('operating a node', () => {
           .on('error', reject)
           .end();
       });
+    /** When the certificate in use expires, as the metrics show it; and when the one in the file does. */
+    const expiry = async (): Promise<{ readonly inUse: number; readonly inFile: number }> => {
+      const [, telemetry] = await server.log(/"telemetry":"(http[^"]+)"/);
+      const metrics = await (await fetch(`${telemetry}/metrics`)).text();
+      const { host } = new URL(server.url);
+      const [, inUse] =
+        new RegExp(`^svc_certificate_expiry_timestamp_seconds\\{address="${host}"\\} (\\d+)$`, 'm').exec(metrics) ?? [];
+      const { validToDate } = new X509Certificate(readFileSync(join(folder, 'tls.crt')));
+      return { inUse: Number(inUse), inFile: validToDate.getTime() / 1000 };
+    };
     certificate('before');
     mkdirSync(join(folder, 'data'), { mode: 0o700 });
     const file = join(folder, 'transitd.yaml');
@@ -285,10 +296,15 @@ describe('operating a node', () => {
     await server.ready();
     expect(server.url).to.match(/^https:/);
     expect(await servedName(server.url)).to.equal('before');
-    certificate('after');
+    const before = await expiry();
+    expect(before.inUse).to.equal(before.inFile);
+    certificate('after', '9');
+    expect((await expiry()).inUse, 'the file is new, but not in use').to.equal(before.inUse);
     server.child.kill('SIGHUP');
     await server.log(/"msg":"reloaded"/);
     expect(await servedName(server.url)).to.equal('after');
+    const after = await expiry();
+    expect(after.inUse).to.equal(after.inFile).and.to.be.above(before.inUse);
     certificate('later');
     writeFileSync(file, config('info').replace('tls: {', 'headers_timeout: 5s\n    tls: {'));
     server.child.kill('SIGHUP');

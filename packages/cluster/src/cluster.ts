@@ -115,6 +115,10 @@ export class Cluster implements Peers {
   }
 
   /** Returns the other node that this node believes to be active; undefined if none is known or this node itself is active. */
+  get identity(): NodeIdentity | undefined {
+    return this.membershipList.identity;
+  }
+
   get activeMember(): Member | undefined {
     return this.#services?.activeMember;
   }

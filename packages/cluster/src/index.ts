@@ -1,6 +1,7 @@
 // The cluster code of one node, and the interfaces of the node and its storage.
 
 export { Cluster } from './cluster.ts';
+export { clusterListenAddress } from './cluster-port.ts';
 export type { Peers } from './peers.ts';
 export { type Grant, grantUntil, isHeld, type ReadMoment, type ReadRole, readRoleOf } from './ports/read-role.ts';
 export type { Engine, MembershipPorts, Storage } from './ports/storage-port.ts';

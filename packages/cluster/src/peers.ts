@@ -1,4 +1,5 @@
 import type { NodeId } from '@transitd/raft-core';
+import type { NodeIdentity } from './membership/identity.ts';
 import type { Member } from './membership/membership.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
 import type { StandbyReport, Standbys } from './standbys/standbys.ts';
@@ -10,6 +11,8 @@ export interface Peers {
     readonly members: readonly Member[];
     member(id: NodeId): Member | undefined;
   };
+  /** The certificate of the cluster port, and that of the authority that signed it; undefined while this node has none. */
+  readonly identity: Pick<NodeIdentity, 'certificate' | 'authority'> | undefined;
   /** Returns the other node that this node believes to be active; undefined if none is known or this node itself is active. */
   readonly activeMember: Member | undefined;
   readonly heartbeats: Pick<Heartbeats, 'appliedSentMs' | 'echoes'>;

@@ -9,6 +9,7 @@ import { clusterListenAddress } from './cluster-port.ts';
 import { authorityOf } from './maintenance/member-entries.ts';
 import type { MemberLevels } from './maintenance/raise-decision.ts';
 import { makeRequest, readAuthority, signRequest } from './membership/authority.ts';
+import { renewalDue } from './membership/certificate.ts';
 import type { NodeIdentity } from './membership/identity.ts';
 import { unannouncedLevels } from './membership/member-levels.ts';
 import { askForReport, askToConfirm, confirmWithinMs, nodeCalls } from './node-calls.ts';
@@ -150,6 +151,10 @@ export class RegisteredPeers implements Peers {
     this.#forwarded = forwarded;
   }
 
+  get identity(): NodeIdentity | undefined {
+    return this.#identity;
+  }
+
   /** Called when the role of this node, its term, or the active node has changed. */
   statusChanged(_status: DriverStatus): void {
     this.forwarder.leaderChanged({ byTransfer: false });
@@ -192,7 +197,7 @@ export class RegisteredPeers implements Peers {
     const { barrier, isUnsealed, isActive, registry, config, apiAddress } = this.#parts;
     if (!isUnsealed()) return this.#leave();
     const authority = isActive() ? await authorityOf(barrier.store, this.#clusterId) : await readAuthority(barrier.store);
-    if (authority === undefined || this.#identity?.authority === authority.certificate) return;
+    if (authority === undefined || (this.#identity?.authority === authority.certificate && !isRenewalDue(this.#identity))) return;
     await this.#leave();
     const { key, request } = await makeRequest(this.#nodeId);
     const name = { clusterId: this.#clusterId, nodeId: this.#nodeId };
@@ -243,3 +248,5 @@ export class RegisteredPeers implements Peers {
     return this.#identity;
   }
 }
+
+const isRenewalDue = ({ certificate }: NodeIdentity): boolean => renewalDue(new X509Certificate(certificate), Date.now());

@@ -2,10 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 
 /** Creates a key and its self-signed certificate in `folder`. */
-export function makeCertificate(folder: string, name: string): { readonly key_file: string; readonly cert_file: string } {
+export function makeCertificate(
+  folder: string,
+  name: string,
+  days = 2,
+): { readonly key_file: string; readonly cert_file: string } {
   const [key_file, cert_file] = [join(folder, `${name}.key`), join(folder, `${name}.crt`)];
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const files = ['-keyout', key_file, '-out', cert_file, '-days', '2', '-subj', `/CN=${name}`];
+  const files = ['-keyout', key_file, '-out', cert_file, '-days', String(days), '-subj', `/CN=${name}`];
   execFileSync('openssl', ['req', '-x509', ...curve, ...files], { stdio: 'ignore' });
   return { key_file, cert_file };
 }

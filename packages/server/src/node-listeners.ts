@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { SecureContextOptions } from 'node:tls';
 import { createRouter, type RouterOptions } from '@transitd/api';
 import type { AuditDevices } from '@transitd/audit';
-import { type Config, isLoopback, type ListenerConfig, tlsContext } from '@transitd/configuration';
+import { addressText, type Config, isLoopback, type ListenerConfig, tlsContext } from '@transitd/configuration';
 import type { Connections } from '@transitd/http';
 import { gatewayCount, type Node } from '@transitd/node';
 import { Gateways } from './gateways/gateways.ts';
@@ -10,6 +10,7 @@ import type { GatewayListener } from './gateways/messages.ts';
 import type { NodeLimits } from './gateways/node-limits.ts';
 import { PassedRequests } from './gateways/passed-requests.ts';
 import { createListener, Listener, requireFree } from './listener.ts';
+import type { CertificateFigures } from './metrics/certificates.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { createTelemetry } from './telemetry.ts';
 
@@ -41,11 +42,20 @@ export class NodeListeners {
   readonly #parts: NodeListenersParts;
   /** For clients, in the order of the configuration; then for telemetry. */
   readonly #listeners: Listener[] = [];
+  /** The listeners for clients that are open, in the order of the configuration. */
+  #forClients: readonly OpenListener[] = [];
   #passed: PassedRequests | undefined;
   #gateways: Gateways | undefined;
 
   constructor(parts: NodeListenersParts) {
     this.#parts = parts;
+  }
+
+  /** The certificates of the listeners that have TLS, as new handshakes show them. */
+  get certificates(): CertificateFigures['shown'] {
+    return this.#forClients.flatMap(({ bound, tls }) =>
+      tls === undefined ? [] : [{ address: addressText(bound), chain: String(tls.cert) }],
+    );
   }
 
   /** The gateway threads; undefined until they are started, and on a node without any. */
@@ -57,9 +67,9 @@ export class NodeListeners {
   async open(): Promise<void> {
     const { config, node, isStopRequested } = this.#parts;
     node.serveForwarded(this.#forwardedFront());
-    const open: OpenListener[] = [];
-    for (const listener of config.listeners) if (!isStopRequested()) open.push(await this.#openForClients(listener));
-    if (node.gateways !== undefined && !isStopRequested()) await this.#startGateways(node.gateways, open);
+    for (const listener of config.listeners)
+      if (!isStopRequested()) this.#forClients = [...this.#forClients, await this.#openForClients(listener)];
+    if (node.gateways !== undefined && !isStopRequested()) await this.#startGateways(node.gateways, this.#forClients);
     const telemetry = config.telemetry.address;
     if (telemetry !== undefined && !isStopRequested()) await this.#openForTelemetry(telemetry);
   }
@@ -67,6 +77,7 @@ export class NodeListeners {
   /** Uses other certificates for new handshakes. @param contexts - by the index of the listener; undefined: it has no TLS */
   async replaceContexts(contexts: readonly (SecureContextOptions | undefined)[]): Promise<void> {
     for (const [index, context] of contexts.entries()) if (context !== undefined) this.#listeners[index]?.replaceContext(context);
+    this.#forClients = this.#forClients.map((listener, index) => ({ ...listener, tls: contexts[index] ?? listener.tls }));
     await this.#gateways?.replaceContexts(contexts);
   }
 

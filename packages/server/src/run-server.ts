@@ -15,7 +15,7 @@ import { NodeLog } from './log.ts';
 import { connectionsMaxHere, workersHere } from './machine.ts';
 import { totalLoad } from './metrics/gateway-load.ts';
 import { type MetricSources, Metrics } from './metrics/metrics.ts';
-import { metricSourcesOf } from './metrics/node-sources.ts';
+import { clusterCertificates, metricSourcesOf } from './metrics/node-sources.ts';
 import { NodeListeners } from './node-listeners.ts';
 import { listenForStop } from './stop-request.ts';
 import { openTracing } from './tracing/tracing.ts';
@@ -122,6 +122,10 @@ function metricSources(config: Config, { limits, connections }: LoadLimits, runn
   return {
     ...metricSourcesOf(() => running.node),
     load: totalLoad({ limits, connections, pipelining: reading, unread: unreadResponses }, gateways),
+    certificates: () => {
+      const { shown, authority } = clusterCertificates(running.node);
+      return { shown: [...(running.listeners?.certificates ?? []), ...shown], authority };
+    },
     auditDevices: config.audit.map(({ name }) => name),
     inFlightElsewhere: () => (gateways()?.loads ?? []).reduce((sum, { inFlight }) => sum + inFlight, 0),
     collect: async () => gateways()?.report(),

@@ -4,9 +4,7 @@ import { turns } from '@transitd/event-loop';
 import { errorsBody, parsePath, type Reply, sendReply } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import type { Metrics } from './metrics/metrics.ts';
-import { openMetricsType, prefersOpenMetrics } from './metrics/open-metrics.ts';
-
-const plainType = 'text/plain; version=0.0.4; charset=utf-8';
+import { openMetricsType, plainType, prefersOpenMetrics } from './metrics/text-formats.ts';
 
 /**
  * Creates the telemetry handler. It serves only `/metrics` and `/v1/sys/health`, without TLS or token, also on a sealed node, so that

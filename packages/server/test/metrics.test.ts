@@ -1,8 +1,14 @@
+import { X509Certificate } from 'node:crypto';
 import { EventEmitter } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Limits } from '@transitd/api';
 import { Connections } from '@transitd/http';
+import { version } from '@transitd/process';
 import { expect } from 'chai';
+import { makeCertificate } from '../../process/test/certificate.ts';
 import type { ClusterFigures } from '../src/metrics/cluster.ts';
 import { Metrics } from '../src/metrics/metrics.ts';
 
@@ -32,7 +38,7 @@ describe('cluster metrics', () => {
       't_autopilot_node_healthy{node_id="n1"} 1',
       't_autopilot_node_healthy{node_id="n2"} 0',
       't_raft_storage_follower_applied_index_delta{peer_id="n2"} 7',
-      't_raft_storage_follower_last_heartbeat_ms{peer_id="n2"} 900',
+      't_raft_storage_follower_last_heartbeat_seconds{peer_id="n2"} 0.9',
       't_raft_authority_rotation_in_progress 1',
       't_raft_authority_rotation_waits_for{peer_id="n2"} 1',
     ]);
@@ -72,11 +78,11 @@ describe('cluster metrics', () => {
     observer.forwardFailed();
     expect(await lines(metrics, /raft_apply|_sum|state_leader|_errors/)).to.include.members([
       't_raft_apply 2',
-      't_raft_commitTime_sum 8',
+      't_raft_commit_time_sum 8',
       't_raft_state_leader 1',
       't_core_leadership_lost_sum 1000',
       't_core_step_down_sum 20',
-      't_raft_leader_lastContact_sum 40',
+      't_raft_leader_last_contact_sum 40',
       't_ha_rpc_client_echo_sum{peer_id="n2"} 2',
       't_ha_rpc_client_echo_errors{peer_id="n2"} 1',
       't_ha_rpc_client_forward_sum 9',
@@ -103,6 +109,35 @@ describe('cluster metrics', () => {
       't_core_leadership_lost_bucket{le="86400000"} 1',
     ]);
   });
+});
+
+describe('metrics of certificates', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'transitd-certificates-'));
+  after(() => rmSync(folder, { recursive: true }));
+  const pem = (name: string, days: number): string => readFileSync(makeCertificate(folder, name, days).cert_file, 'utf8');
+  const expiry = (text: string): number => new X509Certificate(text).validToDate.getTime() / 1000;
+
+  it('show when the first certificate of a chain expires, by address, and the authority of the cluster', async () => {
+    const [leaf, intermediate, authority] = [pem('leaf', 20), pem('intermediate', 10), pem('authority', 30)];
+    const shown = [
+      { address: '192.0.2.1:8200', chain: `subject=a comment\n${leaf}${intermediate}` },
+      { address: '[2001:db8::1]:8201', chain: leaf.replaceAll('CERTIFICATE', 'X509 CERTIFICATE') },
+    ];
+    const metrics = new Metrics('t', { ...sources, certificates: () => ({ shown, authority }) });
+    expect(await lines(metrics, /expiry/)).to.deep.equal([
+      `t_certificate_expiry_timestamp_seconds{address="192.0.2.1:8200"} ${expiry(intermediate)}`,
+      `t_certificate_expiry_timestamp_seconds{address="[2001:db8::1]:8201"} ${expiry(leaf)}`,
+      `t_authority_expiry_timestamp_seconds ${expiry(authority)}`,
+    ]);
+  });
+
+  it('are absent on a node without certificates', async () => {
+    expect(await lines(new Metrics('t', sources), /expiry/)).to.deep.equal([]);
+  });
+});
+
+it('the version of the release is a label', async () => {
+  expect(await lines(new Metrics('t', sources), /build_info/)).to.deep.equal([`t_build_info{version="${version}"} 1`]);
 });
 
 describe('load metrics', () => {

@@ -66,10 +66,10 @@ export function registerClusterMetrics({
     onLeader(({ followers }) => followers.map(({ name, appliedIndexDelta }): MetricRow => [name, appliedIndexDelta])),
   );
   gauge(
-    'raft_storage_follower_last_heartbeat_ms',
-    'Time since the newest echo of the follower, in milliseconds',
+    'raft_storage_follower_last_heartbeat_seconds',
+    'Time since the newest echo of the follower, in seconds',
     'peer_id',
-    onLeader(({ followers }) => followers.map(({ name, lastHeartbeatMs }): MetricRow => [name, lastHeartbeatMs])),
+    onLeader(({ followers }) => followers.map(({ name, lastHeartbeatMs }): MetricRow => [name, lastHeartbeatMs / 1000])),
   );
   gauge(
     'raft_authority_rotation_in_progress',

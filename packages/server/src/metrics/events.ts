@@ -15,7 +15,7 @@ export function registerEvents({ prefix, registers }: MetricTarget): NodeObserve
 
   const applied = counter('raft_apply', 'Transactions proposed by this node and committed');
   const commitMs = duration(
-    'raft_commitTime',
+    'raft_commit_time',
     'Time from the proposal of a transaction until this node has applied it, in milliseconds',
   );
   const roles = {
@@ -24,7 +24,7 @@ export function registerEvents({ prefix, registers }: MetricTarget): NodeObserve
     candidate: counter('raft_state_candidate', 'Number of times this node became candidate'),
   };
   const contactMs = duration(
-    'raft_leader_lastContact',
+    'raft_leader_last_contact',
     'Time since the last contact of the leader with a voter, in milliseconds, sampled every second',
   );
   const lostMs = durationHistogram({

@@ -5,6 +5,7 @@ import { Counter, collectDefaultMetrics, type Histogram, Registry } from 'prom-c
 import { registerSpanCounters } from '../tracing/metrics-spans.ts';
 import type { SpanCounters } from '../tracing/tracing.ts';
 import { registerAuditMetrics } from './audit.ts';
+import { type CertificateFigures, registerCertificateMetrics } from './certificates.ts';
 import { type ClusterFigures, registerClusterMetrics } from './cluster.ts';
 import { durationBoundsMs, durationHistogram } from './duration-histogram.ts';
 import { registerEvents } from './events.ts';
@@ -12,14 +13,19 @@ import { Exemplars } from './exemplars.ts';
 import { metricsJson } from './json.ts';
 import { type LoadFigures, registerLoadMetrics } from './load.ts';
 import { type NodeSources, registerNodeGauges } from './node-gauges.ts';
-import { openMetricsText } from './open-metrics.ts';
 import { registerGauge } from './register.ts';
 import { type ReplicationFigures, registerReplicationMetrics } from './replication.ts';
 import { SharedRendering } from './shared-rendering.ts';
+import { openMetricsText, plainText } from './text-formats.ts';
 import { workFigures } from './work-figures.ts';
+
+/** Gauges of prom-client that are named like counters; each is the sum of a gauge by type. */
+const sumsOfGauges = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
 
 /** State that the metrics read at each scrape. Nothing is copied. */
 export interface MetricSources extends NodeSources {
+  /** The certificates that this node shows; none if absent. */
+  readonly certificates?: () => CertificateFigures;
   /** Names of the audit devices in the configuration. */
   readonly auditDevices?: readonly string[];
   /** Absent if the node has no limits. */
@@ -35,8 +41,8 @@ export interface MetricSources extends NodeSources {
 }
 
 /**
- * The metrics of the process. Metrics that Vault also has use Vault's names (no `_total`, durations in milliseconds); all others use base
- * units. No label contains the name of a key, a token, a user or a policy.
+ * The metrics of the process. Metrics that Vault also has use Vault's names (in snake case, no `_total`, durations in milliseconds); all
+ * others use base units. No label contains the name of a key, a token, a user or a policy.
  */
 export class Metrics {
   readonly registry = new Registry();
@@ -52,7 +58,6 @@ export class Metrics {
   readonly limited: Counter;
   readonly #prefix: string;
   readonly #routeMs: Histogram<'operation'>;
-  readonly #text: SharedRendering<string>;
   readonly #rows: SharedRendering<Awaited<ReturnType<Registry['getMetricsAsJSON']>>>;
   readonly #exemplars: Exemplars;
   // Metric handles by label. They save a lookup of the label for each request.
@@ -63,16 +68,14 @@ export class Metrics {
     this.#prefix = prefix;
     const registers = [this.registry];
     const target = { prefix, registers };
-    this.#text = new SharedRendering(async () => {
-      await sources.collect?.();
-      return this.registry.metrics();
-    });
     this.#rows = new SharedRendering(async () => {
       await sources.collect?.();
       return this.registry.getMetricsAsJSON();
     });
     collectDefaultMetrics({ register: this.registry, prefix: '' });
+    for (const name of sumsOfGauges) this.registry.removeSingleMetric(name);
     registerNodeGauges(target, sources);
+    registerCertificateMetrics({ ...target, certificates: sources.certificates ?? (() => ({ shown: [] })) });
     this.audit = registerAuditMetrics({ ...target, devices: sources.auditDevices ?? [] });
     registerClusterMetrics({ ...target, cluster: sources.cluster ?? (() => undefined) });
     registerReplicationMetrics({ ...target, replication: sources.replication ?? (() => undefined) });
@@ -142,8 +145,8 @@ export class Metrics {
   }
 
   /** Returns the metrics in the Prometheus text format 0.0.4. */
-  prometheus(): Promise<string> {
-    return this.#text.get();
+  async prometheus(): Promise<string> {
+    return plainText(await this.#rows.get());
   }
 
   /** Returns the metrics in the OpenMetrics text format 1.0. */

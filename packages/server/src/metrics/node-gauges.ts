@@ -1,6 +1,7 @@
 import type { ProviderHealth } from '@transitd/barrier';
+import { version } from '@transitd/process';
 import { supportedLevels } from '@transitd/storage-fsm';
-import { flag, type MetricTarget, registerGauge } from './register.ts';
+import { flag, type MetricTarget, registerGauge, registerRows } from './register.ts';
 
 /** State of the node that the gauges read at each scrape. Nothing is copied. */
 export interface NodeSources {
@@ -27,10 +28,12 @@ export interface NodeSources {
   readonly clock?: () => { readonly isTrusted: boolean; readonly deviationS: number } | undefined;
 }
 
-/** Registers the gauges of the state of this node: seal, role, log, disk and clock. */
+/** Registers the gauges of the state of this node: release, seal, role, log, disk and clock. */
 export function registerNodeGauges(target: MetricTarget, sources: NodeSources): void {
   const gauge = (name: string, help: string, value: () => number): void => registerGauge(target, name, help, value);
 
+  const release = { name: 'build_info', help: 'Always 1; the label has the version of the release', label: 'version' };
+  registerRows(target, release, () => [[version, 1]]);
   gauge('core_unsealed', '1 if this node is unsealed, otherwise 0', () => flag(sources.unsealed()));
   gauge('core_active', '1 if this node is the active node, otherwise 0', () => flag(sources.active()));
   gauge('barrier_estimated_encryptions', 'Number of values encrypted with the current encryption key of the barrier', () =>

@@ -1,5 +1,8 @@
+import { clusterListenAddress } from '@transitd/cluster';
+import { addressText } from '@transitd/configuration';
 import type { Node } from '@transitd/node';
 import { takesPart } from '@transitd/storage-fsm';
+import type { CertificateFigures } from './certificates.ts';
 import type { ClusterFigures } from './cluster.ts';
 import type { MetricSources } from './metrics.ts';
 import type { ReplicationFigures } from './replication.ts';
@@ -17,6 +20,14 @@ export const metricSourcesOf = (node: () => Node | undefined): MetricSources => 
   cluster: () => clusterFigures(node()),
   replication: () => replicationFigures(node()),
 });
+
+/** Returns the certificate of the cluster port, and that of the cluster's authority. */
+export function clusterCertificates(node: Node | undefined): CertificateFigures {
+  const identity = node?.peers?.identity;
+  if (node === undefined || identity === undefined) return { shown: [] };
+  const address = addressText(clusterListenAddress(node.config));
+  return { shown: [{ address, chain: identity.certificate }], authority: identity.authority };
+}
 
 function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
   const { cluster, replicaStatus: raft } = node ?? {};

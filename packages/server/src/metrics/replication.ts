@@ -51,6 +51,8 @@ export function registerReplicationMetrics({
 
 const one = (value: number | undefined): readonly MetricRow[] => (value === undefined ? [] : [[undefined, value]]);
 
+const seconds = (ms: number | undefined): readonly MetricRow[] => one(ms === undefined ? undefined : ms / 1000);
+
 function registerOfPrimary(gauge: GaugeOf): void {
   gauge(
     'secondary_connected',
@@ -65,9 +67,9 @@ function registerOfPrimary(gauge: GaugeOf): void {
     'secondary',
   );
   gauge(
-    'secondary_lag_ms',
-    'Age of the oldest log entry that the secondary has not confirmed, in milliseconds',
-    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): MetricRow[] => (lag ? [[secondary, lag.ms]] : [])),
+    'secondary_lag_seconds',
+    'Age of the oldest log entry that the secondary has not confirmed, in seconds',
+    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): MetricRow[] => (lag ? [[secondary, lag.ms / 1000]] : [])),
     'secondary',
   );
   gauge('states_sent', 'Whole states that this node has sent to secondaries since its start', ({ statesSent }) =>
@@ -79,9 +81,9 @@ function registerOfPrimary(gauge: GaugeOf): void {
     ({ fence }) => one(fence && flag(fence.isClosed)),
   );
   gauge(
-    'fence_remaining_ms',
-    'Time after which this primary refuses writes unless a secondary answers, in milliseconds; absent without a fence',
-    ({ fence }) => one(fence?.remainingMs),
+    'fence_remaining_seconds',
+    'Time after which this primary refuses writes unless a secondary answers, in seconds; absent without a fence',
+    ({ fence }) => seconds(fence?.remainingMs),
   );
   gauge(
     'key_material_refused',
@@ -107,13 +109,13 @@ function registerOfSecondary(gauge: GaugeOf): void {
   gauge('lag_entries', 'Log entries of the primary that this secondary knows of and lacks', ({ primary }) =>
     one(primary?.lag.entries),
   );
-  gauge('lag_ms', 'Age of the state of this secondary, in milliseconds, also while it is disconnected', ({ primary }) =>
-    one(primary?.lag.ms),
+  gauge('lag_seconds', 'Age of the state of this secondary, in seconds, also while it is disconnected', ({ primary }) =>
+    seconds(primary?.lag.ms),
   );
   gauge(
-    'primary_canary_age_ms',
-    "Age of the newest record of the primary's clock on this secondary, in milliseconds, with the difference of the clocks",
-    ({ primary }) => one(primary?.canaryAgeMs),
+    'primary_canary_age_seconds',
+    "Age of the newest record of the primary's clock on this secondary, in seconds, with the difference of the clocks",
+    ({ primary }) => seconds(primary?.canaryAgeMs),
   );
   gauge(
     'digest_differs',

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Metrics } from '../src/metrics/metrics.ts';
-import { openMetricsText, prefersOpenMetrics } from '../src/metrics/open-metrics.ts';
+import { openMetricsText, prefersOpenMetrics } from '../src/metrics/text-formats.ts';
 
 const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
 
@@ -21,6 +21,12 @@ describe('OpenMetrics', () => {
     expect(stable(open)).to.have.members(stable(plain));
     expect(open).to.match(/\n# EOF\n$/);
     expect(stable(open)).to.include.members(['t_http_responses{class="2xx"}', 't_audit_log_request_failure{device="file"}']);
+  });
+
+  it('declares a counter without _total as untyped in the Prometheus format', async () => {
+    const plain = await new Metrics('t', sources).prometheus();
+    expect(plain).to.contain('# TYPE t_raft_apply untyped\n');
+    expect(plain).to.contain('# TYPE process_cpu_seconds_total counter\n').and.contain('\nprocess_cpu_seconds_total ');
   });
 
   it('declares a counter without _total as unknown, and names the family of any other counter without _total', async () => {
