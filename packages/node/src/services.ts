@@ -3,12 +3,12 @@ import { AuditKey } from '@transitd/audit';
 import type { Config } from '@transitd/configuration';
 import type { Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
+import type { UseObserver } from '@transitd/transit-engine';
 import { divideThreadPool, type RandomSource, type SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { keySources } from './key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
 import { MountedEngines } from './mounts/mounted-engines.ts';
-import { tracedUse } from './mounts/traced-use.ts';
 
 /** The services of an unsealed node: access, mounted engines, managed keys and the audit key. */
 export interface Services extends Access {
@@ -99,4 +99,17 @@ export function closeServices(services: Services): void {
 const tokenLimits = ({ tokens }: Config): TokenLimits => ({
   defaultTtlS: Math.floor(tokens.default_ttl / 1000),
   maxTtlS: Math.floor(tokens.max_ttl / 1000),
+});
+
+/** Returns an observer that makes a span of each use of a key, and of each generation of one. */
+const tracedUse = (tracer: Tracer): UseObserver => ({
+  began: (items) => {
+    const span = tracer.current()?.child('crypto');
+    span?.set('transitd.items', items);
+    return span && ((failed) => span.end(failed));
+  },
+  generating: () => {
+    const span = tracer.current()?.child('generate');
+    return span && ((failed) => span.end(failed));
+  },
 });

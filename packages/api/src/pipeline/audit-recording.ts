@@ -1,15 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { plainAddress } from '@transitd/access';
+import type { AuditedMount } from '@transitd/audit';
 import { type AuditWriter, Exchange } from '@transitd/audit';
 import { forwardedByHeader } from '@transitd/cluster';
-import { type Reply, RequestError } from '@transitd/http';
-import type { Node, Services } from '@transitd/node';
-import { auditedMount } from './audited-mount.ts';
+import { type JsonSchema, membersOf, type Reply, RequestError } from '@transitd/http';
+
+import { accessorOf, type Node, type Services } from '@transitd/node';
+import type { Operation } from '../operation/operation.ts';
 import { leadershipTransferred } from './forwarding.ts';
 import { type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
 import { isRefusal } from './refusals.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
-import { requestSchema } from './request-schema.ts';
 
 /**
  * Begins the pair of audit entries of a request. Returns undefined if the request is not audited. An unsealed node audits almost all
@@ -84,3 +85,32 @@ export const isAuditFailure = (error: unknown): boolean => error instanceof Requ
 const isUndecided = (error: unknown): boolean =>
   isRefusal(error) &&
   ['index_not_reached', 'leader_changed', 'not_leader', 'overloaded', 'rate_limited', 'sealed', 'stopped'].includes(error.code);
+
+const schemas = new WeakMap<Operation, JsonSchema>();
+
+/** Returns the schema of all members that an operation declares, for all auth method types. */
+function requestSchema(operation: Operation): JsonSchema {
+  const known = schemas.get(operation);
+  if (known !== undefined) return known;
+  const { takes, byType = {}, body } = operation;
+  const described = [takes, ...Object.values(byType).map((each) => each.takes)].filter((fields) => fields !== undefined);
+  const schema: JsonSchema = { anyOf: [...described.map(membersOf), ...(body === undefined ? [] : [body])] };
+  schemas.set(operation, schema);
+  return schema;
+}
+
+/** Returns the mount of a path as audit entries name it; with empty names if nothing is mounted there. @throws AccessError, StoreError */
+export async function auditedMount({ mounts, logins }: Pick<Services, 'mounts' | 'logins'>, path: string): Promise<AuditedMount> {
+  const [first = ''] = path.split('/', 1);
+  if (first === 'sys') return { point: 'sys/', type: 'system', class: 'secret' };
+  if (path === 'auth/token' || path.startsWith('auth/token/')) return { point: 'auth/token/', type: 'token', class: 'auth' };
+  if (first === 'auth') {
+    const method = await logins.mounts.serving(path.slice('auth/'.length));
+    if (method !== undefined) {
+      return { point: `auth/${method.path}/`, type: method.type, class: 'auth', accessor: method.accessor };
+    }
+  }
+  const engine = mounts.list.find((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
+  if (engine === undefined) return { point: '', type: '' };
+  return { point: `${engine.path}/`, type: engine.type, class: 'secret', accessor: accessorOf(engine) };
+}

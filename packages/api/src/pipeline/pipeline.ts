@@ -15,7 +15,7 @@ import {
 } from '@transitd/http';
 import type { Span } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
-import { StoreError } from '@transitd/storage-fsm';
+import { StorageDamaged, StorageFailed, StoreError } from '@transitd/storage-fsm';
 import { type GuardedOperation, type OpenOperation, type Where, whereOf } from '../operation/operation.ts';
 import { takesNothingAway } from '../operation/takes-nothing-away.ts';
 import { exchangeOf, isAuditFailure, recorded } from './audit-recording.ts';
@@ -33,7 +33,6 @@ import { NotActive, readSource, sourceHolds, stillLeads } from './read-source.ts
 import { isRefusal } from './refusals.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
 import { ownerOf, wrapped } from './response-wrapping.ts';
-import { storageRefusal } from './storage-failure.ts';
 
 /** How long the connection of a slow operation may be idle, in milliseconds. */
 const slowMsMax = 30 * 60_000;
@@ -362,3 +361,15 @@ const isOpen = <R extends RouteMatch>(request: R): request is R & { readonly ope
 
 const notLed = (): StoreError =>
   new StoreError('not_leader', 'leadership was transferred and nothing else was done, but no active node answers');
+
+/**
+ * Returns the refusal for an error of this node's storage, and any other error itself. Storage fails while a request runs when the disk
+ * fails, or when the node stops before the request has ended; the process ends a moment later in both cases.
+ * @param changes - whether the request may already have changed something
+ */
+function storageRefusal(error: unknown, { changes }: { readonly changes: boolean }): unknown {
+  if (!(error instanceof StorageFailed || error instanceof StorageDamaged)) return error;
+  return changes
+    ? new StoreError('outcome_unknown', 'the storage of this node failed or was closed while the request ran', { cause: error })
+    : new StoreError('stopped', 'this node is stopping: its storage has failed or is closed', { cause: error });
+}

@@ -1,7 +1,7 @@
 import { splitsAsAuthPath } from '@transitd/access';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { auditedMount } from '../../src/pipeline/audited-mount.ts';
+import { auditedMount } from '../../src/pipeline/audit-recording.ts';
 import { allRoutes } from '../../src/routes.ts';
 import { type Served, served } from '../served.ts';
 import { TestMetrics } from '../test-metrics.ts';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit, reasonOf, StartError, type Tracer, version } from '@transitd/process';
+import { Counter, type Registry } from 'prom-client';
 import { OtlpExporter } from './otlp-exporter.ts';
 import { OtlpTracer } from './otlp-tracer.ts';
 
@@ -52,4 +53,18 @@ function readCa(file: string): string {
   } catch (error) {
     throw new StartError(`tracing.ca_file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
   }
+}
+
+/** Registers the counters of spans, which stay 0 on a node without a collector. */
+export function registerSpanCounters({
+  prefix,
+  registers,
+}: {
+  readonly prefix: string;
+  readonly registers: Registry[];
+}): SpanCounters {
+  const counter = (name: string, help: string): Counter => new Counter({ name: `${prefix}_tracing_${name}`, help, registers });
+  const exported = counter('spans_exported', 'Spans that the collector of traces accepted');
+  const dropped = counter('spans_dropped', 'Spans that were dropped because the collector of traces is slow or fails');
+  return { exported: (spans) => exported.inc(spans), dropped: (spans) => dropped.inc(spans) };
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { raftLimits } from '../../../src/core/contract/limits.ts';
-import { Xorshift32 } from '../../../src/core/election/xorshift.ts';
+import { Xorshift32 } from '../../../src/core/election/election-clock.ts';
 import { type Input, take } from '../../../src/sim/exhaustive/local-states.ts';
 import { type Renaming, renamed, renamedMessage, renamings } from '../../../src/sim/exhaustive/renaming.ts';
 import { jitterSeed, SmallNode } from '../../../src/sim/exhaustive/small-node.ts';
