@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Command } from 'commander';
 import { createProgram, flagsOf, treeOf } from '../src/program.ts';
+import { clientVariables } from '../src/session/environment.ts';
 import { normalizeArguments } from '../src/terminal/arguments.ts';
 import { noLocalWork } from './no-local-work.ts';
 
@@ -56,7 +57,6 @@ describe('docs/command-line.md', () => {
     });
 
   it('names every variable of the environment', () => {
-    for (const name of ['ADDR', 'TOKEN', 'CACERT', 'NAMESPACE'])
-      expect(page).to.include(`TRANSITD_${name}`).and.include(`VAULT_${name}`);
+    for (const name of clientVariables) expect(page).to.include(`TRANSITD_${name}`).and.include(`VAULT_${name}`);
   });
 });

@@ -1,7 +1,7 @@
 import { exitCode } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
-import { hasAddress } from '../session/environment.ts';
+import { formatOf, hasAddress } from '../session/environment.ts';
 import type { SessionOptions } from '../session/session.ts';
 import { serverOptions } from '../terminal/options.ts';
 
@@ -32,7 +32,7 @@ export function doctorCommand(program: Command, { localAction }: Runner): void {
           check,
           todo === undefined ? found : `${found}; ${todo}`,
         ]);
-        new Output(options.format ?? 'table').table(['', 'Check', 'Found'], rows, findings);
+        new Output(formatOf(options.format, process.env)).table(['', 'Check', 'Found'], rows, findings);
         return findings.some(({ state }) => state === 'fail') ? exitCode.start : exitCode.ok;
       }),
     );

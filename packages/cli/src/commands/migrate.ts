@@ -12,6 +12,8 @@ interface MigrateOptions extends SessionOptions {
   readonly from: string;
   readonly fromToken?: string;
   readonly fromCaCert?: string;
+  readonly fromClientCert?: string;
+  readonly fromClientKey?: string;
   readonly fromNamespace?: string;
   readonly mount?: readonly string[];
   readonly ciphertextPrefix: string;
@@ -31,6 +33,8 @@ export function migrateCommand(program: Command, { serverAction }: Runner): void
       'token of the source: @file, or - for standard input (default: $TRANSITD_SOURCE_TOKEN, or a prompt)',
     )
     .option('--from-ca-cert <file>', 'PEM file with further authorities to trust')
+    .option('--from-client-cert <file>', 'PEM file of the certificate that the source asks for')
+    .option('--from-client-key <file>', 'PEM file of the key of --from-client-cert')
     .option('--from-namespace <name>', 'namespace at the source')
     .option('--mount <path>', 'transit engine to move; repeatable (default: all)', collect)
     .option('--ciphertext-prefix <prefix>', 'prefix of new ciphertexts; vault keeps them readable at the source', 'vault')
@@ -45,13 +49,15 @@ async function migrate(session: Session, options: MigrateOptions): Promise<numbe
   const [{ openEnd }, { StateFile }] = await Promise.all([import('../migrate/end.ts'), import('../migrate/state-file.ts')]);
   const { addresses, namespace, token } = session;
   if (token === undefined) throw new StartError('no token of the target: set TRANSITD_TOKEN or run transitd login');
-  const { trustOnly } = await import('../session/trust.ts');
+  const [{ trustOnly }, { fetchWith }] = await Promise.all([import('../session/trust.ts'), import('../session/tls-fetch.ts')]);
   if (options.fromCaCert !== undefined) trustOnly(options.fromCaCert, ...(session.caFile === undefined ? [] : [session.caFile]));
+  const fromSource = fetchWith({ certFile: options.fromClientCert, keyFile: options.fromClientKey, skipVerify: false });
+  const fromToken = await sourceToken(options, session);
   const source = await openEnd(
-    { addresses: [options.from], token: await sourceToken(options, session), namespace: options.fromNamespace },
+    { addresses: [options.from], token: fromToken, namespace: options.fromNamespace, fetch: fromSource },
     'source',
   );
-  const target = await openEnd({ addresses, token, namespace }, 'target');
+  const target = await openEnd({ addresses, token, namespace, fetch: session.fetch }, 'target');
   if (source.clusterId !== '' && source.clusterId === target.clusterId)
     throw new StartError('the source and the target are the same cluster: set --from and --address');
   // Another namespace has other keys under the same names.

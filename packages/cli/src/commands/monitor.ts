@@ -2,10 +2,8 @@ import { escapeInJson, StartError } from '@transitd/process';
 import { type Command, Option } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { serverOptions } from '../terminal/options.ts';
-import type { Format } from '../terminal/output.ts';
 
 interface MonitorOptions {
-  readonly format: Format;
   readonly logLevel: string;
   readonly logFormat?: 'standard' | 'json';
 }
@@ -23,11 +21,11 @@ export function monitorCommand(program: Command, { serverAction }: Runner): void
       new Option('--log-format <format>', 'form of the lines (default: json with --format json)').choices(['standard', 'json']),
     )
     .action(
-      serverAction(async ({ client, addresses }, { format, logLevel, logFormat }: MonitorOptions) => {
+      serverAction(async ({ client, addresses, output }, { logLevel, logFormat }: MonitorOptions) => {
         const [{ Readable }, { pipeline }] = await Promise.all([import('node:stream'), import('node:stream/promises')]);
         const lines = await client.sys.monitor({
           level: logLevel,
-          format: logFormat ?? (format === 'json' ? 'json' : 'standard'),
+          format: logFormat ?? (output.format === 'json' ? 'json' : 'standard'),
         });
         try {
           await pipeline(Readable.fromWeb(lines as Parameters<typeof Readable.fromWeb>[0]), withoutEmptyLines, process.stdout, {

@@ -2,6 +2,7 @@ import { exitCode } from '@transitd/process';
 import type { Command } from 'commander';
 import type { LocalWork, Recovery } from '../runner/local-work.ts';
 import type { Runner } from '../runner/runner.ts';
+import { formatOf } from '../session/environment.ts';
 import { formatOption } from '../terminal/options.ts';
 import type { Format } from '../terminal/output.ts';
 
@@ -9,7 +10,7 @@ interface RecoverOptions {
   readonly dataDir: string;
   readonly out: string;
   readonly withoutLog?: true;
-  readonly format: Format;
+  readonly format?: Format;
 }
 
 /** `operator recover`: makes a snapshot from one data directory when the cluster has lost a majority of its disks. */
@@ -31,7 +32,7 @@ async function recover({ dataDir, out, withoutLog, format }: RecoverOptions, wor
     import('../terminal/output.ts'),
     import('../terminal/storage-fault.ts'),
   ]);
-  const output = new Output(format);
+  const output = new Output(formatOf(format, process.env));
   requireAbsent(out);
   try {
     await work.recover(dataDir, { withoutLog: withoutLog === true }, async (recovery) => {

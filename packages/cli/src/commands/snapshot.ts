@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
+import { formatOf } from '../session/environment.ts';
 import { formatOption, serverOptions } from '../terminal/options.ts';
 import type { Format } from '../terminal/output.ts';
 import type { Rows } from '../terminal/table.ts';
@@ -52,12 +53,12 @@ export function snapshotCommands(raft: Command, { serverAction, localAction }: R
     .argument('<file>', 'snapshot file')
     .addOption(formatOption())
     .action(
-      localAction(async (file: string, { format }: { format: Format }) => {
+      localAction(async (file: string, { format }: { format?: Format }) => {
         const [{ inspectSnapshot }, { Output }] = await Promise.all([
           import('../local/snapshot-file.ts'),
           import('../terminal/output.ts'),
         ]);
-        new Output(format).rows(metaRows(await inspectSnapshot(file)));
+        new Output(formatOf(format, process.env)).rows(metaRows(await inspectSnapshot(file)));
       }),
     );
 }

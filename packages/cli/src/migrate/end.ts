@@ -28,27 +28,31 @@ export interface EndOptions {
   readonly addresses: readonly string[];
   readonly token: string;
   readonly namespace?: string | undefined;
+  /** Sends requests with the settings of TLS. */
+  readonly fetch: typeof fetch;
 }
 
 /** Sends the headers of the client under the names that Vault and OpenBao read as well. */
-const asVault: typeof fetch = (input, init) => {
-  const headers = new Headers(init?.headers);
-  for (const [own, theirs] of [
-    ['X-Service-Token', 'X-Vault-Token'],
-    ['X-Service-Namespace', 'X-Vault-Namespace'],
-  ] as const) {
-    const value = headers.get(own);
-    headers.delete(own);
-    if (value !== null) headers.set(theirs, value);
-  }
-  return fetch(input, { ...init, headers });
-};
+const asVault =
+  (send: typeof fetch): typeof fetch =>
+  (input, init) => {
+    const headers = new Headers(init?.headers);
+    for (const [own, theirs] of [
+      ['X-Service-Token', 'X-Vault-Token'],
+      ['X-Service-Namespace', 'X-Vault-Namespace'],
+    ] as const) {
+      const value = headers.get(own);
+      headers.delete(own);
+      if (value !== null) headers.set(theirs, value);
+    }
+    return send(input, { ...init, headers });
+  };
 
 /** Connects to one end and finds out which service it is. @throws StartError for an invalid address, or a sealed service */
-export async function openEnd({ addresses, token, namespace }: EndOptions, what: 'source' | 'target'): Promise<End> {
+export async function openEnd({ addresses, token, namespace, fetch: send }: EndOptions, what: 'source' | 'target'): Promise<End> {
   let client: TransitdClient;
   try {
-    client = new TransitdClient({ addresses, token, fetch: asVault, ...(namespace !== undefined && { namespace }) });
+    client = new TransitdClient({ addresses, token, fetch: asVault(send), ...(namespace !== undefined && { namespace }) });
   } catch {
     throw new StartError(`the address of the ${what} is not of the form https://host:port`);
   }

@@ -3,13 +3,16 @@ import { StartError } from '@transitd/process';
 import { noTokenAdvice } from '../terminal/advice.ts';
 import { processSources, type Sources } from '../terminal/input.ts';
 import { type Format, Output } from '../terminal/output.ts';
-import { type ConnectionOptions, connectionSettings, tokenFile } from './environment.ts';
+import { type ConnectionOptions, connectionSettings, formatOf, tokenFile } from './environment.ts';
+import { fetchWith } from './tls-fetch.ts';
 import { readToken } from './token-file.ts';
 import { trustOnly } from './trust.ts';
 
 /** One run of a command that calls a server. */
 export interface Session {
   readonly client: TransitdClient;
+  /** Sends requests with the settings of TLS. */
+  readonly fetch: typeof fetch;
   readonly output: Output;
   readonly sources: Sources;
   readonly addresses: readonly string[];
@@ -30,15 +33,23 @@ export interface SessionOptions extends ConnectionOptions {
 
 /** @throws StartError */
 export function openSession(options: SessionOptions, environment: NodeJS.ProcessEnv = process.env): Session {
-  const { addresses, caFile, namespace, ...settings } = connectionSettings(options, environment);
+  const { addresses, tls, namespace, ...settings } = connectionSettings(options, environment);
+  const { caFile } = tls;
   if (caFile !== undefined) trustOnly(caFile);
+  const send = fetchWith(tls);
   const file = tokenFile(environment);
   const token = settings.token ?? readToken(file);
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw new StartError('the token contains spaces or characters that are invalid in a token');
   return {
-    client: clientOf({ addresses, ...(token !== undefined && { token }), ...(namespace !== undefined && { namespace }) }),
-    output: new Output(options.format ?? 'table'),
+    client: clientOf({
+      addresses,
+      fetch: send,
+      ...(token !== undefined && { token }),
+      ...(namespace !== undefined && { namespace }),
+    }),
+    fetch: send,
+    output: new Output(formatOf(options.format, environment)),
     sources: processSources(),
     addresses,
     namespace,

@@ -5,6 +5,10 @@ const connectionAdvice: readonly (readonly [reason: RegExp, advice: string])[] =
     'the server at this address does not use TLS: use http:// instead of https://, or another port',
   ],
   [
+    /ALERT_(?:CERTIFICATE_REQUIRED|UNKNOWN_CA|BAD_CERTIFICATE)/,
+    'the server asks for a certificate of the client: use --client-cert and --client-key with one of its authority',
+  ],
+  [
     /UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|INVALID_CA/,
     "the server's certificate is not signed by a trusted authority: name the authority with --ca-cert or TRANSITD_CACERT",
   ],
@@ -20,16 +24,17 @@ const connectionAdvice: readonly (readonly [reason: RegExp, advice: string])[] =
   [/ECONNREFUSED/, 'nothing listens there: check the address, and whether the server runs'],
 ];
 
-/** Matches the end of a connection in which a server with TLS received plain HTTP. */
+/** Matches the end of a connection in which a server with TLS received plain HTTP, or a certificate of another authority. */
 const closedWithoutAnswer = /ECONNRESET|UND_ERR_SOCKET|HPE_|other side closed|socket hang up/;
 
 /** Returns what to do about a request without an answer; empty if the reason is not known. @param message - of the error */
 export function adviceForConnection(message: string, address: string): string {
   const known = connectionAdvice.find(([reason]) => reason.test(message))?.[1];
   if (known !== undefined) return known;
-  return address.startsWith('http://') && closedWithoutAnswer.test(message)
+  if (!closedWithoutAnswer.test(message)) return '';
+  return address.startsWith('http://')
     ? 'if the server uses TLS, use https:// instead of http://'
-    : '';
+    : 'if the server asks for a certificate of the client, use --client-cert and --client-key with one of its authority';
 }
 
 /** Returns what to do about a refusal; empty if there is nothing to say. */

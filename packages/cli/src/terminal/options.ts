@@ -1,15 +1,35 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-/** Adds the options of every command that calls a server. */
-export const serverOptions = (command: Command): Command =>
+/** Returns an option that a variable of the environment sets as well. */
+const optionWith = (variable: string, flags: string, text: string): Option => new Option(flags, `${text} (env: ${variable})`);
+
+/** Adds the options of a connection to a server. */
+export const connectionOptions = (command: Command): Command =>
   command
-    .option('--address <url>', 'address of the server; several, separated by commas, are tried in order')
-    .option('--ca-cert <file>', 'PEM file of the only authorities to trust')
-    .option('--namespace <name>', 'namespace of the requests; only the root namespace exists')
-    .addOption(formatOption());
+    .addOption(
+      optionWith('TRANSITD_ADDR', '--address <url>', 'address of the server; several, separated by commas, are tried in order'),
+    )
+    .addOption(optionWith('TRANSITD_CACERT', '--ca-cert <file>', 'PEM file of the only authorities to trust'))
+    .addOption(
+      optionWith('TRANSITD_CLIENT_CERT', '--client-cert <file>', 'PEM file of the certificate that a server may ask for'),
+    )
+    .addOption(optionWith('TRANSITD_CLIENT_KEY', '--client-key <file>', 'PEM file of the key of --client-cert'))
+    .addOption(optionWith('TRANSITD_TLS_SERVER_NAME', '--tls-server-name <name>', "name to expect in the server's certificate"))
+    .addOption(
+      optionWith('TRANSITD_SKIP_VERIFY', '--tls-skip-verify', 'accept any certificate of the server; not for production'),
+    );
+
+/** Adds the options of every command that calls a server with a token. */
+export const serverOptions = (command: Command): Command =>
+  connectionOptions(command)
+    .addOption(
+      optionWith('TRANSITD_NAMESPACE', '--namespace <name>', 'namespace of the requests; only the root namespace exists'),
+    )
+    .addOption(formatOption())
+    .addHelpText('after', '\nTRANSITD_TOKEN sets the token. VAULT_… and BAO_… are read if a TRANSITD_… variable is not set.');
 
 export const formatOption = (): Option =>
-  new Option('--format <format>', 'output format').choices(['table', 'json']).default('table');
+  optionWith('TRANSITD_FORMAT', '--format <format>', 'output format (default: table)').choices(['table', 'json']);
 
 /** Adds the options of {@link serverOptions} and `--field`. */
 export const fieldOption = (command: Command): Command =>

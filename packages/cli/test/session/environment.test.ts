@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseConfig } from '@transitd/configuration';
 import { StartError } from '@transitd/process';
 import { expect } from 'chai';
-import { connectionSettings, hasAddress, tokenFile } from '../../src/session/environment.ts';
+import { clientVariables, connectionSettings, formatOf, hasAddress, tokenFile } from '../../src/session/environment.ts';
 import { openSession } from '../../src/session/session.ts';
 import { deleteToken, readToken, storeToken } from '../../src/session/token-file.ts';
 
@@ -43,10 +44,45 @@ describe('the server address', () => {
       expect(hasAddress(options, environment)).to.equal(because !== 'neither option nor variable is set');
     });
 
-  it('reads CA file, namespace and token with the same precedence', () => {
-    const environment = { TRANSITD_CACERT: 'ca', VAULT_NAMESPACE: 'ns', BAO_TOKEN: 'b', VAULT_TOKEN: 'v' };
-    expect(connectionSettings({}, environment)).to.include({ caFile: 'ca', namespace: 'ns', token: 'v' });
-    expect(connectionSettings({ caCert: 'x', namespace: 'y' }, environment)).to.include({ caFile: 'x', namespace: 'y' });
+  it('comes with other settings, which have the same precedence', () => {
+    const environment = {
+      ...{ TRANSITD_CACERT: 'ca', VAULT_NAMESPACE: 'ns', BAO_TOKEN: 'b', VAULT_TOKEN: 'v', BAO_TLS_SERVER_NAME: 'n1' },
+      ...{ VAULT_CLIENT_CERT: 'cert', BAO_CLIENT_KEY: 'key', VAULT_SKIP_VERIFY: 'T' },
+    };
+    const { tls, ...settings } = connectionSettings({}, environment);
+    expect(settings).to.include({ namespace: 'ns', token: 'v' });
+    expect(tls).to.deep.equal({ caFile: 'ca', certFile: 'cert', keyFile: 'key', serverName: 'n1', skipVerify: true });
+    const options = {
+      caCert: 'x',
+      clientCert: 'c',
+      clientKey: 'k',
+      tlsServerName: 's',
+      tlsSkipVerify: true,
+      namespace: 'y',
+    } as const;
+    const chosen = connectionSettings(options, { ...environment, VAULT_SKIP_VERIFY: 'false' });
+    expect(chosen.namespace).to.equal('y');
+    expect(chosen.tls).to.deep.equal({ caFile: 'x', certFile: 'c', keyFile: 'k', serverName: 's', skipVerify: true });
+    expect(connectionSettings({}, {}).tls.skipVerify).to.equal(false);
+  });
+});
+
+describe('the format of the output', () => {
+  it('comes from the option, a variable, or is a table', () => {
+    expect(formatOf(undefined, {})).to.equal('table');
+    expect(formatOf(undefined, { VAULT_FORMAT: 'json' })).to.equal('json');
+    expect(formatOf(undefined, { TRANSITD_FORMAT: 'table', VAULT_FORMAT: 'json' })).to.equal('table');
+    expect(formatOf('table', { TRANSITD_FORMAT: 'yaml' })).to.equal('table');
+    expect(() => formatOf(undefined, { VAULT_FORMAT: 'yaml' })).to.throw(StartError, /VAULT_FORMAT must be table or json/);
+  });
+});
+
+it('a node ignores every variable of the client when it reads its configuration', () => {
+  const environment = Object.fromEntries(clientVariables.map((name) => [`TRANSITD_${name}`, 'x']));
+  expect(
+    parseConfig({ node_id: 'n1', data_dir: '/data', listeners: [{ address: '127.0.0.1:0', tls_disable: true }] }, environment),
+  ).to.include({
+    node_id: 'n1',
   });
 });
 
@@ -90,6 +126,7 @@ describe('the stored token of the last login', () => {
     ['an invalid address', { TRANSITD_ADDR: 'nonsense' }],
     ['a token that contains a newline', { TRANSITD_TOKEN: 's.one\ntwo' }],
     ['a CA file that does not exist', { TRANSITD_CACERT: '/nowhere/ca.pem' }],
+    ['neither true nor false for verification', { BAO_SKIP_VERIFY: 's.one' }],
     ['a CA file that is not a certificate', { TRANSITD_CACERT: import.meta.filename }],
   ] as const)
     it(`refuses ${what}`, () => {

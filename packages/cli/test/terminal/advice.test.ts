@@ -5,7 +5,8 @@ describe('the advice for a failed command', () => {
   for (const [message, address, advice] of [
     ['no answer from https://a: ERR_SSL_WRONG_VERSION_NUMBER', 'https://a', /use http:\/\//],
     ['no answer from http://a: read ECONNRESET', 'http://a', /use https:\/\//],
-    ['no answer from https://a: read ECONNRESET', 'https://a', /^$/],
+    ['no answer from https://a: read ECONNRESET', 'https://a', /^if the server asks .*--client-cert/],
+    ['no answer from https://a: ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'https://a', /^the server asks .*--client-cert/],
     ['no answer from https://a: DEPTH_ZERO_SELF_SIGNED_CERT', 'https://a', /--ca-cert/],
     ['no answer from https://a: UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'https://a', /--ca-cert/],
     ['no answer from https://a: ERR_TLS_CERT_ALTNAME_INVALID', 'https://a', /does not name this host/],
