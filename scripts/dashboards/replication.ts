@@ -29,6 +29,7 @@ export const replicationRow: Dashboard['rows'][number] = [
       ['svc_replication_secondary_connected', '{{secondary}}'],
       ['svc_replication_connected', 'to the primary'],
       ['svc_replication_digest_differs', 'digest differs'],
+      ['svc_replication_secondary_unproven_claim', 'unproved claim of {{secondary}}'],
       ['increase(svc_replication_states_sent[10m])', 'whole states sent'],
     ],
   },

@@ -38,6 +38,7 @@ export const withoutValue: readonly string[] = [
   'svc_replication_secondary_connected',
   'svc_replication_secondary_lag_entries',
   'svc_replication_secondary_lag_seconds',
+  'svc_replication_secondary_unproven_claim',
   'svc_replication_states_sent',
   'svc_replication_stopped',
 ];

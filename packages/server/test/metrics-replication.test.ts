@@ -16,7 +16,7 @@ describe('the metrics of replication', () => {
   it('show each secondary and the fence on a primary', async () => {
     const secondaries = [
       { secondary: 'west', isConnected: true, lag: { entries: 3, ms: 20 } },
-      { secondary: 'south', isConnected: false },
+      { secondary: 'south', isConnected: false, unprovenEpoch: 9 },
     ];
     const fence = { isClosed: false, remainingMs: 4_000 };
     const keyMaterial = { refused: 1, late: 2, degraded: 0 };
@@ -25,6 +25,8 @@ describe('the metrics of replication', () => {
       'svc_replication_secondary_connected{secondary="south"} 0',
       'svc_replication_secondary_lag_entries{secondary="west"} 3',
       'svc_replication_secondary_lag_seconds{secondary="west"} 0.02',
+      'svc_replication_secondary_unproven_claim{secondary="west"} 0',
+      'svc_replication_secondary_unproven_claim{secondary="south"} 1',
       'svc_replication_states_sent 2',
       'svc_replication_fence_closed 0',
       'svc_replication_fence_remaining_seconds 4',

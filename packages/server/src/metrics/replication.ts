@@ -7,6 +7,8 @@ export interface ReplicationFigures {
     readonly secondary: string;
     readonly isConnected: boolean;
     readonly lag?: { readonly entries: number; readonly ms: number } | undefined;
+    /** The number of a later epoch that it has named without a proof. */
+    readonly unprovenEpoch?: number | undefined;
   }[];
   /** Whole states sent since the start of this node. */
   readonly statesSent: number;
@@ -70,6 +72,13 @@ function registerOfPrimary(gauge: GaugeOf): void {
     'secondary_lag_seconds',
     'Age of the oldest log entry that the secondary has not confirmed, in seconds',
     ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): MetricRow[] => (lag ? [[secondary, lag.ms / 1000]] : [])),
+    'secondary',
+  );
+  gauge(
+    'secondary_unproven_claim',
+    '1 if the secondary has named a later epoch and not proved it, otherwise 0',
+    ({ secondaries }) =>
+      secondaries.map(({ secondary, unprovenEpoch }): MetricRow => [secondary, flag(unprovenEpoch !== undefined)]),
     'secondary',
   );
   gauge('states_sent', 'Whole states that this node has sent to secondaries since its start', ({ statesSent }) =>
