@@ -1,11 +1,12 @@
+import { inspect } from 'node:util';
 import { runCommandLine } from '@transitd/cli';
-import { endProcess, exitCode, OrdinaryEnd } from '@transitd/process';
+import { endProcess, escapeControls, exitCode, OrdinaryEnd } from '@transitd/process';
 import { localWork } from './local-work.ts';
 
 const ending = new OrdinaryEnd();
 // No other code catches bugs: an unexpected error ends the process, so that the node never serves wrong state.
 const stopOnBug = (error: unknown): void => {
-  console.error('transitd: broken invariant:', error);
+  console.error(escapeControls(`transitd: broken invariant: ${inspect(error)}`));
   endProcess(exitCode.invariant);
 };
 process.on('uncaughtException', stopOnBug);

@@ -10,17 +10,25 @@ export function cellOf(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** Formats rows as aligned columns below their titles. */
+const gap = '    ';
+
+/**
+ * Formats rows as aligned columns below their titles. Text from a server cannot imitate a row: further lines of a cell in the last column
+ * are indented, and line feeds in other columns are escaped.
+ */
 export function tableText(titles: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  const last = titles.length - 1;
+  const oneLine = (text: string, column: number): string => (column === last ? text : text.replaceAll('\n', '\\u{a}'));
   const cells = [
     titles,
     titles.map((title) => '-'.repeat(title.length)),
-    ...rows.map((row) => row.map((value) => escapeControls(cellOf(value)))),
+    ...rows.map((row) => row.map((value, column) => oneLine(escapeControls(cellOf(value)), column))),
   ];
-  const widths = titles.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  return cells
-    .map((row) => row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('    '))
-    .join('\n');
+  const widths = titles.slice(0, last).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  const indent = ' '.repeat(widths.reduce((sum, width) => sum + width + gap.length, 0)) || gap;
+  const padded = (cell: string, column: number): string =>
+    column === last ? cell.replaceAll('\n', `\n${indent}`) : cell.padEnd(widths[column] ?? 0);
+  return cells.map((row) => row.map(padded).join(gap)).join('\n');
 }
 
 export type Rows = readonly (readonly [name: string, value: unknown])[];

@@ -33,6 +33,18 @@ describe('tables', () => {
     );
   });
 
+  for (const [titles, row, lines] of [
+    [
+      ['Key', 'Value'],
+      ['a', 'x\nroot    yes'],
+      ['a      x', '       root    yes'],
+    ],
+    [['Key', 'Value'], ['a\nroot', 'x'], ['a\\u{a}root    x']],
+    [['Key'], ['a\nroot'], ['a', '    root']],
+  ] as const)
+    it(`keep ${JSON.stringify(row)} from imitating a row`, () =>
+      expect(tableText(titles, [row]).split('\n').slice(2)).to.deep.equal(lines));
+
   const envelope = { request_id: 'r', data: null, auth: null, wrap_info: null, warnings: null };
   const auth = {
     client_token: 's.x',
