@@ -34,6 +34,26 @@ describe('the audit of a node', () => {
     expect(verify(join(dirname(moved), 'none'))).to.deep.include({ status: 1 });
   });
 
+  it('notices that its file was removed or renamed without SIGHUP, and keeps the entries of later requests', async function () {
+    this.timeout(processMs);
+    const { server, rootToken, auditFile } = await startAudited(bench);
+    await server.call('POST', 'transit/keys/a', {}, rootToken);
+    rmSync(auditFile);
+    await server.call('POST', 'transit/keys/b', {}, rootToken);
+    await server.log(/"level":"error".*"device":"conformance".*the file was removed while in use/);
+    await server.call('POST', 'transit/keys/c', {}, rootToken);
+    const moved = `${auditFile}.1`;
+    renameSync(auditFile, moved);
+    await server.log(/"level":"warn".*"device":"conformance".*the file was renamed, and SIGHUP has not followed/);
+    const metrics = (await server.call('GET', 'sys/metrics?format=prometheus', undefined, rootToken)).text;
+    for (const [change, count] of Object.entries({ renamed: 1, removed: 1, truncated: 0 }))
+      expect(metrics).to.match(new RegExp(`^svc_audit_file_changes\\{device="conformance",change="${change}"\\} ${count}$`, 'm'));
+    expect((await server.stop()).code).to.equal(0);
+    for (const key of ['b', 'c']) expect(readFileSync(moved, 'utf8')).to.include(`transit/keys/${key}`);
+    expect(readFileSync(auditFile, 'utf8')).to.include('sys/metrics');
+    expect(verify(moved, auditFile)).to.deep.include({ status: 0, stderr: '' });
+  });
+
   it('refuses requests that cannot be recorded, answers health, and needs no restart when a device works again', async function () {
     this.timeout(processMs);
     const { server, rootToken, auditFile } = await startAudited(bench);

@@ -43,7 +43,7 @@ export async function realNode(): Promise<RealNode> {
   const audit = await AuditDevices.open({
     devices: config.audit,
     log,
-    observer: { logged: () => undefined, failed: () => undefined },
+    observer: { logged: () => undefined, failed: () => undefined, changed: () => undefined },
   });
   const onFatal = (error: Error): never => {
     throw error;

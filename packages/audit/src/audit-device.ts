@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Steps, turnEnd } from '@transitd/event-loop';
-import type { Appendable } from './audit-file.ts';
+import type { Appendable, FileChange } from './audit-file.ts';
 import { continueChain, type Link, lineHash, linkEntry, newRun } from './chain.ts';
 
 /** An entry that is not written yet. */
@@ -28,13 +28,15 @@ export interface AuditDeviceOptions {
   /** Called once when the device fails, and again only after it has recovered. */
   readonly onFailure?: (error: Error) => void;
   readonly onRecovery?: () => void;
+  /** Called when somebody has renamed, removed or truncated the target. */
+  readonly onChange?: (change: FileChange) => void;
   /** After this many milliseconds the entries of a write count as failed; 5000 by default. */
   readonly writeTimeoutMs?: number;
 }
 
 /**
  * Writes entries to one target, a line each. The entries of one event-loop turn are written together, and so are the entries that arrive
- * during a write. After a failure the next entry opens the target again.
+ * during a write. After a failure the next entry opens the target again. So does a check that finds that the path leads elsewhere.
  */
 export class AuditDevice {
   readonly name: string;
@@ -44,9 +46,10 @@ export class AuditDevice {
   #link: Link | undefined;
   #lastLineTorn = false;
   #pending: PendingEntry[] = [];
-  #pendingReopens: (() => void)[] = [];
+  #pendingChecks: { readonly reopens: boolean; readonly done: () => void }[] = [];
+  /** Lines that were appended to a file after its removal, perhaps; the next target gets them. */
+  #orphans: Buffer = Buffer.alloc(0);
   #isDraining = false;
-  #drained: Promise<void> = Promise.resolve();
   /** The write in progress has timed out. Entries are refused until it ends. */
   #isStuck = false;
   #failing = false;
@@ -61,8 +64,11 @@ export class AuditDevice {
   async open(): Promise<void> {
     const target = await this.#options.open();
     this.#target = target;
-    this.#link = continueChain(this.#link, target.tail);
     this.#lastLineTorn = target.torn ?? this.#lastLineTorn;
+    const isComplete = this.#orphans.length === 0 || target.tail === this.#link?.prev;
+    if (isComplete) this.#link = continueChain(this.#link, target.tail);
+    else await this.#adoptOrphans(target);
+    this.#orphans = Buffer.alloc(0);
   }
 
   /** Resolves when the entry is written. @param entry - the text of a JSON object that has members @throws Error */
@@ -76,45 +82,76 @@ export class AuditDevice {
 
   /** Closes the file, which log rotation may have renamed, and opens the configured path; resolves after the attempt, failed or not. */
   reopen(): Promise<void> {
-    return new Promise((done) => {
-      this.#pendingReopens.push(done);
-      this.#startDraining();
-    });
+    return this.#check({ reopens: true });
+  }
+
+  /**
+   * Opens the configured path if somebody has renamed or removed the file, so that no later entry goes to a file that nobody finds. Entries
+   * that were written since the last check and have gone with the file are written again. Resolves after the attempt, failed or not.
+   */
+  check(): Promise<void> {
+    return this.#check({ reopens: false });
   }
 
   /** Writes the pending entries, unless that takes longer than the write timeout, and closes the target. */
   async close(): Promise<void> {
-    await Promise.race([this.#drained, pause(this.#writeTimeoutMs, undefined, { ref: false })]);
+    await Promise.race([this.check(), pause(this.#writeTimeoutMs, undefined, { ref: false })]);
     await this.#closeTarget();
+  }
+
+  #check({ reopens }: { readonly reopens: boolean }): Promise<void> {
+    return new Promise((done) => {
+      this.#pendingChecks.push({ reopens, done });
+      this.#startDraining();
+    });
   }
 
   #startDraining(): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
-    this.#drained = new Promise((done) => setImmediate(() => void this.#drain().then(done)));
+    setImmediate(() => void this.#drain());
   }
 
   async #drain(): Promise<void> {
-    while (this.#pending.length > 0 || this.#pendingReopens.length > 0) {
-      const [batch, reopens] = [this.#pending, this.#pendingReopens];
+    while (this.#pending.length > 0 || this.#pendingChecks.length > 0) {
+      const [batch, checks] = [this.#pending, this.#pendingChecks];
       this.#pending = [];
-      this.#pendingReopens = [];
+      this.#pendingChecks = [];
       const deadline = setTimeout(() => this.#timeOut(batch), this.#writeTimeoutMs);
       try {
         if (batch.length > 0) await this.#append(batch);
-        if (reopens.length > 0) {
-          await this.#closeTarget();
-          await this.open();
-        }
-        this.#recovered();
+        if (checks.length > 0) await this.#inspect(checks.some(({ reopens }) => reopens));
+        if (this.#target !== undefined) this.#recovered();
       } catch (error) {
         this.#fail(batch, error as Error);
       }
       clearTimeout(deadline);
       this.#isStuck = false;
-      for (const done of reopens) done();
+      for (const { done } of checks) done();
     }
     this.#isDraining = false;
+  }
+
+  /** Looks for changes of the target, and opens the path again if it leads elsewhere or `reopens`. */
+  async #inspect(reopens: boolean): Promise<void> {
+    const fate = await this.#target?.fate?.();
+    if (fate?.state === 'removed') this.#orphans = Buffer.concat([this.#orphans, fate.since]);
+    const isElsewhere = fate?.state === 'renamed' || fate?.state === 'removed';
+    // Log rotation renames the file, and then asks for this.
+    if (fate !== undefined && fate.state !== 'in place' && !(reopens && fate.state === 'renamed'))
+      this.#options.onChange?.(fate.state);
+    if (!reopens && !isElsewhere) return;
+    await this.#closeTarget();
+    await this.open();
+  }
+
+  /** Writes the lines that have gone with a file. The chain continues after them. */
+  async #adoptOrphans(target: Appendable): Promise<void> {
+    const bytes = this.#lastLineTorn ? Buffer.concat([newline, this.#orphans]) : this.#orphans;
+    this.#lastLineTorn = true; // until all of them are written
+    for (let written = 0; written < bytes.length; ) written += await target.write(bytes.subarray(written));
+    if (this.#options.sync === true) await target.sync();
+    this.#lastLineTorn = bytes.at(-1) !== newline[0];
   }
 
   async #append(batch: readonly PendingEntry[]): Promise<void> {

@@ -1,8 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '@transitd/configuration';
 import { type Logger, reasonOf, StartError } from '@transitd/process';
 import { AuditDevice } from './audit-device.ts';
-import { openAuditFile } from './audit-file.ts';
+import { type FileChange, openAuditFile } from './audit-file.ts';
 import { openStdout } from './audit-stdout.ts';
+
+/** Pause between checks of the files. The lines of this time are held in memory if a file was removed. */
+const checkMs = 1000;
 
 export type AuditDeviceConfig = Config['audit'][number];
 export type EntryType = 'request' | 'response';
@@ -12,6 +16,8 @@ export interface AuditObserver {
   /** A device wrote an entry. @param ms - how long that took */
   logged(type: EntryType, device: string, ms: number): void;
   failed(type: EntryType, device: string): void;
+  /** Somebody has renamed, removed or truncated the file of a device while it was in use. */
+  changed(change: FileChange, device: string): void;
 }
 
 export interface AuditDevicesOptions {
@@ -26,6 +32,7 @@ export class AuditDevices {
   readonly #devices: readonly AuditDevice[];
   readonly #observer: AuditObserver;
   readonly #log: Logger;
+  readonly #closing = new AbortController();
   /** A failure to build an entry was logged, and no entry has been built since. */
   #buildFailureLogged = false;
 
@@ -33,7 +40,7 @@ export class AuditDevices {
     this.configs = devices;
     this.#observer = observer;
     this.#log = log;
-    this.#devices = devices.map((config) => deviceOf(config, log));
+    this.#devices = devices.map((config) => deviceOf(config, log, observer));
   }
 
   /** Opens the devices; undefined when the configuration has none. @throws StartError when a device cannot be opened */
@@ -45,6 +52,7 @@ export class AuditDevices {
         throw new StartError(`audit: device ${device.name} cannot be opened: ${error.code ?? error.message}`);
       });
     }
+    for (const device of devices.#devices) void devices.#watch(device);
     return devices;
   }
 
@@ -96,12 +104,23 @@ export class AuditDevices {
     }
   }
 
+  /** Checks again and again whether the path of a device still leads to its file. */
+  async #watch(device: AuditDevice): Promise<void> {
+    const { signal } = this.#closing;
+    for (;;) {
+      await pause(checkMs, undefined, { ref: false, signal }).catch(() => undefined); // closing ends the pause
+      if (signal.aborted) return;
+      await device.check();
+    }
+  }
+
   /** Closes every file, which log rotation may have renamed, and opens the configured path again. */
   async reopen(): Promise<void> {
     await Promise.all(this.#devices.map((device) => device.reopen()));
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
     await Promise.all(this.#devices.map((device) => device.close()));
   }
 }
@@ -109,7 +128,7 @@ export class AuditDevices {
 /** The part of the devices that records requests. */
 export type AuditWriter = Pick<AuditDevices, 'names' | 'write' | 'buildFailed'>;
 
-function deviceOf(config: AuditDeviceConfig, log: Logger): AuditDevice {
+function deviceOf(config: AuditDeviceConfig, log: Logger, observer: AuditObserver): AuditDevice {
   const { name } = config;
   return new AuditDevice({
     name,
@@ -121,8 +140,20 @@ function deviceOf(config: AuditDeviceConfig, log: Logger): AuditDevice {
         'audit: this device cannot write entries; each request tries it again. Without a working device every recorded request gets 503',
       ),
     onRecovery: () => log.info({ device: name }, 'audit: this device writes entries again'),
+    onChange: (change) => {
+      observer.changed(change, name);
+      if (change === 'renamed') log.warn({ device: name }, changeTexts[change]);
+      else log.error({ device: name }, changeTexts[change]);
+    },
   });
 }
+
+const changeTexts: Readonly<Record<FileChange, string>> = {
+  renamed: 'audit: the file was renamed, and SIGHUP has not followed; entries continue in a new file at the configured path',
+  removed:
+    'audit: the file was removed while in use, and its entries are gone; entries continue in a new file at the configured path',
+  truncated: 'audit: the file was truncated while in use, and the entries that it had are gone; do not truncate it, rename it',
+};
 
 /** Returns the code of a file system error; its message would only add the path. */
 const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.message;

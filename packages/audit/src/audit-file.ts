@@ -1,6 +1,16 @@
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { lineHash } from './chain.ts';
+
+/** Changes of a file by others: it has another name now, it has no name any more, or it is shorter. */
+export const fileChanges = ['renamed', 'removed', 'truncated'] as const;
+export type FileChange = (typeof fileChanges)[number];
+
+/** The state of a target, compared with the last check or its opening. */
+export type Fate =
+  | { readonly state: 'in place' | 'renamed' | 'truncated' }
+  /** @property since - the lines that were appended since the last check */
+  | { readonly state: 'removed'; readonly since: Buffer };
 
 /** A target that lines are appended to. */
 export interface Appendable {
@@ -11,6 +21,8 @@ export interface Appendable {
   /** Appends as many of these bytes as it can, from the first; returns how many. */
   write(bytes: Buffer): Promise<number>;
   sync(): Promise<void>;
+  /** Checks whether the path still leads to the target. Absent for a target without a path. @throws Error of the file system */
+  fate?(): Promise<Fate>;
   close(): Promise<void>;
 }
 
@@ -28,9 +40,24 @@ export async function openAuditFile({ path, mode }: { readonly path: string; rea
     const status = await file.stat();
     if (!status.isFile()) throw new Error('it is not a regular file');
     if ((status.mode & 0o777) !== mode) await file.chmod(mode);
+    const size = { checked: status.size, expected: status.size };
+    const fate = async (): Promise<Fate> => {
+      const { checked, expected } = size;
+      const { dev, ino, nlink, size: present } = await file.stat();
+      const found = await stat(path).catch(ifMissing);
+      size.checked = size.expected = present;
+      if (found?.dev === dev && found.ino === ino) return { state: present < expected ? 'truncated' : 'in place' };
+      if (nlink > 0) return { state: 'renamed' };
+      return { state: 'removed', since: await readAt(file, checked, Math.max(0, present - checked)) };
+    };
     return {
       ...(await tailOf(file, status.size)),
-      write: async (bytes) => (await file.write(bytes)).bytesWritten,
+      fate,
+      write: async (bytes) => {
+        const { bytesWritten } = await file.write(bytes);
+        size.expected += bytesWritten;
+        return bytesWritten;
+      },
       sync: () => file.datasync(),
       close: () => file.close(),
     };
@@ -38,6 +65,11 @@ export async function openAuditFile({ path, mode }: { readonly path: string; rea
     await file.close();
     throw error;
   }
+}
+
+/** Returns undefined for a path that leads to nothing. */
+function ifMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
 }
 
 async function tailOf(file: FileHandle, size: number): Promise<{ readonly tail?: string; readonly torn: boolean }> {

@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { AuditDevice, type AuditDeviceOptions } from '../src/audit-device.ts';
 import { type Appendable, openAuditFile } from '../src/audit-file.ts';
@@ -101,6 +101,123 @@ describe('AuditDevice', () => {
     expect([numbers(`${path}.1`), numbers(path)]).to.deep.equal([[1, 2], [3]]);
     expect(await verified(`${path}.1`, path)).to.equal(0);
     expect(await verified(path, `${path}.1`), 'in the wrong order').to.equal(2);
+  });
+
+  describe('whose file somebody else changes', () => {
+    let path: string;
+    let changes: string[];
+    let failures: string[];
+    beforeEach(() => {
+      path = join(folder, 'logs/audit.log');
+      changes = [];
+      failures = [];
+    });
+    const deviceAtPath = () =>
+      deviceTo(() => openAuditFile({ path, mode: 0o600 }), {
+        onChange: (change) => changes.push(change),
+        onFailure: (error) => failures.push((error as NodeJS.ErrnoException).code ?? error.message),
+        onRecovery: () => failures.push('recovered'),
+      });
+    const numbersIn = (file: string): readonly number[] =>
+      readFileSync(file, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).number);
+
+    it('goes on at the path after a rename without SIGHUP, and the chain over both files is intact', async () => {
+      const device = deviceAtPath();
+      await device.write(entryOf(1));
+      await device.check();
+      renameSync(path, `${path}.1`);
+      await device.write(entryOf(2));
+      await device.check();
+      await device.write(entryOf(3));
+      await device.close();
+      expect([numbersIn(`${path}.1`), numbersIn(path), changes]).to.deep.equal([[1, 2], [3], ['renamed']]);
+      expect(await verified(`${path}.1`, path)).to.equal(0);
+    });
+
+    for (const what of ['path', 'folder'] as const)
+      it(`writes the entries since the last check again after a removal of its ${what}`, async () => {
+        const device = deviceAtPath();
+        await device.write(entryOf(1));
+        await device.check();
+        await device.write(entryOf(2));
+        rmSync(what === 'path' ? path : dirname(path), { recursive: true });
+        await device.write(entryOf(3));
+        await device.check();
+        await device.write(entryOf(4));
+        await device.close();
+        expect([numbersIn(path), changes]).to.deep.equal([[2, 3, 4], ['removed']]);
+        expect(await verified(path)).to.equal(0);
+      });
+
+    it('writes them again also on SIGHUP and when the node stops', async () => {
+      for (const end of ['reopen', 'close'] as const) {
+        const device = deviceAtPath();
+        await device.write(entryOf(1));
+        rmSync(path);
+        await device.write(entryOf(2));
+        await device[end]();
+        expect(numbersIn(path), end).to.deep.equal([1, 2]);
+        await device.close();
+        rmSync(path);
+      }
+      expect(changes).to.deep.equal(['removed', 'removed']);
+    });
+
+    it('writes no entry twice if a copy with all entries has taken the place of the file', async () => {
+      const device = deviceAtPath();
+      await device.write(entryOf(1));
+      copyFileSync(path, `${path}.copy`);
+      renameSync(`${path}.copy`, path);
+      await device.check();
+      await device.write(entryOf(2));
+      await device.close();
+      expect([numbersIn(path), changes]).to.deep.equal([[1, 2], ['removed']]);
+      expect(await verified(path)).to.equal(0);
+    });
+
+    it('reports a truncated file, also if it has grown again', async () => {
+      const device = deviceAtPath();
+      await device.write(entryOf(1));
+      await device.check();
+      truncateSync(path);
+      await device.write(entryOf(2));
+      await device.write(entryOf(3));
+      await device.check();
+      await device.check();
+      await device.close();
+      expect([numbersIn(path), changes]).to.deep.equal([[2, 3], ['truncated']]);
+    });
+
+    it('reports nothing about a file in place, and nothing about a rename that SIGHUP follows', async () => {
+      const device = deviceAtPath();
+      await device.write(entryOf(1));
+      await device.check();
+      renameSync(path, `${path}.1`);
+      await device.reopen();
+      await device.write(entryOf(2));
+      await device.close();
+      expect([numbersIn(path), changes, failures]).to.deep.equal([[2], [], []]);
+    });
+
+    it('fails while the path cannot be opened, and then writes the entries that went with the file', async () => {
+      const device = deviceAtPath();
+      await device.write(entryOf(1));
+      rmSync(dirname(path), { recursive: true });
+      writeFileSync(dirname(path), 'a file, not a folder');
+      await device.check();
+      await device.check();
+      const refused = await device.write(entryOf(2)).catch((error: NodeJS.ErrnoException) => error.code);
+      expect(refused).to.be.oneOf(['EEXIST', 'ENOTDIR']);
+      expect(failures, 'a check is no recovery').to.deep.equal([refused]);
+      rmSync(dirname(path));
+      await device.write(entryOf(3));
+      await device.close();
+      expect([numbersIn(path), failures, changes]).to.deep.equal([[1, 3], [refused, 'recovered'], ['removed']]);
+      expect(await verified(path)).to.equal(0);
+    });
   });
 
   it('continues after the last line of an earlier process, complete or torn', async () => {
