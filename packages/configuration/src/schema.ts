@@ -79,7 +79,7 @@ const listener = z
     address: listenAddress,
     tls: tls.optional(),
     tls_disable: z.boolean().default(false),
-    max_request_size: byteSize('33554432'),
+    max_request_size: byteSize('33554432', { max: '256MiB' }), // a text of V8 has at most 512 MiB
     headers_timeout: durationMs('10s', { min: '1s', max: '5m' }),
   })
   .refine((value) => value.tls !== undefined || value.tls_disable, { message: 'needs tls or tls_disable: true' })

@@ -111,6 +111,11 @@ describe('configuration', () => {
       { what: 'an unknown limit', limits: { rate: 1 }, says: /limits/ },
     ].map(({ what, limits, says }) => ({ what, input: { ...minimal, limits }, says })),
     {
+      what: 'bodies that may not fit into a text',
+      input: { ...minimal, listeners: [{ ...minimal.listeners[0], max_request_size: '257MiB' }] },
+      says: /listeners\.0\.max_request_size: must be at most 256MiB/,
+    },
+    {
       what: 'fewer reads in flight than threads',
       input: { ...minimal, workers: 2, limits: { reads: 2 } },
       says: /workers: must be below limits\.reads \(2\)/,

@@ -137,7 +137,7 @@ const roleFields = {
   bound_audiences: texts('Accepted audiences: `aud` must contain one of them'),
   bound_subject: text('Required `sub` claim'),
   user_claim: text('Claim that identifies the user'),
-  bound_claims: any('Required claims: for each claim, a value or a list of accepted values', { shape: { type: 'object' } }),
+  bound_claims: any('Required claims: for each claim, a value or a list of accepted values', { shape: map(anything) }),
   bound_claims_type: text('How the values of `bound_claims` are compared; in a `glob`, each `*` matches any text', {
     oneOf: ['string', 'glob'],
     default: 'string',

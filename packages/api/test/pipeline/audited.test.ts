@@ -152,6 +152,22 @@ describe('the audit of requests', () => {
     expect(Object.keys(item).filter((name) => hash.test(name))).to.have.length(1);
   });
 
+  it('shows the names of the claims that a role requires, which are configuration, in the request and in the response', async () => {
+    await start();
+    await ask('POST sys/auth/ci', { body: { type: 'jwt' } });
+    const role = { role_type: 'jwt', user_claim: 'sub', bound_audiences: ['transitd'], bound_claims: { project: ['blue'] } };
+    expect((await ask('POST auth/ci/role/build', { body: role })).status).to.equal(204);
+    expect((await ask('GET auth/ci/role/build')).status).to.equal(200);
+    const entries = devices.lines.map((line) => JSON.parse(line)).filter(({ request }) => request.path === 'auth/ci/role/build');
+    const claims = entries.flatMap(({ request, response }) => [request.data?.bound_claims, response?.data?.bound_claims]);
+    const shown = claims.filter((each) => each !== undefined);
+    expect(shown).to.have.length(3);
+    for (const each of shown) {
+      expect(Object.keys(each)).to.deep.equal(['project']);
+      expect(JSON.stringify(each)).not.to.contain('blue');
+    }
+  });
+
   const refusals = [
     { what: 'without a token', line: 'GET transit/keys/k', token: null, status: 403, error: /permission denied/ },
     {
