@@ -18,13 +18,31 @@ describe('docs/key-rotation.md', function () {
     ];
     const ran = await runBlocks(shellBlocks('docs/key-rotation.md'), {
       replace: {},
-      files: { 'rows.jsonl': `${rows.map((row) => JSON.stringify(row)).join('\n')}\n` },
+      // Each program writes JSON with other spaces.
+      files: { 'rows.jsonl': `${JSON.stringify(rows[0])}\n{ "id": 2, "ciphertext": "${rows[1]?.ciphertext}" }\n` },
       env: { TRANSITD_ADDR: server.url, TRANSITD_TOKEN: server.rootToken },
     });
     expect(ran.code, ran.stdout + ran.stderr).to.equal(0);
-    expect(ran.stdout).to.match(/^rewrapped +2$/m);
+    expect(ran.stdout)
+      .to.match(/^rewrapped +2$/m)
+      .and.match(/^2 +2$/m);
     const key = await server.call('GET', 'transit/keys/orders');
     expect(key.at('data')).to.include({ latest_version: 2, min_available_version: 2, min_decryption_version: 2 });
     expect((await server.call('POST', 'transit/decrypt/orders', { ciphertext: rows[0]?.ciphertext })).status).to.equal(400);
+  });
+
+  it('has a check that fails while a ciphertext is old', async () => {
+    const [check = ''] = shellBlocks('docs/key-rotation.md', '3. Check that nothing has the old version');
+    const checked = (text: string) => runBlocks([check], { replace: {}, files: { 'rewrapped.jsonl': text } });
+    const row = (version: number): string => `{"id": 1, "ciphertext": "svc:v${version}:AA"}\n`;
+    for (const [text, code] of [
+      [row(2) + row(3), 0],
+      [row(2) + row(1), 2],
+      [row(2) + row(10), 0],
+      ['{"id": 1}\n', 1],
+      ['', 1],
+    ] as const)
+      expect((await checked(text)).code, text).to.equal(code);
+    expect((await runBlocks([check], { replace: {} })).code, 'no file').to.equal(1);
   });
 });

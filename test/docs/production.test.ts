@@ -68,6 +68,13 @@ describe(page, function () {
     expect(outputs.get('drill')).to.match(/^orders$/m);
   });
 
+  it('has a wait of step 10 that ends when the token is refused', async () => {
+    const block = shellBlocks(page, '10. Changes in operation')[1] ?? '';
+    const { code, stderr } = await machines.run('admin', `export TRANSITD_TOKEN=s.expired\n${block}`);
+    expect(code, stderr).to.be.oneOf([1, 2]);
+    expect(stderr).to.include('403');
+  });
+
   it('names alerts that exist', () => {
     const named = [...readFileSync(join(root, page), 'utf8').matchAll(/`(Transitd[A-Z]\w+)`/g)].map(([, alert]) => alert);
     expect(named).to.include('TransitdQuorumLost');

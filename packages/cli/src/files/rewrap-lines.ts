@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { StartError } from '@transitd/process';
 import { type Span, stringMember } from './json-member.ts';
 import { linesOf } from './lines.ts';
-import { failureOf, openSource, PartFile, writeAt } from './part-file.ts';
+import { failureOf, fileError, openSource, PartFile, writeAt } from './part-file.ts';
 import { identityOf } from './source-identity.ts';
 import { SourceNote } from './source-note.ts';
 
@@ -110,7 +110,8 @@ class Run {
       this.#counts.lines = number;
       if (number <= this.#present) continue;
       const line = lineFrom(text, number);
-      if (line === undefined) throw new StartError(`line ${number} is not a JSON object with one ciphertext`);
+      if (line === undefined)
+        throw new StartError(`line ${number} of ${this.#task.input} is not a JSON object with one ciphertext`);
       this.#batch.push(line);
       this.#batchBytes += text.length;
       if (this.#batch.length >= batchLinesMax || this.#batchBytes >= batchBytesMax) await this.#flush();
@@ -140,6 +141,30 @@ class Run {
     await writeAt(this.#output, bytes, this.writtenBytes);
     this.writtenBytes += bytes.length;
   }
+}
+
+/**
+ * Counts the ciphertexts of each key version in a file of JSON lines.
+ * @returns pairs of a version and its count, in the order of the versions
+ * @throws StartError for a line that is not valid, and for a file without lines: an export that failed would look as if nothing were old
+ */
+export async function countVersions(path: string): Promise<readonly (readonly [version: number, count: number])[]> {
+  const { file } = await openSource(path);
+  const counts = new Map<number, number>();
+  try {
+    for await (const { number, text } of linesOf(file, path, lineBytesMax)) {
+      const ciphertext = lineFrom(text, number)?.item.ciphertext;
+      const version = Number(/^[^:]+:v([1-9]\d*):/.exec(ciphertext ?? '')?.[1]);
+      if (Number.isNaN(version)) throw new StartError(`line ${number} of ${path} is not a JSON object with one ciphertext`);
+      counts.set(version, (counts.get(version) ?? 0) + 1);
+    }
+  } catch (error) {
+    throw fileError(path, error);
+  } finally {
+    await file.close();
+  }
+  if (counts.size === 0) throw new StartError(`${path} has no lines`);
+  return [...counts].sort(([one], [other]) => one - other);
 }
 
 /** Returns undefined if the line is not a JSON object with one ciphertext. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StartError } from '@transitd/process';
 import { expect } from 'chai';
-import { type RewrapItem, type RewrapTask, rewrapLines } from '../../src/files/rewrap-lines.ts';
+import { countVersions, type RewrapItem, type RewrapTask, rewrapLines } from '../../src/files/rewrap-lines.ts';
 
 describe('the rewrapping of JSON lines', () => {
   let folder: string;
@@ -163,7 +163,49 @@ describe('the rewrapping of JSON lines', () => {
       expect(await failure(run()))
         .to.be.instanceOf(StartError)
         .with.property('message')
-        .that.equals('line 1 is not a JSON object with one ciphertext');
+        .that.equals(`line 1 of ${at('in')} is not a JSON object with one ciphertext`);
     }
   });
+});
+
+describe('the count of ciphertexts by key version', () => {
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-versions-'));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const counted = async (content: string) => {
+    writeFileSync(join(folder, 'rows'), content);
+    return countVersions(join(folder, 'rows'));
+  };
+
+  it('parses the lines, so that spaces, the order of members and the prefix have no effect', async () => {
+    const rows = [
+      '{"id":1,"ciphertext":"svc:v2:AA"}',
+      '{ "ciphertext" : "our2:v10:AA", "note": "svc:v1:" }',
+      '{"ciphertext":"\\u0073vc:v2:AA","context":"AA=="}',
+      '{"note":"\\"ciphertext\\":\\"svc:v1:\\"","ciphertext": "svc:v3:AA"}',
+    ];
+    expect(await counted(rows.join('\n'))).to.deep.equal([
+      [2, 2],
+      [3, 1],
+      [10, 1],
+    ]);
+  });
+
+  for (const [what, content, says] of [
+    [
+      'a line without a ciphertext',
+      '{"ciphertext":"svc:v2:AA"}\n{"id":1}\n',
+      /^line 2 of .*rows is not a JSON object with one cip/,
+    ],
+    ['a line with two ciphertexts', '{"ciphertext":"svc:v2:AA","ciphertext":"svc:v1:AA"}', /^line 1 of/],
+    ['a ciphertext without a version', '{"ciphertext":"svc:AA"}', /^line 1 of/],
+    ['an empty line', '{"ciphertext":"svc:v2:AA"}\n\n', /^line 2 of/],
+    ['an empty file', '', /rows has no lines$/],
+  ] as const)
+    it(`refuses ${what}, because an old ciphertext could be missed`, async () => {
+      const error = await counted(content).catch((reason: unknown) => reason);
+      expect(error).to.be.instanceOf(StartError).with.property('message').that.matches(says);
+    });
 });

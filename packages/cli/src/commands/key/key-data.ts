@@ -2,9 +2,10 @@ import type { DataOptions, SignOptions } from '@transitd/client';
 import { exitCode, StartError } from '@transitd/process';
 import { type Command, Option } from 'commander';
 import type { Runner } from '../../runner/runner.ts';
+import { formatOf } from '../../session/environment.ts';
 import { bytesFrom, type Sources, textFrom } from '../../terminal/input.ts';
-import { fieldOption, type Mounted, mountOption, wholeNumber } from '../../terminal/options.ts';
-import type { Output } from '../../terminal/output.ts';
+import { fieldOption, formatOption, type Mounted, mountOption, wholeNumber } from '../../terminal/options.ts';
+import type { Format, Output } from '../../terminal/output.ts';
 import type { BulkOptions } from './key-rewrap.ts';
 
 interface CipherOptions extends Mounted {
@@ -47,6 +48,7 @@ const dataArgument = ['[data]', 'text, @file, or - for standard input (default)'
 /** `key encrypt` and similar commands: they take and print bytes, and do the base64 encoding. */
 export function keyDataCommands(key: Command, runner: Runner): void {
   cipherCommands(key, runner);
+  countVersionsCommand(key, runner);
   dataKeyCommand(key, runner);
   signatureCommands(key, runner);
   macCommands(key, runner);
@@ -119,6 +121,27 @@ function cipherCommands(key: Command, { serverAction }: Runner): void {
           return exitCode.ok;
         },
       ),
+    );
+}
+
+/** `key count-versions`: shows whether ciphertexts of old versions are left, before these are deleted. */
+function countVersionsCommand(key: Command, { localAction }: Runner): void {
+  key
+    .command('count-versions')
+    .description('count the ciphertexts of each key version in a file of JSON lines, without a server')
+    .argument('<file>', 'JSON lines, each with ciphertext')
+    .option('--min-version <version>', 'exit 2 if a ciphertext has an older version', wholeNumber)
+    .addOption(formatOption())
+    .action(
+      localAction(async (file: string, { minVersion = 0, format }: { minVersion?: number; format?: Format }) => {
+        const [{ countVersions }, { Output }] = await Promise.all([
+          import('../../files/rewrap-lines.ts'),
+          import('../../terminal/output.ts'),
+        ]);
+        const counts = await countVersions(file);
+        new Output(formatOf(format, process.env)).table(['Version', 'Ciphertexts'], counts, Object.fromEntries(counts));
+        return counts.some(([version]) => version < minVersion) ? exitCode.denied : exitCode.ok;
+      }),
     );
 }
 
