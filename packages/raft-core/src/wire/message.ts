@@ -14,6 +14,12 @@ export const WIRE_VERSION = wireVersions.newest;
 /** Longest accepted frame: an entry of the largest size (8 MiB) plus its envelope. */
 export const frameBytesMax = 9 * 2 ** 20;
 
+/**
+ * Newest accepted term. A node stores a term that it receives, and the next election needs one above it; the encoding ends at 2^48 - 1.
+ * A frame with a later term changes nothing.
+ */
+export const termMax = 2 ** 47 - 1;
+
 /** Second byte of a frame. A number is never reused for another type; 0 is a batch. */
 const codes = {
   PreVote: 1,
@@ -124,6 +130,7 @@ export function decodeMessage(frame: Uint8Array): Message {
   if (type === undefined) throw new CodecError('The type of the message is unknown.');
   const [from, to, term, session] = [reader.u48(), reader.u48(), reader.u48(), reader.u48()];
   if (from === 0 || to === 0) throw new CodecError('The sender or receiver of the message is 0.');
+  if (term > termMax) throw new CodecError(`The term of the message is above ${termMax}.`);
   const message = readFields(reader, { type, version }, { from, to, term, clusterId: reader.ascii(), session });
   reader.end();
   return message;

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { soleVoter } from '../../src/confchange/conf-state.ts';
 import type { Entry, EntryType, Message } from '../../src/types.ts';
+import { termMax } from '../../src/wire/message.ts';
 
 const u48 = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: 2 ** 48 - 1 }));
+const termOfMessage = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: termMax }));
 const id = fc.integer({ min: 1, max: 2 ** 48 - 1 });
 const flag = fc.boolean();
 const requests = fc.array(fc.record({ id: u48, incarnation: u48 }), { maxLength: 5 });
@@ -68,7 +70,7 @@ const clusterId = fc.string({ unit: 'binary-ascii', maxLength: 40 });
 
 /** Any message that a core could send, of every type. */
 export const message: fc.Arbitrary<Message> = fc
-  .record({ from: id, to: id, term: u48, session: u48, clusterId, fields })
+  .record({ from: id, to: id, term: termOfMessage, session: u48, clusterId, fields })
   .map(({ fields, term, ...envelope }) => {
     if (fields.type !== 'Append') return { ...envelope, term, ...fields };
     const { lastTerm, ...append } = fields;

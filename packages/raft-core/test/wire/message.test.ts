@@ -4,7 +4,7 @@ import { SimRandom } from '../../src/sim/fakes/sim-random.ts';
 import type { Message } from '../../src/types.ts';
 import { decodeBatch, encodeBatch } from '../../src/wire/batch.ts';
 import { CodecError } from '../../src/wire/codec-error.ts';
-import { decodeMessage, encodeMessage, frameBytesMax } from '../../src/wire/message.ts';
+import { decodeMessage, encodeMessage, frameBytesMax, termMax } from '../../src/wire/message.ts';
 import { message } from './arbitrary-message.ts';
 import { mutated } from './mutated-frame.ts';
 
@@ -31,6 +31,12 @@ describe('decodeMessage', () => {
       }),
       { numRuns: 1000 },
     );
+  });
+
+  it('refuses a term that leaves no room for later elections', () => {
+    const of = (term: number): Message => decodeMessage(encodeMessage({ ...append, term }));
+    expect(of(termMax).term).to.equal(termMax);
+    for (const term of [termMax + 1, 2 ** 48 - 1]) expect(() => of(term)).to.throw(CodecError, 'term');
   });
 
   it('reads the written form, which must not change', () => {
