@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { clientVariables } from '../../packages/cli/src/session/environment.ts';
 import { type LiveServer, Workbench } from './live-server.ts';
 import { type Circumstances, expectCode, type Ran, run } from './transitd-command.ts';
 
@@ -276,7 +277,8 @@ describe('the command transitd', function () {
       expect((await done(['read', 'sys/metrics', 'format=prometheus'])).stdout).to.match(/^svc_core_unsealed\S* 1$/m);
       const doctor = await done(['doctor', '--format', 'json']);
       expect(doctor.json<{ check: string; state: string }[]>()).to.deep.include({ check: 'state', state: 'ok', found: 'active' });
-      expect((await done(['version'])).stdout).to.match(/^transitd \d+\.\d+\.\d+\n$/);
+      for (const version of ['version', '--version', '-version', '-v'])
+        expect((await done([version])).stdout).to.match(/^transitd \d+\.\d+\.\d+\n$/);
     });
 
     it('saves a snapshot, checks it without a server, and restores it', async () => {
@@ -297,7 +299,13 @@ describe('the command transitd', function () {
       writeFileSync(damaged, readFileSync(file).subarray(0, 500));
       expectCode(await run(['operator', 'raft', 'snapshot', 'inspect', damaged]), 1);
       expectCode(await transitd(['operator', 'raft', 'snapshot', 'restore', damaged]), 2);
-      expectCode(await transitd(['operator', 'raft', 'snapshot', 'restore', join(folder, 'nothing')]), 1);
+      for (const [file, says] of [
+        ['nothing', /^transitd: \S+nothing cannot be used: ENOENT\n$/],
+        ['.', /^transitd: \S+ is not a regular file\n$/],
+      ] as const) {
+        const refused = expectCode(await transitd(['operator', 'raft', 'snapshot', 'restore', join(folder, file)]), 1);
+        expect(refused.stderr).to.match(says);
+      }
     });
 
     for (const { what, args, env, code, says } of [
@@ -306,7 +314,7 @@ describe('the command transitd', function () {
         args: ['key', 'list'],
         env: { TRANSITD_TOKEN: 's.wrong' },
         code: 2,
-        says: /403: permission denied/,
+        says: /refused LIST transit\/keys with 403: permission denied/,
       },
       {
         what: 'a server that does not run',
@@ -317,6 +325,14 @@ describe('the command transitd', function () {
       },
       { what: 'an invalid address', args: ['status'], env: { TRANSITD_ADDR: 'n1' }, code: 1, says: /https:\/\/host:port/ },
       { what: 'a namespace', args: ['key', 'list'], env: { TRANSITD_NAMESPACE: 'team' }, code: 2, says: /404/ },
+      {
+        what: 'a key that does not exist',
+        args: ['key', 'read', 'no'],
+        env: {},
+        code: 2,
+        says: /GET transit\/keys\/no with 404/,
+      },
+      { what: 'help for an unknown command', args: ['help', 'key', 'fly'], env: {}, code: 1, says: /unknown command/ },
       { what: 'an unknown command', args: ['fly'], env: {}, code: 1, says: /unknown command/ },
       { what: 'a token in the place of a command', args: ['token', 's.wrong'], env: {}, code: 1, says: /unknown command/ },
       { what: 'an unknown command in a group', args: ['operator', 'fly'], env: {}, code: 1, says: /unknown command/ },
@@ -335,6 +351,16 @@ describe('the command transitd', function () {
           .and.not.include(server.rootToken)
           .and.not.match(/\n\s+at /);
       });
+
+    it('shows the help of a command within a group, and the variables of the environment', async () => {
+      const { stdout } = await done(['help', 'key', 'encrypt']);
+      expect(stdout)
+        .to.match(/^Usage: transitd key encrypt /)
+        .and.equal((await done(['key', 'encrypt', '--help'])).stdout);
+      expect(stdout.replace(/\s+/g, ' ')).to.include('(env: TRANSITD_ADDR)').and.include('TRANSITD_TOKEN sets the token');
+      const all = (await done(['help'])).stdout;
+      for (const name of clientVariables) expect(all).to.include(`TRANSITD_${name}`);
+    });
 
     it('reads the variables of vault and bao if its own are not set, and tries several addresses in order', async () => {
       const env = { HOME: home, VAULT_ADDR: `${nothingListens},${server.url}`, BAO_TOKEN: server.rootToken };

@@ -158,7 +158,7 @@ describe('the commands for imports, certificates and tools', function () {
   it('says what to do without a token, and with https for a server without TLS', async () => {
     const env = { TRANSITD_TOKEN: '' };
     expect(expectCode(await transitd(['key', 'list'], { env }), 2).stderr).to.match(
-      /refused with 403: .*; there is no token: set TRANSITD_TOKEN/,
+      /refused \S+ \S+ with 403: .*; there is no token: set TRANSITD_TOKEN/,
     );
     const https = { TRANSITD_ADDR: server.url.replace('http:', 'https:') };
     expect(expectCode(await transitd(['key', 'list'], { env: https }), 1).stderr).to.match(/use http:\/\/ instead of https:\/\//);

@@ -54,6 +54,41 @@ describe('the prompts of the command line, on a terminal', function () {
     expect((await server.call('GET', 'transit/keys/never')).status).to.equal(404);
   });
 
+  it('ask before something is deleted for good, and take only yes for an answer', async () => {
+    await server.call('POST', 'sys/mounts/doomed', { type: 'transit' });
+    await server.call('POST', 'doomed/keys/old');
+    await server.call('POST', 'doomed/keys/old/rotate');
+    await server.call('POST', 'doomed/keys/old/config', {
+      min_decryption_version: 2,
+      min_encryption_version: 2,
+      deletion_allowed: true,
+    });
+    const isThere = async (path: string): Promise<boolean> => (await server.call('GET', path)).status === 200;
+    for (const [args, question, isDone] of [
+      [
+        ['key', 'trim', 'old', '2', '--mount=doomed'],
+        'the versions of the key old below 2?',
+        async () => (await server.call('GET', 'doomed/keys/old')).at('data.min_available_version') === 2,
+      ],
+      [['key', 'delete', 'old', '--mount=doomed'], 'Delete the key old?', async () => !(await isThere('doomed/keys/old'))],
+      [['secrets', 'disable', 'doomed'], 'Delete all keys of doomed?', async () => !(await isThere('sys/mounts/doomed'))],
+    ] as const) {
+      const careful = new PseudoTerminal(args, env);
+      await careful.answer(question, 'y\r');
+      expect(await careful.end(), careful.shown).to.equal(1);
+      expect(careful.shown).to.include('nothing was changed');
+      expect(await isDone(), args.join(' ')).to.equal(false);
+      const agreed = new PseudoTerminal(args, env);
+      await agreed.answer(question, 'yes\r');
+      expect(await agreed.end(), agreed.shown).to.equal(0);
+      expect(await isDone(), args.join(' ')).to.equal(true);
+    }
+    await server.call('POST', 'transit/keys/rotten');
+    await server.call('POST', 'transit/keys/rotten/config', { deletion_allowed: true });
+    expect(await new PseudoTerminal(['key', 'delete', 'rotten', '--yes'], env).end()).to.equal(0);
+    expect(await isThere('transit/keys/rotten')).to.equal(false);
+  });
+
   it('ask before they change a key at the source of a move, and take only yes for an answer', async () => {
     const peer = await new StubPeer().start();
     try {

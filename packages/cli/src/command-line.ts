@@ -2,7 +2,7 @@ import { escapeControls, exitCode, StartError } from '@transitd/process';
 import { CommanderError } from 'commander';
 import { createProgram, flagsOf, treeOf } from './program.ts';
 import type { LocalWork } from './runner/local-work.ts';
-import { normalizeArguments, redactValues } from './terminal/arguments.ts';
+import { helpAsOption, normalizeArguments, redactTokens, redactValues } from './terminal/arguments.ts';
 import { flushOutput } from './terminal/output.ts';
 import { printError } from './terminal/print.ts';
 
@@ -12,7 +12,7 @@ export async function runCommandLine(argv: readonly string[], work: LocalWork): 
   const setExitCode = (result: number): void => {
     code = result;
   };
-  const program = await createProgram(setExitCode, work, argv[0]);
+  const program = await createProgram(setExitCode, work, argv[0] === 'help' ? argv[1] : argv[0]);
   for (const command of treeOf(program)) {
     command
       .exitOverride()
@@ -20,7 +20,7 @@ export async function runCommandLine(argv: readonly string[], work: LocalWork): 
       .showHelpAfterError('(run transitd --help for the commands)');
   }
   try {
-    await program.parseAsync(normalizeArguments(argv, flagsOf(program)), { from: 'user' });
+    await program.parseAsync(normalizeArguments(helpAsOption(argv, program), flagsOf(program)), { from: 'user' });
     return code;
   } catch (error) {
     // commander has already printed the message of the error
@@ -42,7 +42,7 @@ async function clientFailure(error: unknown): Promise<{ readonly code: number; r
     return { code: exitCode.start, sentence: joined(error.message, adviceForConnection(error.message, error.address)) };
   if (!(error instanceof RefusedError)) throw error;
   const after = error.retryAfterS === undefined ? '' : ` (retry after ${error.retryAfterS} s)`;
-  const refusal = `the server refused with ${error.status}: ${error.message}${after}`;
+  const refusal = `the server refused ${redactTokens(error.request)} with ${error.status}: ${error.message}${after}`;
   return { code: exitCode.denied, sentence: joined(refusal, adviceForRefusal(error)) };
 }
 

@@ -1,6 +1,19 @@
+import { version } from '@transitd/process';
 import { Command } from 'commander';
 import type { LocalWork } from './runner/local-work.ts';
 import { createRunner, type Runner } from './runner/runner.ts';
+
+const environmentHelp = `
+Environment:
+  TRANSITD_ADDR                               address of the server
+  TRANSITD_TOKEN                              the token (default: that of the last login)
+  TRANSITD_CACERT                             PEM file of the only authorities to trust
+  TRANSITD_CLIENT_CERT, TRANSITD_CLIENT_KEY   PEM files of a client certificate
+  TRANSITD_TLS_SERVER_NAME                    name to expect in the server's certificate
+  TRANSITD_SKIP_VERIFY                        true accepts any certificate
+  TRANSITD_NAMESPACE                          namespace of the requests
+  TRANSITD_FORMAT                             table or json
+VAULT_… and BAO_… are read if a TRANSITD_… variable is not set. The server reads its own variables: see docs/configuration.md.`;
 
 type Declare = (program: Command, runner: Runner) => void;
 
@@ -41,7 +54,11 @@ const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
  * @param setExitCode - receives the exit code of the command
  */
 export async function createProgram(setExitCode: (code: number) => void, work: LocalWork, requested?: string): Promise<Command> {
-  const program = new Command('transitd').description('A clustered, highly available transit cryptography service.');
+  const program = new Command('transitd')
+    .description('A clustered, highly available transit cryptography service.')
+    .version(`transitd ${version}`, '-v, --version', 'print the version')
+    .helpCommand('help [command...]', 'show the help of a command')
+    .addHelpText('after', environmentHelp);
   const runner = createRunner(setExitCode, work, () => createProgram(() => undefined, work));
   const only = requested !== undefined && Object.hasOwn(declarations, requested) ? declarations[requested] : undefined;
   const declared = await Promise.all((only === undefined ? Object.values(declarations) : [only]).map((load) => load()));

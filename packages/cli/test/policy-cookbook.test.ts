@@ -15,7 +15,7 @@ describe('docs/policies.md', () => {
     const rows = [...recipe.matchAll(/^\| `([^`]+)` \| (\w+) \| (allowed|denied) \|$/gm)];
 
     it(`has a formatted policy with requests that it allows and denies: ${title}`, () => {
-      expect(formatPolicy(policy)).to.equal(policy);
+      expect(formatPolicy(policy, 'docs/policies.md')).to.equal(policy);
       expect(new Set(rows.map(([, , , answer]) => answer))).to.deep.equal(new Set(['allowed', 'denied']));
     });
 

@@ -1,6 +1,6 @@
 import { RefusedError, UnansweredError } from './errors.ts';
 import { type HealthOptions, NodeChoice } from './node-choice.ts';
-import { isOfOneNode, type Path, urlOf } from './paths.ts';
+import { isOfOneNode, type Path, textOf, urlOf } from './paths.ts';
 import { indexHeader, newerIndex } from './service-index.ts';
 import {
   type FailedAnswer,
@@ -177,7 +177,7 @@ export class Connection {
       const received = response.headers.get(indexHeader);
       if (received !== null && !local) this.#index = newerIndex(this.#index, received);
       if (accepts(response.status)) return { answer: await read(response) };
-      return this.#refused(response, await response.text());
+      return this.#refused(request, response, await response.text());
     } catch (error) {
       if (request.signal?.aborted === true) throw error;
       const verdict = verdictOfFailure(codesOf(error));
@@ -209,12 +209,13 @@ export class Connection {
     return signals.length === 0 ? null : AbortSignal.any(signals);
   }
 
-  #refused({ status, headers }: Response, text: string): Failure {
+  #refused({ method, path }: ClientRequest, { status, headers }: Response, text: string): Failure {
     const body = parsed(text);
     const answer: FailedAnswer = { status, errors: errorsIn(body), retryAfterS: secondsIn(headers.get('Retry-After')) };
     if (isOfOtherCluster(answer)) this.#index = undefined;
     const verdict = verdictOfAnswer(answer);
-    return { verdict, error: new RefusedError({ ...answer, outcome: outcomeOf(verdict), body }) };
+    const request = `${method} ${textOf(path)}`;
+    return { verdict, error: new RefusedError({ ...answer, request, outcome: outcomeOf(verdict), body }) };
   }
 }
 

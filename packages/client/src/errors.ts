@@ -5,6 +5,8 @@ export type Outcome = 'not_done' | 'unknown';
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
   readonly status: number;
+  /** Method and path, such as `GET transit/keys/orders`. */
+  readonly request: string;
   /** Errors in the response; empty when something was not found. */
   readonly errors: readonly string[];
   readonly outcome: Outcome;
@@ -13,9 +15,17 @@ export class RefusedError extends Error {
   /** The whole response body, such as a partly failed batch. It may contain secrets. */
   readonly body: unknown;
 
-  constructor({ status, errors, outcome, retryAfterS, body }: Omit<RefusedError, 'name' | 'message' | 'stack' | 'cause'>) {
+  constructor({
+    status,
+    request,
+    errors,
+    outcome,
+    retryAfterS,
+    body,
+  }: Omit<RefusedError, 'name' | 'message' | 'stack' | 'cause'>) {
     super(errors.length > 0 ? errors.join('; ') : status === 404 ? 'not found' : `status ${status}`);
     this.status = status;
+    this.request = request;
     this.errors = errors;
     this.outcome = outcome;
     this.retryAfterS = retryAfterS;

@@ -31,9 +31,11 @@ export const below = (mount: string, ...segments: readonly string[]): readonly s
   ...segments,
 ];
 
+/** Returns a path as text, without encoding. */
+export const textOf = (path: Path): string => (typeof path === 'string' ? path.replace(/^\/+/, '') : path.join('/'));
+
 /** Paths about one node: another address would return the state of another node. */
 const ofOneNode =
   /^sys\/(?:health|host-info|init|leader|metrics|monitor|seal|seal-status|unseal|storage\/raft\/(?:configuration|join))\/*$/;
 
-export const isOfOneNode = (path: Path): boolean =>
-  ofOneNode.test(typeof path === 'string' ? path.replace(/^\/+/, '') : path.join('/'));
+export const isOfOneNode = (path: Path): boolean => ofOneNode.test(textOf(path));

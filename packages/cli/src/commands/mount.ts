@@ -2,8 +2,9 @@ import type { Mount, MountConfig } from '@transitd/client';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
+import { confirmLoss } from '../terminal/confirm.ts';
 import { pairsOf } from '../terminal/members.ts';
-import { collect, serverOptions } from '../terminal/options.ts';
+import { collect, serverOptions, yesOption } from '../terminal/options.ts';
 
 interface Tuning {
   readonly description?: string;
@@ -79,11 +80,12 @@ export function secretsCommands(program: Command, { serverAction }: Runner): voi
       }),
     );
 
-  serverOptions(secrets.command('disable'))
+  yesOption(serverOptions(secrets.command('disable')))
     .description('unmount an engine and delete all its keys')
     .argument('<path>', 'path of the mount')
     .action(
-      serverAction(async ({ client, output }, path: string) => {
+      serverAction(async ({ client, output }, path: string, options: { yes?: true }) => {
+        await confirmLoss(`Delete all keys of ${path}? Nothing that they encrypted can be decrypted again.`, options);
         output.done(await client.sys.disableMount(path), `Disabled ${path}.`);
       }),
     );

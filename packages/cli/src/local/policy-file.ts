@@ -11,9 +11,10 @@ import { formatPolicy } from './policy-format.ts';
  */
 export async function formatPolicyFile(file: string, { check }: { readonly check: boolean }): Promise<number> {
   const text = (file === '-' ? await processSources().stdin() : readFile(file)).toString('utf8');
-  const formatted = formatPolicy(text);
+  const source = file === '-' ? 'standard input' : file;
+  const formatted = formatPolicy(text, source);
   if (check) {
-    if (formatted !== text) printError(`transitd: ${file === '-' ? 'standard input' : file} is not formatted`);
+    if (formatted !== text) printError(`transitd: ${source} is not formatted`);
     return formatted === text ? exitCode.ok : exitCode.denied;
   }
   if (file === '-') printExact(formatted);

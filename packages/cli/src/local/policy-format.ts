@@ -12,13 +12,14 @@ const tokenPattern = /\/\*[\s\S]*?\*\/|(?:#|\/\/)[^\n]*|"(?:[^"\\\n]|\\.)*"|[{}[
 /**
  * Returns a policy in HCL with two spaces for each level, one blank line at most, and one space around `=`. Comments stay. JSON is
  * formatted as JSON.
+ * @param source - the file, for errors
  * @throws StartError with line and column of each mistake
  */
-export function formatPolicy(text: string): string {
-  checkPolicy(text);
+export function formatPolicy(text: string, source: string): string {
+  checkPolicy(text, source);
   if (/^\s*\{/.test(text)) return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
   const formatted = layOut([...text.matchAll(tokenPattern)].map(([found]) => tokenOf(found)));
-  checkPolicy(formatted);
+  checkPolicy(formatted, source);
   if (wordsOf(formatted) !== wordsOf(text)) throw new Error('the formatted policy differs from the original');
   return formatted;
 }
@@ -30,11 +31,11 @@ const wordsOf = (text: string): string =>
     .filter((found) => found !== '' && found !== ',')
     .join('\n');
 
-function checkPolicy(text: string): void {
+function checkPolicy(text: string, source: string): void {
   try {
     policyPermits(text, { path: 'x', capability: 'read', parameters: Object.create(null) }, 0);
   } catch (error) {
-    if (error instanceof AccessError) throw new StartError(error.message);
+    if (error instanceof AccessError) throw new StartError(`${source}: ${error.message}`);
     throw error;
   }
 }

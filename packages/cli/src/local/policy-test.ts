@@ -30,7 +30,8 @@ export function testPolicy({ file, path, capability, parameters }: PolicyTest): 
     print(allowed ? 'allowed' : 'denied');
     return allowed ? exitCode.ok : exitCode.denied;
   } catch (error) {
-    if (error instanceof AccessError || error instanceof RequestError) throw new StartError(error.message || 'the path is empty');
+    if (error instanceof AccessError) throw new StartError(`${file}: ${error.message}`);
+    if (error instanceof RequestError) throw new StartError(error.message || 'the path is empty');
     if (error instanceof Error && 'code' in error) throw new StartError(`${file} cannot be read: ${error.code}`);
     throw error;
   }

@@ -1,4 +1,5 @@
-import { createReadStream, createWriteStream, existsSync, linkSync, openAsBlob, renameSync, rmSync } from 'node:fs';
+import { constants, createReadStream, createWriteStream, existsSync, linkSync, openAsBlob, renameSync, rmSync } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -95,6 +96,9 @@ const counted = (report: (bytes: number) => void) =>
  */
 export async function streamOf(file: string, sent: (bytes: number, of: number) => void = () => undefined): Promise<Streamed> {
   try {
+    // The error of openAsBlob does not say why, and it accepts a folder.
+    await access(file, constants.R_OK);
+    if (!(await stat(file)).isFile()) throw new StartError(`${file} is not a regular file`);
     const blob = await openAsBlob(file);
     let bytes = 0;
     const counting = new TransformStream<Uint8Array, Uint8Array>({
@@ -106,6 +110,7 @@ export async function streamOf(file: string, sent: (bytes: number, of: number) =
     });
     return (blob.stream() as unknown as Streamed).pipeThrough(counting as never);
   } catch (error) {
+    if (error instanceof StartError) throw error;
     throw fileError(file, error);
   }
 }

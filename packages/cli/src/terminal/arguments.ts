@@ -1,3 +1,5 @@
+import type { Command } from 'commander';
+
 /** Matches a long option with one dash, as users of Vault write it: `-key-shares=5`. One letter after one dash is a short option. */
 const longWithOneDash = /^-(?=[a-z][a-z-])/i;
 const withValue = /^(--[a-z][a-z-]*)=(.*)$/is;
@@ -20,6 +22,26 @@ export function normalizeArguments(argv: readonly string[], flags: ReadonlySet<s
   });
   return [...plain, ...rest];
 }
+
+/**
+ * Returns the arguments with the word `help` as an option of the command that follows: `help key encrypt` becomes `key encrypt --help`.
+ * Words that name no command stay, so that the parser reports them.
+ */
+export function helpAsOption(argv: readonly string[], program: Command): readonly string[] {
+  const named = (group: Command, name: string | undefined): Command | undefined =>
+    group.commands.find((command) => command.name() === name);
+  let group = program;
+  let at = 0;
+  for (let next = named(group, argv[at]); next !== undefined; next = named(group, argv[at])) [group, at] = [next, at + 1];
+  if (argv[at] !== 'help' || group.commands.length === 0) return argv;
+  const [before, after] = [argv.slice(0, at), argv.slice(at + 1)];
+  let found: Command | undefined = group;
+  for (const name of after) if (found !== undefined && found.commands.length > 0) found = named(found, name);
+  return [...before, ...after, ...(found === undefined ? [] : ['--help'])];
+}
+
+/** Redacts service and batch tokens in a path. */
+export const redactTokens = (path: string): string => path.replace(/(?<=^|[/ ])(?:hv[sbr]|[sbr])\.[^/]{20,}/g, '…');
 
 /** Redacts argument values in an error text: they may be secrets, and errors end up in logs. A possibly misspelled command name stays. */
 export const redactValues = (text: string): string =>

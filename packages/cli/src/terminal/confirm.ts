@@ -15,3 +15,12 @@ export async function confirm(question: string, alternative: string): Promise<bo
     lines.close();
   }
 }
+
+/**
+ * Asks on a terminal before a change that cannot be undone. Without a terminal it does not ask, so that scripts need no option.
+ * @throws StartError unless the user agrees
+ */
+export async function confirmLoss(question: string, { yes }: { readonly yes?: true }): Promise<void> {
+  if (yes === true || process.stdin.isTTY !== true) return;
+  if (!(await confirm(question, 'use --yes'))) throw new StartError('nothing was changed');
+}

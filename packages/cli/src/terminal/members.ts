@@ -15,7 +15,10 @@ export async function membersOf(args: readonly string[], sources: Sources): Prom
   for (const [at, argument] of args.entries()) {
     const split = argument.indexOf('=');
     if (argument === '-' || (argument.startsWith('@') && split < 0)) {
-      for (const [name, value] of Object.entries(objectFrom(await textOf(argument, sources)))) members.set(name, value);
+      for (const [name, value] of Object.entries(
+        objectFrom(await textOf(argument, sources), argument === '-' ? 'standard input' : argument.slice(1)),
+      ))
+        members.set(name, value);
       continue;
     }
     if (split <= 0) throw new StartError(`data argument ${at + 1} is not of the form name=value`);
@@ -36,15 +39,49 @@ async function textOf(value: string, { stdin, file }: Sources): Promise<string> 
   return value.startsWith('\\@') ? value.slice(1) : value;
 }
 
-function objectFrom(text: string): object {
+/** @param source - the file, for errors */
+function objectFrom(text: string, source: string): object {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new StartError('the data is not JSON');
+    const [line, column] = positionOf(text, mistakeIn(text));
+    throw new StartError(`${source}:${line}:${column}: the data is not JSON`);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new StartError('the data is not a JSON object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new StartError(`${source}: the data is not a JSON object`);
   return value;
+}
+
+/**
+ * Returns the index of the first character that makes a text invalid JSON. The parser's error does not always have the index, and quotes
+ * the text, which may be a secret. So this function searches for the longest beginning whose only mistake is that it ends.
+ */
+function mistakeIn(text: string): number {
+  let [valid, invalid] = [0, text.length + 1];
+  while (invalid - valid > 1) {
+    const middle = Math.floor((valid + invalid) / 2);
+    if (mayContinue(text.slice(0, middle))) valid = middle;
+    else invalid = middle;
+  }
+  return valid;
+}
+
+/** Returns whether a text is JSON or the beginning of JSON. */
+function mayContinue(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch (error) {
+    const { message } = error as SyntaxError;
+    return message === 'Unexpected end of JSON input' || Number(/ at position (\d+)/.exec(message)?.[1]) === text.length;
+  }
+}
+
+/** Returns the line and the column of an index, from 1. */
+function positionOf(text: string, index: number): readonly [line: number, column: number] {
+  const lines = text.slice(0, index).split('\n');
+  return [lines.length, (lines.at(-1) ?? '').length + 1];
 }
 
 /** Parses the pairs of a repeatable option, such as `owner=me`. @throws StartError */

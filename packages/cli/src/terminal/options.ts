@@ -39,6 +39,9 @@ export const fieldOption = (command: Command): Command =>
 export const wrapOption = (command: Command): Command =>
   fieldOption(command).option('--wrap-ttl <duration>', 'wrap the response for this long and print the wrapping token');
 
+/** Adds the option of commands that ask on a terminal before they delete something for good. */
+export const yesOption = (command: Command): Command => command.option('-y, --yes', 'do not ask for confirmation');
+
 /** Collects the values of a repeatable option. */
 export const collect = (value: string, previous: readonly string[] | undefined): readonly string[] => [
   ...(previous ?? []),

@@ -16,9 +16,11 @@ path "transit/keys/*" {
 }
 `;
 
+const format = (text: string): string => formatPolicy(text, 'p.hcl');
+
 describe('policy fmt', () => {
   it('leaves a formatted policy unchanged', () => {
-    expect(formatPolicy(formatted)).to.equal(formatted);
+    expect(format(formatted)).to.equal(formatted);
   });
 
   it('indents, puts one space between words and one block after the other', () => {
@@ -34,7 +36,7 @@ path "transit/keys/*" { capabilities = [ "read" ,"list" ]
 "*"=[]
 } }
 `;
-    expect(formatPolicy(ugly)).to.equal(formatted.replace('["read", "list"]\n', '["read", "list"]\n\n'));
+    expect(format(ugly)).to.equal(formatted.replace('["read", "list"]\n', '["read", "list"]\n\n'));
   });
 
   it('keeps lists of several lines, empty objects and every kind of comment', () => {
@@ -48,16 +50,16 @@ path "a" {
   denied_parameters = {}
 }
 `;
-    expect(formatPolicy(text)).to.equal(text);
-    expect(formatPolicy(text.replaceAll('  ', '\t\t'))).to.equal(text);
+    expect(format(text)).to.equal(text);
+    expect(format(text.replaceAll('  ', '\t\t'))).to.equal(text);
   });
 
   it('formats JSON', () => {
-    expect(formatPolicy('{"path":{"a":{"capabilities":["read"]}}}')).to.match(/^\{\n {2}"path": \{\n/);
+    expect(format('{"path":{"a":{"capabilities":["read"]}}}')).to.match(/^\{\n {2}"path": \{\n/);
   });
 
-  it('refuses a text that is not a policy, with its position', () => {
-    expect(() => formatPolicy('path "a" { capabilities = ["fly"] }')).to.throw(StartError, /1:\d+/);
-    expect(() => formatPolicy('path "a" {')).to.throw(StartError, /end of the text/);
+  it('refuses a text that is not a policy, with its file and position', () => {
+    expect(() => format('path "a" { capabilities = ["fly"] }')).to.throw(StartError, /^p\.hcl: .*1:\d+/);
+    expect(() => format('path "a" {')).to.throw(StartError, /end of the text/);
   });
 });

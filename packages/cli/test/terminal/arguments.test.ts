@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createProgram, flagsOf } from '../../src/program.ts';
-import { normalizeArguments, redactValues } from '../../src/terminal/arguments.ts';
+import { helpAsOption, normalizeArguments, redactTokens, redactValues } from '../../src/terminal/arguments.ts';
 import { noLocalWork } from '../no-local-work.ts';
 
 const flags = new Set(['--force', '--no-store']);
@@ -31,6 +31,37 @@ describe('normalizeArguments', () => {
     for (const flag of ['--force', '--reset', '--no-store', '--detailed', '--self']) expect(found.has(flag), flag).to.equal(true);
     for (const option of ['--field', '--key-shares', '--policy', '--format']) expect(found.has(option), option).to.equal(false);
   });
+});
+
+const program = await createProgram(() => undefined, noLocalWork);
+
+describe('helpAsOption', () => {
+  for (const [given, expected] of [
+    ['help', '--help'],
+    ['help key', 'key --help'],
+    ['help key encrypt', 'key encrypt --help'],
+    ['key help encrypt', 'key encrypt --help'],
+    ['help operator raft snapshot save', 'operator raft snapshot save --help'],
+    ['operator help raft', 'operator raft --help'],
+    ['help fly', 'fly'],
+    ['help key fly', 'key fly'],
+    ['help version x', 'version x --help'],
+    ['key encrypt help', 'key encrypt help'],
+    ['key encrypt orders help', 'key encrypt orders help'],
+    ['key encrypt --help', 'key encrypt --help'],
+    ['', ''],
+  ] as const)
+    it(`makes "${expected}" of "${given}"`, () => expect(helpAsOption(given.split(' '), program).join(' ')).to.equal(expected));
+});
+
+describe('redactTokens', () => {
+  for (const [text, expected] of [
+    ['GET auth/token/lookup/s.AbCdEfGhIjKlMnOpQrStUvWx', 'GET auth/token/lookup/…'],
+    ['GET hvs.CAESIAbCdEfGhIjKlMnOpQrStUvWx/x', 'GET …/x'],
+    ['GET transit/keys/s.orders', 'GET transit/keys/s.orders'],
+    ['POST transit/encrypt/orders', 'POST transit/encrypt/orders'],
+  ] as const)
+    it(`of ${text}`, () => expect(redactTokens(text)).to.equal(expected));
 });
 
 describe('redactValues', () => {

@@ -1,5 +1,6 @@
 import { StartError } from '@transitd/process';
 import { expect } from 'chai';
+import fc from 'fast-check';
 import type { Sources } from '../../src/terminal/input.ts';
 import { membersOf, pairsOf } from '../../src/terminal/members.ts';
 
@@ -55,6 +56,39 @@ describe('data arguments', () => {
         .to.match(/the data is not/)
         .and.not.include('hunter2');
     });
+
+  for (const [text, position] of [
+    ['', '1:1'],
+    ['hunter2', '1:1'],
+    ['{"a": 1,\n "b": hunter2}', '2:7'],
+    ['{"a": "hunter2",}', '1:17'],
+    ['{"a": tru}', '1:10'],
+    ['{"a": 1', '1:8'],
+    ['{"a": "hunter2', '1:15'],
+    ['{}\n\n{}', '3:1'],
+    ['{"a": 01}', '1:8'],
+    ["{'a': 1}", '1:2'],
+  ] as const)
+    it(`names the file and the position ${position} of the mistake in ${JSON.stringify(text)}`, async () => {
+      const error = await membersOf(['@bad.json'], { ...sources, file: () => Buffer.from(text) }).catch(
+        (reason: unknown) => reason,
+      );
+      expect(error).to.be.instanceOf(StartError).with.property('message', `bad.json:${position}: the data is not JSON`);
+    });
+
+  it('finds a mistake at any position of any JSON', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.json({ stringUnit: 'binary' }), fc.nat(), async (json, at) => {
+        const index = at % (json.length + 1);
+        const text = `${json.slice(0, index)}\u0001${json.slice(index)}`;
+        const error = await membersOf(['-'], { ...sources, stdin: async () => Buffer.from(text) }).catch(
+          (reason: unknown) => reason,
+        );
+        const column = Buffer.from(text).toString('utf8').indexOf('\u0001') + 1;
+        expect(error).to.have.property('message', `standard input:1:${column}: the data is not JSON`);
+      }),
+    );
+  });
 
   it('parses the pairs of an option', () => {
     expect(pairsOf('--metadata', ['a=1', 'b=x=y'])).to.deep.equal({ a: '1', b: 'x=y' });

@@ -2,8 +2,9 @@ import type { KeyConfig, KeyRequest } from '@transitd/client';
 import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../../runner/runner.ts';
+import { confirmLoss } from '../../terminal/confirm.ts';
 import { secretFrom } from '../../terminal/input.ts';
-import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber } from '../../terminal/options.ts';
+import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber, yesOption } from '../../terminal/options.ts';
 import { keyDataCommands } from './key-data.ts';
 import { keyFileCommands } from './key-file.ts';
 import { keyTransferCommands } from './key-transfer.ts';
@@ -112,21 +113,26 @@ function changeCommands(key: Command, { serverAction }: Runner): void {
       }),
     );
 
-  mountOption(fieldOption(key.command('trim')))
+  yesOption(mountOption(fieldOption(key.command('trim'))))
     .description('permanently delete old key versions')
     .argument('<name>', 'name of the key')
     .argument('<version>', 'oldest key version to keep', wholeNumber)
     .action(
-      serverAction(async ({ client, output }, name: string, version: number, options: Mounted) => {
+      serverAction(async ({ client, output }, name: string, version: number, options: Mounted & { yes?: true }) => {
+        await confirmLoss(
+          `Delete the versions of the key ${name} below ${version}? Nothing that they encrypted can be decrypted again.`,
+          options,
+        );
         output.answer(await client.transit(options.mount).trimKey(name, version), options);
       }),
     );
 
-  mountOption(serverOptions(key.command('delete')))
+  yesOption(mountOption(serverOptions(key.command('delete'))))
     .description('delete a key; data encrypted with it can no longer be decrypted')
     .argument('<name>', 'name of the key')
     .action(
-      serverAction(async ({ client, output }, name: string, { mount }: Mounted) => {
+      serverAction(async ({ client, output }, name: string, { mount, ...options }: Mounted & { yes?: true }) => {
+        await confirmLoss(`Delete the key ${name}? Nothing that it encrypted can be decrypted again.`, options);
         output.done(await client.transit(mount).deleteKey(name), `Deleted key ${name}.`);
       }),
     );
