@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { isFree } from '../test/cluster/harness/free-port.ts';
 import { LinkProxy } from '../test/cluster/harness/link-proxy.ts';
 import { DevNode, sourceOf } from './cluster/dev-node.ts';
 import { Load } from './cluster/load.ts';
@@ -50,16 +51,19 @@ let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
 try {
   prepare();
+  await requireFreePorts();
   if (withProxies) for (const node of nodes) node.proxy = await proxyOf(node);
   for (const node of nodes) node.start();
   const rootToken = await found();
   void watch.run();
   while (!watch.hasSeenAll && !stopping) await delay(50);
-  welcome(rootToken);
-  listenForKeys();
-  if (values.load) {
-    load = new Load({ nodes, token: rootToken, show: (figures) => screen.show(figures) });
-    void load.run();
+  if (!stopping) {
+    welcome(rootToken);
+    listenForKeys();
+    if (values.load) {
+      load = new Load({ nodes, token: rootToken, show: (figures) => screen.show(figures) });
+      void load.run();
+    }
   }
 } catch (error) {
   if (!stopping) console.error(`cluster: ${error instanceof Error ? error.message : error}`);
@@ -106,6 +110,17 @@ function requireSamePort(): void {
   if (api_addr === first.address) return;
   const { port } = new URL(api_addr);
   throw new Error(`the cluster in ${folder} was created with --port ${port}: use this port, or another --data-dir`);
+}
+
+/** Another server at the address of a node would be taken for this node. @throws if a port is in use */
+async function requireFreePorts(): Promise<void> {
+  for (const [index, { name }] of nodes.entries()) {
+    const port = firstPort + 10 * index;
+    const behindProxy = withProxies ? ([[sourceOf({ name }), port + 1]] as const) : [];
+    for (const [host, wanted] of [['127.0.0.1', port], ['127.0.0.1', port + 1], ...behindProxy] as const)
+      if (!(await isFree(host, wanted)))
+        throw new Error(`${host}:${wanted}, which ${name} needs, is in use: stop the other program, or use another --port`);
+  }
 }
 
 function configOf(name: string): string {

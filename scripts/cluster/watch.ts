@@ -41,9 +41,9 @@ export class Watch {
     return this.#active;
   }
 
-  /** True once each node has served, and a line has said so. */
+  /** True once each node has served, a line has said so, and the active node runs. */
   get hasSeenAll(): boolean {
-    return this.#active !== undefined && this.#servedAs.size === this.#nodes.length;
+    return this.#active?.pid !== undefined && this.#servedAs.size === this.#nodes.length;
   }
 
   stop(): void {

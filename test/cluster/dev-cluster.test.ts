@@ -2,9 +2,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { Answer, nodeBinary, processMs, root } from '../process/live-server.ts';
 import { freePort } from './harness/free-port.ts';
@@ -162,19 +163,33 @@ describe('npm run cluster', function () {
     await until('it ends', () => child?.exitCode === 0, { explain: () => output });
   });
 
-  it('ends with a sentence if a node cannot start', async () => {
-    const port = await freePorts();
-    const blocker = createServer().listen(port + 10, '127.0.0.1');
-    await once(blocker, 'listening');
-    try {
-      const args = [join(root, 'scripts/cluster.ts'), '--data-dir', folder, '--port', String(port)];
-      const { status, stdout } = spawnSync(nodeBinary, args, { encoding: 'utf8', timeout: processMs });
-      expect(status).to.equal(1);
-      expect(stdout).to.match(/n2 │ .*in use[\s\S]*n2 │ ended by itself \(exit code 1\)/);
-    } finally {
-      blocker.close();
-    }
-  });
+  for (const [offset, name, what] of [
+    [0, 'n1', 'API'],
+    [1, 'n1', 'cluster'],
+    [10, 'n2', 'API'],
+    [11, 'n2', 'cluster'],
+    [20, 'n3', 'API'],
+    [21, 'n3', 'cluster'],
+  ] as const)
+    it(`starts nothing if the ${what} port of ${name} is in use, and says so in one sentence`, async () => {
+      const port = await freePorts();
+      // A server that answers the health probe, as a node of another cluster does.
+      const blocker = createServer((_, response) => response.end()).listen(port + offset, '127.0.0.1');
+      await once(blocker, 'listening');
+      try {
+        const args = [join(root, 'scripts/cluster.ts'), '--data-dir', folder, '--port', String(port)];
+        const ended = spawn(nodeBinary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+        const texts = Promise.all([text(ended.stdout), text(ended.stderr)]);
+        const [status] = await once(ended, 'close');
+        expect([status, ...(await texts)]).to.deep.equal([
+          1,
+          '',
+          `cluster: 127.0.0.1:${port + offset}, which ${name} needs, is in use: stop the other program, or use another --port\n`,
+        ]);
+      } finally {
+        blocker.close();
+      }
+    });
 
   it('refuses another port for a cluster that exists, and names the port of that cluster', () => {
     const secrets = join(folder, 'dev-cluster');

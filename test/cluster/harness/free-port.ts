@@ -11,7 +11,8 @@ const highest = 32_000;
  */
 const reserveHost = '127.255.255.254';
 
-const isFree = (host: string, port: number): Promise<boolean> =>
+/** Returns whether a server can listen there. */
+export const isFree = (host: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const probe = createServer();
     probe.once('error', () => resolve(false));
