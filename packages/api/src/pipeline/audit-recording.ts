@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { plainAddress } from '@transitd/access';
-import type { AuditedMount } from '@transitd/audit';
-import { type AuditWriter, Exchange } from '@transitd/audit';
+import { type AuditedMount, type AuditWriter, Exchange } from '@transitd/audit';
 import { forwardedByHeader } from '@transitd/cluster';
 import { type JsonSchema, membersOf, type Reply, RequestError } from '@transitd/http';
-
 import { accessorOf, type Node, type Services } from '@transitd/node';
 import type { Operation } from '../operation/operation.ts';
 import { leadershipTransferred } from './forwarding.ts';
