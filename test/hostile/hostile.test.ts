@@ -88,9 +88,11 @@ function formComplaint({ status, headers: sent, body }: RawAnswer): string | und
   if (typeof parsed !== 'object' || parsed === null) return `no object: ${body.slice(0, 100)}`;
   if (status < 400) return 'errors' in parsed ? 'errors in a success' : undefined;
   if ('data' in parsed && 'request_id' in parsed) return undefined; // a batch reports each item
-  const { errors, ...others } = parsed as { errors?: unknown };
-  const texts = Array.isArray(errors) && errors.every((text) => typeof text === 'string');
-  return texts && Object.keys(others).length === 0 ? undefined : `no refusal: ${body.slice(0, 100)}`;
+  const { errors, warnings = [], ...others } = parsed as { errors?: unknown; warnings?: unknown };
+  const areTexts = (list: unknown): boolean => Array.isArray(list) && list.every((text) => typeof text === 'string');
+  return areTexts(errors) && areTexts(warnings) && Object.keys(others).length === 0
+    ? undefined
+    : `no refusal: ${body.slice(0, 100)}`;
 }
 
 const title = ({ method, target, body, because }: HostileCase): string => {

@@ -35,7 +35,7 @@ export {
   textMap,
   texts,
 } from './fields/field.ts';
-export { type Fields, fields, objectIn } from './fields/fields.ts';
+export { converted, type Fields, fields, isSet, objectIn } from './fields/fields.ts';
 export { type Body, type JsonValue, jsonMembersMax, jsonValuesMax, parseBody, queryBody } from './fields/json.ts';
 export {
   anything,
@@ -70,11 +70,12 @@ export {
   longDataReply,
   noContentReply,
   replyWithRequestId,
-  replyWithWarning,
+  replyWithWarnings,
   topLevelDataReply,
   wrapReply,
   writtenReply,
 } from './reply/envelope.ts';
+export { FailureWithWarnings, withWarnings } from './reply/failure-with-warnings.ts';
 export { type Answer, refusalReply, refused, refusedForNow } from './reply/refusal.ts';
 export { bodyBytesOf, bodyText, type Reply, sendReply, strictTransportSecurity } from './reply/reply.ts';
 export {

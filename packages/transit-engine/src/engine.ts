@@ -19,6 +19,7 @@ import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
 import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
 import { afterMaking, KeyConfirmations, noConfirmation, type SecondaryConfirmation } from './keys/key-confirmations.ts';
 import { KeyNames, type ListRequest, type LongList } from './keys/key-names.ts';
+import { apiNameOf } from './keys/key-type.ts';
 import { type KeyView, keyView } from './keys/key-view.ts';
 import { KeyViews } from './keys/key-views.ts';
 import {
@@ -66,6 +67,14 @@ export interface TransitEngineOptions {
 export interface KeyAnswer {
   readonly key: KeyView;
   readonly warnings: readonly string[];
+}
+
+/** Properties of a key that decide which fields of a request it uses. */
+export interface KeyTraits {
+  /** As in the API. */
+  readonly type: string;
+  readonly derived: boolean;
+  readonly convergent: boolean;
 }
 
 /**
@@ -153,6 +162,12 @@ export class TransitEngine {
   /** Whether the key exists, which decides between the capabilities create and update. */
   async keyExists(name: string): Promise<boolean> {
     return (this.#keys.cached(name) ?? (await this.#keys.key(name))) !== undefined;
+  }
+
+  /** Returns the properties of a key that decide which fields of a request it uses; undefined if the key does not exist. */
+  async keyTraits(name: string): Promise<KeyTraits | undefined> {
+    const key = this.#keys.cached(name) ?? (await this.#keys.key(name));
+    return key && { type: apiNameOf(key.type), derived: key.record.derived, convergent: key.record.convergent };
   }
 
   /** Returns the revision of a cached key. While the revision is the same, responses made from the key are valid. */

@@ -1,6 +1,6 @@
 export { cmacBytesMin } from './algorithms/cmac.ts';
 export { defaultHash, hashNames, noHash, signatureHash } from './algorithms/hash-algorithm.ts';
-export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
+export { type KeyAnswer, type KeyTraits, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { printableName, printablePath } from './formats/printable-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
 export { divideThreadPool } from './key-pairs/native-signature.ts';

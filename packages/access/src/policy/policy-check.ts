@@ -46,7 +46,17 @@ export async function checkPolicy(
 
 /** Returns the warnings for the author of a policy about parts that have no effect. */
 export function noticesOf({ policy, notices }: ParsedPolicy): readonly string[] {
-  // No request has such a path, so an intended denial would deny nothing.
-  const idle = policy.filter(({ path }) => path.includes('//')).length;
-  return idle === 0 ? notices : [...notices, `${idle} of its paths have an empty segment: they match no request`];
+  const mistakes = pathMistakes.flatMap(([isMade, text]) => {
+    const count = policy.filter(({ path }) => isMade(path)).length;
+    return count === 0 ? [] : [`${count} of its paths ${text}`];
+  });
+  return [...notices, ...mistakes];
 }
+
+/** Paths that match nothing, or not what their author means: an intended denial would deny nothing. */
+const pathMistakes: readonly (readonly [isMade: (path: string) => boolean, text: string])[] = [
+  [(path) => path.startsWith('/') || path.includes('//'), 'have an empty segment: they match no request'],
+  [(path) => path.slice(0, -1).includes('*'), 'have a * before their end: it matches only itself, use + for a whole segment'],
+  [(path) => /[^/]\+|\+[^/]/.test(path), 'have a + beside other characters: it matches only itself, + must be a whole segment'],
+  [(path) => path.startsWith('v1/'), 'begin with v1/: leave it out, unless a mount has this name'],
+];

@@ -41,6 +41,10 @@ describe('Policies', () => {
     ['path "a" { capabilities = ["list"] pagination_limit = 5 }', /^pagination_limit limits lists/],
     ['path "a" { capabilities = ["read"] expiration = "2030-01-31T12:00:00Z" }', /^1 of its rules have an expiration/],
     ['path "a/{{identity.entity.id}}/*" { capabilities = ["read"] }', /^1 of its paths have a template/],
+    ['path "//a" { capabilities = ["read"] }', /^1 of its paths have an empty segment/],
+    ['path "a/*/b" {} path "a*b*" {} path "a/*" {} path "*" {}', /^2 of its paths have a \* before their end/],
+    ['path "a/b+" {} path "+a/b" {} path "+/a/+/b/+" {}', /^2 of its paths have a \+ beside other characters/],
+    ['path "v1/transit/*" {} path "v1" {} path "/v1/x" {} path "v1x" {}', /^2 of its paths begin with v1\//],
   ] as const)
     it(`are written with a warning about ${text}`, async () => {
       const { policies } = setup();

@@ -87,7 +87,7 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
   const remove = methodHandler({
     about: `Reset \`${first}\` of a role to its default`,
     takes: { name },
-    answers: answers.noContent,
+    answers: answers.written,
     run: async ({ services, mount }, call) => {
       if ((await services.logins.approle.roles.find(mount.id, nameIn(call))) === undefined) return noContentReply;
       await services.logins.approle.update(mount, nameIn(call), change(reset));

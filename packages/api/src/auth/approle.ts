@@ -103,7 +103,7 @@ export const readAppRole = methodHandler({
 export const deleteAppRole = methodHandler({
   about: 'Delete a role',
   takes: { name },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async ({ services, mount }, call) => {
     await services.logins.approle.delete(mount, nameIn(call));
     return noContentReply;
@@ -278,7 +278,7 @@ const destroySecretId = (way: Way): MethodHandler =>
   methodHandler({
     about: 'Revoke a secret ID',
     takes: wayFields(way),
-    answers: answers.noContent,
+    answers: answers.written,
     run: async ({ services, mount }, { values, ...call }) => {
       await services.logins.approle.destroySecretId(mount, nameIn(call), secretNamed(way, values[way]));
       return noContentReply;

@@ -8,8 +8,8 @@ import {
   type OpenOperation,
   type OperationDescription,
   type Route,
-  readFields,
   type TypedCall,
+  withFields,
 } from '../operation/operation.ts';
 
 export type AuthType = AuthMount['type'];
@@ -22,7 +22,7 @@ export interface MethodContext {
 
 /** The operation of one auth method type at a path. */
 export interface MethodHandler extends OperationDescription {
-  answer(context: MethodContext, call: Call): Promise<Reply>;
+  answer(context: MethodContext, call: Call): Reply | Promise<Reply>;
 }
 
 /** Makes a handler that receives its declared fields. */
@@ -31,7 +31,7 @@ export function methodHandler<S extends FieldSchema = Record<never, never>>({
   ...description
 }: OperationDescription<S> & { run(context: MethodContext, call: TypedCall<S>): Promise<Reply> }): MethodHandler {
   const takes = description.takes ?? none<S>();
-  return { ...description, answer: (context, call) => run(context, readFields(takes, call)) };
+  return { ...description, answer: (context, call) => withFields(takes, call, (typed) => run(context, typed)) };
 }
 
 /** Handlers by method type. Types share paths; the type of the method that is enabled at the path selects the handler. */

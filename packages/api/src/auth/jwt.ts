@@ -221,7 +221,7 @@ export const readJwtRole = methodHandler({
 export const deleteJwtRole = methodHandler({
   about: 'Delete a role',
   takes: { name },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async ({ services, mount }, call) => {
     await services.logins.jwt.roles.delete(mount.id, nameIn(call));
     return noContentReply;

@@ -167,7 +167,7 @@ const write = tokenRoleOperation('token-role-write', 'update', description, asyn
 const remove = tokenRoleOperation(
   'token-role-delete',
   'delete',
-  { about: 'Delete a role', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a role', takes: { name }, answers: answers.written },
   async (roles, call) => {
     await roles.delete(nameIn(call));
     return noContentReply;

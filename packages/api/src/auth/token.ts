@@ -175,7 +175,7 @@ const renewAccessor = tokenOperation(
 
 const revokeSelf = tokenOperation(
   'token-revoke-self',
-  { about: 'Revoke the calling token and its child tokens', answers: answers.noContent },
+  { about: 'Revoke the calling token and its child tokens', answers: answers.written },
   async ({ services, token }) => {
     await services.registry.revoke({ token });
     return noContentReply;
@@ -195,7 +195,7 @@ const revoke = tokenOperation(
 
 const revokeOrphan = tokenOperation(
   'token-revoke-orphan',
-  { about: 'Revoke a token but not its child tokens, which become orphans', takes: tokenField, answers: answers.noContent },
+  { about: 'Revoke a token but not its child tokens, which become orphans', takes: tokenField, answers: answers.written },
   async ({ services }, { values }) => {
     const found = await services.registry.revokeAlone(requiredToken(values));
     if (!found) throw new RequestError('invalid_request', 'token to revoke not found');

@@ -75,7 +75,7 @@ const read = methodHandler({
 const remove = methodHandler({
   about: 'Delete a user',
   takes: { name },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async ({ services, mount }, call) => {
     await services.logins.userpass.users.delete(mount.id, nameIn(call));
     return noContentReply;

@@ -17,8 +17,9 @@ const json = (about: string, schema: JsonSchema): Answer => ({ about, type: 'app
 /** Schemas that several operations share, by their name in the OpenAPI document. */
 export const sharedSchemas = {
   Errors: {
-    ...object({ errors: list(string) }),
-    description: 'Error response. The list is empty if the resource does not exist.',
+    ...object({ errors: list(string) }, { warnings: list(string) }),
+    description:
+      'Error response. The list is empty if the resource does not exist. `warnings` is present if members of the request have no effect.',
   },
   WrapInfo: object(
     {
@@ -93,13 +94,11 @@ export const issued: Answers = { 200: json('Token', envelope({ auth: shared('Aut
 /** Response with a wrapping token. */
 export const wrappingToken: Answers = { 200: json('Wrapping token of the response', envelope({ wrapInfo: shared('WrapInfo') })) };
 
-export const noContent: Answers = { 204: { about: 'Success' } };
-
 /** Response with warnings only. */
 export const warned: Answers = { 200: json('Success, with warnings', envelope({})) };
 
-/** Response of a write without a result. */
-export const written: Answers = { ...noContent, ...warned };
+/** Response of a write without a result; with content only if there are warnings. */
+export const written: Answers = { 204: { about: 'Success' }, ...warned };
 
 /** Response of an operation that was started; may contain warnings. */
 export const accepted: Answers = { 202: json('Started', envelope({})) };
@@ -146,7 +145,7 @@ export function oneOrBatch(result: JsonSchema, item: JsonSchema = result): Answe
 /** Error response that only some operations have. */
 export const refused = (status: keyof typeof refusals): Answers => ({ [status]: json(refusals[status], shared('Errors')) });
 
-/** Descriptions of error statuses; the body is always `{"errors": […]}`. */
+/** Descriptions of error statuses; the body is always `{"errors": […]}`, with `warnings` if there are any. */
 export const refusals = {
   400: 'Invalid request, or operation on a key that does not exist',
   403: 'Permission denied: no token, an invalid token, or missing capabilities',

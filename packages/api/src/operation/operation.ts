@@ -8,7 +8,10 @@ import {
   type JsonSchema,
   type Query,
   type Reply,
+  replyWithWarnings,
   type Verb,
+  withWarnings,
+  writtenReply,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
@@ -66,10 +69,28 @@ export interface OperationDescription<S extends FieldSchema = FieldSchema> {
 /** A call whose body was converted into its declared fields. */
 export type TypedCall<S extends FieldSchema> = Omit<Call, 'body'> & Fields<S>;
 
-/** Converts the body of a call into the declared fields. A path parameter overrides a body member of the same name. */
-export function readFields<S extends FieldSchema>(takes: S, { body, ...call }: Call): TypedCall<S> {
+/**
+ * Runs an operation on its declared fields. A path parameter overrides a body member of the same name. The response to a call with members
+ * that have no effect warns of them, whether the operation succeeds or fails.
+ */
+export function withFields<S extends FieldSchema>(
+  takes: S,
+  { body, ...call }: Call,
+  run: (typed: TypedCall<S>) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
   const inPath = Object.entries(call.params).filter(([name]) => Object.hasOwn(takes, name));
-  return { ...call, ...fields(takes, body, Object.fromEntries(inPath)) };
+  const { values, warnings } = fields(takes, body, Object.fromEntries(inPath));
+  if (warnings.length === 0) return run({ ...call, values, warnings });
+  return warned(() => run({ ...call, values, warnings }), warnings);
+}
+
+async function warned(run: () => Reply | Promise<Reply>, warnings: readonly string[]): Promise<Reply> {
+  try {
+    const reply = await run();
+    return reply.status === 204 ? { ...reply, ...writtenReply(warnings) } : replyWithWarnings(reply, warnings);
+  } catch (error) {
+    throw withWarnings(error, warnings);
+  }
 }
 
 /** The parts of the node that an operation can use, in addition to its call. */
@@ -171,7 +192,7 @@ export function guarded<S extends FieldSchema = Record<never, never>>({
   run(context: Context, call: TypedCall<S>): Reply | Promise<Reply>;
 }): GuardedOperation {
   const takes = declared.takes ?? none<S>();
-  return { ...declared, access: 'token', run: (context, call) => run(context, readFields(takes, call)) };
+  return { ...declared, access: 'token', run: (context, call) => withFields(takes, call, (typed) => run(context, typed)) };
 }
 
 /** An operation on the cluster that a secondary serves too, for callers with an operation token. */
@@ -184,7 +205,8 @@ export function guardedOnSecondary<S extends FieldSchema = Record<never, never>>
   run(node: Node, call: TypedCall<S>): Reply | Promise<Reply>;
 }): GuardedOperation {
   const takes = { ...(declared.takes ?? none<S>()), dr_operation_token: operationTokenField };
-  const runOn = (node: Node, call: Call): Reply | Promise<Reply> => run(node, readFields(takes, call) as unknown as TypedCall<S>);
+  const runOn = (node: Node, call: Call): Reply | Promise<Reply> =>
+    withFields(takes, call, (typed) => run(node, typed as unknown as TypedCall<S>));
   return {
     ...{ ...declared, takes, access: 'token' },
     run: ({ node }, call) => runOn(node, call),
@@ -201,7 +223,7 @@ export function open<S extends FieldSchema = Record<never, never>>({
   run(node: Node, call: TypedCall<S>, token: string | undefined): Reply | Promise<Reply>;
 }): OpenOperation {
   const takes = declared.takes ?? none<S>();
-  return { ...declared, access: 'open', run: (node, call, token) => run(node, readFields(takes, call), token) };
+  return { ...declared, access: 'open', run: (node, call, token) => withFields(takes, call, (typed) => run(node, typed, token)) };
 }
 
 /** Returns the empty schema, for operations that declare no fields. */

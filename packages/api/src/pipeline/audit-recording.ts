@@ -45,14 +45,14 @@ export function exchangeOf(
 /**
  * Records an outcome, so that this node sends no response before both audit entries are written. A forwarded request is recorded on the
  * active node.
- * @param failure - makes the reply to an error
+ * @param failure - makes the reply to a refusal
  * @returns the outcome with the id of its audit entries; Refused with `audit_failed` if the entries cannot be written
  */
 export async function recorded(
   outcome: Outcome,
   exchange: Exchange,
   services: Services | undefined,
-  failure: (error: unknown) => Reply,
+  failure: (refused: Refused) => Reply,
 ): Promise<Outcome> {
   const reply = replyToRecord(outcome, exchange, failure);
   if (reply === undefined) return outcome;
@@ -68,13 +68,13 @@ export async function recorded(
 }
 
 /** Returns the reply to record; undefined if this node did not decide the request. */
-function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (error: unknown) => Reply): Reply | undefined {
+function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (refused: Refused) => Reply): Reply | undefined {
   if (outcome instanceof Replied) return outcome.reply;
   const { begun } = exchange;
   if (outcome instanceof Transferred) return begun ? leadershipTransferred : undefined;
   if (!(outcome instanceof Refused)) return undefined;
   const { error } = outcome;
-  return isAuditFailure(error) || (!begun && isUndecided(error)) ? undefined : failure(error);
+  return isAuditFailure(error) || (!begun && isUndecided(error)) ? undefined : failure(outcome);
 }
 
 export const isAuditFailure = (error: unknown): boolean => error instanceof RequestError && error.code === 'audit_failed';

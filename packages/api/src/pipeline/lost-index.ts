@@ -1,4 +1,4 @@
-import { indexHeader, indexHeaders, indexWanted, replyWithWarning, wantsIndex } from '@transitd/http';
+import { indexHeader, indexHeaders, indexWanted, replyWithWarnings, wantsIndex } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import { whereOf } from '../operation/operation.ts';
 import { type Outcome, Replied } from './outcome.ts';
@@ -21,6 +21,6 @@ export function warnedOfLostIndex(
   const wanted = indexWanted(headers);
   const index = eligibility.serviceIndex;
   if (wanted === undefined || index === undefined || !eligibility.hasLost(wanted)) return outcome;
-  const reply = replyWithWarning(outcome.reply, warning);
+  const reply = replyWithWarnings(outcome.reply, [warning]);
   return new Replied({ ...reply, headers: { ...indexHeaders(index), ...reply.headers } });
 }

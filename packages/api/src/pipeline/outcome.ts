@@ -1,6 +1,7 @@
 import { LeadershipTransferred } from '@transitd/cluster';
-import type { Reply } from '@transitd/http';
+import { FailureWithWarnings, type Reply } from '@transitd/http';
 import type { Term } from '@transitd/raft-core';
+import { StorageDamaged, StorageFailed, StoreError } from '@transitd/storage-fsm';
 
 /** How a request ends on this node. A stage returns an outcome to end the request, or any other value to pass it to the next stage. */
 export type Outcome = Replied | Refused | ForwardToActive | Transferred;
@@ -25,9 +26,12 @@ export class Replied extends RequestEnd {
 export class Refused extends RequestEnd {
   readonly kind = 'refused';
   readonly error: unknown;
-  constructor(error: unknown) {
+  /** About the members of the request. */
+  readonly warnings: readonly string[];
+  constructor(error: unknown, warnings: readonly string[] = []) {
     super();
     this.error = error;
+    this.warnings = warnings;
   }
 }
 
@@ -56,6 +60,24 @@ export class Transferred extends RequestEnd {
   }
 }
 
-/** Returns the outcome for an error that a stage threw. */
-export const outcomeOf = (error: unknown): Transferred | Refused =>
-  error instanceof LeadershipTransferred ? new Transferred(error.term) : new Refused(error);
+/**
+ * Returns the outcome for an error that a stage or an operation threw.
+ * @param execution - whether the request may have changed something, if it was being executed; see {@link storageRefusal}
+ */
+export function outcomeOf(thrown: unknown, execution?: { readonly changes: boolean }): Transferred | Refused {
+  const { failure, warnings } = thrown instanceof FailureWithWarnings ? thrown : { failure: thrown, warnings: [] };
+  const error = execution === undefined ? failure : storageRefusal(failure, execution);
+  return error instanceof LeadershipTransferred ? new Transferred(error.term) : new Refused(error, warnings);
+}
+
+/**
+ * Returns the refusal for an error of this node's storage, and any other error itself. Storage fails while a request runs when the disk
+ * fails, or when the node stops before the request has ended; the process ends a moment later in both cases.
+ * @param changes - whether the request may already have changed something
+ */
+function storageRefusal(error: unknown, { changes }: { readonly changes: boolean }): unknown {
+  if (!(error instanceof StorageFailed || error instanceof StorageDamaged)) return error;
+  return changes
+    ? new StoreError('outcome_unknown', 'the storage of this node failed or was closed while the request ran', { cause: error })
+    : new StoreError('stopped', 'this node is stopping: its storage has failed or is closed', { cause: error });
+}

@@ -15,7 +15,7 @@ import {
 } from '@transitd/http';
 import type { Span } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
-import { StorageDamaged, StorageFailed, StoreError } from '@transitd/storage-fsm';
+import { StoreError } from '@transitd/storage-fsm';
 import { type GuardedOperation, type OpenOperation, type Where, whereOf } from '../operation/operation.ts';
 import { takesNothingAway } from '../operation/takes-nothing-away.ts';
 import { exchangeOf, isAuditFailure, recorded } from './audit-recording.ts';
@@ -64,7 +64,8 @@ export class Pipeline {
     const begunMs = performance.now();
     metrics.inFlight.inc();
     const span = tracer?.request(req.headers, this.#options.forwarded);
-    const work = (): Promise<Reply | number> => this.#answer(req, res, route).catch((error: unknown) => this.#failure(error));
+    const work = (): Promise<Reply | number> =>
+      this.#answer(req, res, route).catch((error: unknown) => this.#failure(new Refused(error)));
     const answer = await (span === undefined || tracer === undefined ? work() : tracer.within(span, work));
     const ms = performance.now() - begunMs;
     if (span !== undefined) this.#traced(span, route, { ms, status: typeof answer === 'number' ? answer : answer.status });
@@ -101,14 +102,14 @@ export class Pipeline {
       if (outcome instanceof Refused) {
         const { error } = outcome;
         const repeats = forwards && retries < retriesMax && (await this.#forwarding.mayRepeat(req, res, decided, error));
-        if (!repeats) return this.#failure(error);
+        if (!repeats) return this.#failure(outcome);
         this.#bodies.keep(req, decided.body);
         continue;
       }
       if (!(outcome instanceof Transferred)) throw new InvariantViolation(`a forward ended as ${outcome.kind}`);
       if (forwarded === true) return leadershipTransferred; // the node that forwarded the request tries the next leader
       const isLed = retries < retriesMax && (await node.eligibility.hasActiveNodeAfter(outcome.term));
-      if (!isLed) return this.#failure(notLed());
+      if (!isLed) return this.#failure(new Refused(notLed()));
     }
   }
 
@@ -133,13 +134,13 @@ export class Pipeline {
     } catch (error) {
       // An operation that needs a token has failed before it was executed.
       const changes = isOpen(route) && whereOf(route.operation, route.verb) === 'leader';
-      outcome = outcomeOf(storageRefusal(error, { changes }));
+      outcome = outcomeOf(error, { changes });
     }
     outcome = warnedOfLostIndex(outcome, { ...route, req }, this.#options.node);
-    if (exchange !== undefined) outcome = await recorded(outcome, exchange, services, (error) => this.#failure(error));
+    if (exchange !== undefined) outcome = await recorded(outcome, exchange, services, (refused) => this.#failure(refused));
     if (allowance === undefined || !showsAllowance) return outcome;
     if (outcome instanceof Replied) return new Replied(withAllowance(outcome.reply, allowance));
-    return outcome instanceof Refused ? new Replied(withAllowance(this.#failure(outcome.error), allowance)) : outcome;
+    return outcome instanceof Refused ? new Replied(withAllowance(this.#failure(outcome), allowance)) : outcome;
   }
 
   #work(request: RoutedRequest): Promise<Outcome> {
@@ -167,7 +168,7 @@ export class Pipeline {
       try {
         return new Replied(await runByOperationToken(node, allowed, call, token));
       } catch (error) {
-        return outcomeOf(storageRefusal(error, { changes: allowed.use === 'changes' }));
+        return outcomeOf(error, { changes: allowed.use === 'changes' });
       }
     });
   }
@@ -237,7 +238,7 @@ export class Pipeline {
         wrapTtlS === 0 ? reply : await wrapped(services, reply, { path: canonical, wrapTtlS, owner: ownerOf(principal) }),
       );
     } catch (error) {
-      return outcomeOf(storageRefusal(error, { changes: where === 'leader' || operation.mayWrite === true }));
+      return outcomeOf(error, { changes: where === 'leader' || operation.mayWrite === true });
     }
   }
 
@@ -347,8 +348,8 @@ export class Pipeline {
     }
   }
 
-  #failure(error: unknown): Reply {
-    const reply = failureReply(error, this.#options);
+  #failure({ error, warnings }: Refused): Reply {
+    const reply = failureReply(error, this.#options, warnings);
     if (this.#options.forwarded !== true || !(error instanceof NotActive)) return reply;
     return { ...reply, headers: { ...reply.headers, [notExecutedHeader]: '1' } }; // the node that forwarded the request may decide it again
   }
@@ -361,15 +362,3 @@ const isOpen = <R extends RouteMatch>(request: R): request is R & { readonly ope
 
 const notLed = (): StoreError =>
   new StoreError('not_leader', 'leadership was transferred and nothing else was done, but no active node answers');
-
-/**
- * Returns the refusal for an error of this node's storage, and any other error itself. Storage fails while a request runs when the disk
- * fails, or when the node stops before the request has ended; the process ends a moment later in both cases.
- * @param changes - whether the request may already have changed something
- */
-function storageRefusal(error: unknown, { changes }: { readonly changes: boolean }): unknown {
-  if (!(error instanceof StorageFailed || error instanceof StorageDamaged)) return error;
-  return changes
-    ? new StoreError('outcome_unknown', 'the storage of this node failed or was closed while the request ran', { cause: error })
-    : new StoreError('stopped', 'this node is stopping: its storage has failed or is closed', { cause: error });
-}

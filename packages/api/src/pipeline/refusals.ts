@@ -38,11 +38,12 @@ export const answers: Readonly<Record<Refusal['code'], Answer>> = {
 export const isRefusal = (error: unknown): error is Refusal =>
   isClusterRefusal(error) || error instanceof TransitError || error instanceof AccessError;
 
-/** Returns the reply to a refusal. */
-export function errorReply(refusal: Refusal): Reply {
+/** Returns the reply to a refusal. @param warnings - about the members of the request */
+export function errorReply(refusal: Refusal, warnings: readonly string[] = []): Reply {
   const answer = answers[refusal.code];
   return refusalReply(
     refusal instanceof RateLimited ? { ...answer, retryAfterSeconds: refusal.resetS } : answer,
     refusalText(refusal),
+    warnings,
   );
 }

@@ -232,7 +232,7 @@ const tune = authMountOperation(
 const disable = authMountOperation(
   'auth-disable',
   'delete',
-  { about: 'Disable an auth method and revoke its tokens', takes: { method }, answers: answers.noContent },
+  { about: 'Disable an auth method and revoke its tokens', takes: { method }, answers: answers.written },
   async ({ services }, call) => {
     await services.logins.mounts.disable(pathIn(call));
     return noContentReply;

@@ -134,7 +134,7 @@ const list = managedKeyOperation(
 const remove = managedKeyOperation(
   'managed-keys-delete',
   'delete',
-  { about: 'Delete a managed key; the key in the PKCS#11 token is kept', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a managed key; the key in the PKCS#11 token is kept', takes: { name }, answers: answers.written },
   async ({ registry }, call) => {
     await registry.delete(nameIn(call));
     return noContentReply;

@@ -212,7 +212,7 @@ const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof 
 const disable = mountOperation(
   'mount-disable',
   'delete',
-  { about: 'Unmount an engine and delete all its keys', answers: answers.noContent },
+  { about: 'Unmount an engine and delete all its keys', answers: answers.written },
   async ({ services }, call) => {
     await services.mounts.disable(pathIn(call));
     return noContentReply;

@@ -20,8 +20,8 @@ import {
   type Params,
   pathParam,
   type Route,
-  readFields,
   type TypedCall,
+  withFields,
 } from '../operation/operation.ts';
 import { policySpellings } from '../operation/spellings.ts';
 
@@ -37,7 +37,7 @@ function policyOperation<S extends FieldSchema = Record<never, never>>(
     capability,
     ...description,
     ...(description.takes !== undefined && 'name' in description.takes && { sameAs: atBothPaths }),
-    run: ({ services }, call) => run(services, readFields(description.takes ?? none<S>(), call)),
+    run: ({ services }, call) => withFields(description.takes ?? none<S>(), call, (typed) => run(services, typed)),
   };
 }
 
@@ -76,7 +76,7 @@ const writeEither: GuardedOperation = {
 const remove = policyOperation(
   'policy-delete',
   'delete',
-  { about: 'Delete a policy', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a policy', takes: { name }, answers: answers.written },
   async ({ policies }, call) => {
     await policies.delete(nameIn(call));
     return noContentReply;

@@ -169,7 +169,7 @@ async function requireRoleLogins({ logins }: Services, path: string): Promise<vo
 const remove = quotaOperation(
   'quota-delete',
   'delete',
-  { about: 'Delete a quota', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a quota', takes: { name }, answers: answers.written },
   async ({ quotas }, call) => {
     await quotas.delete(nameIn(call));
     return noContentReply;

@@ -148,7 +148,7 @@ const rekeyStart = barrierOperation(
 const rekeyCancel = barrierOperation(
   'rekey-cancel',
   'delete',
-  { about: 'Cancel the root key rotation', answers: answers.noContent },
+  { about: 'Cancel the root key rotation', answers: answers.written },
   async (barrier) => {
     await barrier.rekey.cancel('privileged');
     return noContentReply;

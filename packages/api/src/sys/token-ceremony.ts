@@ -192,7 +192,7 @@ function openRoutes(ceremony: TokenCeremony): readonly Route[] {
     });
 
   const cancel = open({
-    ...{ name: `${name}-cancel`, ...common, about: `Cancel ${about}`, takes: cancelFields, answers: answers.noContent },
+    ...{ name: `${name}-cancel`, ...common, about: `Cancel ${about}`, takes: cancelFields, answers: answers.written },
     run: async (node, { values, ...call }, token) => {
       const { barrier, services } = unsealed(node);
       const { nonce = '' } = values;
@@ -234,7 +234,7 @@ function guardedRoutes(path: string, ceremony: TokenCeremony): readonly Route[] 
 
   const cancel = guarded({
     ...{ name: `${name}-cancel`, ...common, capability: 'delete', sameAs: sameAs('attempt') },
-    ...{ about: `Cancel ${about}`, answers: answers.noContent },
+    ...{ about: `Cancel ${about}`, answers: answers.written },
     run: async ({ node }) => {
       await generation(unsealedNode(node).barrier).cancel('privileged');
       return noContentReply;

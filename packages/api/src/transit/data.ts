@@ -1,10 +1,11 @@
 import { allows } from '@transitd/access';
-import { base64, bool, int, integer, object, string, text } from '@transitd/http';
+import { base64, bool, int, integer, object, RequestError, string, text } from '@transitd/http';
 import {
   defaultHash,
   defaultKeyType,
   hashOf,
   isKeyName,
+  type KeyTraits,
   keyTypeNames,
   printableName,
   random,
@@ -23,6 +24,19 @@ const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: strin
 const ciphertextAnswer = object({ ciphertext: string, key_version: integer });
 const { context, associated_data, nonce, key_version, padding_scheme, decrypt_padding_scheme, encrypt_padding_scheme } =
   itemMembers;
+/** The hash of OAEP that the engine uses. */
+const oaepHash = 'sha2-256';
+const hash_algorithm = text('Hash of OAEP, for RSA keys', { oneOf: [oaepHash], default: oaepHash });
+
+/** Refuses another hash of OAEP than the one that is used. @throws RequestError `invalid_request` */
+function checkOaepHash({ hash_algorithm: hash = '' }: { readonly hash_algorithm?: string | undefined }): void {
+  if (hash === '' || hash === oaepHash) return;
+  throw new RequestError('invalid_request', `hash_algorithm must be ${oaepHash}: RSA-OAEP uses no other hash here`);
+}
+
+/** Fields that only some keys use, for all operations that encrypt or decrypt. */
+const usedBy = { context: ({ derived }: KeyTraits) => derived } as const;
+
 const plaintext = base64('Plaintext; required unless `batch_input` is given');
 const ciphertext = text('Ciphertext, with its prefix; required unless `batch_input` is given', { long: true });
 
@@ -40,11 +54,18 @@ const encrypt = dataOperation({
     padding_scheme,
     key_version,
     nonce,
+    hash_algorithm,
     type: text('Type of a key created by this request', { oneOf: keyTypeNames, default: defaultKeyType }),
     convergent_encryption: bool('Enable convergent encryption for a key created by this request'),
     batch_input: batchOf('plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'),
   },
   answers: oneOrBatch(ciphertextAnswer),
+  check: checkOaepHash,
+  usedBy: {
+    ...usedBy,
+    type: (key, { type }) => type === key.type,
+    convergent_encryption: ({ convergent }) => convergent,
+  },
   execute: (engine, values, { keyName, principal, path }) =>
     engine.encryption.encrypt(keyName, {
       plaintext: values.plaintext,
@@ -72,10 +93,13 @@ const decrypt = dataOperation({
     associated_data,
     padding_scheme,
     nonce,
+    hash_algorithm,
     batch_input: batchOf('ciphertext', 'context', 'associated_data', 'padding_scheme', 'nonce', 'reference'),
   },
   answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
+  check: checkOaepHash,
+  usedBy,
   execute: (engine, values, { keyName }) =>
     engine.encryption.decrypt(keyName, {
       ciphertext: values.ciphertext,
@@ -100,6 +124,7 @@ const rewrap = dataOperation({
     nonce,
     decrypt_padding_scheme,
     encrypt_padding_scheme,
+    hash_algorithm,
     batch_input: batchOf(
       'ciphertext',
       'context',
@@ -112,6 +137,8 @@ const rewrap = dataOperation({
   },
   answers: oneOrBatch(ciphertextAnswer),
   capability: 'update',
+  check: checkOaepHash,
+  usedBy,
   execute: (engine, values, { keyName }) =>
     engine.encryption.rewrap(keyName, {
       ciphertext: values.ciphertext,
@@ -140,9 +167,12 @@ const datakey = dataOperation({
     key_version,
     nonce,
     padding_scheme,
+    hash_algorithm,
   },
   answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
   capability: 'update',
+  check: checkOaepHash,
+  usedBy,
   execute: (engine, values, { keyName }) =>
     engine.encryption.datakey(keyName, {
       kind: values.type ?? '',

@@ -35,6 +35,7 @@ import {
 } from '../operation/operation.ts';
 import { keyTypeSpellings, parameterSetSpellings } from '../operation/spellings.ts';
 import { keyJson, keySchema } from './key-json.ts';
+import { setIn, withoutEffect } from './members-without-effect.ts';
 import { engineOf, keyName, wholeMacBytes } from './transit-operation.ts';
 
 /**
@@ -76,6 +77,22 @@ const keyAnswer = ({ key, warnings }: KeyAnswer): { data: string; warnings: read
   warnings,
 });
 
+/** Fields that only keys of these types use. */
+const fieldsOfTypes: Readonly<Record<string, readonly string[]>> = {
+  parameter_set: ['ml-dsa', 'hybrid'],
+  hybrid_key_type_pqc: ['hybrid'],
+  hybrid_key_type_ec: ['hybrid'],
+  managed_key_name: ['managed_key'],
+  managed_key_id: ['managed_key'],
+};
+
+/** Returns the answer with a warning about fields that the key's type does not use. */
+function answerFor(values: Readonly<Record<string, unknown>>, { key, warnings }: KeyAnswer): ReturnType<typeof keyAnswer> {
+  const given = setIn({}, values, Object.keys(fieldsOfTypes));
+  const unused = given.filter((name) => fieldsOfTypes[name]?.includes(key.type) !== true);
+  return keyAnswer({ key, warnings: [...warnings, ...withoutEffect(unused, `on a key of type ${key.type}`)] });
+}
+
 const create = keyOperation(
   'keys-create',
   'update',
@@ -108,7 +125,8 @@ const create = keyOperation(
     answers: data(keySchema),
   },
   async (engine, values, call) =>
-    keyAnswer(
+    answerFor(
+      values,
       await engine.createKey(pathParam(call, 'name'), {
         type: values.type,
         derived: values.derived,
@@ -164,9 +182,10 @@ const read = keyOperation(
     takes: { name: keyName, context: base64('Context of the derived public keys to return') },
     answers: data(keySchema),
   },
-  async (engine, { context }, call) => ({
-    data: keyText(await engine.readKey(pathParam(call, 'name'), { context })),
-  }),
+  async (engine, values, call) => {
+    const key = await engine.readKey(pathParam(call, 'name'), { context: values.context });
+    return { data: keyText(key), warnings: key.derived ? [] : withoutEffect(setIn({}, values, ['context']), 'on this key') };
+  },
 );
 
 const list = keyOperation(
@@ -241,8 +260,10 @@ const rotate = keyOperation(
     },
     answers: data(keySchema),
   },
-  async (engine, { managed_key_name: managedKeyName, managed_key_id: managedKeyId }, call) =>
-    keyAnswer(await engine.rotateKey(pathParam(call, 'name'), { managedKeyName, managedKeyId })),
+  async (engine, values, call) => {
+    const reference = { managedKeyName: values.managed_key_name, managedKeyId: values.managed_key_id };
+    return answerFor(values, await engine.rotateKey(pathParam(call, 'name'), reference));
+  },
 );
 
 const trim = keyOperation(

@@ -15,6 +15,7 @@ import {
   defaultHash,
   hashesSignedAsIs,
   hashNames,
+  type KeyTraits,
   noHash,
   type SignRequest,
   saltLengthNamed,
@@ -22,6 +23,7 @@ import {
 } from '@transitd/transit-engine';
 import { oneOrBatch } from '../operation/answers.ts';
 import { saltLengthSpellings } from '../operation/spellings.ts';
+import { setIn, withoutEffect } from './members-without-effect.ts';
 import {
   batchOf,
   dataOperation,
@@ -83,6 +85,7 @@ export const cmac = dataOperation({
     key_version,
     batch_input: batchOf('input', 'mac_length', 'reference'),
   },
+  forAllItems: ['mac_length'],
   answers: oneOrBatch(object({ cmac: string, key_version: integer })),
   capability: 'update',
   uses: ({ name, url_mac_length, mac_length, batch_input }) => {
@@ -140,7 +143,7 @@ const requestedHash = ({ urlalgorithm, hash_algorithm = defaultHash, algorithm }
 const hmacHash = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string =>
   urlalgorithm || hash_algorithm || algorithm || defaultHash;
 
-const withoutEffect = "'algorithm' has no effect on signatures: set the hash in 'hash_algorithm' or in the path";
+const aliasWithoutEffect = "'algorithm' has no effect on signatures: set the hash in 'hash_algorithm' or in the path";
 
 /**
  * Returns a warning if the requested hash is not used. Without the warning, a caller could misread the result of a verification with a
@@ -148,7 +151,7 @@ const withoutEffect = "'algorithm' has no effect on signatures: set the hash in 
  */
 const ignoredHash = (values: Settings): readonly string[] => {
   const { algorithm = '' } = values;
-  return algorithm === '' || algorithm === requestedHash(values) ? [] : [withoutEffect];
+  return algorithm === '' || algorithm === requestedHash(values) ? [] : [aliasWithoutEffect];
 };
 
 /**
@@ -189,6 +192,22 @@ function* inputsOf({ input, batch_input: batch }: Settings): Generator<string> {
   }
 }
 
+const isOf = ({ type }: KeyTraits, ...prefixes: readonly string[]): boolean => prefixes.some((prefix) => type.startsWith(prefix));
+
+/** A hash that is not used: pure Ed25519 and the post-quantum schemes sign the message itself. */
+const usesHash = (key: KeyTraits, { prehashed }: Settings): boolean =>
+  !isOf(key, 'ml-dsa', 'hybrid') && (key.type !== 'ed25519' || prehashed === true);
+
+/** Fields that only some keys use. The mechanism of a managed key may be any of RSA and ECDSA. */
+const usedBy = {
+  context: ({ derived }: KeyTraits) => derived,
+  urlalgorithm: (key: KeyTraits, values: Settings) => values.urlalgorithm === defaultHash || usesHash(key, values),
+  hash_algorithm: usesHash,
+  signature_algorithm: (key: KeyTraits) => isOf(key, 'rsa-', 'managed_key'),
+  salt_length: (key: KeyTraits, { signature_algorithm }: Settings) =>
+    isOf(key, 'managed_key') || (isOf(key, 'rsa-') && signature_algorithm !== 'pkcs1v15'),
+} as const;
+
 const requestOf = (values: Settings): SignRequest => ({
   hashAlgorithm: requestedHash(values),
   input: values.input,
@@ -216,6 +235,7 @@ export const sign = dataOperation({
   capability: 'update',
   uses: (values) => uses(values, requestedHash(values)),
   ignored: ignoredHash,
+  usedBy,
   execute: (engine, values, { keyName }) =>
     engine.signing.sign(keyName, { ...requestOf(values), keyVersion: values.key_version }),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
@@ -245,8 +265,19 @@ export const verify = dataOperation({
   answers: oneOrBatch(object({ valid: boolean })),
 
   capability: 'update',
-  uses: (values) => uses(values, verifiesHmac(values) ? hmacHash(values) : requestedHash(values)),
-  ignored: (values) => (verifiesHmac(values) ? [] : ignoredHash(values)),
+  forAllItems: ['mac_length'],
+  uses: (values) => uses(values, verifiedKind(values) === 'hmac' ? hmacHash(values) : requestedHash(values)),
+  ignored: (values) => {
+    const kind = verifiedKind(values);
+    const unused = withoutEffect(setIn(settings, values, unusedToVerify[kind]), `on the ${kind} to verify`);
+    return kind === 'signature' ? [...unused, ...ignoredHash(values)] : unused;
+  },
+  usedBy: Object.fromEntries(
+    Object.entries(usedBy).map(([name, isUsed]) => [
+      name,
+      (key: KeyTraits, values: VerifyValues) => verifiedKind(values) !== 'signature' || isUsed(key, values),
+    ]),
+  ),
   execute: (engine, values, { keyName }) =>
     engine.signing.verify(keyName, {
       ...requestOf(values),
@@ -260,14 +291,34 @@ export const verify = dataOperation({
   failedItem: '"valid":false,',
 });
 
-/** Returns whether the request verifies HMACs. The engine refuses a batch that mixes HMACs with signatures or CMACs. */
-function verifiesHmac({ hmac = '', batch_input }: Settings & { readonly hmac?: string | undefined }): boolean {
-  if (batch_input === undefined || batch_input === null) return hmac !== '';
-  return (
-    Array.isArray(batch_input) &&
-    batch_input.some((item) => typeof item === 'object' && item !== null && isText(Reflect.get(item, 'hmac')))
-  );
+type Kind = 'signature' | 'hmac' | 'cmac';
+type VerifyValues = Settings & { readonly [Name in Kind]?: string | undefined } & { readonly mac_length?: number | undefined };
+
+/**
+ * Returns what the request verifies. In a batch, the first item with one of them decides: the engine refuses a batch that mixes HMACs with
+ * signatures or CMACs.
+ */
+function verifiedKind(values: VerifyValues): Kind {
+  const { batch_input: batch } = values;
+  const kindIn = (given: object): Kind | undefined =>
+    (['hmac', 'cmac', 'signature'] as const).find((kind) => isText(Reflect.get(given, kind)));
+  if (batch === undefined || batch === null) return kindIn(values) ?? 'signature';
+  if (!Array.isArray(batch)) return 'signature';
+  for (const item of batch) {
+    const kind = typeof item === 'object' && item !== null ? kindIn(item) : undefined;
+    if (kind !== undefined) return kind;
+  }
+  return 'signature';
 }
+
+const ofSignatures = ['context', 'signature_context', 'prehashed', 'signature_algorithm', 'marshaling_algorithm', 'salt_length'];
+
+/** Fields that have no effect on what is verified. */
+const unusedToVerify: Readonly<Record<Kind, readonly string[]>> = {
+  signature: ['mac_length'],
+  hmac: [...ofSignatures, 'mac_length'],
+  cmac: [...ofSignatures, 'urlalgorithm', 'hash_algorithm', 'algorithm'],
+};
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 

@@ -18,6 +18,7 @@ import {
   type Reply,
   schemaOf,
   text,
+  withWarnings,
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import {
@@ -25,10 +26,12 @@ import {
   batchItemsMax,
   cmacBytesMin,
   type ItemResult,
+  type KeyTraits,
   type RandomSource,
   type TransitEngine,
 } from '@transitd/transit-engine';
 import type { Call, Context, GuardedOperation, OperationDescription, Params } from '../operation/operation.ts';
+import { type BatchFields, readInput, withoutEffect } from './members-without-effect.ts';
 
 /** Returns the engine of the mount in the path. */
 export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
@@ -133,8 +136,14 @@ interface DataOperation<S extends FieldSchema, R extends object> extends Operati
   render(result: R, inBatch: boolean): string;
   /** Members next to `error` in a failed item, as JSON text. */
   readonly failedItem?: string;
+  /** @throws RequestError `invalid_request` for values that no key uses */
+  check?(values: Fields<S>['values']): void;
   /** Returns warnings about members that were sent but are not used. */
   ignored?(values: Fields<S>['values']): readonly string[];
+  /** Members of an item that the request may have too, as the value for all items. */
+  readonly forAllItems?: readonly (keyof typeof itemMembers)[];
+  /** Fields that only some keys use: whether this key uses them. */
+  readonly usedBy?: { readonly [Name in keyof S]?: (key: KeyTraits, values: Fields<S>['values']) => boolean };
   /** Returns warnings about the result. */
   warnings?(result: R): readonly string[];
 }
@@ -177,7 +186,7 @@ export const macLengths: JsonSchema = {
   enum: [0, ...Array.from({ length: wholeMacBytes - cmacBytesMin + 1 }, (_, i) => cmacBytesMin + i)],
 };
 
-/** Members of a batch item. The engine reads them itself and does not convert types. */
+/** Members of a batch item. Their values are converted as those of a request. */
 export const itemMembers = {
   plaintext: base64('Plaintext', { required: true }),
   ciphertext: text('Ciphertext, with its prefix', { required: true, long: true }),
@@ -215,22 +224,44 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
   const named = data.path.params.includes('name') && { name: keyName };
   const batched = 'batch_input' in data.takes && ofBatches;
   const takes: FieldSchema = { ...batched, ...named, ...data.takes };
+  const members = Object.keys(takes['batch_input']?.shape?.items?.properties ?? {}) as (keyof typeof itemMembers)[];
+  const batch: BatchFields = {
+    takes,
+    inItems: new Map(members.map((member) => [member, itemMembers[member]])),
+    known: new Set([...Object.keys(takes), ...Object.keys(itemMembers)]),
+    forAllItems: data.forAllItems ?? [],
+  };
+  const usedBy = Object.entries(data.usedBy ?? {});
   const run = async ({ services, principal }: Pick<Context, 'services' | 'principal'>, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
-    const read = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
-    const { values } = read;
-    const ignored = data.ignored?.(values as Fields<S>['values']) ?? [];
-    const warnings = ignored.length === 0 ? read.warnings : [...read.warnings, ...ignored];
-    const uses = data.uses?.(values as Fields<S>['values']);
-    if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses))) throw permissionDenied();
-    const caller = { keyName: params.name ?? '', principal, path, sealRandom: services.sealRandom };
-    const reply = await data.execute(engineOf(services, call), values as Fields<S>['values'], caller);
-    if ('outcome' in reply) {
-      return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);
+    const { values: read, warnings } = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
+    const all = [...warnings];
+    try {
+      const input = await readInput(batch, read, all);
+      const values = input.values as Fields<S>['values'];
+      data.check?.(values);
+      all.push(...(data.ignored?.(values) ?? []));
+      const uses = data.uses?.(values);
+      if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses)))
+        throw permissionDenied();
+      const caller = { keyName: params.name ?? '', principal, path, sealRandom: services.sealRandom };
+      const engine = engineOf(services, call);
+      const asked = usedBy.filter(([field]) => input.sets(field));
+      // Looked up before: a key that this request creates uses all its fields. Told afterwards: a refused caller learns nothing of the key.
+      const key = asked.length === 0 ? undefined : await engine.keyTraits(caller.keyName);
+      const reply = await data.execute(engine, values, caller);
+      if (key !== undefined) {
+        const unused = asked.filter(([, isUsed]) => isUsed?.(key, values) === false).map(([field]) => field);
+        all.push(...withoutEffect(unused, 'on this key'));
+      }
+      if ('outcome' in reply) {
+        return await batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, all);
+      }
+      return dataReply(`{${data.render(reply, false)}}`, [...all, ...(data.warnings?.(reply) ?? [])]);
+    } catch (error) {
+      throw withWarnings(error, all);
     }
-    const more = data.warnings?.(reply) ?? [];
-    return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
   /** Returns other spellings of the path: `cmac/k/0x8` is the same path as `cmac/k/8`. Values from the body are checked in `run`. */
   const sameAs = (params: Params): readonly string[] => {

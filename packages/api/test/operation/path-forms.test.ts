@@ -78,7 +78,7 @@ describe('the forms of a path', () => {
     });
 
     it(`both forms of the name have to be allowed at ${path}`, async () => {
-      const token = await tokenWith(`path "${path.replace('NAME', 'Adm*')}" { capabilities = [${all}] }`);
+      const token = await tokenWith(`path "${path.replace('NAME', 'Admin')}" { capabilities = [${all}] }`);
       const written = path.replace('NAME', 'Admin');
       const post = verbs.includes('POST') ? 'POST' : 'GET';
       expect((await at.ask(`${post} ${written}`, { token, ...(post === 'POST' && { body }) })).status).to.equal(403);

@@ -1,4 +1,5 @@
 import { integerOf, secondsOf } from '@transitd/access';
+import { withWarnings } from '../reply/failure-with-warnings.ts';
 import { RequestError } from '../reply/request-error.ts';
 import type { Field, FieldSchema } from './field.ts';
 import type { Body, JsonValue } from './json.ts';
@@ -30,34 +31,41 @@ const noPathParameters: Readonly<Record<string, string>> = {};
 /**
  * Converts all members of a body before anything is executed. The conversion is lenient, as in the peers. A path parameter overrides a
  * member of the same name. A warning names unknown members.
- * @throws RequestError `invalid_field`
+ * @throws RequestError `invalid_field`; with the warnings, if there are any
  */
 export function fields<S extends FieldSchema>(schema: S, body: Body, pathParameters = noPathParameters): Fields<S> {
   const values: Record<string, unknown> = Object.create(null);
   const unrecognized = new WarningNames();
   const replaced = new WarningNames();
   const ignored = new WarningNames();
+  let refused: unknown;
   for (const name in body) {
     if (Object.hasOwn(pathParameters, name)) replaced.add(name);
     else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
     else {
       const field = schema[name];
-      values[name] = convert(name, field, body[name]);
+      try {
+        values[name] = converted(name, field, body[name]);
+      } catch (error) {
+        refused ??= error; // thrown below, with the warnings about all members
+      }
       if (field?.ignored === true && (isSet(body[name]) || isTurnedOff(field, values[name])) && values[name] !== field.default)
         ignored.add(name);
     }
   }
-  for (const name in pathParameters) values[name] = convert(name, schema[name], pathParameters[name]);
+  if (refused === undefined)
+    for (const name in pathParameters) values[name] = converted(name, schema[name], pathParameters[name]);
   const warnings = [
     ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
     ...ignored.warning('These parameters have no effect here'),
     ...replaced.warning("Endpoint replaced the value of these parameters with the values captured from the endpoint's path"),
   ];
+  if (refused !== undefined) throw withWarnings(refused, warnings);
   return { values: values as Fields<S>['values'], warnings };
 }
 
 /** Returns whether a value is set. Clients send unused settings as empty or false; these need no warning. */
-function isSet(value: JsonValue | undefined): boolean {
+export function isSet(value: JsonValue | undefined): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
   return value !== undefined && value !== null && value !== false && value !== '' && value !== 0 && value !== 'false';
 }
@@ -93,7 +101,8 @@ class WarningNames {
   }
 }
 
-function convert(name: string, field: Field | undefined, value: JsonValue | undefined): unknown {
+/** Returns a value as a field of this kind; undefined for an absent one. @throws RequestError `invalid_field` */
+export function converted(name: string, field: Field | undefined, value: JsonValue | undefined): unknown {
   if (value === undefined) return undefined;
   const kind = field?.kind;
   // The peers read null as an empty string; for other types null means absent.

@@ -76,25 +76,29 @@ export function withRequestId(body: string, id: string): string {
   return begin < 0 || !body.startsWith(idMember, begin - idMember.length) ? body : body.slice(0, begin) + id + body.slice(end);
 }
 
-/** Adds a warning to an envelope. Without one, and in a body that continues as a stream, there is no place for it. */
-export function replyWithWarning(reply: Reply, warning: string): Reply {
+/**
+ * Adds the warnings that an envelope does not have yet. Without an envelope, and in one that continues as a stream, there is no place for
+ * them.
+ */
+export function replyWithWarnings(reply: Reply, warnings: readonly string[]): Reply {
   const { body, headers, stream } = reply;
   if (body === undefined || stream !== undefined || headers?.['Content-Type'] !== undefined) return reply;
-  if (typeof body !== 'string') {
-    const pieces = piecesWithWarning(body, warning);
-    return pieces === undefined ? reply : { ...reply, body: pieces };
-  }
-  const fields = JSON.parse(body) as { readonly warnings?: readonly string[] | null };
-  if (fields.warnings === undefined) return reply;
-  return { ...reply, body: `${JSON.stringify({ ...fields, warnings: [...(fields.warnings ?? []), warning] })}\n` };
+  if (typeof body === 'string') return { ...reply, body: withWarningsAtEnd(body, warnings) };
+  const last = body.at(-1)?.toString() ?? '';
+  return { ...reply, body: [...body.slice(0, -1), Buffer.from(withWarningsAtEnd(last, warnings))] };
 }
 
-/** Adds a warning to an envelope in pieces, whose last one contains the warnings. Returns undefined for other pieces. */
-function piecesWithWarning(pieces: readonly Buffer[], warning: string): readonly Buffer[] | undefined {
-  const last = pieces.at(-1)?.toString() ?? '';
-  if (!last.startsWith(beforeWarnings) || !last.endsWith(end)) return undefined;
-  const warnings: readonly string[] | null = JSON.parse(last.slice(beforeWarnings.length, -end.length));
-  return [...pieces.slice(0, -1), Buffer.from(ending([...(warnings ?? []), warning]))];
+/** Text before the member after the warnings. Neither it nor `beforeWarnings` occurs within a JSON string, which has no bare quotes. */
+const afterWarnings = ',"auth":';
+
+/** Adds warnings to the end of an envelope; a text without one is returned unchanged. */
+function withWarningsAtEnd(text: string, added: readonly string[]): string {
+  const at = text.lastIndexOf(beforeWarnings);
+  if (at < 0) return text;
+  const begin = at + beforeWarnings.length;
+  const end = text.indexOf(afterWarnings, begin);
+  const present = (JSON.parse(text.slice(begin, end)) as readonly string[] | null) ?? [];
+  return text.slice(0, begin) + JSON.stringify([...new Set([...present, ...added])]) + text.slice(end);
 }
 
 /** Returns the reply that is sent instead of a wrapped response. The status of that response is sent when it is unwrapped. */
@@ -124,5 +128,6 @@ export const noContentReply: Reply = { status: 204 };
 export const writtenReply = (warnings: readonly string[]): Reply =>
   warnings.length === 0 ? noContentReply : dataReply('null', warnings);
 
-/** Returns `{"errors":[...]}`. The list is empty if there is no message, for example for a missing key. */
-export const errorsBody = (messages: readonly string[]): string => `{"errors":${JSON.stringify(messages)}}\n`;
+/** Returns `{"errors":[...]}`, with warnings if there are any. The list is empty if there is no message, for example for a missing key. */
+export const errorsBody = (messages: readonly string[], warnings: readonly string[] = []): string =>
+  `{"errors":${JSON.stringify(messages)}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}\n`;

@@ -16,9 +16,13 @@ export const refused = (status: number): Answer => ({ status, outcome: 'refused'
 export const refusedForNow = (status: number): Answer => ({ status, outcome: 'refused', retryAfterSeconds: 1 });
 
 /** Returns the reply to a refusal. @param message - sent to the caller; an empty message becomes `{"errors":[]}` */
-export function refusalReply({ status, outcome, retryAfterSeconds, silent }: Answer, message: string): Reply {
+export function refusalReply(
+  { status, outcome, retryAfterSeconds, silent }: Answer,
+  message: string,
+  warnings: readonly string[] = [],
+): Reply {
   const text = outcome === 'unknown' ? `outcome unknown, the change may still take effect: ${message}` : message;
   const headers: Record<string, string> = {};
   if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
-  return { status, body: errorsBody(silent || message === '' ? [] : [text]), headers };
+  return { status, body: errorsBody(silent || message === '' ? [] : [text], warnings), headers };
 }

@@ -91,8 +91,10 @@ export const importWarnings = ({ derived = false, context = '', ...material }: I
   ...materialWarnings(material),
 ];
 
-export const materialWarnings = ({ ciphertext = '', publicKey = '' }: ImportedMaterial): string[] =>
-  ciphertext !== '' && publicKey !== '' ? ['ciphertext and public_key were both given; public_key was ignored'] : [];
+export const materialWarnings = ({ ciphertext = '', publicKey = '', hashFunction = '' }: ImportedMaterial): string[] => {
+  if (ciphertext !== '') return publicKey === '' ? [] : ['ciphertext and public_key were both given; public_key was ignored'];
+  return hashFunction === '' || hashOf(hashFunction) === hashOf() ? [] : ['hash_function has no effect without ciphertext'];
+};
 
 /** Checks the parts of the request that do not need the wrapping key. @throws TransitError `invalid_request` */
 export function checkImported(

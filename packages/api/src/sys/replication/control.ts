@@ -44,7 +44,7 @@ const simple = (name: string, about: string, task: (replication: ClusterReplicat
     ...control,
     ...{ name, about },
     takes: { primary_cluster_addr: ignoredField('string') },
-    answers: answers.noContent,
+    answers: answers.written,
     run: async ({ node }) => {
       await controlled(node, task);
       return noContentReply;
@@ -61,7 +61,7 @@ const enablePrimary = guarded({
       'A primary without contact to a secondary for this long refuses writes, 5 to 60 seconds, and promotions wait longer; default: off',
     ),
   },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async ({ node }, { values: { fence_after: fence = 0 } }) => {
     await controlled(node, (replication) => replication.enablePrimary(fence > 0 ? { fenceMs: fence * 1000 } : {}));
     return noContentReply;
@@ -85,7 +85,7 @@ const acknowledge = guarded({
       },
     ),
   },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async ({ node }, { values }) => {
     const { acknowledge: what, timeout, on_timeout: onTimeout = 'refuse' } = values;
     if (what !== 'key_material' && what !== 'none')
@@ -133,7 +133,7 @@ const revokeSecondary = guarded({
   name: 'dr-revoke-secondary',
   about: 'End the rights of a secondary, and of its unused token',
   takes: { id: text('Name of the secondary', { required: true }) },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async ({ node }, { values }) => {
     await controlled(node, (replication) => replication.revoke(values.id ?? ''));
     return noContentReply;
@@ -146,7 +146,7 @@ const enableSecondary = guarded({
   about: 'Make this cluster a secondary: its records are replaced by those of the primary',
   isSlow: true, // it calls the nodes of the primary, which may not answer
   takes: { token: credential('Activation token of the primary', { required: true }) },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async ({ node }, { values }) => {
     await controlled(node, (replication) => replication.enableSecondary(values.token ?? ''));
     return noContentReply;
@@ -195,7 +195,7 @@ const disableSecondary = guardedOnSecondary({
   about: 'End replication on a secondary: it keeps the state that it has received, and serves it as a cluster of its own',
   isSlow: true, // it waits up to 74 seconds for the fence
   takes: { force: bool('Leave the set even if the primary is alive, ahead or restored') },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async (node, { values }) => {
     await controlled(node, (replication) => replication.disableSecondary({ force: values.force === true }));
     return noContentReply;
@@ -224,7 +224,7 @@ const updatePrimary = guardedOnSecondary({
     primary_api_addr: ignoredField('string'),
     update_mode: ignoredField('string'),
   },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async (node, { values }) => {
     await controlled(node, (replication) => replication.updatePrimary(values.token ?? ''));
     return noContentReply;
@@ -238,7 +238,7 @@ const recover = guardedOnSecondary({
   takes: {
     resynchronize: bool('Receive the whole state again; done in any case if the records differed from those of the primary'),
   },
-  answers: answers.noContent,
+  answers: answers.written,
   run: async (node, { values }) => {
     await controlled(node, async (replication) => replication.recover({ wholeState: values.resynchronize === true }));
     return noContentReply;

@@ -32,7 +32,7 @@ const remove = open({
   name: 'dr-operation-token-delete',
   about: 'End an operation token',
   takes: { dr_operation_token: credential('The operation token', { required: true }) },
-  answers: answers.noContent,
+  answers: answers.written,
   where: 'leader',
   onSecondary: true,
   run: async (node, { values }) => {

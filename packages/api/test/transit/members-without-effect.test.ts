@@ -1,0 +1,342 @@
+import { expect } from 'chai';
+import type { GuardedOperation } from '../../src/operation/operation.ts';
+import { transitDataRoutes } from '../../src/transit/data.ts';
+import { itemMembers } from '../../src/transit/transit-operation.ts';
+import { type Answer, type Served, served } from '../served.ts';
+
+const fox = Buffer.from('the quick brown fox').toString('base64');
+
+const keys: Readonly<Record<string, object>> = {
+  aes: {},
+  derived: { derived: true },
+  convergent: { derived: true, convergent_encryption: true },
+  rsa: { type: 'rsa-2048' },
+  ecdsa: { type: 'ecdsa-p256' },
+  ed25519: { type: 'ed25519' },
+  'ed25519-derived': { type: 'ed25519', derived: true },
+  'ml-dsa': { type: 'ml-dsa', parameter_set: '44' },
+  hybrid: { type: 'hybrid', parameter_set: '44', hybrid_key_type_pqc: 'ml-dsa', hybrid_key_type_ec: 'ecdsa-p256' },
+  hmac: { type: 'hmac' },
+  cmac: { type: 'aes128-cmac' },
+};
+
+let at: Served;
+const post = (path: string, body: object): Promise<Answer> => at.ask(`POST transit/${path}`, { body });
+const made = async (path: string, body: object): Promise<Record<string, string>> => (await post(path, body)).body.data;
+
+/** Valid members of one input, by operation; the key of each operation is `keyOf`. */
+const valid: Record<string, object> = {};
+const keyOf: Readonly<Record<string, string>> = {
+  encrypt: 'aes',
+  decrypt: 'aes',
+  rewrap: 'aes',
+  hmac: 'hmac',
+  cmac: 'cmac',
+  sign: 'ecdsa',
+  verify: 'ecdsa',
+};
+
+const operations = new Map(
+  transitDataRoutes.flatMap(({ path, operations: { POST } }) => {
+    const [word = ''] = path.split('/');
+    return POST !== undefined && word in keyOf ? [[word, POST as GuardedOperation] as const] : [];
+  }),
+);
+
+/** Returns the fields of the request and of an item of its batch. */
+function fieldsOf(name: string): { readonly ofRequest: readonly string[]; readonly ofItem: readonly string[] } {
+  const takes = operations.get(name)?.takes ?? expect.fail(name);
+  return {
+    ofRequest: Object.keys(takes).filter((field) => !['batch_input', 'name', 'urlalgorithm', 'url_mac_length'].includes(field)),
+    ofItem: Object.keys(takes['batch_input']?.shape?.items?.properties ?? {}),
+  };
+}
+
+/** Values other than the defaults. */
+const samples: Readonly<Record<string, unknown>> = {
+  key_version: 1,
+  mac_length: 8,
+  padding_scheme: 'pkcs1v15',
+  decrypt_padding_scheme: 'pkcs1v15',
+  encrypt_padding_scheme: 'pkcs1v15',
+  type: 'rsa-2048',
+  convergent_encryption: true,
+  prehashed: true,
+  hash_algorithm: 'sha2-512',
+  algorithm: 'sha2-512',
+  signature_algorithm: 'pkcs1v15',
+  marshaling_algorithm: 'jws',
+  salt_length: 'hash',
+  partial_failure_response_code: 207,
+};
+const sampleOf = (field: string): unknown => samples[field] ?? fox;
+
+/** Returns `used` if nothing is said about a member, `warned` if a warning names it, and `refused` if an error names it. */
+const outcomeOf = ({ status, body }: Answer, field: string): string => {
+  const warned = (body.warnings ?? []).filter((warning: string) => warning.includes(field));
+  if (status === 400 && body.errors?.some((error: string) => error.includes(field))) return 'refused';
+  return status !== 200 ? `${status} ${JSON.stringify(body)}` : warned.length > 0 ? 'warned' : 'used';
+};
+
+describe('a member of a request that the operation knows', function () {
+  this.timeout(60_000);
+  before(async () => {
+    at = await served();
+    for (const [name, body] of Object.entries(keys)) expect((await post(`keys/${name}`, body)).status, name).to.equal(200);
+    const { ciphertext } = await made('encrypt/aes', { plaintext: fox });
+    const { signature } = await made('sign/ecdsa', { input: fox });
+    for (const name of ['hmac', 'cmac', 'sign']) valid[name] = { input: fox };
+    Object.assign(valid, {
+      encrypt: { plaintext: fox },
+      decrypt: { ciphertext },
+      rewrap: { ciphertext },
+      verify: { input: fox, signature },
+    });
+  });
+  after(() => at.close());
+
+  /** Fields of items that weaken the result if they are dropped. */
+  const refusedBeside = ['associated_data'];
+  const refusedInItems = ['signature_context', 'hash_algorithm', 'algorithm'];
+
+  for (const name of Object.keys(keyOf)) {
+    const { ofRequest, ofItem } = fieldsOf(name);
+    for (const field of ofRequest.filter((each) => ofItem.includes(each) && each !== 'mac_length'))
+      it(`has no effect beside a batch, in whose items it counts, and is named or refused: ${name} ${field}`, async () => {
+        const answer = await post(`${name}/${keyOf[name]}`, { batch_input: [valid[name]], [field]: sampleOf(field) });
+        expect(outcomeOf(answer, field)).to.equal(refusedBeside.includes(field) ? 'refused' : 'warned');
+      });
+
+    const known = new Set([...ofRequest, ...Object.keys(itemMembers)]);
+    for (const field of [...known].filter((each) => !ofItem.includes(each))) {
+      const isRefused = refusedInItems.includes(field) && ofRequest.includes(field);
+      it(`is ${isRefused ? 'refused' : 'warned of'} in an item, where only the request counts: ${name} ${field}`, async () => {
+        const answer = await post(`${name}/${keyOf[name]}`, { batch_input: [{ ...valid[name], [field]: sampleOf(field) }] });
+        expect(outcomeOf(answer, field)).to.equal(isRefused ? 'refused' : 'warned');
+      });
+    }
+
+    it(`causes no warning if it is sent with the value that is in force: ${name}`, async () => {
+      const takes = operations.get(name)?.takes ?? {};
+      const isPadding = (field: string): boolean => field.includes('padding'); // refused, whatever its value, on keys without one
+      const inForce = Object.entries(takes).flatMap(([field, { default: absent }]) =>
+        isPadding(field) ? [] : [[field, absent ?? (field in samples ? '' : undefined)]],
+      );
+      const defaults = Object.fromEntries(inForce);
+      for (const body of [
+        { ...defaults, ...valid[name] },
+        { ...defaults, batch_input: [valid[name]] },
+      ]) {
+        const answer = await post(`${name}/${keyOf[name]}`, body);
+        expect([answer.status, answer.body.warnings]).to.deep.equal([200, null]);
+      }
+    });
+  }
+
+  const context = fox;
+  for (const [path, body, field, outcome] of [
+    ['encrypt/aes', { plaintext: fox }, 'context', 'warned'],
+    ['encrypt/derived', { plaintext: fox }, 'context', 'used'],
+    ['encrypt/rsa', { plaintext: fox }, 'context', 'warned'],
+    ['encrypt/rsa', { plaintext: fox }, 'hash_algorithm', 'refused'],
+    ['encrypt/aes', { plaintext: fox }, 'hash_algorithm', 'refused'],
+    ['decrypt/aes', { ciphertext: 'svc:v1:AAAA' }, 'hash_algorithm', 'refused'],
+    ['rewrap/aes', { ciphertext: 'svc:v1:AAAA' }, 'hash_algorithm', 'refused'],
+    ['datakey/wrapped/rsa', {}, 'hash_algorithm', 'refused'],
+    ['datakey/wrapped/aes', {}, 'context', 'warned'],
+    ['datakey/wrapped/derived', {}, 'context', 'used'],
+    ['encrypt/aes', { plaintext: fox }, 'nonce', 'refused'],
+    ['encrypt/aes', { plaintext: fox }, 'padding_scheme', 'refused'],
+    ['encrypt/rsa', { plaintext: fox }, 'padding_scheme', 'used'],
+    ['encrypt/rsa', { plaintext: fox }, 'associated_data', 'refused'],
+    ['encrypt/aes', { plaintext: fox }, 'type', 'warned'],
+    ['encrypt/rsa', { plaintext: fox }, 'type', 'used'],
+    ['encrypt/made', { plaintext: fox }, 'type', 'used'],
+    ['encrypt/derived', { plaintext: fox, context }, 'convergent_encryption', 'warned'],
+    ['encrypt/convergent', { plaintext: fox, context }, 'convergent_encryption', 'used'],
+    ['encrypt/made-convergent', { plaintext: fox, context }, 'convergent_encryption', 'used'],
+    ['encrypt/aes', { plaintext: fox }, 'partial_failure_response_code', 'warned'],
+    ['sign/ecdsa', { input: fox }, 'context', 'warned'],
+    ['sign/ed25519-derived', { input: fox }, 'context', 'used'],
+    ['sign/ecdsa', { input: fox }, 'signature_context', 'refused'],
+    ['sign/rsa', { input: fox }, 'signature_context', 'refused'],
+    ['sign/ml-dsa', { input: fox }, 'signature_context', 'refused'],
+    ['sign/hybrid', { input: fox }, 'signature_context', 'refused'],
+    ['sign/ed25519', { input: fox }, 'signature_context', 'used'],
+    ['sign/ed25519', { input: fox, hash_algorithm: 'sha2-384' }, 'hash_algorithm', 'warned'],
+    ['sign/ed25519/sha2-384', { input: fox }, 'urlalgorithm', 'warned'],
+    ['sign/ed25519/sha2-256', { input: fox }, 'urlalgorithm', 'used'],
+    ['sign/ml-dsa', { input: fox }, 'hash_algorithm', 'warned'],
+    ['sign/hybrid', { input: fox }, 'hash_algorithm', 'warned'],
+    ['sign/ecdsa', { input: fox }, 'hash_algorithm', 'used'],
+    ['sign/ecdsa', { input: fox }, 'signature_algorithm', 'warned'],
+    ['sign/ed25519', { input: fox }, 'signature_algorithm', 'warned'],
+    ['sign/rsa', { input: fox }, 'signature_algorithm', 'used'],
+    ['sign/ecdsa', { input: fox }, 'salt_length', 'warned'],
+    ['sign/rsa', { input: fox }, 'salt_length', 'used'],
+    ['sign/rsa', { input: fox, signature_algorithm: 'pkcs1v15' }, 'salt_length', 'warned'],
+    ['sign/ecdsa', { input: fox }, 'marshaling_algorithm', 'used'],
+    ['sign/ml-dsa', { input: fox }, 'prehashed', 'refused'],
+    ['cmac/cmac', { input: fox }, 'mac_length', 'used'],
+    ['keys/aes2', {}, 'key_size', 'refused'],
+    ['keys/aes3', {}, 'parameter_set', 'warned'],
+    ['keys/aes4', {}, 'hybrid_key_type_pqc', 'warned'],
+    ['keys/aes5', {}, 'hybrid_key_type_ec', 'warned'],
+    ['keys/mldsa6', { type: 'ml-dsa', parameter_set: '44' }, 'hybrid_key_type_ec', 'warned'],
+    ['keys/aes7', {}, 'managed_key_name', 'warned'],
+    ['keys/aes8', {}, 'managed_key_id', 'warned'],
+    ['keys/aes9', {}, 'convergent_encryption', 'refused'],
+    ['keys/aes/rotate', {}, 'managed_key_name', 'warned'],
+    ['keys/aes/config', {}, 'min_mac_length', 'refused'],
+  ] as const)
+    it(`is ${outcome} depending on the key: ${path} ${JSON.stringify(body)} ${field}`, async () => {
+      const more: Readonly<Record<string, unknown>> = {
+        key_size: 64,
+        parameter_set: '44',
+        hybrid_key_type_pqc: 'ml-dsa',
+        min_mac_length: 8,
+      };
+      const sent = {
+        hash_algorithm: 'sha2-512',
+        ...body,
+        ...(field !== 'urlalgorithm' && !(field in body) && { [field]: more[field] ?? sampleOf(field) }),
+      };
+      const { hash_algorithm: hash, ...others } = sent;
+      const asked = field === 'hash_algorithm' ? { ...others, hash_algorithm: hash } : others;
+      expect(
+        outcomeOf(await post(path, asked), field === 'convergent_encryption' && outcome === 'refused' ? 'convergent' : field),
+      ).to.equal(outcome);
+    });
+
+  for (const [kind, unused] of [
+    ['signature', ['mac_length']],
+    [
+      'hmac',
+      ['context', 'signature_context', 'prehashed', 'signature_algorithm', 'marshaling_algorithm', 'salt_length', 'mac_length'],
+    ],
+    [
+      'cmac',
+      [
+        'context',
+        'signature_context',
+        'prehashed',
+        'signature_algorithm',
+        'marshaling_algorithm',
+        'salt_length',
+        'hash_algorithm',
+      ],
+    ],
+  ] as const)
+    it(`is warned of if it has no effect on the ${kind} to verify`, async () => {
+      const key = kind === 'signature' ? 'ecdsa' : kind;
+      const { [kind]: value } =
+        kind === 'signature' ? await made('sign/ecdsa', { input: fox }) : await made(`${kind}/${key}`, { input: fox });
+      const others = Object.fromEntries(unused.map((field) => [field, sampleOf(field)]));
+      for (const body of [{ input: fox, [kind]: value }, { batch_input: [{ input: fox, [kind]: value }] }]) {
+        const { warnings } = (await post(`verify/${key}`, { ...body, ...others })).body;
+        for (const field of unused.filter((each) => !('batch_input' in body) || each !== 'context'))
+          expect(warnings.join(), field).to.include(field);
+      }
+      expect((await post(`verify/${key}`, { input: fox, [kind]: value })).body.warnings).to.equal(null);
+    });
+
+  it('is named in the answer to a refused request too', async () => {
+    const body = { batch_input: [{ plaintext: fox }], associated_data: fox, key_version: 1, unheard: 1 };
+    const answer = await post('encrypt/aes', body);
+    expect(answer.status).to.equal(400);
+    expect(answer.body).to.deep.equal({
+      errors: ['associated_data has no effect beside batch_input: set it in the items'],
+      warnings: [
+        'Endpoint ignored these unrecognized parameters: [unheard]',
+        'These parameters have no effect beside batch_input: [key_version]',
+      ],
+    });
+    const invalid = await post('keys/x', { derived: 'maybe', unheard: 1 });
+    expect(invalid.body.warnings).to.deep.equal(['Endpoint ignored these unrecognized parameters: [unheard]']);
+    expect((await post('encrypt/aes', { plaintext: '!' })).body).to.have.all.keys('errors');
+    expect((await at.ask('POST sys/auth/x', { body: { type: 'nosuch', unheard: 1 } })).body).to.have.all.keys(
+      'errors',
+      'warnings',
+    );
+  });
+
+  it('of an item is warned of wherever it stands in the batch', async () => {
+    const batch_input = [...Array(200).fill(valid['sign']), { ...valid['sign'], context }];
+    const { body } = await post('sign/ecdsa', { batch_input });
+    expect(body.warnings).to.deep.equal(['These parameters have no effect on this key: [context]']);
+  });
+
+  it('is kept from a caller without the rights', async () => {
+    await at.ask('POST sys/policies/acl/creates', { body: { policy: 'path "transit/encrypt/*" { capabilities = ["create"] }' } });
+    const { auth } = (await at.ask('POST auth/token/create', { body: { policies: ['creates'] } })).body;
+    const answer = await at.ask('POST transit/encrypt/aes', {
+      token: auth.client_token,
+      body: { plaintext: fox, context, unheard: 1 },
+    });
+    expect([answer.status, answer.body]).to.deep.equal([403, { errors: ['permission denied'] }]);
+  });
+});
+
+describe('a value in a batch of one', function () {
+  this.timeout(60_000);
+  before(async () => {
+    at = await served();
+    for (const name of Object.values(keyOf)) await post(`keys/${name}`, keys[name] ?? {});
+    const { ciphertext } = await made('encrypt/aes', { plaintext: fox });
+    const { signature } = await made('sign/ecdsa', { input: fox });
+    Object.assign(valid, { decrypt: { ciphertext }, rewrap: { ciphertext }, verify: { input: fox, signature } });
+  });
+  after(() => at.close());
+
+  const values = [
+    1,
+    0,
+    -0,
+    2,
+    -1,
+    1.5,
+    1e20,
+    '1',
+    '0x1',
+    ' 1',
+    '2',
+    '',
+    'x',
+    'AAAA',
+    5,
+    true,
+    false,
+    't',
+    null,
+    {},
+    { a: 1 },
+    [],
+    [1],
+  ];
+  for (const name of Object.keys(keyOf)) {
+    const { ofRequest, ofItem } = fieldsOf(name);
+    for (const field of ofRequest.filter((each) => ofItem.includes(each)))
+      it(`is read as in a single request: ${name} ${field}`, async () => {
+        for (const value of values) {
+          const one = { ...valid[name], [field]: value };
+          const single = await post(`${name}/${keyOf[name]}`, one);
+          const batch = await post(`${name}/${keyOf[name]}`, { batch_input: [one] });
+          const told = JSON.stringify(value);
+          expect(batch.status, `${told}: ${single.text} ${batch.text}`).to.equal(single.status);
+          if (single.status === 200)
+            expect(batch.body.data.batch_results[0], told).to.include.keys(...Object.keys(single.body.data));
+        }
+      });
+  }
+
+  it('is denied by a policy whatever its spelling', async () => {
+    const rules = 'path "transit/*" { capabilities = ["update"] }\npath "transit/cmac/cmac/8" { capabilities = ["deny"] }';
+    await at.ask('POST sys/policies/acl/no-short', { body: { policy: rules } });
+    const { auth } = (await at.ask('POST auth/token/create', { body: { policies: ['no-short'] } })).body;
+    for (const mac_length of [8, '8', '0x8']) {
+      const body = { batch_input: [{ input: fox, mac_length }] };
+      const { status } = await at.ask('POST transit/cmac/cmac', { token: auth.client_token, body });
+      expect(status, String(mac_length)).to.equal(403);
+    }
+  });
+});
