@@ -27,7 +27,7 @@ export interface DecryptResult {
 
 export const missingCiphertext = 'missing ciphertext to decrypt';
 
-export const decryption: Operation<DecryptRequest, DecryptItem, DecryptResult> = {
+export const decryptOperation: Operation<DecryptRequest, DecryptItem, DecryptResult> = {
   name: 'decrypt',
   workOf(request) {
     if (isBatch(request)) return batchWithContexts(readItem, request);

@@ -42,7 +42,7 @@ export interface EncryptResult {
 
 const missingPlaintext = 'missing plaintext to encrypt';
 
-export const encryption: Operation<EncryptRequest, EncryptItem, EncryptResult> = {
+export const encryptOperation: Operation<EncryptRequest, EncryptItem, EncryptResult> = {
   name: 'encrypt',
   workOf(request) {
     if (isBatch(request)) return batchWithContexts(readItem, request);

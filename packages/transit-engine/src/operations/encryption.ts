@@ -11,10 +11,10 @@ import { encryptionKeyNotFound, TransitError } from '../values/errors.ts';
 import { commitAndWipe, wipe } from '../values/secrets.ts';
 import type { BatchReply } from './batch.ts';
 import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './datakey.ts';
-import { type DecryptRequest, type DecryptResult, decryption } from './decrypt.ts';
-import { type EncryptItem, type EncryptRequest, type EncryptResult, encryption } from './encrypt.ts';
+import { type DecryptRequest, type DecryptResult, decryptOperation } from './decrypt.ts';
+import { type EncryptItem, type EncryptRequest, type EncryptResult, encryptOperation } from './encrypt.ts';
 import { observed, perform, runUnder, type Tools, underKey, type Work } from './operation.ts';
-import { type RewrapRequest, rewrapping } from './rewrap.ts';
+import { type RewrapRequest, rewrapOperation } from './rewrap.ts';
 
 /** The parts of the engine that encryption uses. */
 export interface EncryptionParts {
@@ -42,7 +42,7 @@ export class Encryption {
    */
   async encrypt(name: string, request: EncryptRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
     const { store, paths, keys } = this.#parts;
-    const pending = encryption.workOf(request);
+    const pending = encryptOperation.workOf(request);
     const work = pending instanceof Promise ? await pending : pending;
     const key = keys.cached(name) ?? (await keys.key(name));
     if (key !== undefined) return this.#encryptUnderExistingKey(name, request, work);
@@ -53,12 +53,12 @@ export class Encryption {
 
   /** @throws TransitError */
   decrypt(name: string, request: DecryptRequest): Promise<DecryptResult | BatchReply<DecryptResult>> {
-    return perform(decryption, this.#parts.tools, name, request, encryptionKeyNotFound);
+    return perform(decryptOperation, this.#parts.tools, name, request, encryptionKeyNotFound);
   }
 
   /** Encrypts a ciphertext's plaintext again, under the latest version by default, without revealing it. @throws TransitError */
   rewrap(name: string, request: RewrapRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
-    return perform(rewrapping, this.#parts.tools, name, request, encryptionKeyNotFound);
+    return perform(rewrapOperation, this.#parts.tools, name, request, encryptionKeyNotFound);
   }
 
   /** Returns a random key for use elsewhere, encrypted under the named one. @throws TransitError */
@@ -71,7 +71,7 @@ export class Encryption {
   #encryptUnderExistingKey(name: string, { mayUpdate }: EncryptRequest, work: Work<EncryptItem>) {
     if (!mayUpdate) throw denied();
     const { tools } = this.#parts;
-    return underKey(tools, name, (key) => runUnder(encryption, tools, key, work), encryptionKeyNotFound);
+    return underKey(tools, name, (key) => runUnder(encryptOperation, tools, key, work), encryptionKeyNotFound);
   }
 
   async #encryptUnderNewKey(name: string, request: EncryptRequest, work: Work<EncryptItem>) {
@@ -93,7 +93,7 @@ export class Encryption {
       observer: tools.observer,
     });
     try {
-      const reply = await runUnder(encryption, tools, key, work);
+      const reply = await runUnder(encryptOperation, tools, key, work);
       keys.assertOpen();
       const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
       return nothingDone || (await commitAndWipe(store, transaction)) !== undefined ? reply : undefined;

@@ -21,7 +21,7 @@ export interface RewrapItem extends Item {
 export type RewrapRequest = RequestOf<RewrapItem>;
 
 /** Decrypts and encrypts again. The plaintext is never part of the reply; associated data is not supported. */
-export const rewrapping: Operation<RewrapRequest, RewrapItem, EncryptResult> = {
+export const rewrapOperation: Operation<RewrapRequest, RewrapItem, EncryptResult> = {
   name: 'rewrap',
   workOf(request) {
     if (isBatch(request)) return batchWithContexts(readItem, request);

@@ -36,7 +36,7 @@ export interface SignResult {
   readonly publicKey?: string;
 }
 
-export const signing: Operation<SignRequest, SignItem, SignResult> = {
+export const signOperation: Operation<SignRequest, SignItem, SignResult> = {
   name: 'sign',
   workOf(request) {
     const options = signingOptions(request);

@@ -3,8 +3,8 @@ import type { BatchReply } from './batch.ts';
 import { type CmacRequest, type CmacResult, cmacOperation } from './cmac.ts';
 import { type HmacRequest, type HmacResult, hmacOperation } from './hmac.ts';
 import { perform, type Tools } from './operation.ts';
-import { type SignRequest, type SignResult, signing } from './sign.ts';
-import { type VerifyRequest, type VerifyResult, verification } from './verify.ts';
+import { type SignRequest, type SignResult, signOperation } from './sign.ts';
+import { type VerifyRequest, type VerifyResult, verifyOperation } from './verify.ts';
 
 /** Signatures and MACs. A refusal is a {@link TransitError}. */
 export class Signing {
@@ -16,7 +16,7 @@ export class Signing {
 
   /** @throws TransitError */
   sign(name: string, request: SignRequest): Promise<SignResult | BatchReply<SignResult>> {
-    return perform(signing, this.#tools, name, request, signingKeyNotFound);
+    return perform(signOperation, this.#tools, name, request, signingKeyNotFound);
   }
 
   /** @throws TransitError */
@@ -31,7 +31,7 @@ export class Signing {
 
   /** Verifies signatures or MACs. A wrong one gives `valid: false`, not a refusal. @throws TransitError */
   verify(name: string, request: VerifyRequest): Promise<VerifyResult | BatchReply<VerifyResult>> {
-    return perform(verification, this.#tools, name, request, verificationKeyNotFound);
+    return perform(verifyOperation, this.#tools, name, request, verificationKeyNotFound);
   }
 }
 

@@ -52,7 +52,7 @@ export interface VerifyResult {
   readonly valid: boolean;
 }
 
-export const verification: Operation<VerifyRequest, VerifyItem, VerifyResult> = {
+export const verifyOperation: Operation<VerifyRequest, VerifyItem, VerifyResult> = {
   name: 'verify',
   workOf(request) {
     if (isBatch(request)) return readBatch(request);
