@@ -101,6 +101,21 @@ describe('the rights in the console', function () {
     for (const each of [page, own]) expect(await each.evaluate('window.attacked ?? 0')).to.equal(0);
   });
 
+  it('shows characters that would reorder the page as escapes', async () => {
+    const hidden = [...Array.from({ length: 5 }, (_, i) => 0x202a + i), ...Array.from({ length: 4 }, (_, i) => 0x2066 + i)];
+    const name = `a${String.fromCodePoint(...hidden)}b`;
+    const shown = `a${hidden.map((code) => `\\u{${code.toString(16)}}`).join('')}b`;
+    await server.call('POST', `sys/policies/acl/${encodeURIComponent(name)}`, { policy: `${reader}# ${name}` });
+    const page = await open();
+    await page.getByRole('button', { name: shown, exact: true }).click();
+    await page.getByText(`of ${shown}`).waitFor();
+    await page.getByText(`Line 4 has hidden characters: # ${shown}`).waitFor();
+    const { accessor } = await tokenWith(name);
+    await ask(page, accessor, 'transit/keys/a', 'read');
+    await page.getByText(`Policy ${shown} has the rule "transit/*"`).waitFor();
+    expect(await page.evaluate('document.body.innerText')).not.to.match(/\p{Cf}/u);
+  });
+
   it('shows its own token, the seal and the audit devices, and says what the token may not read', async () => {
     const { token, accessor } = await tokenWith('reader');
     const page = await open(token);

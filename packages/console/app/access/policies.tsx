@@ -4,6 +4,7 @@ import { refusalWords, segments } from '../api/request.ts';
 import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
 import { count } from '../parts/format.ts';
+import { visible } from '../parts/visible.ts';
 
 /** The policies: their texts, and a place to validate a text without writing it. */
 export function Policies() {
@@ -72,6 +73,14 @@ export function Policies() {
             onInput={(event) => setText(event.currentTarget.value)}
           />
         </label>
+        {text.split('\n').map(
+          (line, index) =>
+            visible(line) !== line && (
+              <Note key={index} tone="warn">
+                Line {index + 1} has hidden characters: <code>{line}</code>
+              </Note>
+            ),
+        )}
         <div class="buttons">
           <button type="submit">Validate</button>
         </div>
