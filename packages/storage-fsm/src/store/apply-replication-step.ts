@@ -1,5 +1,5 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
+import { addToDigest, recordDigest } from './digest.ts';
 import {
   type Cursor,
   continues,
@@ -18,7 +18,7 @@ import type {
   ReplicationPlace,
   ReplicationStep,
 } from './replication-step.ts';
-import { type Spaces, spaceHead, stagedAttempt, withLive } from './spaces.ts';
+import { attemptOf, type Spaces, spaceHead, stagedAttempt, withLive } from './spaces.ts';
 import type { Write } from './write.ts';
 
 const none: ReplicationEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
@@ -130,12 +130,8 @@ function stage(
   spaces: Spaces,
 ): ReplicationEffect | 'conflict' {
   if (state.role !== 'secondary' || records.some(({ path }) => isLocal(state, path))) return 'conflict';
-  const isNew = spaces.attempt?.id !== id;
-  if (isNew && (chunk > 0 || spaces.live === id)) return 'conflict';
-  const attempt =
-    isNew || spaces.attempt === undefined
-      ? { id, space: spaces.nextSpace, chunks: 0, records: 0, digest: emptyDigest }
-      : spaces.attempt;
+  const attempt = attemptOf(spaces, id);
+  if (attempt === undefined || spaces.live === id) return 'conflict';
   if (chunk !== attempt.chunks) return chunk < attempt.chunks ? none : 'conflict';
   const head = spaceHead(attempt.space);
   return {

@@ -4,6 +4,7 @@ import { decodeFields, type JsonFields } from './json-object.ts';
 import { pathFault } from './path.ts';
 import { readPath } from './path-codec.ts';
 import {
+  areLocalPrefixes,
   type Cursor,
   type Epoch,
   type EpochName,
@@ -39,7 +40,6 @@ const kindOf: ReadonlyMap<number, string> = new Map(
 const kindsWithWrites: ReadonlySet<string> = new Set(['follow', 'stage', 'swap', 'promote', 'leave', 'restore']);
 /** The local prefixes and the epochs of a step take far less than this. */
 const fieldBytesMax = 16 * 1024;
-const localMax = 64;
 
 /**
  * Encodes a step as `format u8 | kind u8 | fields: length u32, JSON | writes u32 | { path: length u16, UTF-8 | revision u48 | deleted u8 |
@@ -166,8 +166,12 @@ function divided(
 function faultOf(step: ReplicationStep): string | undefined {
   const isValid = {
     establish: () =>
-      step.kind === 'establish' && isEpochId(step.set) && isEpochId(step.id) && areLocal(step.local) && isFence(step.fenceMs),
-    attach: () => step.kind === 'attach' && isEpochId(step.set) && areLocal(step.local) && isFence(step.fenceMs),
+      step.kind === 'establish' &&
+      isEpochId(step.set) &&
+      isEpochId(step.id) &&
+      areLocalPrefixes(step.local) &&
+      isFence(step.fenceMs),
+    attach: () => step.kind === 'attach' && isEpochId(step.set) && areLocalPrefixes(step.local) && isFence(step.fenceMs),
     follow: () =>
       step.kind === 'follow' &&
       isCursor(step.from) &&
@@ -176,7 +180,12 @@ function faultOf(step: ReplicationStep): string | undefined {
       areWrites([...step.writes, ...step.local]) &&
       areRecords(step.local),
     adopt: () => step.kind === 'adopt' && isCursor(step.from) && areEpochs(step.epochs),
-    stage: () => step.kind === 'stage' && isAttempt(step.attempt) && isIndex(step.chunk) && areRecords(step.records),
+    stage: () =>
+      step.kind === 'stage' &&
+      isAttempt(step.attempt) &&
+      isIndex(step.chunk) &&
+      areRecords(step.records) &&
+      step.records.every(({ revision }) => isForeignIndex(revision)),
     swap: () =>
       step.kind === 'swap' &&
       isAttempt(step.attempt) &&
@@ -223,10 +232,6 @@ const areEpochs = (epochs: readonly Epoch[]): boolean =>
   epochs.length > 0 &&
   epochs.every((epoch) => isEpochName(epoch) && isForeignIndex(epoch.number) && isForeignIndex(epoch.start)) &&
   epochsFault(epochs) === undefined;
-const areLocal = (local: unknown): boolean =>
-  Array.isArray(local) &&
-  local.length <= localMax &&
-  local.every((prefix) => typeof prefix === 'string' && prefix !== '' && prefix.length <= 128 && prefix.isWellFormed());
 const areWrites = (writes: readonly ReplicatedWrite[]): boolean =>
   new Set(writes.map(({ path }) => path)).size === writes.length &&
   writes.every(({ path, revision }) => pathFault(path) === undefined && isIndex(revision));

@@ -129,6 +129,12 @@ export const isIndex = (value: unknown): value is number =>
  */
 export const isForeignIndex = (value: unknown): value is number => isIndex(value) && value < 2 ** 47;
 
+/** Returns whether these can be the local prefixes of a state: at most 64 of at most 128 characters. */
+export const areLocalPrefixes = (value: unknown): value is string[] =>
+  Array.isArray(value) &&
+  value.length <= 64 &&
+  value.every((prefix) => typeof prefix === 'string' && prefix !== '' && prefix.length <= 128 && prefix.isWellFormed());
+
 /** Returns whether the value can be `fenceMs`. */
 export const isFence = (value: unknown): boolean => value === undefined || (isIndex(value) && value > 0);
 
@@ -142,8 +148,7 @@ export const isReplicationState = (fields: { readonly [Name in keyof Replication
     roles.includes(role) &&
     typeof set === 'string' &&
     isEpochId(set) &&
-    Array.isArray(local) &&
-    local.every((prefix) => typeof prefix === 'string' && prefix !== '') &&
+    areLocalPrefixes(local) &&
     Array.isArray(epochs) &&
     epochs.every((epoch) => typeof epoch === 'object' && epoch !== null && typeof epoch.id === 'string') &&
     epochsFault(epochs) === undefined &&

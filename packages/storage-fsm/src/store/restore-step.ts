@@ -1,5 +1,5 @@
-import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
-import { type Attempt, isUnreachable, type Spaces, spaceHead, stagedAttempt, withLive } from './spaces.ts';
+import { addToDigest, recordDigest } from './digest.ts';
+import { attemptOf, isUnreachable, type Spaces, spaceHead, stagedAttempt, withLive } from './spaces.ts';
 
 /** A record of the snapshot that is being restored. Readers see it as `path` once the restore is live. */
 export interface RestoredRecord {
@@ -61,12 +61,8 @@ export function applyRestoreStep(step: RestoreStep, spaces: Spaces): RestoreEffe
 }
 
 function stage({ attempt: id, chunk, records }: RestoreStep & { kind: 'stage' }, spaces: Spaces): RestoreEffect | 'conflict' {
-  const isNew = spaces.attempt?.id !== id;
-  if (isNew && chunk > 0) return 'conflict';
-  const attempt: Attempt =
-    isNew || spaces.attempt === undefined
-      ? { id, space: spaces.nextSpace, chunks: 0, records: 0, digest: emptyDigest }
-      : spaces.attempt;
+  const attempt = attemptOf(spaces, id);
+  if (attempt === undefined) return 'conflict';
   if (chunk < attempt.chunks) return nothing;
   if (chunk > attempt.chunks) return 'conflict';
   const head = spaceHead(attempt.space);

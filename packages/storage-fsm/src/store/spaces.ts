@@ -1,5 +1,6 @@
 import { CodecError, type LogIndex } from '@transitd/raft-core';
 import { levelName } from '../level/level-record.ts';
+import { emptyDigest } from './digest.ts';
 import { decodeFields, hasFields, isCount } from './json-object.ts';
 import { pathFault } from './path.ts';
 import { replicationName } from './replication-state.ts';
@@ -44,6 +45,9 @@ export const spacesName = '\u0001spaces';
 const marker = '\u0002';
 const digits = 8;
 const headLength = marker.length + digits + 1;
+/** The last space: its number has as many digits as a name holds. No restore and no secondary uses up so many. */
+export const spaceMax = 10 ** digits - 1;
+const isSpace = (value: unknown): value is number => isCount(value) && value <= spaceMax;
 
 /** Returns the prefix of all names in a space. */
 export const spaceHead = (space: number): string => (space === 0 ? '' : `${marker}${String(space).padStart(digits, '0')}/`);
@@ -94,6 +98,12 @@ export function rerouted(spaces: Spaces, space: number, keep: readonly string[])
   return routes.sort((a, b) => b.prefix.length - a.prefix.length || (a.prefix < b.prefix ? -1 : 1));
 }
 
+/** Returns the attempt of this id: the one that is being staged, or a new one; undefined if there is no space left for a new one. */
+export function attemptOf({ attempt, nextSpace }: Spaces, id: string): Attempt | undefined {
+  if (attempt?.id === id) return attempt;
+  return isSpace(nextSpace) ? { id, space: nextSpace, chunks: 0, records: 0, digest: emptyDigest } : undefined;
+}
+
 /** The totals of the records that a step expects to be staged. */
 type StagedTotals = Pick<Attempt, 'records' | 'digest'> & { readonly attempt: Attempt['id'] };
 
@@ -123,8 +133,8 @@ export function decodeSpaces(bytes: Uint8Array): Spaces {
   const { routes, nextSpace, attempt, live } = stored;
   const areRoutes =
     Array.isArray(routes) &&
-    routes.every((route) => hasFields(route) && typeof route['prefix'] === 'string' && isCount(route['space']));
-  if (!areRoutes || !isCount(nextSpace) || !(live === null || typeof live === 'string'))
+    routes.every((route) => hasFields(route) && typeof route['prefix'] === 'string' && isSpace(route['space']));
+  if (!areRoutes || !isCount(nextSpace) || nextSpace > spaceMax + 1 || !(live === null || typeof live === 'string'))
     throw new CodecError('the spaces record is malformed');
   return {
     routes: routes as Route[],
@@ -139,7 +149,7 @@ function decodeAttempt(stored: unknown): Attempt {
   const { id, space, chunks, records, digest, localWriteAt } = stored;
   const isWhole = typeof id === 'string' && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest);
   const hasCounts =
-    isCount(space) && isCount(chunks) && isCount(records) && (localWriteAt === undefined || isCount(localWriteAt));
+    isSpace(space) && isCount(chunks) && isCount(records) && (localWriteAt === undefined || isCount(localWriteAt));
   if (!isWhole || !hasCounts) throw new CodecError('the spaces record is malformed');
   return { id, space, chunks, records, digest: BigInt(`0x${digest}`), ...(localWriteAt !== undefined && { localWriteAt }) };
 }

@@ -11,7 +11,8 @@ import {
   recoveredReplicationState,
 } from '../../src/store/replication-state.ts';
 import type { ReplicationStep } from '../../src/store/replication-step.ts';
-import { noSpaces } from '../../src/store/spaces.ts';
+import { applyRestoreStep } from '../../src/store/restore-step.ts';
+import { decodeSpaces, encodeSpaces, noSpaces, placeOf, type Spaces, spaceMax } from '../../src/store/spaces.ts';
 import { someEpochs, someForeign, someId } from './replication-arbitraries.ts';
 
 const set = 'ab'.repeat(16);
@@ -101,6 +102,10 @@ describe('the steps of replication', () => {
       { kind: 'supersede' as const, by },
       { kind: 'adopt' as const, from: { ...by, number: 1, index: 0 }, epochs: [{ ...by, start: 0 }] },
       { kind: 'follow' as const, from: { ...by, number: 1, index: 0 }, to: 2 ** 47, writes: [], local: [], valuesWritten: 0 },
+      {
+        ...{ kind: 'stage' as const, attempt: 'a', chunk: 0 },
+        records: [{ path: 'p', value: Buffer.of(1), revision: 2 ** 47 }],
+      },
     ])
       expect(() => encodeTransaction({ conditions: [], writes: [], replication }), replication.kind).to.throw(TypeError);
   });
@@ -116,4 +121,37 @@ describe('the steps of replication', () => {
     expect(decodeReplicationState(encodeReplicationState(state))).to.deep.equal(state);
     expect(() => encodeReplicationState({ ...state, seen: 2 ** 48 })).to.throw(TypeError);
   });
+
+  it('bound the local prefixes of a state as those of a step', () => {
+    const state: ReplicationState = { role: 'disabled', set, local: [], epochs: [], index: 0, offset: 0, seen: 0 };
+    for (const local of [Array.from({ length: 65 }, (_, i) => `p${i}/`), ['p'.repeat(129)], ['\ud800']]) {
+      expect(() => encodeReplicationState({ ...state, local }), 'a state').to.throw(TypeError);
+      const replication = { kind: 'attach' as const, set, local };
+      expect(() => encodeTransaction({ conditions: [], writes: [], replication }), 'a step').to.throw(TypeError);
+    }
+  });
+});
+
+describe('staging in a new space', () => {
+  const state: ReplicationState = { role: 'secondary', set, local: [], epochs: [], index: 0, offset: 0, seen: 0 };
+  const stage = { kind: 'stage' as const, chunk: 0, records: [{ path: 'p', value: Buffer.of(1), revision: 1 }] };
+  const place = { state, index: 1, revisionOf: () => 0 };
+  const ways = {
+    'of a restore': (attempt: string, spaces: Spaces) => applyRestoreStep({ ...stage, attempt }, spaces),
+    'of replication': (attempt: string, spaces: Spaces) => applyReplicationStep({ ...stage, attempt }, { ...place, spaces }),
+  };
+  for (const [name, apply] of Object.entries(ways))
+    it(`${name} stores records and spaces that are read again, up to the last space, and is refused after it`, () => {
+      let spaces: Spaces = { ...noSpaces, nextSpace: spaceMax - 2 };
+      for (const attempt of ['a', 'b', 'c']) {
+        const effect = apply(attempt, spaces);
+        if (effect === 'conflict' || effect.spaces === undefined) return expect.fail(`${attempt} is refused`);
+        spaces = decodeSpaces(encodeSpaces(effect.spaces));
+        expect(spaces).to.deep.equal(effect.spaces);
+        expect(effect.writes.map((write) => placeOf(write.name))).to.deep.equal([{ space: spaces.attempt?.space, path: 'p' }]);
+      }
+      expect(spaces.attempt?.space).to.equal(spaceMax);
+      expect(apply('d', spaces)).to.equal('conflict');
+      expect(() => decodeSpaces(encodeSpaces({ ...spaces, nextSpace: spaceMax + 2 }))).to.throw('the spaces record is malformed');
+    });
 });

@@ -23,10 +23,9 @@ export const someEpochs: fc.Arbitrary<Epoch[]> = fc
   });
 
 const uniquePath = { selector: ({ path }: { path: string }) => path, maxLength: 4 };
-const someRecords: fc.Arbitrary<ReplicatedRecord[]> = fc.uniqueArray(
-  fc.record({ path: somePath, value: someValue, revision: someIndex }),
-  uniquePath,
-);
+const recordsWith = (revision: fc.Arbitrary<number>): fc.Arbitrary<ReplicatedRecord[]> =>
+  fc.uniqueArray(fc.record({ path: somePath, value: someValue, revision }), uniquePath);
+const someRecords = recordsWith(someIndex);
 const someWrites = fc.uniqueArray(
   fc.record({ path: somePath, value: fc.option(someValue, { nil: null }), revision: someIndex }),
   uniquePath,
@@ -61,7 +60,7 @@ export const someReplicationStep: fc.Arbitrary<ReplicationStep> = fc.oneof(
     })
     .filter(isDisjoint),
   fc.record({ kind: fc.constant('adopt' as const), from: someCursor, epochs: someEpochs }),
-  fc.record({ kind: fc.constant('stage' as const), attempt: someAttempt, chunk: someIndex, records: someRecords }),
+  fc.record({ kind: fc.constant('stage' as const), attempt: someAttempt, chunk: someIndex, records: recordsWith(someForeign) }),
   fc.record({
     kind: fc.constant('swap' as const),
     attempt: someAttempt,
