@@ -40,6 +40,14 @@ describe('production dependencies', () => {
     expect(Object.keys(allowScripts).filter((name) => allowScripts[name] === true)).to.deep.equal(['node']);
   });
 
+  it('are installed first by every script of this repository, so that each runs in a new clone', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+    const others = Object.entries(scripts).filter(
+      ([, command]) => !command.startsWith('node scripts/install.mjs && hash -r && '),
+    );
+    expect(others).to.deep.equal([]);
+  });
+
   it('do not depend on scripts of this repository that npm would skip', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const names = Object.keys(scripts);

@@ -1,5 +1,7 @@
 // Requirements of the container tests.
 import { execFileSync } from 'node:child_process';
+import { hasPkcs11 } from '../../scripts/release/archive.ts';
+import type { Platform } from '../../scripts/release/node-binary.ts';
 
 /** The command for `docker compose`: the plugin, or docker-compose; undefined if neither is installed. */
 export const compose: readonly string[] | undefined = [['docker', 'compose'], ['docker-compose']].find(
@@ -20,6 +22,8 @@ export function missing(): string[] {
   ] as const) {
     if (!works(program, [version])) lacks.push(`${program} is not installed: its image is made from the program of this machine`);
   }
+  if (!hasPkcs11(`${process.platform}-${process.arch}` as Platform))
+    lacks.push('the native part of PKCS#11, which the image of a release contains, is not built: run "npm run build:pkcs11"');
   return lacks;
 }
 

@@ -8,7 +8,7 @@ import { folderName } from '../../scripts/release/archive.ts';
 import { debianName } from '../../scripts/release/debian-package.ts';
 import { type Platform, platforms } from '../../scripts/release/node-binary.ts';
 import { root } from '../../scripts/release/project.ts';
-import { artifact, Folders, shellLines } from './artifacts.ts';
+import { artifact, Folders, machinePath, shellLines } from './artifacts.ts';
 import { DevNode } from './dev-node.ts';
 
 const folders = new Folders();
@@ -85,7 +85,10 @@ for (const each of platforms)
 describe('the Debian package of this machine', () => {
   let machine: string;
   let mounted = false;
-  const inside = (...command: string[]): string => output('chroot', machine, ...command);
+  /** The environment of an administrator: that of the tests may name another folder for compiled sources. */
+  const env = { PATH: machinePath, HOME: '/root' };
+  const inside = (...command: string[]): string =>
+    execFileSync('chroot', [machine, ...command], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env });
   const modeOf = (path: string): string => inside('stat', '-c', '%a %U:%G', path).trim();
 
   before(() => {
@@ -131,6 +134,7 @@ describe('the Debian package of this machine', () => {
     inside('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', ...certificate);
     const { stdout } = spawnSync('chroot', [machine, 'transitd', 'doctor', '--config', '/etc/transitd/transitd.yaml'], {
       encoding: 'utf8',
+      env,
     });
     expect(stdout).to.match(/\bok\b.*configuration/i);
   });
@@ -145,7 +149,8 @@ describe('the Debian package of this machine', () => {
     }
   });
 
-  it('keeps keys and audit files when it is purged', () => {
+  it('keeps keys and audit files when it is purged, and no compiled sources', () => {
+    expect(inside('find', '/usr/lib/transitd', '-path', '*/.cache/*', '-type', 'f'), 'root has run commands').to.not.equal('');
     expect(inside('dpkg', '--purge', 'transitd')).to.include('/var/lib/transitd stays');
     expect(['/var/lib/transitd', '/var/log/transitd'].map(modeOf)).to.deep.equal(Array(2).fill('700 transitd:transitd'));
     expect(spawnSync('chroot', [machine, 'test', '-e', '/usr/lib/transitd']).status).to.equal(1);
