@@ -67,6 +67,9 @@ function mistakeIn(text: string): number {
   return valid;
 }
 
+/** Matches the index at the end of an error's message, not in a quotation. */
+const indexInMessage = / at position (\d+)(?: \(line \d+ column \d+\))?$/;
+
 /** Returns whether a text is JSON or the beginning of JSON. */
 function mayContinue(text: string): boolean {
   try {
@@ -74,7 +77,7 @@ function mayContinue(text: string): boolean {
     return true;
   } catch (error) {
     const { message } = error as SyntaxError;
-    return message === 'Unexpected end of JSON input' || Number(/ at position (\d+)/.exec(message)?.[1]) === text.length;
+    return message === 'Unexpected end of JSON input' || Number(indexInMessage.exec(message)?.[1]) === text.length;
   }
 }
 
