@@ -67,7 +67,7 @@ function mistakeIn(text: string): number {
   return valid;
 }
 
-/** Matches the index at the end of an error's message, not in a quotation. */
+/** Matches the index at the end of an error's message. */
 const indexInMessage = / at position (\d+)(?: \(line \d+ column \d+\))?$/;
 
 /** Returns whether a text is JSON or the beginning of JSON. */
