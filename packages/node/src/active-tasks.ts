@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { ensureAuditKey } from '@transitd/audit';
+import { type AuditWriter, ensureAuditKey } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
 import { type Logger, reasonOf } from '@transitd/process';
+import { recordedRotation } from './due-rotations.ts';
 import { sweepRemovedMounts } from './mounts/mount-sweep.ts';
 import type { Services } from './services.ts';
 
@@ -16,6 +17,8 @@ export interface ActiveTasksParts {
   readonly services: Services;
   readonly barrier: Barrier;
   readonly log: Logger;
+  /** Absent if nothing is audited. */
+  readonly audit: AuditWriter | undefined;
   readonly isActive: () => boolean;
 }
 
@@ -23,7 +26,7 @@ export interface ActiveTasksParts {
  * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens and the records of
  * deleted keys and removed mounts. A task that fails is logged and retried in the next round; the other tasks still run.
  */
-export async function runActiveTasks({ services, barrier, log, isActive }: ActiveTasksParts): Promise<void> {
+export async function runActiveTasks({ services, barrier, log, audit, isActive }: ActiveTasksParts): Promise<void> {
   const attempt = async (name: string, task: () => Promise<unknown>): Promise<void> => {
     try {
       await task();
@@ -48,12 +51,18 @@ export async function runActiveTasks({ services, barrier, log, isActive }: Activ
     const removed = await sweepMounts(barrier, isActive);
     if (removed > 0) log.info({ removed }, 'deleted records of removed mounts');
   });
-  for (const engine of services.mounts.engines.values()) {
+  for (const mount of services.mounts.list) {
+    const engine = services.mounts.engines.get(mount.path);
+    if (engine === undefined) continue;
     await attempt('use key material that secondary clusters have confirmed', () => engine.useConfirmed());
     await attempt('rotate keys that are due', async () => {
-      const { rotated, failed } = await engine.rotateDue(rotationLimit);
-      if (rotated > 0) log.info({ rotated }, 'rotated keys that were due');
-      if (failed > 0) log.warn({ failed }, 'some keys that are due could not be rotated; the next round tries again');
+      const { failed } = await engine.rotateDue(rotationLimit, recordedRotation({ mount, services, audit, log }));
+      const [first] = failed;
+      if (first !== undefined)
+        log.warn(
+          { mount: mount.path, key: first.name, reason: reasonOf(first.error), failed: failed.length },
+          'could not rotate keys that are due, such as this one; the next round tries again',
+        );
     });
     await attempt('delete the records of deleted keys', () => engine.sweep(sweepLimit));
     // Generating the key takes seconds, so it is created before the first request for it.

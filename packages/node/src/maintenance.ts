@@ -1,3 +1,4 @@
+import type { AuditWriter } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
 import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
 import { acceptsWrites } from '@transitd/storage-fsm';
@@ -19,6 +20,8 @@ export interface NodeMaintenanceParts {
   readonly nodeSeal: NodeSeal;
   readonly serviceLoader: ServiceLoader;
   readonly log: Logger;
+  /** Absent if nothing is audited. */
+  readonly audit: AuditWriter | undefined;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
   readonly isActive: () => boolean;
@@ -70,7 +73,7 @@ export class NodeMaintenance {
 
   /** Runs one round of the active node's tasks; does nothing on any other node. */
   async runActiveTasks(): Promise<void> {
-    const { clusterMember, log, isActive } = this.#parts;
+    const { clusterMember, log, audit, isActive } = this.#parts;
     if (this.#active === undefined) return;
     await clusterMember.snapshots
       ?.clearLeftovers()
@@ -81,7 +84,7 @@ export class NodeMaintenance {
     const active = this.#active; // the node may have been sealed meanwhile, or have lost its role
     if (active === undefined) return;
     if (!acceptsWrites(clusterMember.engine?.replication)) return this.#maintainOwnSeal(active.barrier);
-    await runActiveTasks({ ...active, log, isActive });
+    await runActiveTasks({ ...active, log, audit, isActive });
   }
 
   /** Services and barrier for the tasks of the active node; undefined on any other node. */

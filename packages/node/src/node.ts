@@ -1,8 +1,16 @@
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
+import type { AuditWriter } from '@transitd/audit';
 import { BarrierError, type InitializeRequest, type ProviderHealth, type SealConfig, type SealStatus } from '@transitd/barrier';
-import { type Cluster, type FeatureLevelControl, type JoinDesk, JoinError, type Peers } from '@transitd/cluster';
-import type { Config } from '@transitd/configuration';
+import {
+  type Cluster,
+  clusterListenAddress,
+  type FeatureLevelControl,
+  type JoinDesk,
+  JoinError,
+  type Peers,
+} from '@transitd/cluster';
+import { addressText, type Config } from '@transitd/configuration';
 import { healthAnswer, type NodeStatus } from '@transitd/health';
 import { type Logger, type NodeObserver, noObserver, StartError } from '@transitd/process';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
@@ -33,6 +41,8 @@ import { DataDirectory } from './storage/data-directory.ts';
 export interface NodeOptions {
   readonly config: Config;
   readonly log: Logger;
+  /** Records what the node does without a request; absent if nothing is audited. */
+  readonly audit?: AuditWriter | undefined;
   readonly onFatal: (error: Error) => void;
   readonly observer?: NodeObserver;
   /** Returns the form of a path in which quotas count requests; by default the path itself. */
@@ -76,7 +86,7 @@ export class Node {
   #listenerAddress: string | undefined;
 
   private constructor(
-    { config, log, onFatal, observer = noObserver, canonicalPath = (path) => path, work, clocks }: NodeOptions,
+    { config, log, audit, onFatal, observer = noObserver, canonicalPath = (path) => path, work, clocks }: NodeOptions,
     { seal, providers, random: sealRandom }: OpenedSeal,
     directory: DataDirectory,
   ) {
@@ -137,6 +147,7 @@ export class Node {
       nodeSeal,
       serviceLoader,
       log,
+      audit,
       clock,
       observer,
       isActive,
@@ -191,6 +202,17 @@ export class Node {
   /** This node's ties to the other nodes, whatever engine keeps the records; undefined on a node that no other node can reach. */
   get peers(): Peers | undefined {
     return this.#clusterMember.peers;
+  }
+
+  /**
+   * Where the cluster port listens, and in PEM its certificate and that of the cluster's authority; undefined while the node has no
+   * certificate.
+   */
+  get clusterPort(): { readonly address: string; readonly certificate: string; readonly authority: string } | undefined {
+    const identity = this.peers?.identity;
+    if (identity === undefined) return undefined;
+    const { certificate, authority } = identity;
+    return { address: addressText(clusterListenAddress(this.config)), certificate, authority };
   }
 
   /** Whether this node belongs to an initialized cluster, or is about to join one. */

@@ -58,7 +58,8 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
   const forms = new PathForms(() => routes);
   const canonicalPath = (path: string): string => forms.canonical(path);
   const observer = { ...metrics.observer, ...(tracer && { tracer }) };
-  const open = () => Node.open({ config, log, onFatal: stopOnFault(log), observer, canonicalPath, work: () => metrics.work() });
+  const open = () =>
+    Node.open({ config, log, audit, onFatal: stopOnFault(log), observer, canonicalPath, work: () => metrics.work() });
   // A stop does not wait until the node is open: like a crash, a stop may interrupt the opening at any point.
   const opened = await Promise.race([stop.requested, openOrExitCode(open, log)]);
   if (typeof opened === 'number') return opened;

@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
-import { dueMs, rotateDue } from './keys/auto-rotation.ts';
+import { type DueRotation, type DueRotations, isDue, rotateDue } from './keys/auto-rotation.ts';
 import { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
 import {
@@ -254,10 +254,14 @@ export class TransitEngine {
    * Rotates the keys whose automatic rotation is due. Only the active node calls it, periodically. Each rotation is one transaction that
    * also moves the key's due time, so if several nodes try, only one rotates.
    * @param limit - maximum number of rotations
-   * @returns the number of rotated keys, and the number of keys that could not be rotated
+   * @param around - called for each key that is due, to record its rotation
    */
-  rotateDue(limit: number): Promise<{ readonly rotated: number; readonly failed: number }> {
-    return rotateDue(this.#store, this.#paths, this.#now(), limit, (place) => this.#rotateAsDue(place));
+  rotateDue(limit: number, around: DueRotation = (_, rotate) => rotate()): Promise<DueRotations> {
+    return rotateDue(this.#store, this.#paths, this.#now(), limit, async (place) => {
+      if (!isDue(await this.#keys.key(place.name), place)) return false;
+      const isHeld = await this.#secondaries.required();
+      return (await around(place.name, () => this.#rotateAsDue(place, isHeld))) !== undefined;
+    });
   }
 
   /** @throws TransitError `key_not_found`, `invalid_request` */
@@ -341,17 +345,18 @@ export class TransitEngine {
   }
 
   /**
-   * Returns whether the key was rotated; false if it was deleted, its due time has changed, or its newest version is unconfirmed. It does
+   * Returns the new version of the key; undefined if it was deleted, its due time has changed, or its newest version is unconfirmed. Does
    * not wait until the new version may be used.
    */
-  async #rotateAsDue(place: DuePlace): Promise<boolean> {
-    const isHeld = await this.#secondaries.required();
-    return this.#changes.run(place.name, async () => {
+  async #rotateAsDue(place: DuePlace, isHeld: boolean): Promise<number | undefined> {
+    const { version } = await this.#changes.run(place.name, async () => {
       const key = await this.#keys.key(place.name);
-      if (key === undefined || dueMs(key.record) !== place.dueMs || key.record.confirmedVersion !== undefined) return false;
-      const { transaction } = await this.#rotation(isHeld ? heldBack(key) : key);
-      return transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined ? true : undefined;
+      if (!isDue(key, place)) return { version: undefined };
+      const { record, transaction } = await this.#rotation(isHeld ? heldBack(key) : key);
+      const isWritten = transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined;
+      return isWritten ? { version: record.latestVersion } : undefined;
     });
+    return version;
   }
 
   /** Returns undefined if the key was deleted in the meantime. */

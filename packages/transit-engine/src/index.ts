@@ -4,6 +4,7 @@ export { type KeyAnswer, type KeyTraits, TransitEngine, type TransitEngineOption
 export { printableName, printablePath } from './formats/printable-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
 export { divideThreadPool } from './key-pairs/native-signature.ts';
+export type { DueRotation } from './keys/auto-rotation.ts';
 export { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 export type { CreateKeyRequest } from './keys/key.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';

@@ -1,5 +1,3 @@
-import { clusterListenAddress } from '@transitd/cluster';
-import { addressText } from '@transitd/configuration';
 import type { Node } from '@transitd/node';
 import { takesPart } from '@transitd/storage-fsm';
 import type { CertificateFigures } from './certificates.ts';
@@ -23,10 +21,10 @@ export const metricSourcesOf = (node: () => Node | undefined): MetricSources => 
 
 /** Returns the certificate of the cluster port, and that of the cluster's authority. */
 export function clusterCertificates(node: Node | undefined): CertificateFigures {
-  const identity = node?.peers?.identity;
-  if (node === undefined || identity === undefined) return { shown: [] };
-  const address = addressText(clusterListenAddress(node.config));
-  return { shown: [{ address, chain: identity.certificate }], authority: identity.authority };
+  const port = node?.clusterPort;
+  return port === undefined
+    ? { shown: [] }
+    : { shown: [{ address: port.address, chain: port.certificate }], authority: port.authority };
 }
 
 function clusterFigures(node: Node | undefined): ClusterFigures | undefined {

@@ -29,6 +29,19 @@ export function dueWrites(
 /** The path contains all the information, but every record needs a value. */
 const dueMark = Uint8Array.of(1);
 
+/** Whether a key still has this due time. While its newest version is unconfirmed, it gets no further one. */
+export const isDue = <K extends { readonly record: KeyRecord }>(key: K | undefined, place: DuePlace): key is K =>
+  key !== undefined && dueMs(key.record) === place.dueMs && key.record.confirmedVersion === undefined;
+
+/** Rotates the key with this name and returns its new version; undefined if it is not due any more. */
+export type DueRotation = (name: string, rotate: () => Promise<number | undefined>) => Promise<number | undefined>;
+
+/** The outcome of a round of rotations. @property failed - the keys that could not be rotated */
+export interface DueRotations {
+  readonly rotated: number;
+  readonly failed: readonly { readonly name: string; readonly error: unknown }[];
+}
+
 /**
  * Rotates the keys whose automatic rotation is due, and reads only those. A key that cannot be rotated does not stop the others.
  * @param rotate - rotates one key if it is still due, and returns whether it did
@@ -40,8 +53,9 @@ export async function rotateDue(
   nowMs: number,
   limit: number,
   rotate: (place: DuePlace) => Promise<boolean>,
-): Promise<{ readonly rotated: number; readonly failed: number }> {
-  let [rotated, failed] = [0, 0];
+): Promise<DueRotations> {
+  let rotated = 0;
+  const failed: { name: string; error: unknown }[] = [];
   for await (const records of pagesBelow(store, { prefix: paths.due }))
     for (const { path } of records) {
       const place = paths.parseDue(path);
@@ -50,7 +64,7 @@ export async function rotateDue(
         if (await rotate(place)) rotated += 1;
       } catch (error) {
         if (!concernsOneKey(error)) throw error;
-        failed += 1;
+        failed.push({ name: place.name, error });
       }
     }
   return { rotated, failed };

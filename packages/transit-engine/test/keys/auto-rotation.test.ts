@@ -21,11 +21,11 @@ describe('automatic rotation', () => {
       { dueMs: startMs + 24 * hourMs, name: 'daily' },
     ]);
     clock.nowMs = startMs + hourMs - 1;
-    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 0, failed: 0 });
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 0, failed: [] });
     clock.nowMs = startMs + 5 * hourMs;
     const { ciphertext } = await encryptOne(engine, 'hourly', { plaintext: fox });
-    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 1, failed: 0 });
-    expect(await engine.rotateDue(10), 'once, however many periods have passed').to.deep.equal({ rotated: 0, failed: 0 });
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 1, failed: [] });
+    expect(await engine.rotateDue(10), 'once, however many periods have passed').to.deep.equal({ rotated: 0, failed: [] });
     expect((await engine.readKey('hourly')).latestVersion).to.equal(2);
     expect((await engine.readKey('daily')).latestVersion).to.equal(1);
     expect((await dueIn(store))[0]).to.deep.equal({ dueMs: startMs + 6 * hourMs, name: 'hourly' });
@@ -36,7 +36,7 @@ describe('automatic rotation', () => {
     const { engine, clock } = newEngine();
     for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) await engine.createKey(type, { type, autoRotatePeriodS: 3600 });
     clock.nowMs += hourMs;
-    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 3, failed: 0 });
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 3, failed: [] });
     for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) {
       expect(await engine.signing.sign(type, { input: fox })).to.include({ keyVersion: 2 });
       const shown = (await engine.readKey(type)).versions.map(({ pair }) => pair?.publicKey);
@@ -69,6 +69,27 @@ describe('automatic rotation', () => {
     expect(await dueIn(store)).to.deep.equal([]);
   });
 
+  it('passes each rotation to the caller, with the name of the key and its new version, and nothing that is not due', async () => {
+    const { engine, store, clock } = newEngine();
+    for (const name of ['a', 'b', 'refused']) await engine.createKey(name, { autoRotatePeriodS: 3600 });
+    await engine.configureKey('b', { deletionAllowed: true });
+    clock.nowMs += hourMs;
+    const versions = new Map<string, number | undefined>();
+    const outcome = await engine.rotateDue(10, async (name, rotate) => {
+      if (name === 'refused') throw new Error('not recorded');
+      if (name === 'b') await engine.deleteKey(name);
+      versions.set(name, await rotate());
+      return versions.get(name);
+    });
+    expect(outcome.rotated).to.equal(1);
+    expect(outcome.failed.map(({ name, error }) => `${name}: ${error}`)).to.deep.equal(['refused: Error: not recorded']);
+    expect([...versions]).to.deep.equal([
+      ['a', 2],
+      ['b', undefined],
+    ]);
+    expect((await storedKey(store, 'refused')).latestVersion).to.equal(1);
+  });
+
   it('skips imported keys unless their rotation is allowed', async () => {
     const { engine, store, clock } = newEngine({ store: await storeWithWrappingKey() });
     const ciphertext = wrapped(await engine.transfers.wrappingKey(), Buffer.alloc(32, 1));
@@ -76,7 +97,7 @@ describe('automatic rotation', () => {
     await engine.configureKey('fixed', { autoRotatePeriodS: 3600 });
     await engine.transfers.importKey('free', { ciphertext, allowRotation: true, autoRotatePeriodS: 3600 });
     clock.nowMs += 2 * hourMs;
-    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 1, failed: 0 });
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 1, failed: [] });
     expect((await storedKey(store, 'fixed')).latestVersion).to.equal(1);
     expect((await storedKey(store, 'free')).latestVersion).to.equal(2);
   });
@@ -86,8 +107,11 @@ describe('automatic rotation', () => {
     for (const name of ['a', 'b', 'c', 'd']) await engine.createKey(name, { autoRotatePeriodS: 3600 });
     await store.commit({ conditions: [], writes: [{ path: paths.key('a'), value: Buffer.from('damaged') }] });
     clock.nowMs += hourMs;
-    expect(await engine.rotateDue(2)).to.deep.equal({ rotated: 2, failed: 1 });
-    expect(await engine.rotateDue(2)).to.deep.equal({ rotated: 1, failed: 1 });
+    for (const rotated of [2, 1]) {
+      const outcome = await engine.rotateDue(2);
+      expect(outcome.rotated).to.equal(rotated);
+      expect(outcome.failed.map(({ name }) => name)).to.deep.equal(['a']);
+    }
   });
 
   for (const [code, outcome] of [
@@ -105,8 +129,11 @@ describe('automatic rotation', () => {
       for (const name of ['a', 'b']) await engine.createKey(name, { autoRotatePeriodS: 3600 });
       failing = true;
       clock.nowMs += hourMs;
-      const result = await engine.rotateDue(10).catch((error: unknown) => (error instanceof StoreError ? error.code : error));
-      expect(result).to.deep.equal(code === 'too_large' ? { rotated: 1, failed: 1 } : code);
+      const result = await engine.rotateDue(10).then(
+        ({ rotated, failed }) => ({ rotated, failed: failed.map(({ name }) => name) }),
+        (error: unknown) => (error instanceof StoreError ? error.code : error),
+      );
+      expect(result).to.deep.equal(code === 'too_large' ? { rotated: 1, failed: ['a'] } : code);
     });
   }
 });

@@ -1,0 +1,54 @@
+import { type AuditWriter, Exchange } from '@transitd/audit';
+import { errorsBody, type JsonSchema } from '@transitd/http';
+import { type Logger, reasonOf } from '@transitd/process';
+import type { DueRotation } from '@transitd/transit-engine';
+import { accessorOf, type Mount } from './mounts/mounts.ts';
+import type { Services } from './services.ts';
+
+/** The only member of the entries' data. A request cannot have it. */
+const schema: JsonSchema = { type: 'object', properties: { automatic: { type: 'boolean' } } };
+
+export interface DueRotationsParts {
+  readonly mount: Mount;
+  readonly services: Pick<Services, 'auditKey'>;
+  /** Absent if nothing is audited. */
+  readonly audit: AuditWriter | undefined;
+  readonly log: Logger;
+}
+
+/**
+ * Logs and audits automatic rotations of the keys of a mount. The entries are those of a request to rotate the key, without a caller and
+ * with `automatic` in the data. As for requests, nothing is done unless the request entry is written.
+ */
+export const recordedRotation =
+  ({ mount, services: { auditKey }, audit, log }: DueRotationsParts): DueRotation =>
+  async (name, rotate) => {
+    const exchange =
+      audit &&
+      new Exchange({
+        devices: audit,
+        auditKey,
+        mount: async () => ({ point: `${mount.path}/`, type: mount.type, class: 'secret', accessor: accessorOf(mount) }),
+        verb: 'POST',
+        path: `${mount.path}/keys/${name}/rotate`,
+        address: '',
+        port: undefined,
+        forwardedFrom: undefined,
+        schema,
+      });
+    await exchange?.begin({ automatic: true });
+    let version: number | undefined;
+    try {
+      version = await rotate();
+    } catch (error) {
+      await exchange?.end({ status: 500, body: errorsBody([reasonOf(error)]) });
+      throw error;
+    }
+    if (version !== undefined) log.info({ mount: mount.path, key: name, version }, 'rotated a key that was due');
+    await exchange?.end(
+      version === undefined
+        ? { status: 409, body: errorsBody(['the key is not due any more']) }
+        : { status: 200, body: JSON.stringify({ latest_version: version }) },
+    );
+    return version;
+  };
