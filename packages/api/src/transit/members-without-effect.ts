@@ -37,17 +37,24 @@ export const withoutEffect = (names: readonly string[], where: string): readonly
   names.length === 0 ? [] : [`These parameters have no effect ${where}: [${[...names].sort().join(' ')}]`];
 
 /**
- * Reads the batch of a request. If a batch is given, only its items count.
+ * Reads the batch of a request. If a batch is given, only its items count. Without one, the answer needs no promise.
  * @param warnings - gets the warnings about fields without effect, also if the request is refused
  * @throws RequestError `invalid_request` if a field without effect weakens the result
  */
-export async function readInput(fields: BatchFields, values: Values, warnings: string[]): Promise<Input> {
-  const { takes, inItems, forAllItems } = fields;
+export function readInput(fields: BatchFields, values: Values, warnings: string[]): Input | Promise<Input> {
+  const { takes } = fields;
   const batch = values['batch_input'] as JsonValue | undefined;
-  if (batch === undefined || batch === null) {
-    warnings.push(...withoutEffect(setIn(takes, values, ['partial_failure_response_code']), 'without batch_input'));
-    return { values, sets: (name) => setIn(takes, values, [name]).length > 0 };
-  }
+  if (batch !== undefined && batch !== null) return readBatch(fields, values, { batch, warnings });
+  warnings.push(...withoutEffect(setIn(takes, values, ['partial_failure_response_code']), 'without batch_input'));
+  return { values, sets: (name) => setIn(takes, values, [name]).length > 0 };
+}
+
+async function readBatch(
+  fields: BatchFields,
+  values: Values,
+  { batch, warnings }: { readonly batch: JsonValue; readonly warnings: string[] },
+): Promise<Input> {
+  const { takes, inItems, forAllItems } = fields;
   const perItem = [...inItems.keys()].filter((name) => Object.hasOwn(takes, name) && !forAllItems.includes(name));
   const beside = setIn(takes, values, perItem);
   const harmless = beside.filter((name) => !weakening.has(name));

@@ -238,7 +238,8 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
     const { values: read, warnings } = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
     const all = [...warnings];
     try {
-      const input = await readInput(batch, read, all);
+      const pending = readInput(batch, read, all);
+      const input = pending instanceof Promise ? await pending : pending;
       const values = input.values as Fields<S>['values'];
       data.check?.(values);
       all.push(...(data.ignored?.(values) ?? []));
