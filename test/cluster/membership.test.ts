@@ -136,6 +136,35 @@ describe('a majority of the members elects a leader', function () {
     }));
 });
 
+describe('a member whose configuration file was changed', function () {
+  this.timeout(scenarioMs);
+
+  it('is refused in one sentence, with exit code 1, under the name of another or without its cluster port', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      const [changed = leader, other = leader] = cluster.others(leader);
+      await changed.stop();
+      for (const { change, says } of [
+        {
+          change: { node_id: other.name },
+          says: `node_id is ${other.name}, but data_dir belongs to the member ${changed.name} of a cluster`,
+        },
+        { change: { cluster_addr: undefined, cluster_listen: undefined }, says: 'cluster_addr is missing' },
+      ]) {
+        const before = changed.configure(change);
+        const server = changed.launch();
+        expect(await server.exited, changed.tail()).to.deep.equal({ code: 1, signal: null });
+        expect(server.stderr)
+          .to.include(says)
+          .and.not.match(/^ +at /m);
+        changed.configure(before);
+      }
+      await changed.start();
+      await cluster.settled();
+      expect(await cluster.voters(leader)).to.have.members(['n1', 'n2', 'n3']);
+    }));
+});
+
 describe('a node that is replaced', function () {
   this.timeout(scenarioMs);
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
 import { freshForIntervals } from '@transitd/health';
-import { reasonOf } from '@transitd/process';
+import { reasonOf, StartError } from '@transitd/process';
 import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@transitd/raft-core';
 import { addressesMax, authoritiesMax, type PrimaryNodes } from '@transitd/replication';
 import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
@@ -249,6 +249,7 @@ export class Cluster implements Peers {
   async start({ storage, barrier }: { readonly storage: Storage; readonly barrier: Barrier }): Promise<void> {
     const { nodeId, clusterId } = storage.driver.status();
     this.membershipList.useLog(storage);
+    this.#checkName(nodeId);
     this.#services = new ClusterServices({
       host: this.#host,
       local: { storage, barrier, nodeId, clusterId },
@@ -265,6 +266,19 @@ export class Cluster implements Peers {
     });
     this.#raftPeers.followMembers();
     await this.#services.start();
+  }
+
+  /** A renamed node could be mistaken for another member: only a sole member may change its name. @throws StartError */
+  #checkName(nodeId: NodeId): void {
+    const { node_id: name } = this.#host.config;
+    const former = this.membershipList.member(nodeId)?.name;
+    if (former === undefined || former === name) return;
+    if (this.membershipList.knownMembers.length > 1)
+      throw new StartError(
+        `node_id is ${name}, but data_dir belongs to the member ${former} of a cluster: set node_id to ${former}, ` +
+          `or to rename the node, remove ${former} from the cluster, empty data_dir and start the node under its new name`,
+      );
+    this.#host.log.warn({ former, name }, 'node_id was changed: this node, the only member of its cluster, has a new name');
   }
 
   /** Runs one round of maintenance; a timer does so every few seconds. */

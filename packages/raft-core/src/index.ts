@@ -19,6 +19,7 @@ export type {
 } from './driver/outcome.ts';
 export type { ProposalDone, ProposalObserver } from './driver/proposals.ts';
 export type { ReadDone } from './driver/reads.ts';
+export { isSoleMember } from './driver/sole-member.ts';
 export { InvariantViolation, invariant } from './invariant.ts';
 export { LogDamage } from './log/log-damage.ts';
 export * from './ports.ts';

@@ -88,10 +88,14 @@ export class LiveNode {
     return Number(this.server.child.pid);
   }
 
-  /** Changes keys of the node's configuration file, for its next start; `undefined` removes a key. */
-  configure(change: Readonly<Record<string, unknown>>): void {
-    const before: object = JSON.parse(readFileSync(this.#configFile, 'utf8'));
+  /**
+   * Changes keys of the node's configuration file, for its next start; `undefined` removes a key.
+   * @returns the content of the file before the change
+   */
+  configure(change: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const before: Readonly<Record<string, unknown>> = JSON.parse(readFileSync(this.#configFile, 'utf8'));
     writeFileSync(this.#configFile, JSON.stringify({ ...before, ...change }, undefined, 2));
+    return before;
   }
 
   /** Starts a process on the node's data, without waiting until it listens. */

@@ -6,7 +6,7 @@ import { RequestRefused, signRequest } from '../membership/authority.ts';
 import { fingerprintOf } from '../membership/certificate.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import { levelsText, supportsLevel } from '../membership/member-levels.ts';
-import { type Member, type Membership, memberRemoved } from '../membership/membership.ts';
+import { type Member, type Membership, memberRemoved, severalNamed } from '../membership/membership.ts';
 import { JoinError } from '../refusals/join-error.ts';
 import type { Admission, Joiner } from './join-messages.ts';
 
@@ -56,7 +56,9 @@ export async function admit(
     // A node that lost its disk returns under a new id: it may replace a member with its name that has been silent for a while. If the
     // answer to an earlier attempt was lost, the same id may try again until this member is first heard. A member that was just
     // admitted counts as heard, so only one of several joiners with the same name is admitted.
-    const namesake = before.members.find((one) => one.name === name);
+    const namesakes = before.members.filter((one) => one.name === name);
+    if (namesakes.length > 1) throw new JoinError('name_taken', `${severalNamed(namesakes)}: remove one of them by its id`);
+    const [namesake] = namesakes;
     const peer = peers().find((one) => one.id === namesake?.id);
     const neverHeard = peer?.learner === true && peer.match === 0;
     const isRetry = namesake?.id === id && neverHeard;

@@ -1,7 +1,7 @@
 import { RequestError } from '@transitd/http';
 import type { ConfState, NodeId } from '@transitd/raft-core';
 import type { MemberChange } from '../membership/configuration-changes.ts';
-import { certificateShown, type Member, type Membership, memberRemoved } from '../membership/membership.ts';
+import { certificateShown, type Member, type Membership, memberRemoved, severalNamed } from '../membership/membership.ts';
 
 /** The leader's contact with the members: it decides whether a change of the voters leaves a majority. */
 export interface VoterContact {
@@ -11,9 +11,19 @@ export interface VoterContact {
   readonly isActive: (id: NodeId) => boolean;
 }
 
-/** Returns the member with this name. If no member has it, returns the member with this id in decimal. */
-export const findMember = ({ members }: Membership, serverId: string): Member | undefined =>
-  members.find(({ name }) => name === serverId) ?? members.find(({ id }) => String(id) === serverId);
+/**
+ * Returns the member with this name. If no member has it, returns the member with this id in decimal.
+ * @throws RequestError `invalid_request` when several members have the name
+ */
+export function findMember({ members }: Membership, serverId: string): Member | undefined {
+  const named = members.filter(({ name }) => name === serverId);
+  if (named.length > 1) throw new RequestError('invalid_request', `${severalNamed(named)}: use an id`);
+  return named[0] ?? members.find(({ id }) => String(id) === serverId);
+}
+
+/** Returns whether the newest removed members include one with this name, or with this id in decimal. */
+export const wasRemoved = ({ removed }: Membership, serverId: string): boolean =>
+  removed.some(({ id, name }) => name === serverId || String(id) === serverId);
 
 /**
  * Returns the change that removes a member; undefined when there is no such member.

@@ -123,9 +123,13 @@ export async function updateOwnEntry(parts: OwnEntryParts): Promise<void> {
   const fingerprint = fingerprintOf(new X509Certificate(identity.certificate));
   await changes.make((_conf, membership) => {
     const present = membership.members.find(({ id }) => id === nodeId);
-    const { nonVoter, ...addresses } = self();
+    const { nonVoter, ...rest } = self();
+    // Only a sole member may start under another name. A node may have joined under that name since.
+    const isTaken = membership.members.some(({ id, name }) => id !== nodeId && name === rest.name);
     const wanted =
-      present === undefined ? { id: nodeId, certificate: fingerprint, nonVoter, ...addresses } : { ...present, ...addresses };
+      present === undefined
+        ? { id: nodeId, certificate: fingerprint, nonVoter, ...rest }
+        : { ...present, ...rest, name: isTaken ? present.name : rest.name };
     return changed(membership, certificateShown(withMember(membership, wanted), nodeId, fingerprint));
   });
 }

@@ -6,7 +6,7 @@ import { KnownNodes } from '../membership/known-nodes.ts';
 import { decodeMembership, type Member, type Membership } from '../membership/membership.ts';
 import type { Standbys } from '../standbys/standbys.ts';
 import { LeadershipTransferred } from '../transport/leadership-transferred.ts';
-import { demotion, findMember, promotion, refuseTooFewVoters, removal, type VoterContact } from './member-changes.ts';
+import { demotion, findMember, promotion, refuseTooFewVoters, removal, type VoterContact, wasRemoved } from './member-changes.ts';
 
 export interface MemberOperationsParts {
   readonly driver: Pick<Driver<CommitResult>, 'status' | 'consensus' | 'peers' | 'transfer'>;
@@ -28,13 +28,14 @@ export class MemberOperations {
   }
 
   /**
-   * Removes a member; resolves when that member can no longer serve. Does nothing for an unknown member.
+   * Removes a member; resolves when that member can no longer serve. Does nothing for a member that was removed already: a client may
+   * repeat a request whose answer was lost.
    * @param serverId - name of the member, or its id in decimal
    * @throws RequestError; LeadershipTransferred when the member is this node; StoreError
    */
   async remove(serverId: string): Promise<void> {
-    const id = this.#member(serverId)?.id;
-    if (id === undefined) return;
+    if (this.#member(serverId) === undefined && wasRemoved(this.#membership, serverId)) return;
+    const { id } = this.#requireMember(serverId);
     await this.#transferLeadershipIfSelf(id);
     await this.removeNode(id);
   }

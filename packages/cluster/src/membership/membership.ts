@@ -156,6 +156,10 @@ export function listedNode({ members, removed }: Membership, fingerprint: string
   return past === undefined ? undefined : { id: past.id, memberState: 'removed' };
 }
 
+/** Describes members with one name, for an error. Names are unique, but not in every stored membership. */
+export const severalNamed = (members: readonly Member[]): string =>
+  `the members with the ids ${members.map(({ id }) => id).join(', ')} have the same name ${members[0]?.name}`;
+
 /** Adds a newly signed certificate to a member's entry, before the member gets it. Replaces an earlier one that the member never used. */
 export const certificateSigned = (membership: Membership, node: NodeId, fingerprint: string): Membership =>
   withMember(membership, node, (one) => (one.certificate === fingerprint ? one : { ...one, nextCertificate: fingerprint }));

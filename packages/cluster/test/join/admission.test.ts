@@ -66,7 +66,20 @@ describe('the admission of a node', () => {
         (error: unknown) => (error instanceof JoinError ? `${error.code}: ${error.message}` : String(error)),
       );
     };
-    return { joins, peers, level, listed: () => membership.members, members: () => membership.members.map(({ id }) => id) };
+    /** Adds a second member with the same name, as a renamed node once could. */
+    const doubled = (id: number, name: string): void => {
+      const double = { apiAddress: 'http://127.0.0.1:83', clusterAddress: '127.0.0.1:3', certificate: '3'.repeat(64) };
+      membership = { ...membership, members: [...membership.members, { id, name, nonVoter: false, ...double }] };
+      peers.set(id, { learner: false, match: 9, silentMs: 20_000 });
+    };
+    return {
+      joins,
+      doubled,
+      peers,
+      level,
+      listed: () => membership.members,
+      members: () => membership.members.map(({ id }) => id),
+    };
   }
 
   it('succeeds for one of three joiners with the same name', async () => {
@@ -94,6 +107,17 @@ describe('the admission of a node', () => {
     peers.set(2, { learner: false, match: 9, silentMs: 10_000 });
     expect(await joins(3)).to.equal('admitted');
     expect(members()).to.deep.equal([1, 3]);
+  });
+
+  it('is refused under a name that two members have, silent or not: the operator says which of them is gone', async () => {
+    const { joins, doubled, peers, members } = await desk();
+    await joins(2);
+    peers.set(2, { learner: false, match: 9, silentMs: 10_000 });
+    doubled(3, 'twin');
+    expect(await joins(4)).to.equal(
+      'name_taken: the members with the ids 2, 3 have the same name twin: remove one of them by its id',
+    );
+    expect(members()).to.deep.equal([1, 2, 3]);
   });
 
   it('lists the feature levels that the joiner announced', async () => {

@@ -16,18 +16,20 @@ const members = [1, 2, 3].map(
     nonVoter: false,
   }),
 );
-const membership = { members, removed: [] };
-const conf = {
+const left = { id: 9, name: 'n4', certificate: '9'.repeat(64) };
+const ofThree = { members, removed: [left] };
+const confWith = (context: Uint8Array) => ({
   voters: [1, 2, 3],
   votersOutgoing: [],
   learners: [],
   learnersNext: [],
   autoLeave: false,
-  context: encodeMembership(membership),
-};
+  context,
+});
 
 /** Node 1 leads nodes 2 and 3; `active` are heard. */
-function setup({ active = [2, 3], transfer = 'resigned' as TransferOutcome['kind'] } = {}) {
+function setup({ active = [2, 3], transfer = 'resigned' as TransferOutcome['kind'], membership = ofThree } = {}) {
+  const conf = confWith(encodeMembership(membership));
   const done: string[] = [];
   const peers = [2, 3].map((id) => ({ id, active: active.includes(id) }) as PeerStatus);
   const driver = {
@@ -68,10 +70,27 @@ describe('an operator', () => {
     expect(made[0]?.members).to.deep.equal([{ id: 3, to: 'none' }]);
   });
 
-  it('removes nothing under an unknown name', async () => {
+  it('is told that a member does not exist, but may repeat a removal whose answer was lost', async () => {
     const { operator, done } = setup();
-    await operator.remove('n9');
+    const unknown = /^no member has the name or the id nosuch$/;
+    expect(await failureOf(operator.remove('nosuch')))
+      .to.have.property('message')
+      .that.matches(unknown);
+    for (const serverId of ['n4', '9']) await operator.remove(serverId);
     expect(done).to.deep.equal([]);
+  });
+
+  it('must name one of two members with the same name by its id', async () => {
+    const [first, second, third] = members as [Member, Member, Member];
+    const { operator, made } = setup({ membership: { members: [first, second, { ...third, name: 'n2' }], removed: [] } });
+    for (const attempt of [operator.remove('n2'), operator.promote('n2'), operator.demote('n2')])
+      expect(await failureOf(attempt)).to.have.property(
+        'message',
+        'the members with the ids 2, 3 have the same name n2: use an id',
+      );
+    expect(made).to.deep.equal([]);
+    await operator.remove('3');
+    expect(made.map(({ membership }) => membership.members.map(({ id }) => id))).to.deep.equal([[1, 2]]);
   });
 
   for (const what of ['remove', 'demote'] as const) {

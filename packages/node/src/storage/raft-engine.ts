@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { Grant, MembershipPorts, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import type { NodeObserver } from '@transitd/process';
+import { type NodeObserver, StartError } from '@transitd/process';
 import {
   type ConfState,
   Driver,
@@ -10,6 +10,7 @@ import {
   type DriverOptions,
   type DriverStatus,
   driverLimits,
+  isSoleMember,
   type LogIndex,
   type NodeId,
   type Random,
@@ -118,14 +119,18 @@ export class RaftEngine implements Storage {
     });
   }
 
-  /** Opens the log, the state and the driver over them. @throws StorageDamaged, StorageFailed, LogDamage */
+  /** Opens the log, the state and the driver over them. @throws StartError, StorageDamaged, StorageFailed, LogDamage */
   static async open({
     directory,
     disk,
     ...options
   }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<RaftEngine> {
-    const { raft, onFatal: onFailure } = options;
+    const { raft, membership, onFatal: onFailure } = options;
     const log = await SegmentLog.open(directory, { onFailure, disk });
+    if (membership === undefined && !isSoleMember(log.start)) {
+      await new Promise((resolve) => log.close(resolve));
+      throw new StartError(`cluster_addr is missing, but data_dir belongs to a cluster with other members: ${portRemedy}`);
+    }
     const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure });
     log.verifyAgainstState(machine.flushedAtOpen);
     const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
@@ -192,6 +197,8 @@ export class RaftEngine implements Storage {
     await this.#reserve.stop();
   }
 }
+
+const portRemedy = 'set cluster_addr to the address that this node had';
 
 /** Returns the options of the driver. @param onReady - this node leads and has applied every acknowledged entry */
 function driverOptions(

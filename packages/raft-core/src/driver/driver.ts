@@ -1,5 +1,6 @@
 import type { PeerStatus, RaftCore, Status } from '../core/contract/raft-core.ts';
 import { Raft } from '../core/raft.ts';
+import { invariant } from '../invariant.ts';
 import type { Clock, Done, LogStore } from '../ports.ts';
 import type { ConfChange, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
 import { Effects } from './effects.ts';
@@ -9,7 +10,7 @@ import type { ConfRefusalReason, DriverStatus, RefusalReason } from './outcome.t
 import { Promotion } from './promotion.ts';
 import { type ProposalDone, type ProposalObserver, Proposals } from './proposals.ts';
 import { type ReadDone, Reads } from './reads.ts';
-import { requireSoleMember } from './sole-member.ts';
+import { isSoleMember } from './sole-member.ts';
 import { StallWatch } from './stall-watch.ts';
 import { type TransferDone, Transfers } from './transfers.ts';
 
@@ -62,7 +63,9 @@ export class Driver<Result> {
     this.#peers = peers;
     this.#options = options;
     this.#limits = { ...driverLimits, ...options.limits };
-    if (peers === undefined) requireSoleMember(log.start);
+    invariant(peers !== undefined || isSoleMember(log.start), 'without peers the only member is this node', {
+      nodeId: log.start.nodeId,
+    });
     this.#core = new Raft(log.start, {
       applied: stateMachine.flushedAtOpen,
       limits: this.#limits,
