@@ -196,6 +196,52 @@ describe('three nodes on one etcd', function () {
     }
   });
 
+  it('follow keys and shares that another node replaced, also sealed, and those of an older state', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'transitd-etcd-keys-'));
+    try {
+      const active = await served();
+      const [standby = active, sealed = active] = standbysOf(active);
+      const file = join(folder, 'snapshot');
+      await command(active, 'operator', 'raft', 'snapshot', 'save', file);
+      const before = (await encrypt(active, 'of-n1')).string('data.ciphertext');
+      const isDecrypted = async (node: LiveNode, ciphertext: string): Promise<boolean> => {
+        const answer = await cluster.askUntilKnown(node, 'POST', 'transit/decrypt/of-n1', { ciphertext });
+        return answer.at('data.plaintext') === plaintext;
+      };
+      const termOf = async (node: LiveNode): Promise<unknown> =>
+        (await cluster.askUntilKnown(node, 'GET', 'sys/key-status')).at('data.term');
+      const reports = (node: LiveNode, shares: number) =>
+        until(`${node.name} reports ${shares} shares`, async () => (await node.ask('GET', 'sys/seal-status')).at('n') === shares);
+
+      expect((await sealed.ask('PUT', 'sys/seal', { token: cluster.rootToken })).status).to.equal(204);
+      expect((await sealed.health())?.code).to.equal(503);
+      const former = await termOf(active);
+      expect((await cluster.askWhenLed(active, 'POST', 'sys/rotate')).status).to.equal(204);
+      const settings = { secret_shares: 3, secret_threshold: 2 };
+      const nonce = (await cluster.askWhenLed(active, 'POST', 'sys/rotate/root/init', settings)).string('data.nonce');
+      const [key = ''] = cluster.shares;
+      const rotated = await cluster.askWhenLed(active, 'POST', 'sys/rotate/root/update', { nonce, key });
+      expect(rotated.at('data.complete'), rotated.text).to.equal(true);
+
+      for (const node of cluster.nodes) await reports(node, 3);
+      expect(await termOf(active)).to.be.above(Number(former));
+      expect(await termOf(standby)).to.equal(await termOf(active));
+      const after = (await encrypt(active, 'of-n1')).string('data.ciphertext');
+      expect(await isDecrypted(standby, after)).to.equal(true);
+      await sealed.restart();
+      await served();
+      for (const node of cluster.nodes) expect(await isDecrypted(node, after), node.name).to.equal(true);
+
+      await command(active, 'operator', 'raft', 'snapshot', 'restore', '--force', file);
+      for (const node of cluster.nodes) await reports(node, 1);
+      const next = await served();
+      expect(await termOf(next)).to.equal(former);
+      for (const node of cluster.nodes) expect(await isDecrypted(node, before), node.name).to.equal(true);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   it('report that their records are in etcd, and the doctor finds no fault with them', async () => {
     const active = await served();
     for (const node of [active, standbysOf(active)[0] ?? active]) {
