@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -9,6 +9,7 @@ import { certificateFinding, diskFinding } from '../src/doctor/finding.ts';
 import { nodeVersion } from '../src/doctor/machine.ts';
 import { endpointOf } from '../src/doctor/reach.ts';
 import { clockFinding, memberFindings, stateFinding } from '../src/doctor/service.ts';
+import { type ServiceUser, serviceUser } from '../src/doctor/service-user.ts';
 
 const dayMs = 86_400_000;
 const newPrivateKey = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -127,7 +128,7 @@ describe('the doctor', () => {
     afterEach(() => rmSync(folder, { recursive: true }));
 
     /** Returns the findings that are not ok, as `state check`. */
-    async function problems(more: Readonly<Record<string, unknown>>): Promise<readonly string[]> {
+    async function problems(more: Readonly<Record<string, unknown>>, userOf = serviceUser): Promise<readonly string[]> {
       const file = join(folder, 'transitd.yaml');
       const config = {
         node_id: 'n1',
@@ -138,11 +139,62 @@ describe('the doctor', () => {
         ...more,
       };
       writeFileSync(file, JSON.stringify(config));
-      const findings = await checkConfiguration(file, Date.now());
+      const findings = await checkConfiguration(file, Date.now(), userOf);
       return findings.filter(({ state }) => state !== 'ok').map(({ state, check }) => `${state} ${check}`);
     }
 
     it('reports nothing for a valid configuration', async () => expect(await problems({})).to.deep.equal([]));
+
+    describe('as root, for a service that reads its files by their group', () => {
+      /** A user that owns none of the files, but has their group. */
+      const service = (): ServiceUser => ({ name: 'service', uid: 4242, gids: [process.getegid?.() ?? 0], isOwn: false });
+
+      it('accepts a key of root that the group of the service can read, and names the files that the service cannot read', async () => {
+        chmodSync(folder, 0o770);
+        const listeners = [{ address: '127.0.0.1:8200', tls: makeCertificate(folder, 'localhost') }];
+        const key = listeners[0]?.tls.key_file ?? '';
+        for (const { mode, found } of [
+          { mode: 0o640, found: [] },
+          { mode: 0o600, found: [`fail file ${key}`] },
+          { mode: 0o644, found: ['warn listener 127.0.0.1:8200 key'] },
+        ]) {
+          chmodSync(key, mode);
+          const ofModes = (await problems({ listeners }, service)).filter((one) => !one.endsWith(' certificate')); // it expires soon
+          expect(ofModes, mode.toString(8)).to.deep.equal(found);
+        }
+        const secret = join(folder, 'secret');
+        writeFileSync(secret, Buffer.alloc(32, 1), { mode: 0o600 });
+        for (const more of [
+          { seal: { type: 'static', key_id: 'a', key_file: secret } },
+          { jwks_files: { keys: secret } },
+          { pkcs11_libraries: [{ name: 'hsm', path: secret }] },
+        ])
+          expect(await problems(more, service), JSON.stringify(more)).to.deep.equal([`fail file ${secret}`]);
+      });
+
+      it('names what the service cannot enter or write', async () => {
+        chmodSync(folder, 0o750);
+        const audit = [{ type: 'file', name: 'main', path: join(folder, 'audit.log') }];
+        expect(await problems({ audit }, service)).to.deep.equal(['fail data directory', 'fail audit main']);
+        chmodSync(folder, 0o700);
+        expect(await problems({}, service)).to.include(`fail file ${join(folder, 'transitd.yaml')}`);
+        mkdirSync(join(folder, 'data'), { mode: 0o700 });
+        expect(await problems({}, service)).to.include('fail data directory');
+      });
+
+      it('takes the user from the unit that names the file, else from the owner of the data directory', () => {
+        const [file, data] = [join(folder, 'transitd.yaml'), join(folder, 'data')];
+        const options = { isRoot: true, folders: [folder] };
+        writeFileSync(
+          join(folder, 'transitd.service'),
+          `[Service]\nUser=nobody\nExecStart=/usr/bin/transitd server --config ${file}\n`,
+        );
+        expect(serviceUser(file, data, options)).to.include({ name: 'nobody', isOwn: false });
+        for (const other of [`${file}.old`, '/elsewhere.yaml']) expect(serviceUser(other, data, options).isOwn).to.equal(true);
+        mkdirSync(data);
+        expect(serviceUser('/elsewhere.yaml', data, options).uid).to.equal(process.geteuid?.());
+      });
+    });
 
     it('reports a certificate for another host and an invalid key', async () => {
       const tls = makeCertificate(folder, 'localhost');

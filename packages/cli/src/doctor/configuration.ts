@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { type Config, isLoopback, type ListenerConfig, readConfigFile, tlsContext } from '@transitd/configuration';
@@ -8,9 +8,13 @@ import { growthBytesMin } from '@transitd/storage-fsm';
 import { certificateFinding, diskFinding, type Finding, fail, ok, warn } from './finding.ts';
 import { endpointOf, unreachable } from './reach.ts';
 import { sealFindings } from './seal.ts';
+import { denial, exposure, type ServiceUser, serviceUser } from './service-user.ts';
 
-/** Checks a configuration file against this machine, as a node would find it at its start. */
-export async function checkConfiguration(file: string, nowMs: number): Promise<readonly Finding[]> {
+/**
+ * Checks a configuration file against this machine, as a node would find it at its start.
+ * @param userOf - returns the user that runs the node
+ */
+export async function checkConfiguration(file: string, nowMs: number, userOf = serviceUser): Promise<readonly Finding[]> {
   let config: Config;
   try {
     config = readConfigFile(file);
@@ -18,34 +22,68 @@ export async function checkConfiguration(file: string, nowMs: number): Promise<r
     if (!(error instanceof StartError)) throw error;
     return error.faults.map((fault) => fail('configuration', fault, `correct ${file}`));
   }
+  const user = userOf(file, config.data_dir);
   return [
     ok('configuration', `${file} is valid`),
-    ...dataDirectory(config),
-    ...config.listeners.flatMap((listener) => listenerFindings(listener, config, nowMs)),
+    ...deniedFiles(file, config, user),
+    ...dataDirectory(config, user),
+    ...config.listeners.flatMap((listener) => listenerFindings(listener, { config, user, nowMs })),
     ...(await sealFindings(config)),
-    ...auditDevices(config),
+    ...auditDevices(config, user),
     ...libraries(config),
     ...(await joinTargets(config)),
     ...(await etcdMembers(config)),
   ];
 }
 
-function dataDirectory(config: Config): readonly Finding[] {
+/** Names the files of the configuration that the service cannot read, although the doctor can. */
+function deniedFiles(file: string, config: Config, user: ServiceUser): readonly Finding[] {
+  if (user.isOwn) return [];
+  return [...new Set([file, ...filesIn(config)])].flatMap((path) => {
+    const found = existsSync(path) ? denial(path, 'read', user) : undefined;
+    return found === undefined
+      ? []
+      : [
+          fail(
+            `file ${path}`,
+            found,
+            `run chgrp ${user.gids[0]} ${path} && chmod g+r ${path}; its folders need g+x in the same way`,
+          ),
+        ];
+  });
+}
+
+/** Returns the paths that a configuration names for reading: values of keys such as `key_file`, key sets, and libraries. */
+function filesIn(value: unknown, key = ''): readonly string[] {
+  if (typeof value === 'string')
+    return key.endsWith('_file') || key === 'jwks_files' || key === 'pkcs11_libraries' ? [value] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (key === 'jwks_files' || key === 'pkcs11_libraries') return filesIn(inner, name === 'name' ? '' : key);
+    return filesIn(inner, Array.isArray(value) ? key : name);
+  });
+}
+
+function dataDirectory(config: Config, user: ServiceUser): readonly Finding[] {
   const { data_dir: folder } = config;
   const check = 'data directory';
   const ancestor = existingAncestor(resolve(folder));
   const disk = diskFindings(ancestor, config);
   if (ancestor !== resolve(folder))
     return [
-      isWritable(resolve(folder))
+      isWritable(resolve(folder), user)
         ? ok(check, `${folder} does not exist; the first start creates it`)
         : fail(check, `${ancestor} is not writable`, 'make it writable for the user that runs the node'),
       ...disk,
     ];
   const { uid } = statSync(folder);
-  const own = process.getuid?.();
-  if (own !== undefined && own !== 0 && uid !== own)
-    return [warn(check, `${folder} belongs to another user`, 'run the doctor as the user that runs the node'), ...disk];
+  if (uid !== user.uid && user.uid !== 0)
+    return [
+      user.isOwn
+        ? warn(check, `${folder} belongs to another user`, 'run the doctor as root, or as the user that runs the node')
+        : fail(check, `${folder} belongs to user id ${uid}, and ${user.name} runs the node`, `chown -R ${user.uid} ${folder}`),
+      ...disk,
+    ];
   return [
     findingOf(check, `only the owner can access ${folder}`, `chmod 0700 ${folder}`, () => {
       requireOwnerOnly(folder);
@@ -66,15 +104,10 @@ function diskFindings(folder: string, { raft: { disk_reserve: reserve }, storage
 const existingAncestor = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : existingAncestor(dirname(path));
 
-/** Whether this process can write to the path, or create it. */
-function isWritable(path: string): boolean {
+/** Whether the user can write to the path, or create it. */
+function isWritable(path: string, user: ServiceUser): boolean {
   const ancestor = existingAncestor(path);
-  try {
-    accessSync(ancestor, constants.W_OK);
-    return ancestor === path || statSync(ancestor).isDirectory();
-  } catch {
-    return false;
-  }
+  return denial(ancestor, 'write', user) === undefined && (ancestor === path || statSync(ancestor).isDirectory());
 }
 
 function findingOf(check: string, found: string, todo: string, run: () => void): Finding {
@@ -89,7 +122,10 @@ function findingOf(check: string, found: string, todo: string, run: () => void):
   }
 }
 
-function listenerFindings({ address, tls }: ListenerConfig, { api_addr: api }: Config, nowMs: number): readonly Finding[] {
+function listenerFindings(
+  { address, tls }: ListenerConfig,
+  { config: { api_addr: api }, user, nowMs }: { readonly config: Config; readonly user: ServiceUser; readonly nowMs: number },
+): readonly Finding[] {
   const check = `listener ${address.host}:${address.port}`;
   if (tls === undefined)
     return isLoopback(address.host)
@@ -110,13 +146,13 @@ function listenerFindings({ address, tls }: ListenerConfig, { api_addr: api }: C
   if (usable.state === 'fail') return [usable];
   const certificate = new X509Certificate(readFileSync(tls.cert_file));
   const times = { fromMs: Date.parse(certificate.validFrom), untilMs: Date.parse(certificate.validTo) };
-  const key = findingOf(`${check} key`, 'only its owner can read it', `chmod 0600 ${tls.key_file}`, () =>
-    requireOwnerOnly(tls.key_file),
-  );
+  const exposed = exposure(tls.key_file, user);
   const findings = [
     usable,
     certificateFinding(`${check} certificate`, times, nowMs),
-    key.state === 'fail' ? { ...key, state: 'warn' as const } : key,
+    exposed === undefined
+      ? ok(`${check} key`, 'only its owner and the service can read it')
+      : warn(`${check} key`, exposed, `run chgrp ${user.gids[0]} ${tls.key_file} && chmod g-wx,o= ${tls.key_file}`),
   ];
   if (api?.startsWith('https:') !== true) return findings;
   const { host } = endpointOf(api);
@@ -133,12 +169,12 @@ function listenerFindings({ address, tls }: ListenerConfig, { api_addr: api }: C
       ];
 }
 
-function auditDevices({ audit }: Config): readonly Finding[] {
+function auditDevices({ audit }: Config, user: ServiceUser): readonly Finding[] {
   if (audit.length === 0) return [warn('audit', 'requests are not audited', 'configure an audit device')];
   return audit.map((device) => {
     const check = `audit ${device.name}`;
     if (device.type !== 'file') return ok(check, 'writes to standard output');
-    return isWritable(device.path)
+    return isWritable(device.path, user)
       ? ok(check, `${device.path} is writable`)
       : fail(
           check,

@@ -1,7 +1,7 @@
 import type { SealConfig, SealStatus } from '@transitd/barrier';
 import { JoinError, writeIdentity } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import type { Logger } from '@transitd/process';
+import { type Logger, LogLimit } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
 import type { DataDirectory } from '../storage/data-directory.ts';
 import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './joining.ts';
@@ -42,11 +42,15 @@ export class JoinAttempts {
   /** The attempts that this node makes by itself each second. Requests wait for their end instead of failing by chance. */
   #round: Promise<void> | undefined;
   #closed = false;
+  readonly #logLimit: LogLimit;
+  /** Why the last attempt failed: another reason is logged at once. */
+  #reason = '';
   /** Whether the configured cluster must be called before the target of the next request. */
   #isConfiguredNext: boolean;
 
   constructor(parts: JoinAttemptsParts) {
     this.#parts = parts;
+    this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
     this.#isConfiguredNext = this.#hasConfigured;
   }
 
@@ -266,10 +270,10 @@ export class JoinAttempts {
   }
 
   #logRetry(error: unknown): void {
-    this.#parts.log.info(
-      { reason: error instanceof Error ? error.message : String(error) },
-      'this node has not joined a cluster yet; it retries every second',
-    );
+    const reason = error instanceof Error ? error.message : String(error);
+    if (reason !== this.#reason) this.#logLimit.ended('join');
+    this.#reason = reason;
+    this.#logLimit.write('info', 'join', { reason }, 'this node has not joined a cluster yet; it retries every second');
   }
 }
 

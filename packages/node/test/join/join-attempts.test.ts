@@ -72,6 +72,12 @@ describe('JoinAttempts with retry_join', () => {
     ]);
   });
 
+  it('logs a failure that repeats once, not each second', async () => {
+    const { joinAttempts, lines } = attemptsWith({});
+    for (let second = 0; second < 5; second++) await joinAttempts.retry();
+    expect(lines).to.have.length(1);
+  });
+
   it('does not ask when the node has been initialized in the meantime', async () => {
     expect(await retried({ isInitialized: true })).to.deep.equal([]);
   });
