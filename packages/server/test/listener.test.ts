@@ -81,6 +81,31 @@ describe('a listener', () => {
     await listener.drain();
   });
 
+  for (const method of ['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'LIST', 'CONNECT'])
+    it(`tells a client that sends a ${method} without TLS to a TLS port to use TLS, and closes the connection`, async () => {
+      const { listener, url } = await start({ tls: certificate, headers_timeout }, hello);
+      const socket = await open(url);
+      socket.write(`${method} /v1/sys/health HTTP/1.1\r\nHost: x\r\n\r\n`);
+      const [head, body = ''] = (await text(socket)).split('\r\n\r\n');
+      expect(head).to.match(/^HTTP\/1.1 400 .*Connection: close/s);
+      expect(JSON.parse(body)).to.deep.equal({ errors: ['Client sent an HTTP request to an HTTPS server.'] });
+      await listener.drain();
+    });
+
+  it('says nothing to a client whose handshake fails otherwise', async () => {
+    const { listener, url } = await start({ tls: certificate, headers_timeout }, hello);
+    const old = connectTls({
+      port: Number(url.port),
+      host: '127.0.0.1',
+      maxVersion: 'TLSv1.1',
+      minVersion: 'TLSv1',
+      ciphers: 'ALL@SECLEVEL=0',
+    });
+    const { code } = await new Promise<NodeJS.ErrnoException>((resolve) => old.once('error', resolve));
+    expect(code).to.match(/^ERR_SSL_|ECONNRESET/);
+    await listener.drain();
+  });
+
   for (const verb of ['GET', 'LIST']) {
     it(`waits for a ${verb} in flight, sends Connection: close, and is then drained`, async () => {
       const arrived = Promise.withResolvers<() => void>();

@@ -275,7 +275,7 @@ describe('deleting a key', () => {
     await engine.createKey('k', {});
     expect(await refusalOf(engine.deleteKey('k'))).to.deep.equal({
       code: 'deletion_not_allowed',
-      message: 'error deleting policy k: deletion is not allowed for this key',
+      message: 'error deleting policy k: deletion is not allowed for this key: set deletion_allowed in its configuration',
     });
     expect(await engine.keyExists('k')).to.equal(true);
   });

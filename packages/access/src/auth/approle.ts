@@ -188,7 +188,8 @@ export class AppRoles {
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   async login(login: Login, roleId: string, secretId: string): Promise<Granted & { readonly token: string }> {
-    if (roleId === '' || roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidCredentials();
+    if (roleId === '') throw invalidRequest('missing role_id');
+    if (roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidCredentials();
     const key = await this.#tokens.key();
     return this.#locks.run(loginIdOf(key, 'secret-id', secretId), async () => {
       for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -214,10 +215,10 @@ export class AppRoles {
     const role = name === undefined ? undefined : await this.roles.find(mount.id, name);
     if (name === undefined || role?.value.roleId !== roleId) {
       await this.#equalizeReads(mount, key, secretId);
-      throw invalidCredentials();
+      throw wrongPair(secretId);
     }
     const secret = role.value.bindSecretId ? await this.#findSecret(mount, role, name, { secretId }) : undefined;
-    if (role.value.bindSecretId && secret === undefined) throw invalidCredentials();
+    if (role.value.bindSecretId && secret === undefined) throw wrongPair(secretId);
     const { secretIdBoundCidrs, token } = role.value;
     for (const cidrs of [secretIdBoundCidrs, secret?.value.cidrs ?? [], token.boundCidrs, secret?.value.tokenBoundCidrs ?? []])
       if (!withinCidrs(cidrs, address)) throw invalidCredentials(); // so nobody can test secret ids from there
@@ -302,6 +303,10 @@ const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string)
 
 const noSuchRole = (): AccessError => new AccessError('not_found', 'no such role');
 const invalidCredentials = (): AccessError => invalidRequest('invalid role or secret ID');
+
+/** Returns the error for a role that is unknown or needs another secret id. It is the same for both, so nobody can find out role ids. */
+const wrongPair = (secretId: string): AccessError =>
+  secretId === '' ? invalidRequest('missing secret_id') : invalidCredentials();
 const conflict = (): AccessError =>
   new AccessError(
     'too_many_conflicts',

@@ -171,10 +171,24 @@ async function claimsOf(
 /** Returns the error for a token that none of the keys has signed. */
 export const forgedToken = (): AccessError => invalidRequest('the token is refused: ERR_JWS_SIGNATURE_VERIFICATION_FAILED');
 
-/** Returns the error for a refused token: the reason, without any content of the token. */
+/** The refusal of a token that one of the keys has signed, because of a claim. */
+export class ClaimRefused extends AccessError {
+  constructor(message: string) {
+    super('invalid_request', message);
+  }
+}
+
+/** Texts for the library's reasons to refuse a claim. */
+const reasons: Readonly<Record<string, string>> = { missing: 'missing', check_failed: 'not the expected one' };
+
+/** Returns the error for a refused token: the reason and the name of the claim, without any content of the token. */
 function refusalOf({ errors }: Jose, error: unknown): AccessError {
   if (error instanceof AccessError) return error;
   if (error instanceof errors.JWSSignatureVerificationFailed) return forgedToken();
+  if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
+    return new ClaimRefused(
+      `the token is refused: ${error.code}, its claim "${error.claim}" is ${reasons[error.reason] ?? 'invalid'}`,
+    );
   if (error instanceof errors.JOSEError) return invalidRequest(`the token is refused: ${error.code}`);
   // An error about a key, such as a short key or an unknown curve.
   return new AccessError('keys_unavailable', 'a key that verifies tokens cannot be used', { cause: error });

@@ -1,6 +1,6 @@
 import { accessTurns, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
-import type { JWTPayload } from 'jose';
+import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import type { LoginGrant } from '../tokens/login-grant.ts';
@@ -13,7 +13,16 @@ import { AccessError, invalidRequest } from '../values/errors.ts';
 import { starsMatch } from '../values/glob.ts';
 import { changedInert, type InertSettings } from '../values/inert-settings.ts';
 import { loginName } from '../values/names.ts';
-import { forgedToken, type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
+import {
+  ClaimRefused,
+  forgedToken,
+  type JwtKeySource,
+  JwtKeys,
+  jwtAlgorithms,
+  type KeySources,
+  parseKeySet,
+  pemAsJwk,
+} from './jwt-keys.ts';
 import { equalizeReads, type Login } from './login.ts';
 import { LoginRecords, type Stored } from './login-records.ts';
 
@@ -150,10 +159,8 @@ export class JwtLogins {
     const role = await this.roles.find(mount.id, name);
     await equalizeReads(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
     // Only callers with a valid token may learn that the role does not exist.
-    const claims = await this.#verified(config.value, role?.value, jwt);
+    const claims = await this.#verified(config.value, role?.value, jwt, address);
     if (role === undefined) throw invalidRequest('unknown role');
-    // From another address a valid token gets the answer of a forged one, so nobody can test stolen tokens from there.
-    if (!withinCidrs(role.value.token.boundCidrs, address)) throw forgedToken();
     await runInSlices(checkClaims(role.value, claims), new TimeSlice(accessTurns));
     const granted = await this.#registry.issue({
       mount,
@@ -175,11 +182,11 @@ export class JwtLogins {
   }
 
   /** Verifies a token with the configured keys and returns its claims. @param role - undefined when the role does not exist */
-  async #verified(config: JwtConfig, role: JwtRole | undefined, jwt: string): Promise<JWTPayload> {
+  async #verified(config: JwtConfig, role: JwtRole | undefined, jwt: string, address: string): Promise<JWTPayload> {
     if (jwt === '' || jwt.length > jwtCharsMax)
       throw invalidRequest(`the token is missing or longer than ${jwtCharsMax} characters`);
     const { audiences, subject, leewayS } = role ?? newRole;
-    const claims = await this.#keys.verify(config, jwt, {
+    const options: JWTVerifyOptions = {
       algorithms: [...config.algorithms],
       issuer: config.issuer,
       requiredClaims: ['exp'],
@@ -187,9 +194,15 @@ export class JwtLogins {
       currentDate: new Date(this.#now()),
       ...(role !== undefined && { audience: [...audiences] }),
       ...(subject !== '' && { subject }),
+    };
+    // From another address every signed token gets the answer of a forged one, so nobody can test stolen tokens from there.
+    const isNear = withinCidrs(role?.token.boundCidrs ?? [], address);
+    const claims = await this.#keys.verify(config, jwt, options).catch((error: unknown) => {
+      throw isNear || !(error instanceof ClaimRefused) ? error : forgedToken();
     });
+    if (!isNear) throw forgedToken();
     if (claims.iat !== undefined && claims.iat > this.#now() / 1000 + leewayS)
-      throw invalidRequest('the token is refused: it was issued in the future');
+      throw invalidRequest('the token is refused: its claim "iat" is in the future');
     return claims;
   }
 }
@@ -271,7 +284,7 @@ function* hasBoundValue(claim: unknown, values: readonly (string | number | bool
 function userOf({ userClaim }: JwtRole, claims: JWTPayload): string {
   const user = claimAt(claims, userClaim);
   if (typeof user !== 'string' || user === '' || user.length > userCharsMax)
-    throw invalidRequest('the token is refused: it has no valid user claim');
+    throw invalidRequest(`the token is refused: its claim ${JSON.stringify(userClaim)} does not name a user`);
   return user;
 }
 

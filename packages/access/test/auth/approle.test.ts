@@ -35,13 +35,19 @@ describe('an AppRole login', () => {
     for (const [role, id] of [
       [other, secretId],
       ['00000000-0000-0000-0000-000000000000', secretId],
-      ['', secretId],
-      [roleId, ''],
       [roleId, secretId.toUpperCase()],
       [roleId, `${secretId} `],
       [roleId, 'x'.repeat(5000)],
     ] as const)
       expect(await refusal(enter(id, { role })), `${role} ${id.slice(0, 40)}`).to.equal(invalid);
+  });
+
+  it('is told which of the two credentials is missing, but not whether the role exists', async () => {
+    const { enter, roleId, secret } = await withRole();
+    const { secretId } = await secret();
+    expect(await refusal(enter(secretId, { role: '' }))).to.equal('invalid_request: missing role_id');
+    for (const role of [roleId, '00000000-0000-0000-0000-000000000000'])
+      expect(await refusal(enter('', { role }))).to.equal('invalid_request: missing secret_id');
   });
 
   it('stores neither secret ids nor accessors in paths, and no secret id in values', async () => {

@@ -50,22 +50,25 @@ describe('a JWT login', () => {
     expect(await who(token)).to.include({ root: false });
   });
 
-  for (const [what, claims] of [
-    ['another issuer', { iss: 'https://other' }],
-    ['no issuer', { iss: undefined }],
-    ['another audience', { aud: 'other' }],
-    ['no audience', { aud: undefined }],
-    ['no expiry', { exp: undefined }],
-    ['a past expiry', { exp: 1_699_999_000 }],
-    ['a future not-before time', { nbf: 1_700_001_000 }],
-    ['a future time of issue', { iat: 1_700_001_000 }],
-    ['no user', { sub: undefined }],
-    ['a user that is not a string', { sub: 7 }],
-    ['an empty user', { sub: '' }],
+  for (const [what, claims, name, reason] of [
+    ['another issuer', { iss: 'https://other' }, 'iss', 'not the expected one'],
+    ['no issuer', { iss: undefined }, 'iss', 'missing'],
+    ['another audience', { aud: 'other' }, 'aud', 'not the expected one'],
+    ['no audience', { aud: undefined }, 'aud', 'missing'],
+    ['no expiry', { exp: undefined }, 'exp', 'missing'],
+    ['an expiry that is a text', { exp: 'soon' }, 'exp', 'invalid'],
+    ['a past expiry', { exp: 1_699_999_000 }, 'exp', 'not the expected one'],
+    ['a future not-before time', { nbf: 1_700_001_000 }, 'nbf', 'not the expected one'],
+    ['a future time of issue', { iat: 1_700_001_000 }, 'iat', 'in the future'],
+    ['no user', { sub: undefined }, 'sub', 'name a user'],
+    ['a user that is not a string', { sub: 7 }, 'sub', 'name a user'],
+    ['an empty user', { sub: '' }, 'sub', 'name a user'],
   ] as const)
-    it(`is refused with ${what}`, async () => {
+    it(`is refused with ${what}, and names the claim but none of its values`, async () => {
       const { signed, enter } = await withJwt();
-      expect(await refusal(enter(await signed(claims)))).to.match(/^invalid_request: the token is refused/);
+      const text = await refusal(enter(await signed(claims)));
+      expect(text).to.match(new RegExp(`^invalid_request: the token is refused: .*its claim "${name}" .*${reason}$`));
+      expect(text).to.not.match(/other|soon|1_?[67]00|https/);
     });
 
   it('is refused for a token of an unknown signer', async () => {

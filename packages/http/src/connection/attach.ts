@@ -1,10 +1,13 @@
 import type { RequestListener, Server } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { type Reply, sendReply } from '../reply/reply.ts';
 import { expectationFailed, RequestError, requestErrorReply } from '../reply/request-error.ts';
+import { endpointOf } from './connections.ts';
 import { inOrder } from './in-order.ts';
 import { installListVerb } from './list-verb.ts';
 import { OpenResponses } from './open-responses.ts';
+import { refuseHandshake } from './parse-refusals.ts';
 import { reading } from './reading.ts';
 
 /**
@@ -40,9 +43,21 @@ export function attachFront(
   );
   server.on('checkExpectation', refuseExpectation);
   server.timeout = stillMsMax;
-  // After a failed handshake no response can be sent; a graceful close would wait forever.
-  server.on('tlsClientError', (_error, socket: Duplex) => socket.destroy());
+  if (server instanceof TlsServer) refuseFailedHandshakes(server);
   installListVerb(server, counted, { ...limits, open });
+}
+
+/** Ends connections whose handshake fails: a graceful close would wait forever. */
+function refuseFailedHandshakes(server: TlsServer): void {
+  const sockets = new Map<string, Socket>();
+  server.on('connection', (raw: Socket) => {
+    const endpoint = endpointOf(raw);
+    sockets.set(endpoint, raw);
+    raw.once('close', () => {
+      if (sockets.get(endpoint) === raw) sockets.delete(endpoint);
+    });
+  });
+  server.on('tlsClientError', (error, socket) => refuseHandshake(socket, sockets.get(endpointOf(socket)), error));
 }
 
 const tooManyHeaders = (max: number): Reply =>

@@ -1,6 +1,7 @@
 // Refusals of requests that Node's parser refuses.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { errorsBody } from '../reply/envelope.ts';
 import { strictTransportSecurity } from '../reply/reply.ts';
 
@@ -18,6 +19,28 @@ const refusals: Readonly<Record<string, readonly [statusLine: string, text: stri
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
 };
 
+const withoutTls = ['400 Bad Request', 'Client sent an HTTP request to an HTTPS server.'] as const;
+
+/** OpenSSL's errors for a client that does not begin with TLS. It knows four methods and CONNECT; to others it misses the version. */
+const errorsWithoutTls: ReadonlySet<string | undefined> = new Set([
+  'ERR_SSL_HTTP_REQUEST',
+  'ERR_SSL_HTTPS_PROXY_REQUEST',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+]);
+
+/**
+ * Ends a connection after a failed handshake. A client that speaks HTTP without TLS gets a readable refusal.
+ * @param raw - the socket below TLS
+ */
+export function refuseHandshake(socket: Duplex, raw: Socket | undefined, { code }: ParseError): void {
+  if (raw === undefined || !errorsWithoutTls.has(code) || !raw.writable) {
+    socket.destroy();
+    return;
+  }
+  raw.once('close', () => socket.destroy());
+  sendRefusal(raw, withoutTls);
+}
+
 /**
  * Refuses a request that the parser refused, and ends its connection. The request has no response object, so the response is written to the
  * socket directly.
@@ -28,7 +51,10 @@ export function refuse(socket: Socket, { code, rawPacket }: ParseError): void {
     return;
   }
   const reason = code === 'HPE_INVALID_METHOD' && wellFormed(rawPacket) ? 'CONNECT' : (code ?? '');
-  const [statusLine, text] = refusals[reason] ?? ['400 Bad Request', 'malformed HTTP request'];
+  sendRefusal(socket, refusals[reason] ?? ['400 Bad Request', 'malformed HTTP request']);
+}
+
+function sendRefusal(socket: Socket, [statusLine, text]: readonly [statusLine: string, text: string]): void {
   const body = errorsBody([text]);
   const head = `HTTP/1.1 ${statusLine}\r\nCache-Control: no-store\r\nStrict-Transport-Security: ${strictTransportSecurity}\r\n`;
   const close = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;

@@ -251,7 +251,8 @@ export function trimKey(paths: Paths, key: StoredKey, minAvailableVersion: numbe
  */
 export function deleteKey(paths: Paths, key: StoredKey): Transaction {
   if (!key.record.deletionAllowed) {
-    throw new TransitError('deletion_not_allowed', `error deleting policy ${key.name}: deletion is not allowed for this key`);
+    const refusal = `error deleting policy ${key.name}: deletion is not allowed for this key: set deletion_allowed in its configuration`;
+    throw new TransitError('deletion_not_allowed', refusal);
   }
   const due = dueWrites(paths, key.name, { before: key.record, after: undefined });
   const unconfirmed = unconfirmedWrites(paths, key.name, key.record).map(({ path }) => ({ path, value: null }));

@@ -157,14 +157,18 @@ function unwrapMaterial(wrapping: KeyObject, { ciphertext = '', hashFunction }: 
   const wrapped = decodeBase64(ciphertext);
   if (wrapped.length <= wrappingKeyBytes) throw refusal('provided ciphertext is too short');
   if (wrapped.length > wrappingKeyBytes + wrappedMaterialBytesMax) throw refusal('provided ciphertext is too long');
-  const ephemeral = decryptOaep(wrapping, hashOf(hashFunction), wrapped.subarray(0, wrappingKeyBytes));
-  if (ephemeral === undefined) throw refusal('crypto/rsa: decryption error');
+  const hash = hashOf(hashFunction);
+  const ephemeral = decryptOaep(wrapping, hash, wrapped.subarray(0, wrappingKeyBytes));
+  if (ephemeral === undefined) throw refusal(notUnwrapped(hash.toUpperCase()));
   if (ephemeral.length !== ephemeralKeyBytes) {
     ephemeral.fill(0);
     throw refusal('expected ephemeral AES key to be 256-bit');
   }
   return unwrapKey(takeWrappingKey(ephemeral), wrapped.subarray(wrappingKeyBytes));
 }
+
+const notUnwrapped = (hash: string): string =>
+  `crypto/rsa: decryption error with hash_function ${hash}: set the one that wrapped the AES key, and use the wrapping key of this mount`;
 
 /** Returns OpenSSL's name of a hash function. @throws TransitError `invalid_request` */
 export function hashOf(hashFunction = 'SHA256'): string {

@@ -303,10 +303,10 @@ describe('hostile key material', () => {
       [good.subarray(0, -1), 'kwp: the key material could not be unwrapped'],
       [good.subarray(0, -8), 'kwp: the key material could not be unwrapped'],
       [Buffer.concat([good, bytes(8, 0)]), 'kwp: the key material could not be unwrapped'],
-      [Buffer.concat([bytes(1, 0), good.subarray(1)]), 'crypto/rsa: decryption error'],
+      [Buffer.concat([bytes(1, 0), good.subarray(1)]), 'crypto/rsa: decryption error with hash_function SHA256'],
     ] as const) {
       const request = { type: 'rsa-2048', ciphertext: changed.toString('base64') };
-      expect((await refusalOf(engine.transfers.importKey('k', request))).message).to.equal(message);
+      expect((await refusalOf(engine.transfers.importKey('k', request))).message).to.include(message);
     }
   });
 });
