@@ -75,7 +75,7 @@ export {
   wrapReply,
   writtenReply,
 } from './reply/envelope.ts';
-export { FailureWithWarnings, withWarnings } from './reply/failure-with-warnings.ts';
+export { withoutWarnings, withWarnings } from './reply/failure-with-warnings.ts';
 export { type Answer, refusalReply, refused, refusedForNow } from './reply/refusal.ts';
 export { bodyBytesOf, bodyText, type Reply, sendReply, strictTransportSecurity } from './reply/reply.ts';
 export {

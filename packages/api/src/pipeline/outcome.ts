@@ -1,5 +1,5 @@
 import { LeadershipTransferred } from '@transitd/cluster';
-import { FailureWithWarnings, type Reply } from '@transitd/http';
+import { type Reply, withoutWarnings } from '@transitd/http';
 import type { Term } from '@transitd/raft-core';
 import { StorageDamaged, StorageFailed, StoreError } from '@transitd/storage-fsm';
 
@@ -65,7 +65,7 @@ export class Transferred extends RequestEnd {
  * @param execution - whether the request may have changed something, if it was being executed; see {@link storageRefusal}
  */
 export function outcomeOf(thrown: unknown, execution?: { readonly changes: boolean }): Transferred | Refused {
-  const { failure, warnings } = thrown instanceof FailureWithWarnings ? thrown : { failure: thrown, warnings: [] };
+  const { failure, warnings } = withoutWarnings(thrown);
   const error = execution === undefined ? failure : storageRefusal(failure, execution);
   return error instanceof LeadershipTransferred ? new Transferred(error.term) : new Refused(error, warnings);
 }

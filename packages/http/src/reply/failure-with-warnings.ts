@@ -1,5 +1,5 @@
 /** A failure together with warnings about the members of its request. The response has both, so the caller learns everything at once. */
-export class FailureWithWarnings extends Error {
+class FailureWithWarnings extends Error {
   override readonly name = 'FailureWithWarnings';
   readonly failure: unknown;
   readonly warnings: readonly string[];
@@ -19,3 +19,7 @@ export function withWarnings(failure: unknown, warnings: readonly string[]): unk
   if (!(failure instanceof FailureWithWarnings)) return new FailureWithWarnings(failure, warnings);
   return new FailureWithWarnings(failure.failure, [...warnings, ...failure.warnings]);
 }
+
+/** Separates a failure from the warnings about its request. Use it wherever the kind of a failure of an operation decides something. */
+export const withoutWarnings = (thrown: unknown): { readonly failure: unknown; readonly warnings: readonly string[] } =>
+  thrown instanceof FailureWithWarnings ? thrown : { failure: thrown, warnings: [] };

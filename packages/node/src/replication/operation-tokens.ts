@@ -1,4 +1,5 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
+import { withoutWarnings } from '@transitd/http';
 import { type Store, StoreError } from '@transitd/storage-fsm';
 import { ReplicationRefused } from './replication-refused.ts';
 import { writeLocal } from './write-local.ts';
@@ -69,7 +70,8 @@ export class OperationTokens {
       await this.#forget(hash);
       return result;
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'outcome_unknown') await this.#forget(hash);
+      const { failure } = withoutWarnings(error);
+      if (failure instanceof StoreError && failure.code === 'outcome_unknown') await this.#forget(hash);
       throw error;
     } finally {
       if (this.#changing === hash) this.#changing = undefined;

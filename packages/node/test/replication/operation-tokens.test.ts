@@ -1,3 +1,4 @@
+import { withoutWarnings, withWarnings } from '@transitd/http';
 import { memoryStore, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { isOperationToken, OperationTokens, operationTokenMs } from '../../src/replication/operation-tokens.ts';
@@ -6,7 +7,7 @@ const path = 'core/replication/operation-token';
 const codeOf = (task: Promise<unknown>): Promise<unknown> =>
   task.then(
     () => 'done',
-    (error: { code?: string }) => error.code,
+    (error: unknown) => (withoutWarnings(error).failure as { code?: string }).code,
   );
 const nothing = async (): Promise<void> => undefined;
 
@@ -63,14 +64,15 @@ describe('the operation token of a secondary', () => {
     expect(await codeOf(tokens.issue())).to.equal('busy');
   });
 
-  for (const [what, code, left] of [
-    ['a change that may have been made', 'outcome_unknown', false],
-    ['no change', 'not_leader', true],
+  for (const [what, code, left, warnings] of [
+    ['a change that may have been made', 'outcome_unknown', false, []],
+    ['one whose request had unknown members', 'outcome_unknown', false, ['a warning']],
+    ['no change', 'not_leader', true, []],
   ] as const)
     it(`${left ? 'survives' : 'ends with'} ${what}`, async () => {
       const token = await tokens.issue();
       const failing = async (): Promise<never> => {
-        throw new StoreError(code, 'a test');
+        throw withWarnings(new StoreError(code, 'a test'), warnings);
       };
       expect(await codeOf(tokens.use(token, 'changes', failing))).to.equal(code);
       expect(await codeOf(tokens.use(token, 'reads', nothing))).to.equal(left ? 'done' : 'operation_token');
