@@ -140,7 +140,7 @@ export const folderArrows: FolderArrows = {
     driver: ['.', 'confchange', 'core', 'core/contract', 'wire'],
     'sim/fakes': ['.', 'confchange', 'driver', 'log'],
     'sim/cluster/config': ['sim/fakes'],
-    'sim/cluster/process': ['sim/fakes'],
+    'sim/cluster/process': ['.', 'sim/fakes'],
     'sim/cluster/storage': ['.', 'confchange', 'log', 'sim/cluster/process', 'sim/fakes', 'sim/history', 'wire'],
     'sim/cluster/checks': ['.', 'confchange', 'core/contract', 'sim/cluster/storage', 'wire'],
     'sim/cluster/network': ['.', 'sim/cluster/checks', 'sim/cluster/config', 'sim/fakes', 'wire'],

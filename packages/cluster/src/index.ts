@@ -3,7 +3,7 @@
 export { Cluster } from './cluster.ts';
 export { clusterListenAddress } from './cluster-port.ts';
 export type { Peers } from './peers.ts';
-export { type Grant, grantUntil, isHeld, type ReadMoment, type ReadRole, readRoleOf } from './ports/read-role.ts';
+export { type ReadRole, readRoleOf } from './ports/read-role.ts';
 export type { Engine, MembershipPorts, Storage } from './ports/storage-port.ts';
 
 // Membership: identities, the authority that signs them, and the configuration that lists them.

@@ -1,8 +1,9 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Barrier } from '@transitd/barrier';
-import { type Engine, type Grant, grantUntil, type Peers, readRoleOf } from '@transitd/cluster';
+import { type Engine, type Peers, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { ChangeFeed, Deadline, type NodeMemory, newNodeMemory, ReplicaHost, SealFlag, SharedClock } from '@transitd/gateway';
+import { type Grant, grantUntil } from '@transitd/raft-core';
 import { type Replica, takesPart } from '@transitd/storage-fsm';
 import { leaseMsOf } from './clock/lease-length.ts';
 import type { NodeClock } from './clock/node-clock.ts';

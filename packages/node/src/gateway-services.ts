@@ -1,12 +1,13 @@
 import { noDisputes } from '@transitd/access';
 import { openReadingView } from '@transitd/barrier';
-import { grantUntil, type ReadRole, readRoleOf } from '@transitd/cluster';
+import { type ReadRole, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { Deadline, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
 import { freshForIntervals, type NodeStatus } from '@transitd/health';
+import { ClockJump, grantUntil } from '@transitd/raft-core';
 import { type RandomSource, TransitError } from '@transitd/transit-engine';
-import { ClockJump, readClocks, readWallClock } from './clock/clock-jump.ts';
 import { leaseMsOf } from './clock/lease-length.ts';
+import { readClocks, readWallClock } from './clock/machine-clocks.ts';
 import type { GatewaySession } from './gateway-host.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { activeStatus, clusterNamed } from './status.ts';

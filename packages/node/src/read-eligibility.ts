@@ -2,9 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import {
   type Engine,
   type Forwarder,
-  type Grant,
   historyOf,
-  isHeld,
   type Peers,
   placeOf,
   type Reached,
@@ -18,7 +16,7 @@ import type { Config } from '@transitd/configuration';
 import { freshForIntervals, type ReplicationMode } from '@transitd/health';
 import { indexValue, type ServiceIndex } from '@transitd/http';
 import type { NodeObserver } from '@transitd/process';
-import type { LogIndex, Term } from '@transitd/raft-core';
+import { type Grant, isHeld, type LogIndex, type Term } from '@transitd/raft-core';
 import { acceptsWrites, positionOf, type ReplicationRole, type ReplicationState, StoreError } from '@transitd/storage-fsm';
 
 /** The replication of a cluster, by the state that one node has applied. */

@@ -7,7 +7,7 @@ export const clockRateError = 0.1;
 
 /**
  * The longest real time, in ms, for which a machine may be suspended without its node noticing: its clock shows less than has passed.
- * @see ClockJump of the node, which compares the clocks of a machine
+ * @see ClockJump, which compares the clocks of a machine
  */
 export const undetectedPauseMs = 20;
 

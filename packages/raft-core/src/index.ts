@@ -1,3 +1,4 @@
+export { ClockJump, type ClockReading } from './clock-jump.ts';
 export { clockRateError, outlastedBy, outlasting, undetectedPauseMs } from './clock-rates.ts';
 export { type Changed, changeConf } from './confchange/change.ts';
 export { bootstrapBase, flawOf, membersOf, soleVoter, votersOf } from './confchange/conf-state.ts';
@@ -20,6 +21,7 @@ export type {
 export type { ProposalDone, ProposalObserver } from './driver/proposals.ts';
 export type { ReadDone } from './driver/reads.ts';
 export { isSoleMember } from './driver/sole-member.ts';
+export { type Grant, grantUntil, isHeld, type ReadMoment } from './grant.ts';
 export { InvariantViolation, invariant } from './invariant.ts';
 export { LogDamage } from './log/log-damage.ts';
 export * from './ports.ts';

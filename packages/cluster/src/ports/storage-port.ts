@@ -2,6 +2,7 @@ import type {
   Driver,
   DriverOptions,
   DriverStatus,
+  Grant,
   LogIndex,
   NodeId,
   PeerPorts,
@@ -17,7 +18,6 @@ import type {
   ReplicationState,
   SnapshotLink,
 } from '@transitd/storage-fsm';
-import type { Grant } from './read-role.ts';
 
 /** Consensus and records of one node, whatever engine provides them. */
 export interface Engine {

@@ -1,5 +1,6 @@
+import { type Grant, grantUntil } from '@transitd/raft-core';
 import { expect } from 'chai';
-import { type Grant, grantUntil, type ReadRole, readRoleOf } from '../../src/ports/read-role.ts';
+import { type ReadRole, readRoleOf } from '../../src/ports/read-role.ts';
 
 const noJump = Number.NEGATIVE_INFINITY;
 

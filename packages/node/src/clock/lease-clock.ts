@@ -1,8 +1,7 @@
 import { performance } from 'node:perf_hooks';
-import { type Grant, grantUntil, isHeld } from '@transitd/cluster';
 import { leaseMsMax } from '@transitd/configuration';
-import type { Clock, Driver } from '@transitd/raft-core';
-import { ClockJump, type ClockReading, readClocks, readWallClock } from './clock-jump.ts';
+import { type Clock, ClockJump, type ClockReading, type Driver, type Grant, grantUntil, isHeld } from '@transitd/raft-core';
+import { readClocks, readWallClock } from './machine-clocks.ts';
 import { Wakefulness } from './wakefulness.ts';
 
 /** The event loop and its monotonic clock, for raft-core's driver. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Engine, type Grant, grantUntil, isHeld, type NodeRegistry } from '@transitd/cluster';
+import type { Engine, NodeRegistry } from '@transitd/cluster';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
-import type { DriverStatus, ReadOutcome } from '@transitd/raft-core';
+import { type DriverStatus, type Grant, grantUntil, isHeld, type ReadOutcome } from '@transitd/raft-core';
 import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
 import type { FeatureLevel, Replica } from '@transitd/storage-fsm';
 import { LeaseClock } from '../clock/lease-clock.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import type { Grant, MembershipPorts, Storage } from '@transitd/cluster';
+import type { MembershipPorts, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type NodeObserver, StartError } from '@transitd/process';
 import {
@@ -10,6 +10,7 @@ import {
   type DriverOptions,
   type DriverStatus,
   driverLimits,
+  type Grant,
   isSoleMember,
   type LogIndex,
   type NodeId,

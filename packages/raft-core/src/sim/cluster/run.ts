@@ -137,6 +137,8 @@ function* recover(cluster: Cluster): Generator<void> {
   trace.note(clock.now(), 'heal', 0);
   for (const member of members) {
     member.slowness = { untilMs: 0, extraMs: 0 };
+    member.slowApply = { untilMs: 0, entryMs: 0 };
+    member.stall = undefined;
     member.hangs.clear();
     member.storage.mend();
     setFitness(cluster, member, 'fit');

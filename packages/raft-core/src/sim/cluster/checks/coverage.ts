@@ -111,6 +111,10 @@ export const extraCoverageEvents = [
   'follower reset while the leader is silent',
   'refused leader heard again',
   'sync failed, pages reported as clean',
+  'lease refused: a clock jumped',
+  'stalled inside a turn',
+  'ended inside a turn',
+  'entry applied slowly',
 ] as const;
 
 export type CoverageEvent = CoreCoverageEvent | (typeof extraCoverageEvents)[number] | (typeof seenEvents)[number];

@@ -63,8 +63,8 @@ export class Promises {
     return this.#released.has(term);
   }
 
-  /** Notes a message that the node has processed, and its status afterwards. */
-  received(id: NodeId, message: Message, status: Status): void {
+  /** Notes a message that the node received at `heardMs` by its clock, and its status after it has processed the message. */
+  received(id: NodeId, message: Message, { status, heardMs }: { readonly status: Status; readonly heardMs: number }): void {
     const { type, term, from } = message;
     const speaks = type === 'Append' || type === 'Heartbeat' || type === 'SnapOffer';
     if (!speaks || status.term !== term) return;
@@ -72,7 +72,7 @@ export class Promises {
     const isSame = before?.term === term && before.leader === from;
     const announcesNow = type === 'Heartbeat' && message.leaseMs !== undefined;
     const isAnnounced = announcesNow || (isSame && before.isAnnounced);
-    this.#heard.set(id, { term, leader: from, atMs: this.#localMs(id), isAnnounced, isRefused: false });
+    this.#heard.set(id, { term, leader: from, atMs: heardMs, isAnnounced, isRefused: false });
   }
 
   /** Returns whether the node currently votes only for the leader of that term. */

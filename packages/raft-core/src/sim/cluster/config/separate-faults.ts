@@ -14,13 +14,21 @@ export interface Recurring {
 export interface SeparateFaults {
   /** One sync fails, and the kernel reports its pages as clean. The machine keeps running; later its power fails. */
   readonly failedSyncs?: Recurring;
+  /** A leader's machine is suspended, once for long or often for a moment, while other nodes elect another leader. */
+  readonly suspensions?: Recurring;
+  /** A node's program stops inside a turn, or applies entries slowly, while the rest of the cluster keeps running. */
+  readonly stalls?: Recurring;
 }
 
 const SHARE = 0.2;
 
 /** Draws the separate faults of a seed. */
 export function separateFaults({ seed }: { readonly seed: number }): SeparateFaults {
-  return { ...recurring('failedSyncs', new SimRandom((seed ^ 0x5_f5c0) >>> 0)) };
+  return {
+    ...recurring('failedSyncs', new SimRandom((seed ^ 0x5_f5c0) >>> 0)),
+    ...recurring('suspensions', new SimRandom((seed ^ 0x6_5109) >>> 0)),
+    ...recurring('stalls', new SimRandom((seed ^ 0x7_57a1) >>> 0)),
+  };
 }
 
 function recurring(name: keyof SeparateFaults, random: SimRandom): SeparateFaults {

@@ -32,12 +32,17 @@ export function withExtraFaults(config: SimConfig): SimConfig {
   const drawn: SimConfig & { readonly extra: ExtraFaults } = {
     ...config,
     ...(hasTwoNodes ? { nodes: 2 } : {}),
-    // A lease requires that no clock stands still (docs/consensus.md).
+    // These runs have no guard against a clock that stands still: see `SeparateFaults.suspensions`.
     ...(kinds.includes('stopClock') ? { leaseReads: false } : {}),
     ...(compactsSoon ? { sizes: { ...sizes, compactAfterEntries: random.between(5, 20), keepTrailingEntries: 1 } } : {}),
     extra: { seed, flushMsMax, schedule },
   };
-  return { ...(withEndings(drawn) ?? withLaterFaults(drawn)), separate: separateFaults(config) };
+  const separate = separateFaults(config);
+  return {
+    ...(withEndings(drawn) ?? withLaterFaults(drawn)),
+    separate,
+    ...(separate.suspensions === undefined ? {} : { leaseReads: true }),
+  };
 }
 
 /** Replaces the second schedule of some seeds by later kinds only: these scenarios need a leader that stays for seconds. */

@@ -35,7 +35,6 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
     case 'pause':
       if (one?.incarnation === undefined) break;
       one.incarnation.process.pause(durationMs);
-      one.incarnation.wasPaused = true;
       coverage.met('process paused');
       break;
     case 'cutOneWay':

@@ -14,6 +14,7 @@ import {
   leaveLastVoter,
   strangerAnswers,
 } from './scenarios.ts';
+import { suspend } from './separate-actions.ts';
 
 /** Carries out the second schedule, step by step, until all faults end. */
 export function runExtraSchedule(cluster: Cluster, position = 0): void {
@@ -42,10 +43,7 @@ function carryOutExtra(cluster: Cluster, { kind, pick, durationMs }: ExtraAction
       coverage.met('clock rate changed');
       break;
     case 'stopClock':
-      // A suspended machine: nothing runs, and its clock does not show that time has passed.
-      one.clock.stop(durationMs);
-      one.incarnation?.process.pause(durationMs);
-      coverage.met('clock stopped');
+      suspend(cluster, one, durationMs);
       break;
     case 'hangDiskPart':
       one.hangs.set(random.pick(diskParts), clock.now() + durationMs);

@@ -1,13 +1,18 @@
 import { SimRandom } from '../../fakes/sim-random.ts';
 import type { Recurring } from '../config/separate-faults.ts';
+import type { Member } from '../node/member.ts';
 import { DiskError } from '../storage/storage.ts';
 import type { Cluster } from '../world/cluster.ts';
 import { later } from '../world/links.ts';
+import { act } from './actions.ts';
 
 /** Carries out the separate faults until all faults end. */
 export function runSeparateFaults(cluster: Cluster): void {
-  const { failedSyncs } = cluster.config.separate ?? {};
+  const { failedSyncs, suspensions, stalls } = cluster.config.separate ?? {};
   recur(cluster, failedSyncs, failSync);
+  recur(cluster, suspensions, suspendLeader);
+  // The code of `storage` uses promises. These continue between two events of the simulation, so never inside a turn.
+  if (cluster.config.profile !== 'storage') recur(cluster, stalls, stallInTurn);
 }
 
 function recur(cluster: Cluster, fault: Recurring | undefined, act: (cluster: Cluster, random: SimRandom) => void): void {
@@ -31,4 +36,49 @@ function failSync(cluster: Cluster, random: SimRandom): void {
     cluster.crash(member);
     cluster.clock.after(100, () => cluster.start(member));
   });
+}
+
+/**
+ * Suspends the leader's machine while the other nodes elect another leader. Nothing runs there and its monotonic clock stands still; only
+ * its time of day shows that. Pauses that are too short to be noticed add up.
+ */
+function suspendLeader(cluster: Cluster, random: SimRandom): void {
+  const { leader } = cluster;
+  if (leader === undefined) return;
+  act(cluster, { kind: 'electBehind', pick: random.uint32(), atMs: 0, durationMs: 0 });
+  const isBrief = random.chance(0.5);
+  if (isBrief)
+    for (let atMs = 600; atMs < 3_000; atMs += 60) later(cluster, atMs, () => suspend(cluster, leader, 10 + random.below(6)));
+  else
+    later(cluster, 800 + random.below(1_800), () => suspend(cluster, leader, random.pick([100, 400, 2_000]) + random.below(400)));
+}
+
+/**
+ * Lets a node's program stop inside a turn, for a leader perhaps while the other nodes elect another one; the monotonic clock may stop too.
+ * Or lets the node apply its entries slowly, so that a turn applies only a part of them.
+ */
+function stallInTurn(cluster: Cluster, random: SimRandom): void {
+  const { leader, running, clock } = cluster;
+  const member = leader !== undefined && random.chance(0.7) ? leader : random.pick(running);
+  if (random.chance(0.3)) {
+    member.slowApply = { untilMs: clock.now() + 500 + random.below(2_500), entryMs: 1 + random.below(8) };
+    return;
+  }
+  const stopsClock = random.chance(0.3);
+  const durationMs = random.pick([5, 60, 400, 1_500]) + random.below(100);
+  const isDeposed = member === leader && random.chance(0.5);
+  if (isDeposed) act(cluster, { kind: 'electBehind', pick: random.uint32(), atMs: 0, durationMs: 0 });
+  later(cluster, isDeposed ? 800 + random.below(1_800) : 0, () => {
+    const isReading = random.chance(0.3);
+    member.stall = { calls: isReading ? 0 : random.below(40), durationMs, stopsClock };
+    // The next port that the program calls is then the clock by which it judges its lease.
+    if (isReading) cluster.clients.readOn(member);
+  });
+}
+
+/** Stops a machine with its monotonic clock. */
+export function suspend({ coverage }: Cluster, member: Member, durationMs: number): void {
+  member.clock.stop(durationMs);
+  member.incarnation?.process.pause(durationMs);
+  coverage.met('clock stopped');
 }

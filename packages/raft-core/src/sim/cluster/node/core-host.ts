@@ -6,9 +6,8 @@ import type { PeerPorts } from '../../../driver/options.ts';
 import type { RefusalReason } from '../../../driver/outcome.ts';
 import type { ProposalDone } from '../../../driver/proposals.ts';
 import type { ReadDone } from '../../../driver/reads.ts';
-import type { Done, LogStore } from '../../../ports.ts';
+import type { Clock, Done, LogStore } from '../../../ports.ts';
 import type { ConfChange, Entry, Fitness, LogIndex, Message, NodeId, Term } from '../../../types.ts';
-import type { Scheduler } from '../../fakes/sim-clock.ts';
 import type { MachineResult } from '../storage/command.ts';
 import type { SimMachine } from '../storage/storage.ts';
 import type { ConfDone, Host } from './host.ts';
@@ -16,7 +15,7 @@ import type { ConfDone, Host } from './host.ts';
 export interface CoreHostPorts extends PeerPorts {
   readonly log: LogStore;
   readonly machine: SimMachine;
-  readonly clock: Scheduler;
+  readonly clock: Clock;
 }
 
 export interface CoreHostOptions {
@@ -99,8 +98,12 @@ export class CoreHost implements Host {
   }
 
   leaseRead(): boolean {
-    const index = this.#core.leaseRead(this.#ports.clock.now());
-    return index !== undefined && this.#ports.machine.applied >= index;
+    return this.leaseEndMs() !== undefined;
+  }
+
+  leaseEndMs(): number | undefined {
+    const lease = this.#core.lease(this.#ports.clock.now());
+    return lease !== undefined && this.#ports.machine.applied >= lease.index ? lease.endMs : undefined;
   }
 
   transfer(to: NodeId | undefined): void {

@@ -10,6 +10,7 @@ export function driverHost(driver: Driver<MachineResult>): Host {
     proposeConf: (change, done) => driver.proposeConf(change, done),
     readIndex: (done) => driver.readIndex(done),
     leaseRead: () => driver.leaseRead(),
+    leaseEndMs: () => driver.leaseEndMs(),
     transfer: (to) => driver.transfer(to, () => undefined),
     setFitness: (fitness) => driver.setFitness(fitness),
     consensus: () => driver.consensus(),

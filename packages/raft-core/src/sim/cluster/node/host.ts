@@ -17,6 +17,8 @@ export interface Host {
   readIndex(done: ReadDone): void;
   /** Returns whether the state of this node may be read right now. */
   leaseRead(): boolean;
+  /** Returns when the lease that permits such a read ends, by the clock of this node; undefined if there is none. */
+  leaseEndMs(): number | undefined;
   transfer(to: NodeId | undefined): void;
   setFitness(fitness: Fitness): void;
   consensus(): Status;

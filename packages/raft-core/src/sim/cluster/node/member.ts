@@ -1,13 +1,14 @@
 import type { TransportReceiver } from '../../../ports.ts';
 import type { Fitness, LogIndex, NodeId, SnapshotMeta } from '../../../types.ts';
 import { ObservedNode } from '../checks/observed-node.ts';
-import type { ReadingThreads } from '../checks/reading-threads.ts';
 import type { LocalClock } from '../process/local-clock.ts';
 import type { NodeProcess } from '../process/process.ts';
 import type { SnapshotPort } from '../snapshots/snapshot-port.ts';
 import type { StreamedSnapshots } from '../snapshots/streamed-snapshots.ts';
 import type { DiskPart, NodeStorage, SimMachine } from '../storage/storage.ts';
 import type { Host } from './host.ts';
+import type { LeaseGuard } from './lease-guard.ts';
+import type { ReadingThreads } from './reading-threads.ts';
 
 /** One incarnation of a node, from its start to its end. */
 export interface Incarnation {
@@ -19,8 +20,7 @@ export interface Incarnation {
   /** Where messages are delivered, once the host has registered. */
   readonly inbox: { receiver: TransportReceiver | undefined };
   readonly threads: ReadingThreads;
-  /** Whether the process was paused. The next lease read shows whether it noticed the pause. */
-  wasPaused: boolean;
+  readonly leaseGuard: LeaseGuard;
 }
 
 /** `damaged`: its disk is known to have lost something; `wiped`: its disk is gone. Neither node returns, and ids are never reused. */
@@ -44,6 +44,10 @@ export class Member {
   readonly clock: LocalClock;
   /** Until `untilMs` every sync takes up to `extraMs` longer; if `extraMs` is 0, it lasts until `untilMs`. */
   slowness: { untilMs: number; extraMs: number } = { untilMs: 0, extraMs: 0 };
+  /** The node's program stops for a while at this call of a port from now, in the middle of a turn. */
+  stall: { readonly calls: number; readonly durationMs: number; readonly stopsClock: boolean } | undefined;
+  /** Until `untilMs` the node takes `entryMs` to apply each entry. */
+  slowApply: { readonly untilMs: number; readonly entryMs: number } = { untilMs: 0, entryMs: 0 };
   /** Whether only the process ends if a write to the node's disk fails; otherwise the power fails too. */
   outlivesDiskErrors = false;
   /** For each part of the node's disk, the time until which no sync of that part ends. */

@@ -7,9 +7,10 @@ import type { SimClock } from '../../fakes/sim-clock.ts';
 export class LocalClock {
   readonly #world: SimClock;
   #rate: number;
-  /** The two readings at the last change of rate, which show the same moment. */
+  /** The readings at the last change, which show the same moment. */
   #worldMs = 0;
   #localMs = 0;
+  #wallMs = 0;
   #stoppedUntilMs = 0;
 
   constructor(world: SimClock, rate: number) {
@@ -26,6 +27,11 @@ export class LocalClock {
     return this.#localMs + this.#elapsedMs() * this.#rate;
   }
 
+  /** Returns the machine's time of day, which does not stand still. */
+  wallMs(): number {
+    return this.#wallMs + (this.#world.now() - this.#worldMs) * this.#rate;
+  }
+
   setRate(rate: number): void {
     this.#note();
     this.#rate = rate;
@@ -35,7 +41,6 @@ export class LocalClock {
   stop(durationMs: number): void {
     this.#note();
     this.#stoppedUntilMs = Math.max(this.#stoppedUntilMs, this.#world.now() + durationMs);
-    this.#worldMs = this.#world.now();
   }
 
   #elapsedMs(): number {
@@ -44,6 +49,7 @@ export class LocalClock {
 
   #note(): void {
     this.#localMs = this.now();
+    this.#wallMs = this.wallMs();
     this.#worldMs = this.#world.now();
   }
 }

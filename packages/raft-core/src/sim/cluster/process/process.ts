@@ -1,3 +1,4 @@
+import type { ClockReading } from '../../../clock-jump.ts';
 import { repeatedly, type Scheduler, type SimClock } from '../../fakes/sim-clock.ts';
 import type { LocalClock } from './local-clock.ts';
 
@@ -33,6 +34,12 @@ export class NodeProcess implements Scheduler {
 
   now(): number {
     return this.#offsetMs + this.#clock.now();
+  }
+
+  /** Reads the monotonic clock and the time of day, which is rounded down to a millisecond. */
+  readClocks(): ClockReading {
+    const nowMs = this.now();
+    return { beforeMs: nowMs, wallMs: Math.floor(this.#clock.wallMs()), afterMs: nowMs };
   }
 
   after(delayMs: number, task: () => void): void {

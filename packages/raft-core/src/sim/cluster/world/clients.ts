@@ -76,7 +76,7 @@ export class Clients {
     }
   }
 
-  /** Reads on that node through its leader, without a lease. */
+  /** Reads on that node. */
   readOn(member: Member): void {
     this.#read(member, 0, () => undefined);
   }
@@ -166,7 +166,9 @@ export class Clients {
     const answer = this.#patiently(() => then(call.returned !== undefined));
     this.#cluster.enter(member, incarnation, () => {
       const wantsLease = this.#cluster.config.leaseReads && this.#random.chance(0.6);
-      if (wantsLease && incarnation.host.leaseRead()) {
+      const lease = incarnation.leaseGuard.judge(incarnation.host.leaseEndMs());
+      if (lease === 'jumped') this.#cluster.coverage.met('lease refused: a clock jumped');
+      if (wantsLease && lease === 'held') {
         this.#cluster.coverage.met('lease read served');
         // A driver processes input only at its next turn.
         this.#cluster.safety.readByLease(member.observed, { knowsPromises: this.#cluster.config.profile === 'core' });

@@ -1,7 +1,7 @@
 import type { Status } from '../../../core/contract/raft-core.ts';
 import { Driver } from '../../../driver/driver.ts';
 import { type DriverLimits, driverLimits } from '../../../driver/limits.ts';
-import type { TransportReceiver } from '../../../ports.ts';
+import type { Clock, TransportReceiver } from '../../../ports.ts';
 import type { ConfState, Message, NodeId, SnapshotMeta } from '../../../types.ts';
 import type { WireVersions } from '../../../wire/version.ts';
 import { SimClock } from '../../fakes/sim-clock.ts';
@@ -9,7 +9,6 @@ import { SimRandom } from '../../fakes/sim-random.ts';
 import { Coverage } from '../checks/coverage.ts';
 import { factsOf } from '../checks/message-facts.ts';
 import { Promises } from '../checks/promises.ts';
-import { ReadingThreads } from '../checks/reading-threads.ts';
 import { Safety } from '../checks/safety.ts';
 import type { Trace } from '../checks/trace.ts';
 import { holds } from '../checks/violation.ts';
@@ -18,7 +17,9 @@ import { SimNetwork } from '../network/network.ts';
 import { CoreHost } from '../node/core-host.ts';
 import { driverHost } from '../node/driver-host.ts';
 import type { Host } from '../node/host.ts';
+import { LeaseGuard } from '../node/lease-guard.ts';
 import { type Incarnation, Member } from '../node/member.ts';
+import { ReadingThreads } from '../node/reading-threads.ts';
 import { LocalClock } from '../process/local-clock.ts';
 import { NodeProcess } from '../process/process.ts';
 import { MemoryStorage } from '../storage/memory-storage.ts';
@@ -27,6 +28,7 @@ import { Clients } from './clients.ts';
 import { DeviceTimes } from './device-times.ts';
 import { Operator } from './operator.ts';
 import { SnapshotTransfers } from './snapshot-transfers.ts';
+import { ProcessEnded, Stalls } from './stalls.ts';
 import type { World } from './world.ts';
 
 export const electionMs = 1_000;
@@ -68,6 +70,7 @@ export class Cluster implements World {
   readonly #storage: StorageMaker;
   readonly #times = new DeviceTimes(this);
   readonly #transfers = new SnapshotTransfers(this, this.#times);
+  readonly #stalls = new Stalls(this);
   /** Ids of removed nodes never return, unless the schedule adds such a node again: a core without tombstones must tolerate that. */
   readonly #hasTombstones: boolean;
 
@@ -160,6 +163,7 @@ export class Cluster implements World {
           onApply: ({ index, digest, operation }) => {
             if (operation !== undefined) this.operations.add(operation);
             this.safety.applied(member.id, index, digest);
+            this.#stalls.applied(member, process);
           },
         },
         (opened) => this.#opened(member, process, opened),
@@ -289,7 +293,11 @@ export class Cluster implements World {
   }
 
   #around(member: Member, process: NodeProcess, task: () => void): void {
-    task();
+    try {
+      task();
+    } catch (error) {
+      if (!(error instanceof ProcessEnded)) throw error;
+    }
     const { incarnation } = member;
     if (incarnation === undefined || incarnation.process !== process) return;
     const status = incarnation.host.consensus();
@@ -303,9 +311,20 @@ export class Cluster implements World {
     const snapshots = this.#transfers.of(member, process, streams);
     const inbox: Incarnation['inbox'] = { receiver: undefined };
     const { id } = member;
-    const threads = new ReadingThreads({ id, now: () => process.now(), applied: () => machine.applied, coverage: this.coverage });
+    const leaseGuard = new LeaseGuard(process, this.#leaseMs(id));
+    const threads = new ReadingThreads({ id, leaseGuard, applied: () => machine.applied, coverage: this.coverage });
+    const clock: Clock = {
+      now: () => {
+        const nowMs = process.now();
+        this.#stalls.called(member, process);
+        return nowMs;
+      },
+      afterTurn: (task) => process.afterTurn(task),
+      every: (intervalMs, task) => process.every(intervalMs, task),
+    };
     const transport = {
       send: (messages: readonly Message[]) => {
+        this.#stalls.called(member, process);
         threads.sends(messages);
         this.#send(member, messages);
       },
@@ -335,9 +354,9 @@ export class Cluster implements World {
     };
     const host: Host =
       this.config.profile === 'core'
-        ? new CoreHost({ ...peers, log, machine, clock: process }, options)
-        : driverHost(new Driver({ log, stateMachine: machine, clock: process, peers }, options));
-    return { process, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, threads, wasPaused: false };
+        ? new CoreHost({ ...peers, log, machine, clock }, options)
+        : driverHost(new Driver({ log, stateMachine: machine, clock, peers }, options));
+    return { process, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, threads, leaseGuard };
   }
 
   #send(member: Member, messages: readonly Message[]): void {
@@ -363,6 +382,7 @@ export class Cluster implements World {
     this.enter(member, incarnation, () => {
       const before = isStale ? incarnation.host.matchOf(message.from) : undefined;
       const led = this.#ledWithoutSender(incarnation, message);
+      const heardMs = member.clock.now();
       incarnation.inbox.receiver?.message(message);
       if (isStale) this.safety.ignored(message, before, incarnation.host.matchOf(message.from));
       if (led !== undefined && member.incarnation === incarnation)
@@ -371,7 +391,7 @@ export class Cluster implements World {
       // input only at its next turn.
       const isHeard = !(this.#hasTombstones && incarnation.machine.removed.has(message.from));
       if (member.incarnation !== incarnation || !isHeard || this.config.profile !== 'core') return;
-      this.safety.promises.received(member.id, message, incarnation.host.consensus());
+      this.safety.promises.received(member.id, message, { status: incarnation.host.consensus(), heardMs });
     });
   }
 
@@ -387,6 +407,7 @@ export class Cluster implements World {
   }
 
   #fatal(member: Member, process: NodeProcess, error: Error): void {
+    if (error instanceof ProcessEnded) return;
     this.trace.note(this.clock.now(), 'fatal', member.id, error.message);
     if (member.storage.verdict(error) === 'failed') {
       this.coverage.met('sync failed');

@@ -30,6 +30,8 @@ export interface World {
   member(id: NodeId): Member | undefined;
   /** Starts a new node under a new id; it knows nobody until a leader sends to it. */
   join(): Member;
+  /** Runs one event. @throws the violation of the rule that it broke */
+  step(): boolean;
   /** Runs a task in the node's process, and checks the node afterwards. */
   enter(member: Member, incarnation: Incarnation, task: () => void): void;
   /** Runs a callback of a device of the node; an exception in it ends the simulation. */

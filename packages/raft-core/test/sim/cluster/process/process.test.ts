@@ -46,6 +46,7 @@ describe('NodeProcess', () => {
     clock.stop(40);
     world.runFor(50);
     expect(process.now()).to.be.closeTo(1_199, 1e-6);
+    expect(process.readClocks().wallMs, 'its time of day does not stand still').to.equal(262);
   });
 
   it('drops its planned tasks when it dies', () => {

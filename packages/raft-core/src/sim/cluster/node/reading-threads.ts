@@ -1,10 +1,11 @@
 import type { LogIndex, Message, NodeId } from '../../../types.ts';
-import type { Coverage } from './coverage.ts';
-import { holds } from './violation.ts';
+import type { Coverage } from '../checks/coverage.ts';
+import { holds } from '../checks/violation.ts';
+import type { LeaseGuard } from './lease-guard.ts';
 
 interface Parts {
   readonly id: NodeId;
-  readonly now: () => number;
+  readonly leaseGuard: LeaseGuard;
   /** Returns the index of the node's applied state. */
   readonly applied: () => LogIndex;
   readonly coverage: Coverage;
@@ -16,7 +17,7 @@ interface Parts {
  */
 export class ReadingThreads {
   readonly #parts: Parts;
-  #leaseEndMs = Number.NEGATIVE_INFINITY;
+  #leaseEndMs: number | undefined;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -24,7 +25,7 @@ export class ReadingThreads {
 
   /** @param answeredUpTo - highest log position that any answer of the cluster has shown */
   lease(endMs: number | undefined, answeredUpTo: LogIndex): void {
-    this.#leaseEndMs = endMs ?? Number.NEGATIVE_INFINITY;
+    this.#leaseEndMs = endMs;
     if (endMs !== undefined) this.#parts.coverage.met('lease reported to other threads');
     this.answered(answeredUpTo);
   }
@@ -52,6 +53,6 @@ export class ReadingThreads {
   }
 
   get #mayRead(): boolean {
-    return this.#parts.now() < this.#leaseEndMs;
+    return this.#parts.leaseGuard.judge(this.#leaseEndMs) === 'held';
   }
 }

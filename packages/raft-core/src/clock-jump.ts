@@ -1,5 +1,4 @@
-import { uptime } from 'node:os';
-import { clockRateError, undetectedPauseMs } from '@transitd/raft-core';
+import { clockRateError, undetectedPauseMs } from './clock-rates.ts';
 
 /** The machine's clocks, read one after the other, in milliseconds. */
 export interface ClockReading {
@@ -17,7 +16,7 @@ const roundingMs = 2;
  * Smaller differences are attributed to the resolution of the clocks. All waits for a permission of another node allow for a pause of
  * `undetectedPauseMs`, of which the wall clock of a slow machine shows less.
  */
-export const toleranceMs = (1 - clockRateError) * undetectedPauseMs - roundingMs;
+const toleranceMs = (1 - clockRateError) * undetectedPauseMs - roundingMs;
 /**
  * The time since boot may be rounded down to one of these steps. `/proc/uptime` counts hundredths of a second, but in some containers only
  * whole seconds. The source that replaces an unreadable file also counts whole seconds.
@@ -71,20 +70,6 @@ export class ClockJump {
     if (boot !== undefined) this.#boot = this.#boot === undefined ? boot : narrowed(this.#boot, boot);
     return 0;
   }
-}
-
-/** Reads the monotonic and the wall clock. */
-export function readWallClock(): ClockReading {
-  const beforeMs = performance.now();
-  const wallMs = Date.now();
-  return { beforeMs, wallMs, afterMs: performance.now() };
-}
-
-/** Reads the time since boot too, for which it opens a system file. */
-export function readClocks(): ClockReading {
-  const beforeMs = performance.now();
-  const [wallMs, bootMs] = [Date.now(), 1000 * uptime()];
-  return { beforeMs, wallMs, bootMs, afterMs: performance.now() };
 }
 
 /** `Date.now` rounds down to a millisecond. */
