@@ -12,6 +12,8 @@ export const takesNothingAway: ReadonlySet<string> = new Set([
   ...['dr-secondary-recover', 'dr-secondary-update-primary'],
   // They change only an attempt in the memory of the active node, or add a token.
   ...['generate-root-cancel', 'generate-root-start', 'generate-root-status', 'generate-root-update'],
+  'rekey-verification-cancel',
   // They change nothing.
-  ...['feature-level', 'ha-status', 'raft-authority-status', 'raft-autopilot-state', 'raft-snapshot'],
+  ...['feature-level', 'ha-status', 'raft-authority-status', 'raft-autopilot-state', 'raft-snapshot', 'rekey-status'],
+  'rekey-verification-status',
 ]);

@@ -1,4 +1,4 @@
-import { type Barrier, parseShare } from '@transitd/barrier';
+import { type Barrier, parseShare, type RekeyStatus } from '@transitd/barrier';
 import {
   bool,
   boolean,
@@ -216,6 +216,32 @@ const rekeyVerify = barrierOperation(
   },
 );
 
+const verificationMembers = { started: boolean, nonce: string, t: integer, n: integer, progress: integer };
+const verificationAnswer = answers.data(object(verificationMembers));
+
+const verificationReply = ({ verifying, nonce, t, n, progress }: RekeyStatus, warnings: readonly string[]): Reply =>
+  dataReply(
+    JSON.stringify(verifying ? { started: true, nonce, t, n, progress } : { started: false, nonce: '', t: 0, n: 0, progress: 0 }),
+    warnings,
+  );
+
+const verificationStatus = barrierOperation(
+  'rekey-verification-status',
+  'read',
+  { about: 'Read the progress of the verification of new key shares', answers: verificationAnswer },
+  ({ rekey }, { warnings }) => verificationReply(rekey.status, warnings),
+);
+
+const verificationCancel = barrierOperation(
+  'rekey-verification-cancel',
+  'delete',
+  {
+    about: 'Discard the shares submitted for verification; the rotation continues, and the verification has a new nonce',
+    answers: verificationAnswer,
+  },
+  async ({ rekey }, { warnings }) => verificationReply(await rekey.restartVerification(), warnings),
+);
+
 /** Returns the operation for the paths of recovery shares. A seal whose shares unseal has none. */
 const ofRecovery = (operation: GuardedOperation): GuardedOperation => ({
   ...operation,
@@ -225,11 +251,17 @@ const ofRecovery = (operation: GuardedOperation): GuardedOperation => ({
   },
 });
 
+/** The attempt is in the memory of the active node, so only that node can report it. */
+const ofAttempt = (operation: GuardedOperation): GuardedOperation => ({ ...operation, where: 'leader' });
+
 /** The rotation of the root key and its shares, below a path of its own. */
 const rekeyRoutes = (path: string, as: (operation: GuardedOperation) => GuardedOperation): readonly Route[] => [
-  { path: `${path}/init`, operations: { GET: as(rekeyStatus), POST: as(rekeyStart), DELETE: as(rekeyCancel) } },
+  { path: `${path}/init`, operations: { GET: as(ofAttempt(rekeyStatus)), POST: as(rekeyStart), DELETE: as(rekeyCancel) } },
   { path: `${path}/update`, operations: { POST: as(rekeyUpdate) } },
-  { path: `${path}/verify`, operations: { POST: as(rekeyVerify) } },
+  {
+    path: `${path}/verify`,
+    operations: { GET: as(ofAttempt(verificationStatus)), POST: as(rekeyVerify), DELETE: as(verificationCancel) },
+  },
 ];
 
 /** Routes of the barrier's encryption key and of root key rotation. */

@@ -61,7 +61,7 @@ const newOtp = (): string => Array.from({ length: tokenCharacters }, () => alpha
 
 const statusSchema = object({
   started: boolean,
-  nonce: { ...string, description: 'Returned only when the generation is started or a share is submitted.' },
+  nonce: { ...string, description: 'Without a token, returned only when the generation is started or a share is submitted.' },
   progress: integer,
   required: integer,
   complete: boolean,
@@ -115,15 +115,18 @@ interface StepResult extends Pick<Reply, 'issued'> {
   readonly status: object;
 }
 
-/** Returns the steps of a ceremony, for its routes with and without a token. */
-function stepsOf({ about, generation, create }: TokenCeremony) {
-  /**
-   * Anybody may read the progress, but not the nonce, because the nonce allows cancellation. The initiator gives the nonce to the
-   * participants.
-   */
+/**
+ * Returns the steps of a ceremony, for its routes with and without a token.
+ * @param showsNonce - whether the status contains the nonce. The nonce allows cancellation, so without a token nobody may read it: the
+ * initiator gives it to the participants
+ */
+function stepsOf({ about, generation, create }: TokenCeremony, { showsNonce }: { readonly showsNonce: boolean }) {
   const status: Step<Record<never, never>> = {
     about: `Read the progress of ${about}`,
-    run: (unsealed) => ({ status: statusJson(unsealed, { ...generation(unsealed.barrier).status, nonce: '' }) }),
+    run: (unsealed) => {
+      const { status } = generation(unsealed.barrier);
+      return { status: statusJson(unsealed, showsNonce ? status : { ...status, nonce: '' }) };
+    },
   };
 
   const start: Step<typeof startFields> = {
@@ -203,7 +206,7 @@ function openRoutes(ceremony: TokenCeremony): readonly Route[] {
     },
   });
 
-  const { status, start, update } = stepsOf(ceremony);
+  const { status, start, update } = stepsOf(ceremony, { showsNonce: false });
   return [
     {
       path: `${path}/attempt`,
@@ -241,7 +244,7 @@ function guardedRoutes(path: string, ceremony: TokenCeremony): readonly Route[] 
     },
   });
 
-  const { status, start, update } = stepsOf(ceremony);
+  const { status, start, update } = stepsOf(ceremony, { showsNonce: true });
   return [
     {
       path: `${path}/attempt`,

@@ -34,6 +34,8 @@ describe('sys/generate-root-token', () => {
     const begun = await ask(`POST ${attempt}`, token, { unheard: 1 });
     expect(begun.body.warnings).to.deep.equal(['Endpoint ignored these unrecognized parameters: [unheard]']);
     const { otp, nonce } = begun.body.data;
+    expect((await ask(`GET ${attempt}`, token)).body.data.nonce).to.equal(nonce);
+    expect((await ask(`GET ${openAttempt}`, undefined)).body.nonce).to.equal('');
     const given = { key: real.share, nonce };
     const { encoded_token } = (await ask('POST sys/generate-root-token/update', token, given)).body.data;
     const decoded = await ask('POST sys/decode-token', undefined, { encoded_token, otp });

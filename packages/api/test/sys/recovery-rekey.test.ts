@@ -4,8 +4,10 @@ import { served } from '../served.ts';
 
 describe('a rotation of the recovery shares', () => {
   let real: RealNode;
+  let share = '';
   before(async () => {
     real = await realNode();
+    share = real.share;
   });
   after(() => real.close());
 
@@ -17,7 +19,6 @@ describe('a rotation of the recovery shares', () => {
   };
 
   it('gives new shares under both of the paths that the peers have, and the old share is then refused', async () => {
-    let share = real.share;
     for (const at of ['sys/rotate/recovery', 'sys/rekey-recovery-key']) {
       expect((await call('GET', `${at}/init`)).data, 'before the start').to.include({ started: false, required: 1 });
       const started = await call('POST', `${at}/init`, { secret_shares: 1, secret_threshold: 1 });
@@ -35,6 +36,31 @@ describe('a rotation of the recovery shares', () => {
       expect((await call('POST', `${at}/update`, { key: old, nonce: again })).status).to.equal(400);
       expect((await call('DELETE', `${at}/init`)).status).to.equal(204);
     }
+  });
+
+  it('reports the verification of new shares, and begins it again under a new nonce', async () => {
+    const at = 'sys/rotate/recovery';
+    const idle = { started: false, nonce: '', t: 0, n: 0, progress: 0 };
+    expect((await call('GET', `${at}/verify`)).data).to.deep.equal(idle);
+    expect((await call('DELETE', `${at}/verify`)).status).to.equal(400);
+    const wanted = { secret_shares: 3, secret_threshold: 2, require_verification: true };
+    const { nonce } = (await call('POST', `${at}/init`, wanted)).data;
+    expect((await call('GET', `${at}/verify`)).data).to.deep.equal(idle);
+    const { keys_base64: keys, verification_nonce: first } = (await call('POST', `${at}/update`, { key: share, nonce })).data;
+    await call('POST', `${at}/verify`, { key: keys[0], nonce: first });
+    expect((await call('GET', `${at}/verify`)).data).to.deep.equal({ started: true, nonce: first, t: 2, n: 3, progress: 1 });
+    const again = await call('DELETE', `${at}/verify`);
+    expect(again.data).to.include({ started: true, t: 2, n: 3, progress: 0 });
+    expect(again.data.nonce).to.not.equal(first);
+    expect((await call('POST', `${at}/verify`, { key: keys[1], nonce: first })).status).to.equal(400);
+    for (const [index, complete] of [
+      [0, false],
+      [2, true],
+    ] as const)
+      expect((await call('POST', `${at}/verify`, { key: keys[index], nonce: again.data.nonce })).data.complete).to.equal(
+        complete,
+      );
+    expect((await call('GET', `${at}/init`)).data).to.include({ started: false, required: 2 });
   });
 
   it('needs a token, unlike in earlier releases of the peers', async () => {

@@ -101,7 +101,7 @@ export class Rekey {
   verify({ nonce, share }: GivenShare): Promise<{ readonly complete: boolean; readonly status: RekeyStatus }> {
     return this.#attempt.step(async (ongoing) => {
       const { unverified, shares } = ongoing;
-      if (unverified === undefined) throw new BarrierError('rekey_not_started', 'no new shares are waiting for verification');
+      if (unverified === undefined) throw notVerifying();
       this.#attempt.requireNonce(ongoing, nonce);
       shares.add(share);
       if (!shares.complete) return { complete: false, status: statusOf(ongoing) };
@@ -113,6 +113,18 @@ export class Rekey {
       if ((await this.#replace(ongoing, unverified)) === 'unknown')
         throw new StoreError('outcome_unknown', 'whether the new shares are in force is unknown: keep both sets');
       return { complete: true, status: this.status };
+    });
+  }
+
+  /**
+   * Discards the new shares that were submitted for verification, and requires them again under a new nonce.
+   * @throws BarrierError `rekey_not_started`
+   */
+  restartVerification(): Promise<RekeyStatus> {
+    return this.#attempt.step(async (ongoing) => {
+      if (ongoing.unverified === undefined) throw notVerifying();
+      awaitVerification(ongoing, ongoing.unverified);
+      return statusOf(ongoing);
     });
   }
 
@@ -151,6 +163,8 @@ export class Rekey {
     }
   }
 }
+
+const notVerifying = (): BarrierError => new BarrierError('rekey_not_started', 'no new shares are waiting for verification');
 
 const labels: AttemptLabels = { name: 'rekey', step: 'rekey operation', code: 'rekey' };
 
