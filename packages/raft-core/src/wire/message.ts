@@ -3,7 +3,7 @@ import { ByteReader } from './byte-reader.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
 import { ENTRY_HEADER_BYTES, readEntries, writeEntries } from './entries.ts';
-import { decodeSnapshotMeta, encodeSnapshotMeta } from './snapshot-meta.ts';
+import { decodeSnapshotMeta, encodeSnapshotMeta, positionMax } from './snapshot-meta.ts';
 import { leaseVersion, wireVersions } from './version.ts';
 
 /**
@@ -13,12 +13,6 @@ import { leaseVersion, wireVersions } from './version.ts';
 export const WIRE_VERSION = wireVersions.newest;
 /** Longest accepted frame: an entry of the largest size (8 MiB) plus its envelope. */
 export const frameBytesMax = 9 * 2 ** 20;
-
-/**
- * Newest accepted term. A node stores a term that it receives, and the next election needs one above it; the encoding ends at 2^48 - 1.
- * A frame with a later term changes nothing.
- */
-export const termMax = 2 ** 47 - 1;
 
 /** Second byte of a frame. A number is never reused for another type; 0 is a batch. */
 const codes = {
@@ -130,7 +124,7 @@ export function decodeMessage(frame: Uint8Array): Message {
   if (type === undefined) throw new CodecError('The type of the message is unknown.');
   const [from, to, term, session] = [reader.u48(), reader.u48(), reader.u48(), reader.u48()];
   if (from === 0 || to === 0) throw new CodecError('The sender or receiver of the message is 0.');
-  if (term > termMax) throw new CodecError(`The term of the message is above ${termMax}.`);
+  if (term > positionMax) throw new CodecError(`The term of the message is above ${positionMax}.`);
   const message = readFields(reader, { type, version }, { from, to, term, clusterId: reader.ascii(), session });
   reader.end();
   return message;

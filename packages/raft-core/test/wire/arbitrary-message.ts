@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { soleVoter } from '../../src/confchange/conf-state.ts';
 import type { Entry, EntryType, Message } from '../../src/types.ts';
-import { termMax } from '../../src/wire/message.ts';
+import { positionMax } from '../../src/wire/snapshot-meta.ts';
 
 const u48 = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: 2 ** 48 - 1 }));
-const termOfMessage = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: termMax }));
+const position = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: positionMax }));
 const id = fc.integer({ min: 1, max: 2 ** 48 - 1 });
 const flag = fc.boolean();
 const requests = fc.array(fc.record({ id: u48, incarnation: u48 }), { maxLength: 5 });
@@ -31,7 +31,7 @@ const append = fc
   });
 
 const meta = fc
-  .record({ index: u48, term: u48, behind: fc.nat(9), voter: id })
+  .record({ index: position, term: position, behind: fc.nat(9), voter: id })
   .map(({ index, term, behind, voter }) => ({ index, term, conf: soleVoter(voter), confIndex: Math.max(0, index - behind) }));
 
 const record = fc.record;
@@ -70,7 +70,7 @@ const clusterId = fc.string({ unit: 'binary-ascii', maxLength: 40 });
 
 /** Any message that a core could send, of every type. */
 export const message: fc.Arbitrary<Message> = fc
-  .record({ from: id, to: id, term: termOfMessage, session: u48, clusterId, fields })
+  .record({ from: id, to: id, term: position, session: u48, clusterId, fields })
   .map(({ fields, term, ...envelope }) => {
     if (fields.type !== 'Append') return { ...envelope, term, ...fields };
     const { lastTerm, ...append } = fields;

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { soleVoter } from '../../src/confchange/conf-state.ts';
 import { SimRandom } from '../../src/sim/fakes/sim-random.ts';
 import type { Message } from '../../src/types.ts';
 import { decodeBatch, encodeBatch } from '../../src/wire/batch.ts';
 import { CodecError } from '../../src/wire/codec-error.ts';
-import { decodeMessage, encodeMessage, frameBytesMax, termMax } from '../../src/wire/message.ts';
+import { decodeMessage, encodeMessage, frameBytesMax } from '../../src/wire/message.ts';
+import { positionMax } from '../../src/wire/snapshot-meta.ts';
 import { message } from './arbitrary-message.ts';
 import { mutated } from './mutated-frame.ts';
 
@@ -35,8 +37,20 @@ describe('decodeMessage', () => {
 
   it('refuses a term that leaves no room for later elections', () => {
     const of = (term: number): Message => decodeMessage(encodeMessage({ ...append, term }));
-    expect(of(termMax).term).to.equal(termMax);
-    for (const term of [termMax + 1, 2 ** 48 - 1]) expect(() => of(term)).to.throw(CodecError, 'term');
+    expect(of(positionMax).term).to.equal(positionMax);
+    for (const term of [positionMax + 1, 2 ** 48 - 1]) expect(() => of(term)).to.throw(CodecError, 'term');
+  });
+
+  it('refuses a snapshot whose term or index leaves no room for later elections and entries', () => {
+    const of = (position: object): Message => {
+      const meta = { index: 7, term: 1, confIndex: 0, conf: soleVoter(1), ...position };
+      return decodeMessage(encodeMessage({ ...envelope, type: 'SnapOffer', meta }));
+    };
+    for (const name of ['index', 'term']) {
+      expect(of({ [name]: positionMax })).to.have.nested.property(`meta.${name}`, positionMax);
+      for (const late of [positionMax + 1, 2 ** 48 - 1])
+        expect(() => of({ [name]: late })).to.throw(CodecError, 'index or a term');
+    }
   });
 
   it('reads the written form, which must not change', () => {
