@@ -34,6 +34,7 @@ export {
   text,
   textMap,
   texts,
+  unsupportedField,
 } from './fields/field.ts';
 export { converted, type Fields, fields, isSet, objectIn } from './fields/fields.ts';
 export { type Body, type JsonValue, jsonMembersMax, jsonValuesMax, parseBody, queryBody } from './fields/json.ts';

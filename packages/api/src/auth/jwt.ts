@@ -20,7 +20,7 @@ import {
   writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import { inertIn, inertMembers, inertOfJwt, inertOfJwtRole } from '../operation/inert-fields.ts';
+import { inertIn, inertMembers, inertOfJwt, inertOfJwtRole, unsupportedOfJwt } from '../operation/inert-fields.ts';
 import { type Call, pathParam, type Route } from '../operation/operation.ts';
 import { urlSpellings } from '../operation/spellings.ts';
 import { methodHandler, methodOperation, methodRoute } from './auth-method.ts';
@@ -73,6 +73,7 @@ const configFields = {
   jwt_supported_algs: texts('Accepted signature algorithms'),
   default_role: text('Role for logins that name no role'),
   ...inertOfJwt,
+  ...unsupportedOfJwt,
 } as const satisfies FieldSchema;
 
 const configure = methodHandler({

@@ -10,6 +10,7 @@ import {
   list,
   RequestError,
   string,
+  unsupportedField,
 } from '@transitd/http';
 
 /** A field that is stored and returned, but has no effect. @param detail - `default`: the value that is in force */
@@ -34,6 +35,29 @@ export const inertOfMount = {
     oneOf: ['default-service', 'default-batch', 'service', 'batch', ''],
   }),
   trim_request_trailing_slashes: inert('bool'),
+} as const satisfies FieldSchema;
+
+/** Version of the plugin of a mount or an auth method. */
+export const plugin_version = unsupportedField('string', 'each plugin has only the version that is built in');
+
+/** Settings of mounts and auth methods that cannot be set. */
+export const unsupportedOfMount = {
+  plugin_version,
+  user_lockout_config: unsupportedField('any', 'five wrong passwords lock a name for 15 minutes, at every auth method'),
+} as const satisfies FieldSchema;
+
+const onlyJwt = 'logins in a browser do not exist; set jwks_url, jwks or jwt_validation_pubkeys';
+
+/** Settings of the configuration of a `jwt` method that cannot be set. */
+export const unsupportedOfJwt = {
+  jwks_pairs: unsupportedField('any', 'a method has one source of keys'),
+  oidc_client_id: unsupportedField('string', onlyJwt),
+  oidc_client_secret: unsupportedField('string', onlyJwt),
+  oidc_discovery_ca_pem: unsupportedField('string', onlyJwt),
+  oidc_discovery_url: unsupportedField('string', onlyJwt),
+  oidc_response_mode: unsupportedField('string', onlyJwt),
+  oidc_response_types: unsupportedField('strings', onlyJwt),
+  provider_config: unsupportedField('any', onlyJwt),
 } as const satisfies FieldSchema;
 
 /** Settings of the configuration of a `jwt` method. They matter only to logins in a browser, which do not exist here. */

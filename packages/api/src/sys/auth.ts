@@ -6,7 +6,6 @@ import {
   type Field,
   type FieldSchema,
   fields,
-  ignoredField,
   lease,
   map,
   membersOf,
@@ -23,7 +22,7 @@ import {
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { inert, inertIn, inertMembers, inertOfMount } from '../operation/inert-fields.ts';
+import { inert, inertIn, inertMembers, inertOfMount, unsupportedOfMount } from '../operation/inert-fields.ts';
 import {
   type Call,
   type GuardedOperation,
@@ -132,8 +131,7 @@ const tuning = <Time extends Field>(time: (about: string) => Time) => ({
 const unused = {
   ...inertOfMount,
   options: textMap('Stored and returned, but has no effect'),
-  plugin_version: ignoredField('string'),
-  user_lockout_config: ignoredField('any'),
+  ...unsupportedOfMount,
 } as const satisfies FieldSchema;
 const configFields = { ...tuning(duration), ...unused };
 

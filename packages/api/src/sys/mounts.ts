@@ -27,7 +27,7 @@ import {
 import { type MountTuning, mountAt, type Node, type Services } from '@transitd/node';
 import { printableName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
-import { inertIn, inertOfMount } from '../operation/inert-fields.ts';
+import { inertIn, inertOfMount, plugin_version, unsupportedOfMount } from '../operation/inert-fields.ts';
 import {
   type Call,
   type GuardedOperation,
@@ -109,8 +109,7 @@ const tuning = <Time extends Field>(time: (about: string) => Time) => ({
 /** Fields that clients send and that have no effect on a transit engine. */
 const unused = {
   ...inertOfMount,
-  plugin_version: ignoredField('string'),
-  user_lockout_config: ignoredField('any'),
+  ...unsupportedOfMount,
 } as const satisfies FieldSchema;
 const configFields = { ...tuning(duration), ...unused, options: ignoredField('any'), plugin_name: ignoredField('string') };
 
@@ -128,7 +127,7 @@ const enable = mountOperation(
       seal_wrap: bool('Stored and returned, but has no effect'),
       external_entropy_access: bool('Stored and returned, but has no effect'),
       plugin_name: ignoredField('string'),
-      plugin_version: ignoredField('string'),
+      plugin_version,
     },
     answers: answers.written,
   },

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
-import type { FieldSchema } from '@transitd/http';
+import type { Field, FieldSchema } from '@transitd/http';
 import { expect } from 'chai';
-import { inertOfJwtRole, inertOfMount } from '../../src/operation/inert-fields.ts';
+import { inertOfJwtRole, inertOfMount, unsupportedOfJwt, unsupportedOfMount } from '../../src/operation/inert-fields.ts';
 import { allRoutes } from '../../src/routes.ts';
 import { type Served, served } from '../served.ts';
 import { TestMetrics } from '../test-metrics.ts';
@@ -21,7 +21,7 @@ const samplesOf = (declared: FieldSchema): Readonly<Record<string, unknown>> =>
 
 /** Ignored fields of requests that the peers do not return, or not as they were sent. */
 const notReturned = new Set([
-  ...['plugin_name', 'plugin_version', 'user_lockout_config', 'stored_shares', 'disable_upgrade_migration'],
+  ...['plugin_name', 'stored_shares', 'disable_upgrade_migration'],
   ...['leader_client_cert', 'leader_client_key', 'leader_tls_servername', 'auto_join_scheme', 'auto_join_port'],
   ...['primary_api_addr', 'primary_cluster_addr', 'update_mode'],
 ]);
@@ -47,6 +47,31 @@ describe('settings without effect', () => {
     expect(ignored.size).to.be.above(20);
     const other = [...ignored].filter(([, about]) => about !== 'Stored and returned, but has no effect').map(([name]) => name);
     expect(other.sort()).to.deep.equal([...notReturned].sort());
+  });
+
+  it('that cannot be set are refused with the reason, unless they are empty', async () => {
+    await put('sys/auth/jw', { type: 'jwt' });
+    const keys = { jwt_validation_pubkeys: [pem], bound_issuer: 'i', jwt_supported_algs: ['ES256'] };
+    for (const [declared, targets] of [
+      [unsupportedOfJwt, [['auth/jw/config', (given: object) => ({ ...keys, ...given })]]],
+      [
+        unsupportedOfMount,
+        [
+          ['sys/mounts/transit/tune', (given: object) => given],
+          ['sys/auth/jw/tune', (given: object) => given],
+          ['sys/mounts/more', (config: object) => ({ type: 'transit', config })],
+          ['sys/auth/more', (config: object) => ({ type: 'userpass', config })],
+        ],
+      ],
+    ] as const)
+      for (const [name, { kind, unsupported }] of Object.entries<Field>(declared))
+        for (const [path, bodyOf] of targets) {
+          const value = kind === 'string' ? 'x' : kind === 'strings' ? ['x'] : { a: 'x' };
+          const { status, body } = await at.ask(`POST ${path}`, { body: bodyOf({ [name]: value }) });
+          expect([status, body.errors], `${path} ${name}`).to.deep.equal([400, [`${name} is not supported: ${unsupported}`]]);
+          await put(path, bodyOf({ [name]: kind === 'string' ? '' : kind === 'strings' ? [] : {} }));
+          if (path.endsWith('/more')) await at.ask(`DELETE ${path}`);
+        }
   });
 
   const settings = samplesOf(inertOfMount);

@@ -8,8 +8,8 @@ import { type JsonSchema, object } from './json-schema.ts';
 export type FieldKind = 'bool' | 'int' | 'string' | 'strings' | 'texts' | 'duration' | 'lease' | 'any';
 
 /**
- * Details of a field for the OpenAPI document. The parser ignores these details, except `long` and `trimmed`. The operations enforce them,
- * and a test checks that they do.
+ * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`, `ignored` and `unsupported`. The
+ * operations enforce the others, and a test checks that they do.
  */
 export interface FieldDetail {
   /** The text is data: the operation limits its length, or treats any length in linear time. The parser limits all other texts. */
@@ -31,6 +31,8 @@ export interface FieldDetail {
   readonly max?: number;
   /** The field has no effect; setting it to another value than its default causes a warning. */
   readonly ignored?: true;
+  /** The parser refuses a request that sets the field, with this reason: without it the caller would get less than requested. */
+  readonly unsupported?: string;
   /** Further constraints on the value. */
   readonly shape?: JsonSchema;
 }
@@ -74,6 +76,13 @@ export const ignoredField = <Kind extends FieldKind>(kind: Kind, detail: Pick<Fi
   about: 'Accepted, but has no effect',
   ignored: true,
   ...detail,
+});
+
+/** A field of the peers that cannot be set here. @param reason - says what holds instead, or what to set */
+export const unsupportedField = <Kind extends FieldKind>(kind: Kind, reason: string): Field<Kind> => ({
+  kind,
+  about: `Refused unless empty: ${reason}`,
+  unsupported: reason,
 });
 
 const seconds: JsonSchema = { type: 'integer', minimum: 0 };

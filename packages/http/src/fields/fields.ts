@@ -31,7 +31,7 @@ const noPathParameters: Readonly<Record<string, string>> = {};
 /**
  * Converts all members of a body before anything is executed. The conversion is lenient, as in the peers. A path parameter overrides a
  * member of the same name. A warning names unknown members.
- * @throws RequestError `invalid_field`; with the warnings, if there are any
+ * @throws RequestError `invalid_field`, `invalid_request`; with the warnings, if there are any
  */
 export function fields<S extends FieldSchema>(schema: S, body: Body, pathParameters = noPathParameters): Fields<S> {
   const values: Record<string, unknown> = Object.create(null);
@@ -46,6 +46,8 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
       const field = schema[name];
       try {
         values[name] = converted(name, field, body[name]);
+        if (field?.unsupported !== undefined && isSet(body[name]))
+          throw new RequestError('invalid_request', `${name} is not supported: ${field.unsupported}`);
       } catch (error) {
         refused ??= error; // thrown below, with the warnings about all members
       }
