@@ -24,9 +24,11 @@ const healthy = {
   version: '',
   cluster_id: '',
   cluster_name: '',
+  replication_dr_mode: 'disabled',
   clock_skew_ms: 0,
   echo_duration_ms: 0,
 };
+const shamir = { type: 'shamir', progress: 0, t: 3 };
 
 describe('the doctor', () => {
   for (const { what, finding, state } of [
@@ -51,21 +53,21 @@ describe('the doctor', () => {
     { what: 'free space below the reserve', finding: diskFinding(1023, 1024), state: 'fail' },
     { what: 'Node.js 24', finding: nodeVersion('24.21.0'), state: 'ok' },
     { what: 'a newer Node.js', finding: nodeVersion('26.0.0'), state: 'warn' },
-    { what: 'an active node', finding: stateFinding(healthy, { progress: 0, t: 1 }), state: 'ok' },
-    { what: 'a sealed node', finding: stateFinding({ ...healthy, sealed: true }, { progress: 1, t: 3 }), state: 'fail' },
+    { what: 'an active node', finding: stateFinding(healthy, { ...shamir, t: 1 }), state: 'ok' },
+    { what: 'a sealed node', finding: stateFinding({ ...healthy, sealed: true }, { ...shamir, progress: 1 }), state: 'fail' },
     {
       what: 'a new node',
-      finding: stateFinding({ ...healthy, initialized: false, sealed: true }, { progress: 0, t: 0 }),
+      finding: stateFinding({ ...healthy, initialized: false, sealed: true }, { ...shamir, t: 0 }),
       state: 'warn',
     },
     {
       what: 'a removed node',
-      finding: stateFinding({ ...healthy, removed_from_cluster: true }, { progress: 0, t: 0 }),
+      finding: stateFinding({ ...healthy, removed_from_cluster: true }, { ...shamir, t: 0 }),
       state: 'fail',
     },
     {
       what: 'a standby without contact to the active node',
-      finding: stateFinding({ ...healthy, standby: true, ha_connection_healthy: false }, { progress: 0, t: 0 }),
+      finding: stateFinding({ ...healthy, standby: true, ha_connection_healthy: false }, { ...shamir, t: 0 }),
       state: 'fail',
     },
     {
@@ -92,6 +94,39 @@ describe('the doctor', () => {
     it(`reports ${state} for ${what}`, () => {
       expect(finding.state, finding.found).to.equal(state);
       expect(finding.todo === undefined, 'every other state has a suggestion').to.equal(state === 'ok');
+    });
+
+  for (const { what, health, type, found, todo } of [
+    {
+      what: 'a node whose provider is away',
+      health: { ...healthy, sealed: true, seal_failure: 'unreachable' },
+      type: 'transit',
+      found: /transit seal cannot be opened: unreachable/,
+      todo: /provider/,
+    },
+    {
+      what: 'a node that an operator sealed, with a static seal',
+      health: { ...healthy, sealed: true },
+      type: 'static',
+      found: /needs no shares/,
+      todo: /restart/,
+    },
+    {
+      what: 'a secondary',
+      health: { ...healthy, replication_dr_mode: 'secondary' },
+      type: 'static',
+      found: /secondary/,
+      todo: undefined,
+    },
+  ])
+    it(`advises no shares for ${what}, and says what it is`, () => {
+      const finding = stateFinding(health, { type, progress: 0, t: 3 });
+      expect(finding.found).to.match(found);
+      if (todo === undefined) expect(finding.todo).to.equal(undefined);
+      else
+        expect(finding.todo)
+          .to.match(todo)
+          .and.not.match(/operator unseal/);
     });
 
   it('names each unhealthy member', () => {

@@ -21,6 +21,8 @@ export interface Health {
   readonly ha_connection_healthy?: boolean;
   readonly last_request_forwarding_heartbeat_ms?: number;
   readonly removed_from_cluster?: boolean;
+  /** `disabled`, `primary`, `secondary`, or `bootstrapping`: a secondary without a state so far. */
+  readonly replication_dr_mode: string;
   /** Why the provider of the seal does not open it, such as `unreachable`. */
   readonly seal_failure?: string;
 }

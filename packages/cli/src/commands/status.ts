@@ -1,4 +1,4 @@
-import type { Leader, SealStatus } from '@transitd/client';
+import type { Health, Leader, SealStatus } from '@transitd/client';
 import { exitCode } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
@@ -17,7 +17,12 @@ async function showStatus({ client, output }: Session): Promise<number> {
   const seal = await client.sys.sealStatus();
   // The node may have been sealed since the first request.
   const leader = seal.sealed ? undefined : await client.sys.leader().catch(() => undefined);
-  output.rows([...sealRows(seal), ...(leader === undefined ? [] : leaderRows(leader))], { ...seal, ...leader });
+  const health = await client.sys.health().catch(() => undefined);
+  const { seal_failure, replication_dr_mode } = health ?? {};
+  output.rows(
+    [...sealRows(seal), ...(health === undefined ? [] : healthRows(health)), ...(leader === undefined ? [] : leaderRows(leader))],
+    { ...seal, ...leader, ...(seal_failure && { seal_failure }), ...(replication_dr_mode && { replication_dr_mode }) },
+  );
   return seal.sealed ? exitCode.denied : exitCode.ok;
 }
 
@@ -35,6 +40,12 @@ export const sealRows = (seal: SealStatus): Rows => [
   ...(seal.cluster_name === undefined ? [] : [['Cluster Name', seal.cluster_name] as const]),
   ...(seal.cluster_id === undefined ? [] : [['Cluster ID', seal.cluster_id] as const]),
   ...(seal.removed_from_cluster ? [['Removed From Cluster', true] as const] : []),
+];
+
+/** Why the seal cannot be opened, and the role of the cluster in a replication set. */
+const healthRows = ({ seal_failure, replication_dr_mode: mode }: Health): Rows => [
+  ...(seal_failure === undefined ? [] : [['Seal Failure', seal_failure] as const]),
+  ...(mode === 'disabled' ? [] : [['DR Replication', mode] as const]),
 ];
 
 const leaderRows = (leader: Leader): Rows => [

@@ -41,15 +41,29 @@ async function certificateOf(address: string): Promise<readonly Finding[]> {
 }
 
 /** Checks whether a node serves requests. */
-export function stateFinding(health: Health, seal: Pick<SealStatus, 'progress' | 't'>): Finding {
+export function stateFinding(health: Health, seal: Pick<SealStatus, 'type' | 'progress' | 't'>): Finding {
   if (!health.initialized)
     return warn('state', 'it is not initialized', 'run transitd operator init, or transitd operator raft join');
   if (health.removed_from_cluster === true)
     return fail('state', 'it was removed from the cluster', 'rejoin it with an empty data directory');
+  if (health.seal_failure !== undefined)
+    return fail(
+      'state',
+      `it is sealed, because its ${seal.type} seal cannot be opened: ${health.seal_failure}`,
+      `correct that at the seal's provider; the node then unseals itself`,
+    );
+  if (health.sealed && seal.type !== 'shamir')
+    return fail(
+      'state',
+      `it is sealed; its ${seal.type} seal needs no shares`,
+      'read the reason in its log; a restart unseals it',
+    );
   if (health.sealed)
     return fail('state', `it is sealed; ${seal.progress} of ${seal.t} shares were submitted`, 'run transitd operator unseal');
   if (health.ha_connection_healthy === false)
     return fail('state', 'it has no contact with the active node', 'check the connections between the cluster ports');
+  if (['secondary', 'bootstrapping'].includes(health.replication_dr_mode))
+    return ok('state', 'a disaster-recovery secondary: it serves no clients until it is promoted');
   return ok('state', health.standby ? (health.performance_standby ? 'performance standby' : 'standby') : 'active');
 }
 
