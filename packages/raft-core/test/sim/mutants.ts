@@ -459,5 +459,12 @@ export const mutants: readonly Mutant[] = [
     profile: 'driver',
     extra: true,
   },
+  {
+    name: 'a frame of a replaced connection counts',
+    file: 'src/sim/cluster/network/streams.ts',
+    find: 'if (link.connection !== connection) {',
+    replace: 'if (link.sent < 0) {',
+    extra: true,
+  },
   ...suspicionMutants,
 ];

@@ -115,6 +115,9 @@ export const extraCoverageEvents = [
   'stalled inside a turn',
   'ended inside a turn',
   'entry applied slowly',
+  'connection stalled',
+  'connection ended with frames under way',
+  'frame of a replaced connection dropped',
 ] as const;
 
 export type CoverageEvent = CoreCoverageEvent | (typeof extraCoverageEvents)[number] | (typeof seenEvents)[number];

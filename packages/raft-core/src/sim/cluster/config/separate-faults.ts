@@ -18,6 +18,8 @@ export interface SeparateFaults {
   readonly suspensions?: Recurring;
   /** A node's program stops inside a turn, or applies entries slowly, while the rest of the cluster keeps running. */
   readonly stalls?: Recurring;
+  /** Messages travel on connections, which keep their order; a connection stalls, or ends and loses what was under way. */
+  readonly streams?: Recurring;
 }
 
 const SHARE = 0.2;
@@ -28,6 +30,7 @@ export function separateFaults({ seed }: { readonly seed: number }): SeparateFau
     ...recurring('failedSyncs', new SimRandom((seed ^ 0x5_f5c0) >>> 0)),
     ...recurring('suspensions', new SimRandom((seed ^ 0x6_5109) >>> 0)),
     ...recurring('stalls', new SimRandom((seed ^ 0x7_57a1) >>> 0)),
+    ...recurring('streams', new SimRandom((seed ^ 0x8_57e4) >>> 0)),
   };
 }
 

@@ -8,9 +8,10 @@ import { act } from './actions.ts';
 
 /** Carries out the separate faults until all faults end. */
 export function runSeparateFaults(cluster: Cluster): void {
-  const { failedSyncs, suspensions, stalls } = cluster.config.separate ?? {};
+  const { failedSyncs, suspensions, stalls, streams } = cluster.config.separate ?? {};
   recur(cluster, failedSyncs, failSync);
   recur(cluster, suspensions, suspendLeader);
+  recur(cluster, streams, disturbConnection);
   // The code of `storage` uses promises. These continue between two events of the simulation, so never inside a turn.
   if (cluster.config.profile !== 'storage') recur(cluster, stalls, stallInTurn);
 }
@@ -74,6 +75,16 @@ function stallInTurn(cluster: Cluster, random: SimRandom): void {
     // The next port that the program calls is then the clock by which it judges its lease.
     if (isReading) cluster.clients.readOn(member);
   });
+}
+
+/** Lets a connection of the leader, or any other, stall or end; or stall and then end, so that its frames arrive after newer ones. */
+function disturbConnection({ network, members, leader }: Cluster, random: SimRandom): void {
+  const one = leader !== undefined && random.chance(0.6) ? leader : random.pick(members);
+  const other = random.pick(members);
+  const [from, to] = random.chance(0.5) ? [one, other] : [other, one];
+  if (random.chance(0.6)) network.stall(from.id, to.id, random.pick([20, 300, 2_000]) + random.below(200));
+  if (random.chance(0.6))
+    network.reconnect(from.id, to.id, { kept: random.below(10), reconnectMs: 1 + random.below(random.pick([20, 1_000])) });
 }
 
 /** Stops a machine with its monotonic clock. */

@@ -7,6 +7,7 @@ import type { SimRandom } from '../../fakes/sim-random.ts';
 import type { Coverage } from '../checks/coverage.ts';
 import type { NetworkFaults } from '../config/config.ts';
 import { crc32c } from './crc32c.ts';
+import { Streams } from './streams.ts';
 import { readFrame, writeFrame } from './versioned-frame.ts';
 
 /** Ten of the longest election timeouts. */
@@ -28,6 +29,8 @@ export interface World {
   readonly coverage: Coverage;
   /** The versions that each node reads and writes, if nodes differ. */
   readonly versions?: (id: NodeId) => WireVersions;
+  /** Whether messages travel on connections, which keep their order; otherwise each message travels on its own. */
+  readonly hasStreams?: boolean;
 }
 
 /** Links between all nodes that lose, delay, reorder, duplicate, corrupt and replay messages, across the incarnations of a node. */
@@ -37,6 +40,7 @@ export class SimNetwork {
   readonly #deliver: (message: Message, sentAtMs: number) => void;
   readonly #coverage: Coverage;
   readonly #versions: World['versions'];
+  readonly #streams: Streams | undefined;
   #faults: NetworkFaults;
   readonly #cut = new Set<number>();
   /** Messages held back for now. */
@@ -45,7 +49,7 @@ export class SimNetwork {
   readonly #arrivals = new Map<number, number>();
 
   constructor(
-    { clock, random, coverage, versions }: World,
+    { clock, random, coverage, versions, hasStreams = false }: World,
     faults: NetworkFaults,
     deliver: (message: Message, sentAtMs: number) => void,
   ) {
@@ -53,6 +57,7 @@ export class SimNetwork {
     this.#random = random;
     this.#coverage = coverage;
     this.#versions = versions;
+    this.#streams = hasStreams ? new Streams({ clock, coverage }) : undefined;
     this.#faults = faults;
     this.#deliver = deliver;
   }
@@ -104,6 +109,10 @@ export class SimNetwork {
     const { drop, duplicate, heavyTail, replay, corrupt, delayMsMax } = this.#faults;
     const random = this.#random;
     const delayMs = 0.1 + (random.uint32() / 2 ** 32) * delayMsMax;
+    if (this.#streams !== undefined) {
+      this.#stream(this.#streams, message, delayMs);
+      return;
+    }
     if (drop > 0 && random.chance(drop)) return;
     if (corrupt > 0 && random.chance(corrupt)) {
       this.#corrupt(message);
@@ -114,6 +123,33 @@ export class SimNetwork {
     else this.#plan(message, delayMs, this.#faults.reorder ? 'unordered' : 'ordered');
     if (duplicate > 0 && random.chance(duplicate)) this.#plan(message, delayMs * (1 + random.below(20)), 'unordered');
     if (replay > 0 && random.chance(replay)) this.#plan(message, 1000 + random.below(REPLAY_MS_MAX), 'detour');
+  }
+
+  /** Lets a connection stall. */
+  stall(from: NodeId, to: NodeId, durationMs: number): void {
+    this.#streams?.stall(from * LINKS + to, durationMs);
+  }
+
+  /** Ends a connection, and connects again. @see Streams.end */
+  reconnect(from: NodeId, to: NodeId, how: { readonly kept: number; readonly reconnectMs: number }): void {
+    this.#streams?.end(from * LINKS + to, how);
+  }
+
+  /** A cut link ends its connection when a frame is sent or arrives. */
+  #stream(streams: Streams, message: Message, delayMs: number): void {
+    const link = message.from * LINKS + message.to;
+    const sentAtMs = this.#clock.now();
+    const carried = this.#carry(message);
+    const passes = (): boolean => {
+      if (this.#cut.has(link)) streams.end(link, { kept: 0, reconnectMs: 50 });
+      return !this.#cut.has(link);
+    };
+    if (!passes()) return;
+    streams.send(link, delayMs, () => {
+      if (!passes()) return;
+      const arrived = carried();
+      if (arrived !== undefined) this.#deliver(arrived, sentAtMs);
+    });
   }
 
   #plan(message: Message, delayMs: number, way: 'ordered' | 'unordered' | 'detour'): void {

@@ -87,7 +87,8 @@ export class Cluster implements World {
       leaseMs: (id) => this.#leaseMs(id),
     });
     this.safety = new Safety(this.coverage, promises);
-    const world = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage };
+    const hasStreams = config.separate?.streams !== undefined;
+    const world = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage, hasStreams };
     const network = config.skew === 0 ? world : { ...world, versions: (id: NodeId) => this.#versionsOf(id) };
     this.network = new SimNetwork(network, config.network, (message, sentAtMs) => this.#deliver(message, sentAtMs));
     this.clients = new Clients(this, new SimRandom(seed ^ 0xc11e));

@@ -16,11 +16,11 @@ const quiet: NetworkFaults = {
   codec: false,
 };
 
-function network(faults: Partial<NetworkFaults>) {
+function network(faults: Partial<NetworkFaults>, { hasStreams = false } = {}) {
   const clock = new SimClock();
   const coverage = new Coverage();
   const arrived: number[] = [];
-  const links = new SimNetwork({ clock, random: new SimRandom(1), coverage }, { ...quiet, ...faults }, (message) => {
+  const links = new SimNetwork({ clock, random: new SimRandom(1), coverage, hasStreams }, { ...quiet, ...faults }, (message) => {
     if (message.type === 'Heartbeat') arrived.push(message.round);
   });
   const send = (count: number): void => {
@@ -97,6 +97,62 @@ describe('SimNetwork', () => {
     expect(arrived).to.have.length(10);
     clock.runFor(40_000);
     expect(arrived).to.have.length(20);
+  });
+
+  describe('with connections', () => {
+    const onStreams = () => network({ reorder: true, drop: 0.5, duplicate: 0.5, replay: 0.5 }, { hasStreams: true });
+
+    it('delivers everything once and in order', () => {
+      const { clock, arrived, send } = onStreams();
+      send(50);
+      clock.runFor(40_000);
+      expect(arrived).to.deep.equal(upTo(50));
+    });
+
+    it('holds back what is under way and what is sent later while a connection stalls', () => {
+      const { clock, arrived, links, send } = onStreams();
+      send(20);
+      links.stall(1, 2, 500);
+      clock.runFor(400);
+      for (let round = 21; round <= 40; round++) links.send(heartbeat(round));
+      expect(arrived).to.deep.equal([]);
+      clock.runFor(200);
+      expect(arrived).to.deep.equal(upTo(40));
+    });
+
+    it('loses what is behind some frame when a connection ends, and what is sent before the next', () => {
+      const { clock, arrived, links, send } = onStreams();
+      send(20);
+      links.reconnect(1, 2, { kept: 5, reconnectMs: 100 });
+      clock.runFor(50);
+      links.send(heartbeat(21));
+      clock.runFor(100);
+      links.send(heartbeat(22));
+      clock.runFor(100);
+      expect(arrived).to.deep.equal([...upTo(5), 22]);
+    });
+
+    it('drops frames that arrive after the next connection was accepted', () => {
+      const { clock, arrived, links, send } = onStreams();
+      send(20);
+      links.stall(1, 2, 500);
+      links.reconnect(1, 2, { kept: 20, reconnectMs: 100 });
+      clock.runFor(200);
+      links.send(heartbeat(21));
+      clock.runFor(600);
+      expect(arrived).to.deep.equal([21]);
+    });
+
+    it('ends the connection of a link that is cut', () => {
+      const { clock, arrived, links, send } = onStreams();
+      send(3);
+      links.cut(1, 2);
+      clock.runFor(100);
+      links.mend(1, 2);
+      send(1);
+      clock.runFor(100);
+      expect(arrived).to.deep.equal([1]);
+    });
   });
 });
 
