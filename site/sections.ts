@@ -37,6 +37,6 @@ export const sections: readonly Section[] = [
   { title: 'Security', pages: ['threat-model', 'dependencies'] },
   {
     title: 'Internals',
-    pages: ['decisions/README', 'consensus-rules', 'simulator', 'consensus-faults', 'chaos', 'benchmarks', 'growth', 'releasing'],
+    pages: ['decisions/README', 'consensus-rules', 'simulator', 'chaos', 'benchmarks', 'growth', 'releasing'],
   },
 ];

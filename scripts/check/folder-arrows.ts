@@ -203,9 +203,9 @@ export const folderArrows: FolderArrows = {
   },
   replication: {
     '.': [],
-    roles: [],
-    stream: [],
     registry: [],
+    roles: ['registry'],
+    stream: [],
     sessions: ['roles', 'stream'],
   },
   server: {

@@ -74,10 +74,17 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'the fence counts a contact from before the machine was suspended',
-    file: 'packages/node/src/replication/write-fence.ts',
+    file: 'packages/replication/src/roles/write-fence.ts',
     find: 'sinceMs !== undefined && sinceMs > storage.clockJumpedMs()',
     replace: 'sinceMs !== undefined',
-    tests: ['packages/node/test/replication/write-fence.test.ts'],
+    tests: ['packages/replication/test/roles/write-fence.test.ts'],
+  },
+  {
+    name: 'a promotion takes the silence of its node for that of its cluster',
+    file: 'packages/replication/src/roles/promotion-control.ts',
+    find: 'if (term !== this.#activeTerm) this',
+    replace: 'if (this.#activeSinceMs === Number.POSITIVE_INFINITY) this',
+    tests: ['packages/replication/test/roles/promotion-control.test.ts'],
   },
   {
     name: 'a secondary answers heartbeats without a leader lease',

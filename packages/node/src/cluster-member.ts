@@ -12,6 +12,7 @@ import {
 import type { Config } from '@transitd/configuration';
 import { LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
+import { refusalWithoutPort } from '@transitd/replication';
 import { StoreError, supportedLevels, type Transaction } from '@transitd/storage-fsm';
 import { fitnessOf, isAlone } from './fitness.ts';
 import type { Joining } from './join/joining.ts';
@@ -21,7 +22,6 @@ import { type BarrierParts, openBarrier } from './open-barrier.ts';
 import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { successionKeyPath } from './replication/succession-key.ts';
-import { refusalWithoutPort } from './replication/write-fence.ts';
 import { raftSnapshots } from './snapshots/raft-snapshots.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import type { DataDirectory } from './storage/data-directory.ts';

@@ -10,7 +10,7 @@ export type { ReadEligibility } from './read-eligibility.ts';
 export type { ClusterReplication } from './replication/cluster-replication.ts';
 export type { KeptDivergence, KeptPromotion, KeptReports } from './replication/kept-reports.ts';
 export { isOperationToken } from './replication/operation-tokens.ts';
-export type { Promotion } from './replication/promotion-control.ts';
+export type { Promotion } from './replication/promotable-node.ts';
 export { ReplicationRefused } from './replication/replication-refused.ts';
 export type { DiskSpaceView } from './reports/data-disk.ts';
 export type { ClusterView, MemberView, NodeReport, WorkFigures } from './reports/node-report.ts';

@@ -46,6 +46,14 @@ export {
   promotionOf,
   type ReportedPosition,
 } from './roles/promotion.ts';
+export {
+  type Heard,
+  type PromotableCluster,
+  type Promote,
+  PromotionControl,
+  PromotionRefused,
+} from './roles/promotion-control.ts';
+export { type FenceStatus, refusalWithoutPort, WriteFence, type WriteFenceParts } from './roles/write-fence.ts';
 export { localPrefixes, localPrefixesOf, type SetSeal, setSealOf } from './scope.ts';
 export { answerHello, type HelloAnswer } from './sessions/answer-hello.ts';
 export { Follower, type FollowerAction, type FollowerParts } from './sessions/follower.ts';

@@ -11,11 +11,14 @@ import {
   emptyRegistry,
   fenceMsMax,
   fenceMsMin,
+  type Heard,
   localPrefixesOf,
   OutcomeLog,
+  PromotionControl,
   type StopReason,
   StoredRegistry,
   setSealOf,
+  WriteFence,
 } from '@transitd/replication';
 import { type ReplicationState, StoreError, sameEpoch, takesPart } from '@transitd/storage-fsm';
 import { DivergedState } from './diverged-state.ts';
@@ -26,15 +29,17 @@ import { newId } from './new-id.ts';
 import { OperationTokens } from './operation-tokens.ts';
 import { StoredPrimaryCredential } from './primary-credential.ts';
 import { PrimarySide } from './primary-side.ts';
-import { type Promotion, PromotionControl } from './promotion-control.ts';
+import { PromotableNode, type Promotion } from './promotable-node.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import { ReplicationRefused, refusing } from './replication-refused.ts';
 import { type PrimaryView, type SecondaryView, secondaryViews } from './replication-views.ts';
 import { requireActive, requireRole } from './requirements.ts';
-import { type Heard, SecondarySide } from './secondary-side.ts';
+import { SecondarySide } from './secondary-side.ts';
 import { requireSealOf, setSealFor } from './set-seal.ts';
 import { SuccessionKey } from './succession-key.ts';
-import { WriteFence } from './write-fence.ts';
+
+/** The primary counts as alive if it was heard within this time. */
+const recentMs = 10_000;
 
 /** Memory for outcomes: about one minute at 2,000 writes of 500 bytes per second, and four minutes while a whole state is sent. */
 const outcomeLimits = { bytesMax: 64 * 2 ** 20, heldBytesMax: 256 * 2 ** 20 };
@@ -49,7 +54,7 @@ export class ClusterReplication {
   readonly material: MaterialConfirmation;
   readonly #outcomes = new OutcomeLog(outcomeLimits);
   readonly #digest: MeasuredDigest;
-  readonly #promotion: PromotionControl;
+  readonly #promotion: PromotionControl<Promotion>;
   /** The states that this node has kept when a successor replaced them. */
   readonly diverged: DivergedState;
   /** Reports of promotions and losses, the same on each node of the cluster. */
@@ -90,12 +95,11 @@ export class ClusterReplication {
       keepNodes: (nodes) => void this.#credential.keepNodes(this.#linkCertificate, nodes),
       counted: () => void this.#keepCounted(),
     });
-    const isCounted = async () => (await this.#credential.read())?.isCounted === true;
-    this.#promotion = new PromotionControl({
-      ...{ parts, secondary: this.#secondary, isCounted },
-      keep: (promotion) => this.reports.keepPromotion(promotion),
+    const promotable = new PromotableNode({
+      ...{ parts, secondary: this.#secondary, credential: this.#credential, reports: this.reports },
       link: () => this.#link?.status(),
     });
+    this.#promotion = new PromotionControl(promotable, { recentMs, nowMs: parts.nowMs });
     this.#desk = new SecondaryDesk({
       registry: this.#registry,
       clusterId: storage.driver.status().clusterId,
@@ -238,7 +242,7 @@ export class ClusterReplication {
    */
   async disableSecondary(request: { readonly force: boolean }): Promise<void> {
     const { epochs } = requireRole(this.#parts, 'secondary');
-    await (epochs.length === 0 ? this.#disable() : this.#promotion.leave(request));
+    await (epochs.length === 0 ? this.#disable() : refusing(() => this.#promotion.leave(request)));
     await this.#credential.forgetIfPossible();
     this.tick();
   }
@@ -299,7 +303,7 @@ export class ClusterReplication {
   /** Makes this cluster the primary. @throws ReplicationRefused with the reason, StoreError */
   async promote(request: { readonly force: boolean }): Promise<Promotion> {
     requireActive(this.#parts);
-    const promotion = await this.#promotion.promote(request);
+    const promotion = await refusing(() => this.#promotion.promote(request));
     this.tick();
     return promotion;
   }

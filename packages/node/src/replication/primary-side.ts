@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { LogIndex } from '@transitd/raft-core';
-import { type OutcomeLog, type PrimaryCluster, type PrimaryNodes, snapshotToSend } from '@transitd/replication';
+import { type OutcomeLog, type PrimaryCluster, type PrimaryNodes, snapshotToSend, type WriteFence } from '@transitd/replication';
 import {
   type EpochName,
   type FeatureLevel,
@@ -12,7 +12,6 @@ import {
 import type { MaterialConfirmation } from './material-confirmation.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import type { SuccessionKey } from './succession-key.ts';
-import type { WriteFence } from './write-fence.ts';
 
 /** This node as the active node of a primary. */
 export class PrimarySide implements PrimaryCluster {

@@ -1,5 +1,5 @@
 import { ActivationFailed, ActivationTokenError } from '@transitd/cluster';
-import { RegistryRefused } from '@transitd/replication';
+import { PromotionRefused, RegistryRefused } from '@transitd/replication';
 
 /**
  * `wrong_mode`: the role of this cluster does not allow it. `refused`: a promotion is refused. `operation_token`: the operation token is
@@ -23,7 +23,10 @@ export async function refusing<T>(task: () => Promise<T>): Promise<T> {
     return await task();
   } catch (error) {
     const isRefusal =
-      error instanceof RegistryRefused || error instanceof ActivationTokenError || error instanceof ActivationFailed;
+      error instanceof RegistryRefused ||
+      error instanceof PromotionRefused ||
+      error instanceof ActivationTokenError ||
+      error instanceof ActivationFailed;
     throw isRefusal ? new ReplicationRefused('refused', error.message) : error;
   }
 }

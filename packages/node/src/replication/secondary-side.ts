@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { BarrierError, type ForeignKeys, ProviderError, transferredPaths } from '@transitd/barrier';
 import { reasonOf } from '@transitd/process';
 import {
+  type Heard,
   isBeforeRestore,
   type PrimaryNodes,
   type Proposed,
@@ -22,11 +23,6 @@ import {
 import type { DivergedState } from './diverged-state.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
 import type { SuccessionKey } from './succession-key.ts';
-
-/** The newest heartbeat of the primary. */
-export interface Heard extends ReportedPosition {
-  readonly heardMs: number;
-}
 
 export interface SecondaryEffects {
   /** Stores where the primary's nodes are. */

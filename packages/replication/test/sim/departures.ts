@@ -1,23 +1,12 @@
 import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
-import type { ReplicationState, Write } from '@transitd/storage-fsm';
-import type { PromotionDecision } from '../../src/index.ts';
-import { type ActiveNode, keyPaths, keyringPath, type Site } from './site.ts';
-
-/** The facts of a decision whether a cluster may accept writes. */
-export interface DecisionRequest {
-  readonly site: Site;
-  readonly active: ActiveNode;
-  readonly state: ReplicationState;
-  readonly force: boolean;
-}
+import type { Promotions } from './promotions.ts';
+import { keyPaths, keyringPath, type Site } from './site.ts';
 
 export interface DeparturesParts {
   readonly clock: SimClock;
   readonly random: SimRandom;
   readonly sites: readonly Site[];
-  readonly decide: (request: DecisionRequest) => PromotionDecision;
-  /** Returns the write that adds a key to the keyring. */
-  readonly newKey: (site: Site) => Write;
+  readonly promotions: Promotions;
   /** Makes a cluster a secondary again. */
   readonly comeBack: (site: Site, to: Site) => void;
 }
@@ -32,21 +21,15 @@ export class Departures {
     this.#parts = parts;
   }
 
-  leave(site: Site): void {
-    const { clock, random, sites, decide, newKey, comeBack } = this.#parts;
-    const { active, state } = site;
+  async leave(site: Site): Promise<void> {
+    const { clock, random, sites, promotions, comeBack } = this.#parts;
     // The operator leaves the set to a cluster that has its state.
     const isSet = sites.some((other) => ['primary', 'demoted', 'superseded'].includes(other.state?.role ?? ''));
-    if (active === undefined || state?.role !== 'secondary' || !isSet || random.chance(0.5)) return;
-    const decision = decide({ ...{ site, active, state }, force: true });
-    if (decision.kind !== 'promote') return;
-    const replication = { kind: 'leave', from: decision.from, writes: [newKey(site)] } as const;
-    site.propose({ conditions: [], writes: [], replication }, (result) => {
-      if (result !== 'committed') return;
-      this.counts.left += 1;
-      if (random.chance(0.5)) for (const other of sites) other.registered.delete(site.name);
-      clock.after(random.between(50, 600), () => comeBack(site, random.pick(sites)));
-    });
+    if (site.state?.role !== 'secondary' || !isSet || random.chance(0.5)) return;
+    if (!(await promotions.leave(site))) return;
+    this.counts.left += 1;
+    if (random.chance(0.5)) for (const other of sites) other.revoke(site.name);
+    clock.after(random.between(50, 600), () => comeBack(site, random.pick(sites)));
   }
 
   /** Writes on each cluster that has left the set. */

@@ -1,30 +1,22 @@
 import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
-import { decodeFrame, encodeFrame, type Frame } from '../../src/index.ts';
-import type { ActiveNode, Site } from './site.ts';
+import { decodeFrame, type Frame } from '../../src/index.ts';
+import type { Site } from './site.ts';
 
 export interface LinkFaults {
+  /** Share of the frames that are lost, and soon afterwards their connection. */
   readonly loss: number;
-  /** Share of the frames that arrive twice. */
-  readonly repeats: number;
-  /** Frames overtake each other if the two differ. */
   readonly delayMinMs: number;
   readonly delayMaxMs: number;
 }
 
-/** One connection between the active nodes of two sites; it ends with either of them. */
-export interface Connection {
-  readonly ends: readonly [ActiveNode, ActiveNode];
-  readonly secondary: Site;
-  readonly primary: Site;
-  isOpen: boolean;
-}
-
-/** Links that delay, drop, repeat and reorder frames, and can be cut. Every frame is encoded and decoded. */
+/** Links that delay and drop frames, and can be cut or stall. */
 export class Links {
   readonly #clock: SimClock;
   readonly #random: SimRandom;
   readonly #faults: LinkFaults;
   readonly #cut = new Set<string>();
+  /** Until when nothing arrives, by direction. */
+  readonly #stalledUntil = new Map<string, number>();
   isHealthy = false;
 
   constructor({ clock, random, faults }: { clock: SimClock; random: SimRandom; faults: LinkFaults }) {
@@ -41,24 +33,41 @@ export class Links {
     this.#cut.clear();
   }
 
-  isAlive({ isOpen, ends: [from, to], secondary, primary }: Connection): boolean {
-    return isOpen && secondary.active === from && primary.active === to;
+  /** Lets nothing arrive in one direction for a while, after which everything arrives. */
+  stall(from: Site, to: Site, ms: number): void {
+    this.#stalledUntil.set(`${from.name},${to.name}`, this.#clock.now() + ms);
   }
 
-  /** Delivers a frame some time later, or never. A connection delivers in order, unless it is faulty. */
-  send(from: Site, to: Site, frame: Frame, deliver: (frame: Frame) => void, lost: () => void = () => undefined): void {
-    const bytes = encodeFrame(frame);
-    const { loss, repeats, delayMinMs, delayMaxMs } = this.#faults;
-    const random = this.#random;
-    const times = random.chance(this.isHealthy ? 0 : loss) ? 0 : random.chance(this.isHealthy ? 0 : repeats) ? 2 : 1;
-    // A connection does not survive a lost frame for long, but what was sent after it may still arrive.
-    if (times === 0) this.#clock.after(50, lost);
-    for (let copy = 0; copy < times; copy++) {
-      this.#clock.after(this.isHealthy ? 3 : random.between(delayMinMs, delayMaxMs), () => {
-        const isCut = this.#cut.has([from.name, to.name].sort().join());
-        if (isCut || !from.isUp || !to.isUp) lost();
-        else deliver(decodeFrame(bytes));
+  /** Opens one direction of a connection. */
+  open(from: Site, to: Site): Stream {
+    let lastMs = 0;
+    /** Plans a delivery after all earlier ones. */
+    const later = (arrive: () => void, lost: () => void): void => {
+      const { delayMinMs, delayMaxMs } = this.#faults;
+      const nowMs = this.#clock.now();
+      const delayMs = this.isHealthy ? 3 : this.#random.between(delayMinMs, delayMaxMs);
+      lastMs = Math.max(lastMs, nowMs + delayMs, this.#stalledUntil.get(`${from.name},${to.name}`) ?? 0);
+      this.#clock.after(lastMs - nowMs, () => {
+        if (this.#cut.has([from.name, to.name].sort().join()) || !from.isUp || !to.isUp) lost();
+        else to.whenAwake(arrive);
       });
-    }
+    };
+    return {
+      send: (bytes, deliver, lost) => {
+        const isLost = !this.isHealthy && this.#random.chance(this.#faults.loss);
+        // A connection does not survive a lost frame for long, but what was sent after it may still arrive.
+        if (isLost) this.#clock.after(50, lost);
+        else later(() => deliver(decodeFrame(bytes)), lost);
+      },
+      end: (closed) => later(closed, () => undefined),
+    };
   }
+}
+
+/** One direction of a connection. Frames arrive in order. */
+export interface Stream {
+  /** Delivers a frame some time later, or never, and then reports the connection as lost. */
+  readonly send: (bytes: Uint8Array, deliver: (frame: Frame) => void, lost: () => void) => void;
+  /** Reports the end of the connection after everything that was sent. */
+  readonly end: (closed: () => void) => void;
 }

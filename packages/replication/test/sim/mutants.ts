@@ -9,6 +9,10 @@ export interface ReplicationMutant {
 
 const steps = 'storage-fsm/src/store/apply-replication-step.ts';
 const acknowledgement = 'replication/src/roles/acknowledgement.ts';
+const primarySession = 'replication/src/sessions/primary-session.ts';
+const secondarySession = 'replication/src/sessions/secondary-session.ts';
+const promotionControl = 'replication/src/roles/promotion-control.ts';
+const writeFence = 'replication/src/roles/write-fence.ts';
 const states = 'storage-fsm/src/store/replication-state.ts';
 
 /** Faults of replication that the simulation must find. */
@@ -216,5 +220,107 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     file: 'storage-fsm/src/state/replicated-snapshot.ts',
     find: 'index: positionOf(state, appliedIndex)',
     replace: 'index: positionOf(state, appliedIndex + 1)',
+  },
+  {
+    name: 'a primary counts the contact with a secondary from the arrival of the answer',
+    file: primarySession,
+    find: 'cluster.answered(secondary, echoMs, own)',
+    replace: 'cluster.answered(secondary, this.#parts.nowMs(), own)',
+  },
+  {
+    name: 'a position of another history counts as acknowledged',
+    file: primarySession,
+    find: 'at !== undefined && continues(cluster.state()?.epochs ?? [], at) ? at : undefined',
+    replace: 'at',
+  },
+  {
+    name: 'a primary answers a hello before it counts the secondary',
+    file: primarySession,
+    find: '      await registered();\n',
+    replace: '      void registered();\n',
+  },
+  {
+    name: 'a primary with a fence does not count a secondary that follows',
+    file: primarySession,
+    find: 'const canBePromoted = hello.cursor !== undefined;',
+    replace: 'const canBePromoted = hello.cursor === undefined;',
+  },
+  {
+    name: 'a primary ignores a proven later epoch',
+    file: primarySession,
+    find: "    if (verdict === 'proven') await cluster.superseded(epoch);\n",
+    replace: '',
+  },
+  {
+    name: 'a primary ignores the later epoch of a hello',
+    file: primarySession,
+    find: '      await cluster.superseded(answer.by);\n',
+    replace: '',
+  },
+  {
+    name: 'a primary that reaches its successor ignores it',
+    file: secondarySession,
+    find: "if (verdict !== 'proven') {",
+    replace: 'if (verdict !== undefined) {',
+  },
+  {
+    name: 'a secondary answers heartbeats while a promotion waits',
+    file: secondarySession,
+    find: '    if (!cluster.mayAnswer()) return;\n',
+    replace: '',
+  },
+  {
+    name: 'a secondary answers heartbeats again before its promotion is committed',
+    file: promotionControl,
+    find: '        attempt += 1;\n',
+    replace: '        attempt += 1;\n        secondary.isPromoting = false;\n',
+  },
+  {
+    name: 'a secondary forgets that it answered a heartbeat',
+    file: secondarySession,
+    find: '    cluster.answered(nowMs());\n',
+    replace: '',
+  },
+  {
+    name: 'a heartbeat is answered with the position of the primary',
+    file: secondarySession,
+    find: 'at: cursorOf(state), echoMs: sentMs',
+    replace: 'at, echoMs: sentMs',
+  },
+  {
+    name: 'the fence counts a contact from before the machine was suspended',
+    file: writeFence,
+    find: 'sinceMs !== undefined && sinceMs > storage.clockJumpedMs()',
+    replace: 'sinceMs !== undefined',
+  },
+  {
+    name: 'the fence knows the secondaries of an earlier term',
+    file: writeFence,
+    find: 'registry.isRead && this.#readInTerm === storage.driver.status().term',
+    replace: 'registry.isRead',
+  },
+  {
+    name: 'the fence is open before the secondaries are read',
+    file: writeFence,
+    find: 'registry.isRead && this.#readInTerm === storage.driver.status().term',
+    replace: 'nowMs() > 0',
+  },
+  {
+    name: 'the fence reads the secondaries once',
+    file: writeFence,
+    find: '    if (this.#readInTerm === term && this.#parts.registry.isRead) return;\n    await',
+    replace: '    if (!this.#parts.registry.isRead) await',
+  },
+  {
+    name: 'the fence keeps the contacts of an earlier epoch',
+    file: writeFence,
+    find: 'this.#contacts === undefined || !sameEpoch(this.#contacts.epoch, epoch)',
+    replace: 'this.#contacts === undefined',
+  },
+  {
+    name: 'the fence does not compare times',
+    file: writeFence,
+    find: 'isDatable && mayAccept(fence, { contacts, secondaries, nowMs: time })',
+    replace: 'isDatable && mayAccept(undefined, { contacts, secondaries, nowMs: time })',
   },
 ];

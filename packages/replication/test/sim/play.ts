@@ -17,6 +17,7 @@ export async function play(seed: number): Promise<Totals> {
       ...world.material.counts,
       ...world.restores.counts,
       ...world.departures.counts,
+      ...world.promotions.counts,
     };
   } finally {
     await world.close();

@@ -1,45 +1,68 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
-import { continues, cursorOf, type ReplicationStep } from '@transitd/storage-fsm';
 import {
-  answerHello,
-  claimOf,
-  Follower,
-  type FollowerAction,
+  continues,
+  cursorOf,
+  type ReplicatedRecord,
+  type ReplicatedSnapshot,
+  type ReplicationState,
+  type ReplicationStep,
+} from '@transitd/storage-fsm';
+import {
+  decodeFrame,
   type Frame,
   isBeforeRestore,
-  judgeClaim,
-  meetingOf,
-  type ReportedPosition,
+  type PrimaryCluster,
+  PrimarySession,
+  type Proposed,
+  type SecondaryCluster,
   type SecondaryProgress,
-  Sender,
+  SecondarySession,
+  type SessionEnd,
+  type SessionLimits,
   snapshotToSend,
-  stateFrames,
   successionKeyBytes,
+  type Wire,
 } from '../../src/index.ts';
-import type { Connection, Links } from './links.ts';
+import type { Links } from './links.ts';
 import { holds } from './oracle.ts';
-import { keyringPath, keysIn, type Site } from './site.ts';
+import { type ActiveNode, keyringPath, keysIn, type Site } from './site.ts';
 
 export const heartbeatMs = 20;
-const silentMaxMs = 150;
-const limits = { frameBytes: 600, framesMax: 4 };
+const limits: SessionLimits = {
+  ...{ heartbeatMs, silentMsMax: 360, stallMsMax: 300 },
+  ...{ frameBytes: 300, framesMax: 4, unsentBytesMax: 2 ** 20 },
+};
 
 /** Each site has the state of the set, and so its key. */
 const successionKey = Buffer.alloc(successionKeyBytes, 9);
 
-/** The connections of all sites: the part that the server does around the package. */
+export interface SessionsParts {
+  readonly clock: SimClock;
+  readonly random: SimRandom;
+  readonly links: Links;
+  readonly sites: readonly Site[];
+  /** Receives the errors that would otherwise end only a session. */
+  readonly failures: unknown[];
+}
+
+/** One end of a connection: the active node of a site, and its session. */
+interface End<Session> {
+  readonly site: Site;
+  readonly active: ActiveNode;
+  session: Session | undefined;
+}
+
+/** A connection that the active node of one site has opened to that of another one. */
+interface Connection {
+  readonly secondary: End<SecondarySession>;
+  readonly primary: End<PrimarySession>;
+}
+
+/** The connections of all sites: the part that the server does around the sessions. */
 export class Sessions {
-  readonly #parts: { clock: SimClock; random: SimRandom; links: Links; sites: readonly Site[] };
-  readonly #followers = new Map<Connection, { follower: Follower; heardMs: number }>();
-  readonly #senders = new Map<Connection, Sender>();
-  /** Positions that secondaries have confirmed on their connections. */
-  readonly #acknowledged = new Map<Connection, number>();
-  /** Connections on which the whole state is being sent, with a function that ends it. */
-  readonly #states = new Map<Connection, () => void>();
-  /** Keyrings of the states that are being received. */
-  readonly #keyrings = new Map<Connection, Uint8Array>();
-  /** The newest heartbeat of its primary that each secondary has heard. */
-  readonly heard = new Map<string, ReportedPosition>();
+  readonly #parts: SessionsParts;
+  readonly #connections = new Set<Connection>();
   #attempts = 0;
   /** How often each thing happened, for the coverage of the simulation. */
   readonly counts = {
@@ -55,36 +78,33 @@ export class Sessions {
     overflow: 0,
   };
 
-  /** Called when a secondary has joined a newer epoch, before it has caught up. */
-  onAdopted: (site: Site) => void = () => undefined;
+  /**
+   * Called when a secondary knows of records that it does not have: it has joined a newer epoch before it caught up, or has heard that its
+   * primary was restored.
+   */
+  onIncomplete: (site: Site) => void = () => undefined;
 
-  /** Called when a secondary has heard that its primary was restored, before it has received the restored state. */
-  onBeforeRestore: (site: Site) => void = () => undefined;
-
-  constructor(parts: { clock: SimClock; random: SimRandom; links: Links; sites: readonly Site[] }) {
+  constructor(parts: SessionsParts) {
     this.#parts = parts;
   }
 
   tick(): void {
-    for (const [connection, { heardMs }] of this.#followers)
-      if (this.#parts.clock.now() - heardMs > silentMaxMs) this.#close(connection);
-    for (const connection of [...this.#followers.keys(), ...this.#senders.keys(), ...this.#states.keys()])
-      if (!this.#parts.links.isAlive(connection)) this.#close(connection);
+    for (const { secondary, primary } of [...this.#connections])
+      for (const { site, session } of [secondary, primary]) if (!site.isSuspended) session?.tick();
     for (const site of this.#parts.sites) {
-      if (site.active === undefined) continue;
-      if (site.state?.role === 'secondary') this.#connect(site);
-      if (site.state?.role === 'primary') this.#announce(site);
+      if (site.active === undefined || site.isSuspended) continue;
+      // A primary that was promoted tells its former primary of its epoch.
+      if (site.state?.role === 'secondary' || site.state?.role === 'primary') this.#connect(site, this.#site(site.target));
     }
-    for (const connection of [...this.#senders.keys(), ...this.#states.keys()]) this.#heartbeat(connection);
-    for (const connection of this.#senders.keys()) this.#pump(connection);
   }
 
   /** Returns the secondaries that a primary counts, with the positions that they have confirmed. */
   progressOf(primary: Site): SecondaryProgress[] {
     const positions = new Map<string, number>();
-    for (const [connection, index] of this.#acknowledged)
-      if (connection.primary === primary && this.#parts.links.isAlive(connection))
-        positions.set(connection.secondary.name, index);
+    for (const { secondary, primary: end } of this.#connections) {
+      const acknowledged = end.site === primary && end.active === primary.active ? end.session?.status().acknowledged : undefined;
+      if (acknowledged !== undefined) positions.set(secondary.site.name, acknowledged.index);
+    }
     return [...primary.registered].map((secondary) => ({ secondary, acknowledged: positions.get(secondary), absentMs: 0 }));
   }
 
@@ -92,232 +112,196 @@ export class Sessions {
     return this.#parts.sites.find((site) => site.name === name);
   }
 
-  #close(connection: Connection): void {
-    connection.isOpen = false;
-    this.#followers.delete(connection);
-    this.#acknowledged.delete(connection);
-    this.#senders.get(connection)?.close();
-    this.#senders.delete(connection);
-    this.#states.get(connection)?.();
-    this.#states.delete(connection);
-  }
-
-  #connect(site: Site): void {
-    const primary = this.#site(site.target);
-    if (site.active === undefined || primary?.active === undefined || primary === site) return;
-    for (const connection of this.#followers.keys()) if (connection.secondary === site) return;
-    const connection: Connection = { ends: [site.active, primary.active], secondary: site, primary, isOpen: true };
-    const follower = new Follower({
-      state: () => stateOf(site),
-      level: () => site.machine.featureLevel,
-      wantsWholeState: () => false,
-      digest: ({ index }) => site.machine.scopeDigestAt(index),
-      queueMax: 64,
+  /** Opens a connection, unless there is one. */
+  #connect(site: Site, to: Site | undefined): void {
+    if (site.active === undefined || to?.active === undefined || to === site) return;
+    for (const { secondary, primary } of [...this.#connections]) {
+      if (secondary.site !== site || secondary.session === undefined) continue;
+      if (primary.site === to) return;
+      secondary.session.closed();
+    }
+    const secondary: End<SecondarySession> = { site, active: site.active, session: undefined };
+    const primary: End<PrimarySession> = { site: to, active: to.active, session: undefined };
+    const connection = { secondary, primary };
+    this.#connections.add(connection);
+    primary.session = new PrimarySession({
+      ...{ secondary: site.name, cluster: this.#primaryCluster(primary), limits, nowMs: () => to.nowMs() },
+      registered: () => to.register(site.name),
+      wire: this.#wire(connection, primary, secondary),
+      onEnd: (end) => this.#ended(connection, primary, end),
     });
-    this.#followers.set(connection, { follower, heardMs: this.#parts.clock.now() });
-    this.#toPrimary(connection, follower.hello(successionKey));
-  }
-
-  #toPrimary(connection: Connection, frame: Frame): void {
-    const { secondary, primary } = connection;
-    const deliver = (received: Frame) => this.#parts.links.isAlive(connection) && this.#atPrimary(connection, received);
-    this.#parts.links.send(secondary, primary, frame, deliver, () => this.#close(connection));
-  }
-
-  #toSecondary(connection: Connection, frame: Frame): void {
-    const { secondary, primary } = connection;
-    const deliver = (received: Frame) => this.#parts.links.isAlive(connection) && this.#atSecondary(connection, received);
-    this.#parts.links.send(primary, secondary, frame, deliver, () => this.#close(connection));
-  }
-
-  #atPrimary(connection: Connection, frame: Frame): void {
-    const { primary, secondary } = connection;
-    if (frame.kind === 'ack' && frame.at !== undefined) {
-      this.#senders.get(connection)?.acknowledged(frame.at.index);
-      if (continues(stateOf(primary).epochs, frame.at)) this.#acknowledged.set(connection, frame.at.index);
-      if (frame.echoMs !== undefined) primary.contacts()?.answered(secondary.name, frame.echoMs, frame.at);
-      this.#pump(connection);
-    }
-    if (frame.kind !== 'hello' || this.#senders.has(connection) || this.#states.has(connection)) return;
-    const answer = answerHello(frame, {
-      state: primary.state,
-      level: primary.machine.featureLevel,
-      continuesFrom: (index) => primary.outcomes.continuesFrom(index),
-      successionKey,
+    let hasEnded = false; // it may end before it is constructed
+    const session = new SecondarySession({
+      ...{ cluster: this.#secondaryCluster(secondary), limits, nowMs: () => site.nowMs() },
+      wire: this.#wire(connection, secondary, primary),
+      onEnd: (end) => {
+        hasEnded = true;
+        this.#ended(connection, secondary, end);
+      },
     });
-    if (answer.kind === 'superseded') {
-      this.counts.superseded += 1;
-      primary.propose({ conditions: [], writes: [], replication: { kind: 'supersede', by: answer.by } });
-      return;
-    }
-    if (answer.kind === 'refuse') {
-      this.#toSecondary(connection, { kind: 'refusal', reason: answer.reason });
-      return;
-    }
-    if (frame.cursor !== undefined) primary.registered.add(secondary.name);
-    const { epochs } = stateOf(primary);
-    const epoch = epochs.at(-1);
-    if (epoch === undefined) return;
-    if (answer.kind === 'resume') {
-      this.counts.resumes += 1;
-      this.#toSecondary(connection, { kind: 'welcome', epochs });
-      this.#senders.set(connection, new Sender(primary.outcomes, { from: answer.from.index, epoch, limits }));
-      this.#pump(connection);
-    } else {
-      this.counts.resynchronizations += 1;
-      if (answer.diverged) this.counts.diverged += 1;
-      this.#states.set(connection, () => undefined);
-      primary.disk.push(this.#sendState(connection));
-    }
+    if (!hasEnded) secondary.session = session;
   }
 
-  /** Sends the newest state on the primary's disk, a frame at a time, while the primary accepts more writes. */
-  async #sendState(connection: Connection): Promise<void> {
-    const { primary } = connection;
-    const snapshot = await snapshotToSend(primary.machine);
-    const epoch = snapshot?.state.epochs.at(-1);
-    if (snapshot === undefined || epoch === undefined) {
-      this.#close(connection);
-      return;
-    }
-    const { index } = snapshot;
-    if (index < primary.position) this.counts.overtaken += 1;
-    const hold = primary.outcomes.hold(index);
-    this.#states.set(connection, hold.release);
-    this.#attempts += 1;
-    const frames: Frame[] = [];
-    for await (const frame of stateFrames(snapshot, { attempt: `attempt-${this.#attempts}`, chunkBytes: 200 }))
-      frames.push(frame);
-    await snapshot.close();
-    const next = (): void => {
-      const frame = frames.shift();
-      if (!this.#parts.links.isAlive(connection)) return;
-      if (frame !== undefined) {
-        this.#toSecondary(connection, frame);
-        this.#parts.clock.after(this.#parts.random.between(1, 40), next);
-        return;
-      }
-      this.#states.delete(connection);
-      this.#senders.set(connection, new Sender(primary.outcomes, { from: index, epoch, limits, hold }));
-      this.#pump(connection);
+  #wire(
+    connection: Connection,
+    from: End<PrimarySession> | End<SecondarySession>,
+    to: End<PrimarySession> | End<SecondarySession>,
+  ): Wire {
+    const stream = this.#parts.links.open(from.site, to.site);
+    const isRunning = (end: typeof to): boolean => end.site.active === end.active;
+    return {
+      unsentBytes: 0,
+      send: (bytes) => {
+        this.#count(connection, decodeFrame(bytes));
+        stream.send(
+          bytes,
+          (frame) => isRunning(to) && to.session?.received(frame),
+          () => {
+            from.session?.closed();
+            to.session?.closed();
+          },
+        );
+      },
+      end: () => stream.end(() => to.session?.closed()),
     };
-    next();
   }
 
-  #pump(connection: Connection): void {
-    const frames = this.#senders.get(connection)?.frames(stateOf(connection.primary));
-    if (frames === 'behind' || frames === 'ended') {
-      this.counts[frames] += 1;
-      this.#close(connection);
-    } else for (const frame of frames ?? []) this.#toSecondary(connection, frame);
+  #count({ secondary, primary }: Connection, frame: Frame): void {
+    if (frame.kind === 'welcome') this.counts.resumes += 1;
+    if (frame.kind !== 'state') return;
+    this.counts.resynchronizations += 1;
+    const isPresent = isDeepStrictEqual(frame.epochs, primary.site.state?.epochs);
+    this.#require('the state that a primary sends is of its present epoch', isPresent, primary.site);
+    const at = secondary.site.state && cursorOf(secondary.site.state);
+    if (at !== undefined && !continues(frame.epochs, at)) this.counts.diverged += 1;
   }
 
-  #heartbeat(connection: Connection): void {
-    const { primary } = connection;
-    const state = stateOf(primary);
-    const epoch = state.epochs.at(-1);
-    if (epoch === undefined || (state.role !== 'primary' && state.role !== 'demoted')) {
-      this.#close(connection);
-      return;
-    }
-    const at = { number: epoch.number, id: epoch.id, index: primary.position };
-    const [sentMs, digest] = [primary.nowMs(), primary.machine.scopeDigestAt(primary.position)];
-    const { restoredAt } = state;
-    this.#toSecondary(connection, { kind: 'heartbeat', at, sentMs, demoted: state.role === 'demoted', restoredAt });
-    if (digest !== undefined) this.#toSecondary(connection, { kind: 'checkpoint', at, digest });
+  #ended(connection: Connection, end: End<unknown>, reason: SessionEnd): void {
+    end.session = undefined;
+    if (connection.primary.session === undefined && connection.secondary.session === undefined)
+      this.#connections.delete(connection);
+    if (reason.why === 'failed') this.#parts.failures.push(reason.error);
+    if (reason.why === 'behind') this.counts.behind += 1;
+    if (reason.why === 'epoch_ended') this.counts.ended += 1;
+    if (reason.why === 'reconnect') this.counts[reason.reason === 'overflow' ? 'overflow' : 'gaps'] += 1;
+    this.#require('no frame is unexpected', reason.why !== 'unexpected_frame', end.site);
+    if (reason.why === 'stop')
+      this.#require('the digests of two clusters agree at a position', reason.reason !== 'digest_differs', end.site);
   }
 
-  #atSecondary(connection: Connection, frame: Frame): void {
-    const session = this.#followers.get(connection);
-    const { secondary } = connection;
-    if (session === undefined || secondary.state?.role !== 'secondary') {
-      this.#close(connection);
-      return;
-    }
-    session.heardMs = this.#parts.clock.now();
-    if (frame.kind === 'heartbeat') {
-      this.heard.set(secondary.name, frame);
-      this.#acknowledge(connection, frame.sentMs);
-      const at = cursorOf(secondary.state);
-      if (at !== undefined && isBeforeRestore(at, frame)) this.onBeforeRestore(secondary);
-    } else {
-      if (frame.kind === 'welcome') secondary.isCounted = true;
-      this.#act(connection, session.follower, session.follower.received(frame));
+  /** As `holds`, where an exception would end a session instead of the run. */
+  #require(rule: string, isTrue: boolean, { name, state }: Site): void {
+    try {
+      holds(rule, isTrue, () => ({ name, state }));
+    } catch (violation) {
+      this.#parts.failures.push(violation);
     }
   }
 
-  #acknowledge(connection: Connection, echoMs: number | undefined): void {
-    const { active, state } = connection.secondary;
-    const at = state && cursorOf(state);
-    if (active === undefined || state === undefined || at === undefined || state.role !== 'secondary') return;
-    if (echoMs !== undefined && active.promoting) return;
-    if (echoMs !== undefined) active.answeredMs = connection.secondary.nowMs();
-    this.#toPrimary(connection, { kind: 'ack', at, echoMs });
+  #superseded({ site }: End<unknown>, step: ReplicationStep & { kind: 'supersede' }): Promise<void> {
+    this.counts.superseded += 1;
+    return new Promise((resolve) => site.propose({ conditions: [], writes: [], replication: step }, () => resolve()));
   }
 
-  #act(connection: Connection, follower: Follower, action: FollowerAction): void {
-    const { secondary } = connection;
-    if (action.kind === 'wait') return;
-    holds('the digests of two clusters agree at a position', action.kind !== 'stop' || action.why !== 'digest_differs', () => ({
-      secondary: secondary.name,
-      state: secondary.state,
-    }));
-    if (action.kind !== 'propose') {
-      this.counts[action.kind === 'reconnect' && action.why === 'overflow' ? 'overflow' : 'gaps'] += 1;
-      this.#close(connection);
-      return;
-    }
-    if (action.step.kind === 'adopt') this.counts.adoptions += 1;
-    const replication = this.#withLocal(connection, action.step);
-    secondary.propose({ conditions: [], writes: [], replication }, (result) => {
-      if (!this.#parts.links.isAlive(connection)) return;
-      this.#acknowledge(connection, undefined);
-      // Usually the keys of a new state have to be unsealed before its cluster connects again.
-      if (action.step.kind === 'swap' && result === 'committed' && this.#parts.random.chance(0.5)) {
-        this.#close(connection);
-        return;
-      }
-      if (action.step.kind === 'adopt' && result === 'committed') this.onAdopted(secondary);
-      this.#act(connection, follower, follower.settled(result));
-    });
+  #primaryCluster(end: End<PrimarySession>): PrimaryCluster {
+    const { site, active } = end;
+    return {
+      ...this.#cluster(end),
+      successionKey,
+      outcomes: site.outcomes,
+      position: () => site.position,
+      digest: (index) => site.machine.scopeDigestAt(index),
+      wholeState: () => this.#wholeState(site),
+      rootKey: async () => Buffer.alloc(32, 1),
+      newAttempt: () => {
+        this.#attempts += 1;
+        return `attempt-${this.#attempts}`;
+      },
+      unproven: () => this.#require('every claim of a cluster of the set is proven', false, site),
+      answered: (secondary, sentMs, at) => active.node.fence.answered(secondary, sentMs, at),
+      acknowledged: () => undefined,
+      nodes: () => ({ addresses: ['node:8201'], authorities: ['authority'] }),
+    };
   }
 
-  /** Adds the local records to a swap, under the newest key of the state that was staged. */
-  #withLocal(connection: Connection, step: ReplicationStep): ReplicationStep {
-    if (step.kind === 'stage') {
-      const keyring = step.records.find(({ path }) => path === keyringPath);
-      if (keyring !== undefined) this.#keyrings.set(connection, keyring.value);
-    }
-    const keyring = this.#keyrings.get(connection);
-    if (step.kind !== 'swap' || keyring === undefined) return step;
-    const { secondary } = connection;
-    const local = secondary.localRecords(keysIn(keyring).at(-1));
-    return { ...step, local, localReadAt: secondary.machine.applied.appliedIndex };
+  #secondaryCluster(end: End<SecondarySession>): SecondaryCluster {
+    const { site, active } = end;
+    let keyring: Uint8Array | undefined;
+    return {
+      ...this.#cluster(end),
+      successionKey,
+      wantsWholeState: false,
+      digest: ({ index }) => site.machine.scopeDigestAt(index),
+      rootKey: () => undefined,
+      receiving: () => undefined,
+      propose: (step) => {
+        // The keyring of the state that is being received: the local records are encrypted under its newest key.
+        if (step.kind === 'stage') keyring = step.records.find(({ path }) => path === keyringPath)?.value ?? keyring;
+        return this.#propose(end, withLocal(site, step, keyring));
+      },
+      mayAnswer: () => site.active === active && !active.node.secondary.isPromoting,
+      answered: (nowMs) => {
+        active.node.secondary.answeredMs = nowMs;
+      },
+      counted: () => {
+        site.isCounted = true;
+      },
+      heard: (position) => {
+        active.node.secondary.lastHeard = { ...position, heardMs: site.nowMs() };
+        const at = site.state && cursorOf(site.state);
+        if (at !== undefined && isBeforeRestore(at, position)) this.onIncomplete(site);
+      },
+      nodes: () => undefined,
+      unproven: () => this.#require('every claim of a cluster of the set is proven', false, site),
+    };
   }
 
-  /** Primaries tell every site of their epoch, and a site of a higher epoch answers. */
-  #announce(site: Site): void {
-    for (const other of this.#parts.sites) if (other !== site) this.#announceTo(site, other);
+  #cluster(end: End<unknown>): Pick<PrimaryCluster & SecondaryCluster, 'state' | 'level' | 'superseded'> {
+    const { site, active } = end;
+    return {
+      state: (): ReplicationState | undefined => (site.active === active ? site.state : undefined),
+      level: () => site.machine.featureLevel,
+      superseded: (by) => this.#superseded(end, { kind: 'supersede', by }),
+    };
   }
 
-  #announceTo(site: Site, other: Site): void {
-    const epoch = site.state?.epochs.at(-1);
-    if (epoch === undefined) return;
-    const frame: Frame = { kind: 'announce', ...claimOf(stateOf(site).set, epoch, successionKey) };
-    this.#parts.links.send(site, other, frame, (received) => {
-      const own = other.state?.epochs.at(-1);
-      if (received.kind !== 'announce' || other.active === undefined || own === undefined) return;
-      if (judgeClaim(stateOf(other), received, successionKey) === 'proven') {
-        this.counts.superseded += 1;
-        other.propose({ conditions: [], writes: [], replication: { kind: 'supersede', by: received.epoch } });
-      }
-      const isAnswered = other.state?.role === 'primary' && meetingOf(own, received.epoch) !== 'same';
-      if (isAnswered && site.state?.role === 'primary' && this.#parts.random.chance(0.5)) this.#announceTo(other, site);
-    });
+  #propose({ site, session }: End<SecondarySession>, replication: ReplicationStep): Promise<Proposed> {
+    if (replication.kind === 'adopt') this.counts.adoptions += 1;
+    return new Promise((resolve) =>
+      site.propose({ conditions: [], writes: [], replication }, (result) => {
+        const isCommitted = result === 'committed';
+        // Usually the keys of a new state have to be unsealed before its cluster connects again.
+        if (replication.kind === 'swap' && isCommitted && this.#parts.random.chance(0.5)) session?.closed();
+        if (replication.kind === 'adopt' && isCommitted) this.onIncomplete(site);
+        resolve(result);
+      }),
+    );
+  }
+
+  /** Reads the newest state on the disk of a primary before the next event; the primary accepts more writes while it is sent. */
+  #wholeState(site: Site): Promise<ReplicatedSnapshot | undefined> {
+    const read = (async (): Promise<ReplicatedSnapshot | undefined> => {
+      const snapshot = await snapshotToSend(site.machine);
+      if (snapshot === undefined) return undefined;
+      if (snapshot.index < site.position) this.counts.overtaken += 1;
+      const pages: (readonly ReplicatedRecord[])[] = [];
+      for await (const page of snapshot.pages()) pages.push(page);
+      await snapshot.close();
+      const { state, index, valuesWritten } = snapshot;
+      return {
+        ...{ state, index, valuesWritten, get: () => undefined, close: async () => undefined },
+        pages: async function* () {
+          yield* pages;
+        },
+      };
+    })();
+    site.disk.push(read.then(() => undefined));
+    return read;
   }
 }
 
-function stateOf(site: Site) {
-  if (site.state === undefined) throw new TypeError(`${site.name} takes part in no replication`);
-  return site.state;
+/** Adds the local records to a swap, under the newest key of the state that was staged. */
+function withLocal(site: Site, step: ReplicationStep, keyring: Uint8Array | undefined): ReplicationStep {
+  if (step.kind !== 'swap' || keyring === undefined) return step;
+  return { ...step, local: site.localRecords(keysIn(keyring).at(-1)), localReadAt: site.machine.applied.appliedIndex };
 }

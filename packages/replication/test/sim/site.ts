@@ -10,7 +10,7 @@ import {
   type ReplicationState,
   type Transaction,
 } from '@transitd/storage-fsm';
-import { Contacts, OutcomeLog } from '../../src/index.ts';
+import { emptyRegistry, type Heard, OutcomeLog, type Registry, WriteFence } from '../../src/index.ts';
 import { holds, type Image, type Oracle } from './oracle.ts';
 
 /** Its value is `epoch id:keys`; the last key encrypts new values. */
@@ -58,14 +58,51 @@ export interface SiteParts {
   readonly machine: KeyValueMachine;
 }
 
-/** The knowledge of a site's active node; it ends with the node. */
+/** The knowledge of one node of a site. */
+export interface SiteNode {
+  readonly fence: WriteFence;
+  readonly registry: KnownRegistry;
+  readonly secondary: {
+    isPromoting: boolean;
+    lastHeard: Heard | undefined;
+    answeredMs: number | undefined;
+  };
+}
+
+/** The active node of a site in one term. */
 export interface ActiveNode {
   readonly term: number;
-  readonly sinceMs: number;
-  /** While an operator waits for a promotion, heartbeats are not answered. */
-  promoting: boolean;
-  answeredMs: number;
-  contacts: { readonly epoch: string; readonly contacts: Contacts } | undefined;
+  readonly node: SiteNode;
+}
+
+/** The names of the secondaries as one node has read them. */
+class KnownRegistry {
+  readonly #registered: ReadonlySet<string>;
+  readonly #delay: () => Promise<void>;
+  #names: readonly string[] | undefined;
+
+  constructor(registered: ReadonlySet<string>, delay: () => Promise<void>) {
+    this.#registered = registered;
+    this.#delay = delay;
+  }
+
+  get current(): Registry {
+    const registered = { cluster: '', certificate: '', follows: true };
+    return { ...emptyRegistry, registrations: (this.#names ?? []).map((secondary) => ({ secondary, ...registered })) };
+  }
+
+  get isRead(): boolean {
+    return this.#names !== undefined;
+  }
+
+  read(): void {
+    this.#names = [...this.#registered];
+  }
+
+  async refresh(): Promise<void> {
+    await this.#delay();
+    this.read();
+  }
 }
 
 /**
@@ -76,8 +113,6 @@ export interface ActiveNode {
 export class Site {
   readonly name: string;
   readonly machine: KeyValueMachine;
-  /** Names of the clusters that have followed this one as secondaries. */
-  readonly registered = new Set<string>();
   active: ActiveNode | undefined;
   outcomes = new OutcomeLog(outcomeLimits);
   isUp = true;
@@ -90,16 +125,26 @@ export class Site {
   /** Work with the disk that ends before the next event. */
   readonly disk: Promise<void>[] = [];
   readonly #parts: SiteParts;
+  readonly #registered = new Set<string>();
+  readonly #nodes: SiteNode[] = [];
   #index = 0;
   #term = 0;
   #pending: Pending[] = [];
   #hasOwn = false;
+  /** When the machines of this cluster were suspended, by the clock of the world. */
+  #suspendedAt: number | undefined;
+  #suspendedMs = 0;
+  /** When the clock of this cluster last stood still, by that clock. */
+  #jumpedMs = Number.NEGATIVE_INFINITY;
+  /** Deliveries that wait until the machines run again. */
+  #missed: (() => void)[] = [];
 
   constructor(parts: SiteParts) {
     this.#parts = parts;
     this.name = parts.name;
     this.machine = parts.machine;
     this.machine.observe(this.outcomes);
+    this.#nodes.push(this.#newNode(), this.#newNode(), this.#newNode());
     this.elect();
   }
 
@@ -109,7 +154,32 @@ export class Site {
 
   /** The time by the clock of this cluster. */
   nowMs(): number {
-    return this.#parts.clock.now() * this.#parts.clockRate;
+    const { clock, clockRate } = this.#parts;
+    return ((this.#suspendedAt ?? clock.now()) - this.#suspendedMs) * clockRate;
+  }
+
+  get isSuspended(): boolean {
+    return this.#suspendedAt !== undefined;
+  }
+
+  /** Suspends the machines of this cluster for a while. Their monotonic clock stands still, and they notice that afterwards. */
+  suspend(ms: number): void {
+    if (this.isSuspended) return;
+    const { clock } = this.#parts;
+    const beganAt = clock.now();
+    this.#suspendedAt = beganAt;
+    clock.after(ms, () => {
+      this.#suspendedAt = undefined;
+      this.#suspendedMs += clock.now() - beganAt;
+      this.#jumpedMs = this.nowMs();
+      for (const arrived of this.#missed.splice(0)) arrived();
+    });
+  }
+
+  /** Runs the task as soon as the machines of this cluster run. */
+  whenAwake(task: () => void): void {
+    if (this.isSuspended) this.#missed.push(task);
+    else task();
   }
 
   get state(): ReplicationState | undefined {
@@ -122,7 +192,13 @@ export class Site {
     return state === undefined ? 0 : state.role === 'primary' ? this.#index + state.offset : state.index;
   }
 
-  /** Hands a transaction to the log. `done` may never be called: the active node was replaced. */
+  /** Resolves after a time by the clock of this cluster, when its machines run. */
+  delay(ms: number): Promise<void> {
+    const { clock, clockRate } = this.#parts;
+    return new Promise((resolve) => clock.after(ms / clockRate, () => this.whenAwake(resolve)));
+  }
+
+  /** Hands a transaction to the log. The result is `unknown` if the active node is replaced. */
   propose(transaction: Transaction, done: Pending['done'] = () => undefined): void {
     if (this.active === undefined) {
       done('unknown', 0);
@@ -142,7 +218,9 @@ export class Site {
     const { random, clock } = this.#parts;
     this.active = undefined;
     const kept = random.below(this.#pending.length + 1);
-    for (const { data } of this.#pending.splice(0).slice(0, kept)) this.#apply(data);
+    const pending = this.#pending.splice(0);
+    for (const { data } of pending.slice(0, kept)) this.#apply(data);
+    for (const { done } of pending) done('unknown', 0);
     // The new active node is one that has just started, or a standby that has seen all entries.
     if (random.chance(0.3)) {
       this.outcomes = new OutcomeLog(outcomeLimits);
@@ -154,8 +232,10 @@ export class Site {
     clock.after(random.between(5, 40), () => {
       if (term !== this.#term || !this.isUp) return;
       this.#apply(undefined);
-      const sinceMs = this.nowMs();
-      this.active = { term, sinceMs, promoting: false, answeredMs: sinceMs, contacts: undefined };
+      if (random.chance(0.2)) this.#nodes.splice(random.below(this.#nodes.length), 1, this.#newNode());
+      const node = random.pick(this.#nodes);
+      this.active = { term, node };
+      void node.fence.activated(term);
     });
   }
 
@@ -207,12 +287,48 @@ export class Site {
     return new Promise((resolve, reject) => this.machine.flush((error) => (error ? reject(error) : resolve())));
   }
 
-  /** Returns the contacts of the active node in the present epoch. */
-  contacts(): Contacts | undefined {
-    const epoch = this.state?.epochs.at(-1);
-    if (this.active === undefined || epoch === undefined) return undefined;
-    if (this.active.contacts?.epoch !== epoch.id) this.active.contacts = { epoch: epoch.id, contacts: new Contacts(epoch) };
-    return this.active.contacts.contacts;
+  /** Returns whether the active node may accept or acknowledge the writes of clients now. */
+  accepts(): boolean {
+    if (this.active === undefined || this.state?.role !== 'primary' || !this.isUp || this.isSuspended) return false;
+    return this.active.node.fence.refusal({ conditions: [], writes: [{ path: keyringPath, value: null }] }) === undefined;
+  }
+
+  /** Names of the clusters that have followed this one as secondaries. */
+  get registered(): ReadonlySet<string> {
+    return this.#registered;
+  }
+
+  /** Commits that a cluster follows this one; resolves if that is committed while the active node is the same. */
+  register(secondary: string): Promise<void> {
+    const { clock, random } = this.#parts;
+    const { active } = this;
+    return new Promise((resolve) =>
+      clock.after(random.between(1, 60), () => {
+        if (this.active !== active) return;
+        this.propose({ conditions: [], writes: [] }, (result) => {
+          if (result !== 'committed') return;
+          this.#registered.add(secondary);
+          this.active?.node.registry.read();
+          resolve();
+        });
+      }),
+    );
+  }
+
+  revoke(secondary: string): void {
+    this.#registered.delete(secondary);
+    this.active?.node.registry.read();
+  }
+
+  /** Returns a node that has just started. */
+  #newNode(): SiteNode {
+    const { clock, random } = this.#parts;
+    const delay = (): Promise<void> => new Promise((resolve) => clock.after(random.between(1, 40), resolve));
+    const registry = new KnownRegistry(this.#registered, delay);
+    const driver = { status: () => ({ term: this.#term }) };
+    const storage = { machine: this.machine, driver, clockJumpedMs: () => this.#jumpedMs };
+    const fence = new WriteFence({ storage, registry, nowMs: () => this.nowMs() });
+    return { fence, registry, secondary: { isPromoting: false, lastHeard: undefined, answeredMs: undefined } };
   }
 
   #apply(data: Buffer | undefined): [Result, number] {
@@ -227,7 +343,10 @@ export class Site {
     const committed = outcome === 'committed';
     const step = committed ? transaction?.replication : undefined;
     // Only a primary that has answered counts this cluster among its secondaries. Until then this cluster needs the contact itself.
-    if (step?.kind === 'adopt' || step?.kind === 'swap') this.registered.clear();
+    if (step?.kind === 'adopt' || step?.kind === 'swap') {
+      this.#registered.clear();
+      this.active?.node.registry.read();
+    }
     if (step?.kind === 'attach') {
       this.isCounted = false;
       this.attachments += 1;

@@ -1,11 +1,13 @@
+import { setImmediate } from 'node:timers/promises';
 import { clockRateError } from '@transitd/raft-core';
 import { SimClock, SimRandom } from '@transitd/raft-core/sim';
 import { cursorOf, featureLevels, type ReplicationStep, type Transaction } from '@transitd/storage-fsm';
-import { type FenceSettings, localPrefixes, mayAccept, type PromotionDecision, promotionOf } from '../../src/index.ts';
-import { type DecisionRequest, Departures } from './departures.ts';
+import { localPrefixes } from '../../src/index.ts';
+import { Departures } from './departures.ts';
 import { KeyMaterial } from './key-material.ts';
 import { Links } from './links.ts';
 import { holds, Oracle } from './oracle.ts';
+import { type MadePromotion, type PromotionRequest, Promotions } from './promotions.ts';
 import { Restores } from './restores.ts';
 import { heartbeatMs, Sessions } from './sessions.ts';
 import { keyPaths, keyringPath, localPath, otherLocalPath, type Result, Site } from './site.ts';
@@ -18,7 +20,6 @@ export interface WorldOptions {
   readonly faultyMs: number;
 }
 
-const recentMs = 100;
 const isolation = 1_000_000;
 
 /** Two or three clusters, clients, an operator and faults; everything from one seed. */
@@ -29,21 +30,19 @@ export class World {
   readonly counts = {
     acknowledged: 0,
     conflicts: 0,
-    promotions: 0,
-    forced: 0,
     handovers: 0,
-    lossless: 0,
-    lost: 0,
-    beforeRestore: 0,
   };
   readonly #random: SimRandom;
   readonly #links: Links;
   readonly #sites: readonly Site[];
-  readonly #fence: FenceSettings | undefined;
+  /** That of the set. */
+  readonly #fenceMs: number | undefined;
   readonly material: KeyMaterial;
   readonly restores: Restores;
+  readonly promotions: Promotions;
   readonly departures: Departures;
   readonly #options: WorldOptions;
+  readonly #failures: unknown[] = [];
   /** Positions at which a primary stopped for good, by epoch: nothing is acknowledged after them. */
   readonly #ends = new Map<string, number>();
   #serial = 0;
@@ -61,16 +60,20 @@ export class World {
     this.#sites = parts.sites;
     this.clock = parts.clock;
     this.oracle = parts.oracle;
-    this.sessions = new Sessions({ clock: this.clock, random, links: parts.links, sites: parts.sites });
+    const shared = { clock: this.clock, random, sites: parts.sites, failures: this.#failures };
+    this.sessions = new Sessions({ ...shared, links: parts.links });
     this.material = new KeyMaterial(random, this.sessions, parts.sites);
+    this.promotions = new Promotions({
+      ...{ ...shared, oracle: this.oracle, newId: this.#id },
+      newKey: (site, epoch) => this.#newKey(site, epoch),
+      onMade: (made) => this.#promoted(made),
+    });
     this.departures = new Departures({
-      ...{ clock: this.clock, random, sites: parts.sites },
-      decide: (request) => this.#decision(request),
-      newKey: (site) => this.#newKey(site, this.#id()),
+      ...{ ...shared, promotions: this.promotions },
       comeBack: (site, to) => this.#return(site, to),
     });
     this.restores = new Restores({ clock: this.clock, random });
-    this.#fence = parts.sites.length === 2 && random.chance(0.5) ? { afterMs: 120 } : undefined;
+    this.#fenceMs = parts.sites.length === 2 && random.chance(0.7) ? 120 : undefined;
   }
 
   static async create(options: WorldOptions): Promise<World> {
@@ -78,15 +81,13 @@ export class World {
     const [clock, oracle] = [new SimClock(), new Oracle()];
     const isRough = random.chance(0.5);
     const delayMs = random.between(1, 20);
-    const faults = isRough
-      ? { loss: 0.02, repeats: 0.02, delayMinMs: delayMs, delayMaxMs: delayMs + 5 }
-      : { loss: 0, repeats: 0, delayMinMs: delayMs, delayMaxMs: delayMs };
+    const faults = { loss: isRough ? 0.02 : 0, delayMinMs: delayMs, delayMaxMs: isRough ? delayMs + 5 : delayMs };
     const links = new Links({ clock, random, faults });
     const names = random.chance(0.5) ? ['a', 'b'] : ['a', 'b', 'c'];
     const sites: Site[] = [];
     const rates = new SimRandom(options.seed + 2 ** 31); // a stream of its own, so that it changes no other draw
     for (const name of names) {
-      const clockRate = 1 + rates.pick([-clockRateError, 0, clockRateError]);
+      const clockRate = 1 + rates.pick([-clockRateError, clockRateError]);
       sites.push(await Site.open(options.folder, { name, clock, clockRate, random, oracle }));
     }
     return new World(options, random, { sites, links, clock, oracle });
@@ -94,12 +95,17 @@ export class World {
 
   /** Plays the whole run. @throws Violation when a rule is broken */
   async play(): Promise<void> {
+    // Most nodes were active once before there were secondaries.
+    for (let round = 0; round < 4; round++) {
+      await this.#run(100);
+      for (const site of this.#sites) site.elect();
+    }
     await this.#run(50);
     for (const site of this.#sites) site.propose({ conditions: [], writes: [], raise: featureLevels.initial });
     await this.#run(20);
     const set = this.#id();
     const id = this.#id();
-    this.#step(this.#site('a'), { kind: 'establish', set, id, local: localPrefixes });
+    this.#step(this.#site('a'), { kind: 'establish', set, id, local: localPrefixes, fenceMs: this.#fenceMs });
     this.#site('a').propose({ conditions: [], writes: [{ path: keyringPath, value: Buffer.from(`${id}:first`) }] });
     await this.#run(100);
     for (const site of this.#sites) {
@@ -109,28 +115,29 @@ export class World {
         { path: otherLocalPath, value: Buffer.from(site.name) },
       ];
       site.propose({ conditions: [], writes });
-      if (site.name !== 'a') this.#step(site, { kind: 'attach', set, local: localPrefixes });
+      if (site.name !== 'a') this.#step(site, { kind: 'attach', set, local: localPrefixes, fenceMs: this.#fenceMs });
       if (site.name !== 'a') site.target = 'a';
     }
-    this.#every(heartbeatMs, () => this.sessions.tick());
+    this.#every(heartbeatMs, () => {
+      this.promotions.tick(this.#sites);
+      this.sessions.tick();
+    });
     this.#every(4, () => this.#write());
     this.#every(20, () => {
       for (const site of this.#sites) if (this.#random.chance(0.2)) site.writeNote();
       if (this.#isWriting) this.departures.write();
     });
     this.#every(15, () => {
-      for (const site of this.#sites) if (this.#accepts(site)) this.material.use(site);
+      for (const site of this.#sites) if (site.accepts()) this.material.use(site);
     });
     this.#every(50, () => {
       for (const site of this.#sites) if (this.#random.chance(0.3)) site.disk.push(site.flush());
     });
-    // A cluster may be promoted while it still has the state from before a restore.
-    this.sessions.onBeforeRestore = (site) => {
-      const request = { force: this.#random.chance(0.8), untilMs: this.clock.now() + 150 };
-      if (this.#isFaulty && this.#random.chance(0.3)) this.#promote(site, request);
-    };
-    this.sessions.onAdopted = (site) => {
-      if (this.#isFaulty && this.#random.chance(0.5)) this.#promote(site, { force: true, untilMs: this.clock.now() + 50 });
+    // An operator promotes a cluster that has only a part of what its primary sends.
+    this.sessions.onIncomplete = (site) => {
+      if (!this.#isFaulty || !this.#random.chance(0.4)) return;
+      const force = this.#random.chance(0.9);
+      this.#promoteLater(site, { force, afterMs: this.#random.pick([0, this.#random.below(60)]) });
     };
     this.#every(60, () => this.#isFaulty && this.#disturb());
     await this.#run(this.#options.faultyMs);
@@ -160,17 +167,24 @@ export class World {
     this.clock.after(ms, () => undefined);
     for (let events = 0; this.clock.now() < end && this.clock.step(); events++) {
       holds('time passes', events < 200_000, () => ({ nowMs: this.clock.now() }));
-      for (const site of this.#sites) {
-        while (site.disk.length > 0) await site.disk.shift();
-      }
+      await this.#quiet();
+      const accepting = this.#fenceMs === undefined ? [] : this.#sites.filter((site) => site.accepts());
+      holds('with a fence never two clusters accept writes', accepting.length < 2, () =>
+        accepting.map(({ name, state, active }) => ({ name, state, fence: active?.node.fence.status })),
+      );
     }
   }
 
-  #accepts(site: Site): boolean {
-    if (site.active === undefined || site.state?.role !== 'primary' || !site.isUp) return false;
-    const contacts = site.contacts();
-    if (contacts === undefined) return false;
-    return mayAccept(this.#fence, { contacts, secondaries: [...site.registered], nowMs: site.nowMs() });
+  /** Lets everything end that does not wait for another event. */
+  async #quiet(): Promise<void> {
+    await setImmediate();
+    const [failure] = this.#failures;
+    if (failure !== undefined) throw failure;
+    for (const { disk } of this.#sites)
+      while (disk.length > 0) {
+        await disk.shift();
+        await setImmediate();
+      }
   }
 
   #write(): void {
@@ -178,7 +192,7 @@ export class World {
     const epoch = site.state?.epochs.at(-1);
     const path = this.#random.pick(keyPaths);
     const keyring = site.keyring();
-    if (!this.#isWriting || !this.#accepts(site) || epoch === undefined || keyring === undefined) return;
+    if (!this.#isWriting || !site.accepts() || epoch === undefined || keyring === undefined) return;
     if (this.#random.chance(0.006)) {
       this.restores.begin(site);
       return;
@@ -204,19 +218,14 @@ export class World {
     };
     site.propose(transaction, (result, index) => {
       if (result === 'conflict') this.counts.conflicts += 1;
-      if (result !== 'committed' || site.active !== active || !this.#accepts(site)) return;
-      this.#acknowledge(site, { path, value, epoch: epoch.id, index });
+      if (result !== 'committed' || site.active !== active || !site.accepts()) return;
+      this.#acknowledge({ path, value, epoch: epoch.id, index });
     });
   }
 
-  #acknowledge(site: Site, write: { path: string; value: string; epoch: string; index: number }): void {
+  #acknowledge(write: { path: string; value: string; epoch: string; index: number }): void {
     this.counts.acknowledged += 1;
     this.oracle.acknowledged.push(write);
-    const own = site.state?.epochs.at(-1);
-    const rival = this.#sites.find((other) => other !== site && other.state?.role === 'primary' && this.#accepts(other));
-    holds('with a fence never two clusters accept writes', this.#fence === undefined || rival === undefined, () => ({
-      ...{ site: site.name, own, rival: rival?.name, state: rival?.state },
-    }));
     const end = this.#ends.get(write.epoch);
     holds(
       'after a handover without loss the former primary acknowledges nothing',
@@ -239,14 +248,29 @@ export class World {
     const site = random.pick(this.#sites);
     const other = random.pick(this.#sites);
     const actions: readonly (() => void)[] = [
-      () => site.elect(),
+      () => {
+        site.elect();
+        // The operator asks the next active node at once.
+        if (random.chance(0.5)) this.#promoteLater(site, { force: true, afterMs: random.between(20, 80) });
+      },
       () => this.#outage(site),
+      () => {
+        site.suspend(random.between(20, 400));
+        // The machines of the other cluster run, and its operator acts.
+        if (random.chance(0.5)) this.#promoteLater(other, { force: true, afterMs: 0 });
+      },
+      () => {
+        const primary = this.#sites.find(({ name }) => name === site.target);
+        if (primary === undefined || site.state?.role !== 'secondary') return;
+        this.#links.stall(site, primary, random.between(20, 300));
+        if (random.chance(0.7)) this.#promoteLater(site, { force: true, afterMs: random.below(100) });
+      },
       () => site !== other && this.#links.cut(site, other),
       () => this.#links.heal(),
       () => this.#promote(site, { force: random.chance(0.5), untilMs: this.clock.now() + 300 }),
       () => this.#handOver(site, other),
       () => this.#return(site, other),
-      () => this.departures.leave(site),
+      () => void this.departures.leave(site),
       () => {
         if (site !== other && site.state?.role === 'secondary') site.target = other.name;
       },
@@ -281,56 +305,22 @@ export class World {
     // Only a primary issues the token that a cluster outside of the set needs.
     const hasToken = state.role === 'disabled' && to.state?.role === 'primary';
     if (!hasToken && state.role !== 'superseded' && state.role !== 'demoted') return;
-    this.#step(site, { kind: 'attach', set: state.set, local: localPrefixes });
+    this.#step(site, { kind: 'attach', set: state.set, local: localPrefixes, fenceMs: this.#fenceMs });
     site.target = to.name;
   }
 
-  /** Asks for a promotion until it is decided, as an operator who waits does. */
-  #promote(site: Site, request: PromotionRequest): void {
-    const { force, untilMs, isRepair = false } = request;
-    const { active, state } = site;
-    const nowMs = this.clock.now();
-    if (active === undefined || state === undefined || nowMs > untilMs) {
-      if (active !== undefined) active.promoting = false;
-      return;
-    }
-    // An operator who forces the promotion of a secondary that is not counted gives the protection of the fence up.
-    const forces = force && (isRepair || site.isCounted || this.#fence === undefined || state.role !== 'secondary');
-    const decision = this.#decision({ ...{ site, active, state }, force: forces });
-    if (decision.kind === 'promote') {
-      active.promoting = true;
-      const { from, lossless, missesRestore } = decision;
-      const id = this.#id();
-      const writes = [this.#newKey(site, id)];
-      this.#step(site, { kind: 'promote', from, id, writes }, (result) => {
-        active.promoting = false;
-        if (result !== 'committed') return this.#promote(site, request);
-        this.counts.promotions += 1;
-        this.material.promoted(site, state, from);
-        if (force) this.counts.forced += 1;
-        if (missesRestore) this.counts.beforeRestore += 1;
-        const isLost = (write: { epoch: string; index: number }) => write.epoch === from.id && write.index > from.index;
-        this.counts.lost += this.oracle.acknowledged.filter(isLost).length;
-        if (lossless && state.role === 'secondary') this.#lossless(from);
-      });
-      return;
-    }
-    active.promoting = decision.kind === 'wait';
-    const again = decision.kind === 'wait' ? decision.waitMs : 10;
-    this.clock.after(again, () => site.active === active && this.#promote(site, request));
+  #promoteLater(site: Site, { force, afterMs }: { readonly force: boolean; readonly afterMs: number }): void {
+    this.clock.after(afterMs, () => this.#promote(site, { force, untilMs: this.clock.now() + 400 }));
   }
 
-  #decision({ site, active, state, force }: DecisionRequest): PromotionDecision {
-    const silentMs = site.nowMs() - Math.max(active.answeredMs, active.sinceMs);
-    const facts = { state, silentMs, unansweredMs: silentMs, recentMs, fence: this.#fence, force };
-    return promotionOf({ ...facts, isCounted: site.isCounted, primary: this.sessions.heard.get(site.name) });
-  }
+  #promote = (site: Site, request: PromotionRequest): void => void this.promotions.ask(site, request);
 
-  #lossless(from: { readonly id: string; readonly index: number }): void {
-    this.counts.lossless += 1;
-    this.#ends.set(from.id, from.index);
-    const lost = this.oracle.acknowledged.find(({ epoch, index }) => epoch === from.id && index > from.index);
-    holds('a handover without loss loses nothing', lost === undefined, () => ({ from, lost }));
+  #promoted({ site, state, decision: { from, lossless } }: MadePromotion): void {
+    // The operator lets other secondaries follow the new primary, which may be ahead of them.
+    for (const other of this.#sites)
+      if (other !== site && other.state?.role === 'secondary' && this.#random.chance(0.5)) other.target = site.name;
+    if (lossless && state.role === 'secondary') this.#ends.set(from.id, from.index);
+    this.material.promoted(site, state, from);
   }
 
   /** Ends all faults; the operator leaves one primary and attaches the others. Then all sites must become equal. */
@@ -343,15 +333,19 @@ export class World {
         site.isUp = true;
         site.elect();
       }
-      if (site.active !== undefined) site.active.promoting = false;
     }
-    await this.#run(400);
+    await this.#run(1_000); // operators who asked for a promotion before have an answer then
+    for (const { name, state, target } of this.#sites) {
+      const former = this.#sites.find((other) => other.name === target);
+      const areTwo = state?.role === 'primary' && former?.state?.role === 'primary';
+      holds('of a primary and its former primary one goes on serving', !areTwo, () => ({ name, state, former: former?.state }));
+    }
     this.#isWriting = false;
     for (let round = 0; round < 12 && !this.#isConverged(); round++) {
       this.#repair();
       await this.#run(500);
     }
-    holds('all clusters become equal when the faults end', this.#isConverged(), () =>
+    holds('when the faults end, all clusters become equal and the primary accepts writes', this.#isConverged(), () =>
       this.#sites.map((site) => ({ name: site.name, target: site.target, state: site.state, position: site.position })),
     );
   }
@@ -368,14 +362,14 @@ export class World {
       site.target = best.name;
       // The operator removes registrations of clusters that do not follow this one.
       if (best.state?.role === 'primary' && site.state?.role !== 'secondary' && site.state?.role !== 'primary')
-        best.registered.delete(site.name);
+        best.revoke(site.name);
     }
   }
 
   #isConverged(): boolean {
     const primaries = this.#sites.filter(({ state }) => state?.role === 'primary');
     const [primary] = primaries;
-    if (primary === undefined || primaries.length !== 1) return false;
+    if (primary === undefined || primaries.length !== 1 || !primary.accepts()) return false;
     const image = primary.image();
     return this.#sites.every(
       (site) =>
@@ -385,15 +379,6 @@ export class World {
           cursorOf(site.state)?.id === primary.state?.epochs.at(-1)?.id),
     );
   }
-}
-
-/** How an operator asks for a promotion. */
-interface PromotionRequest {
-  readonly force: boolean;
-  /** Until then they ask again. */
-  readonly untilMs: number;
-  /** The operator knows that no other cluster serves. */
-  readonly isRepair?: boolean;
 }
 
 const rankOf = ({ state }: Site): number => (state?.epochs.at(-1)?.number ?? 0) * isolation + (state?.index ?? 0);

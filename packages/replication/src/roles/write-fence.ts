@@ -1,9 +1,25 @@
-import { Contacts, fenceOf, following, mayAccept, type StoredRegistry } from '@transitd/replication';
-import { type EpochName, isLocal, type ReplicationState, sameEpoch, type Transaction } from '@transitd/storage-fsm';
-import type { ReplicationParts } from './replication-parts.ts';
+import {
+  type EpochName,
+  isLocal,
+  type KeyValueMachine,
+  type ReplicationState,
+  sameEpoch,
+  type Transaction,
+} from '@transitd/storage-fsm';
+import { following } from '../registry/registry.ts';
+import type { StoredRegistry } from '../registry/stored-registry.ts';
+import { Contacts, fenceOf, mayAccept } from './fence.ts';
 
-export interface WriteFenceParts extends Pick<ReplicationParts, 'storage' | 'nowMs'> {
+export interface WriteFenceParts {
+  readonly storage: {
+    readonly machine: Pick<KeyValueMachine, 'replication'>;
+    readonly driver: { status(): { readonly term: number } };
+    /** When this node last noticed that its monotonic clock had stood still. */
+    clockJumpedMs(): number;
+  };
   readonly registry: Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
+  /** Monotonic clock, in milliseconds. */
+  readonly nowMs: () => number;
 }
 
 /** Returns why a node without a cluster port may not accept the transaction: no secondary can reach it. Undefined if it may. */

@@ -1,7 +1,6 @@
-import type { Registry } from '@transitd/replication';
 import type { ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { WriteFence, type WriteFenceParts } from '../../src/replication/write-fence.ts';
+import { type Registry, WriteFence } from '../../src/index.ts';
 
 const [set, id] = ['01', '0a'].map((digits) => digits.repeat(16)) as [string, string];
 const epoch = { number: 1, id };
@@ -23,7 +22,7 @@ async function fence() {
     },
     registry: { current, isRead: true, refresh: async () => undefined },
     nowMs: () => clock.nowMs,
-  } as unknown as WriteFenceParts);
+  });
   await made.activated(clock.term);
   return { clock, made };
 }

@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PrimaryLinkStatus } from '@transitd/cluster';
+import { reasonOf } from '@transitd/process';
+import type { LogIndex } from '@transitd/raft-core';
+import type { PromotableCluster, Promote } from '@transitd/replication';
+import type { ReplicationState } from '@transitd/storage-fsm';
+import type { KeptPromotion, KeptReports } from './kept-reports.ts';
+import { newId } from './new-id.ts';
+import type { StoredPrimaryCredential } from './primary-credential.ts';
+import { commitStep, type ReplicationParts } from './replication-parts.ts';
+import type { SecondarySide } from './secondary-side.ts';
+
+export interface PromotableNodeParts {
+  readonly parts: ReplicationParts;
+  readonly secondary: SecondarySide;
+  readonly credential: Pick<StoredPrimaryCredential, 'read'>;
+  readonly reports: Pick<KeptReports, 'keepPromotion'>;
+  /** Returns the connection to the primary. */
+  readonly link: () => PrimaryLinkStatus | undefined;
+}
+
+/** A promotion, and what this cluster knew of its primary then. Fields are absent if this node has not heard it since it became active. */
+export interface Promotion extends Omit<Promote, 'kind'> {
+  /** The newest position of which the primary has told. */
+  readonly primaryPosition?: LogIndex;
+  /** How far this cluster was behind at the last contact. */
+  readonly lag?: { readonly entries: number; readonly ms?: number };
+  /** Time since the last contact. */
+  readonly silentMs?: number;
+}
+
+/** This node as the active node of a cluster that an operator promotes, or takes out of the set. */
+export class PromotableNode implements PromotableCluster<Promotion> {
+  readonly #parts: ReplicationParts;
+  readonly #options: PromotableNodeParts;
+
+  constructor(options: PromotableNodeParts) {
+    this.#parts = options.parts;
+    this.#options = options;
+  }
+
+  get secondary(): SecondarySide {
+    return this.#options.secondary;
+  }
+
+  activeTerm(): number | undefined {
+    const { storage, isActive } = this.#parts;
+    return isActive() ? storage.driver.status().term : undefined;
+  }
+
+  state(): ReplicationState | undefined {
+    return this.#parts.storage.machine.replication;
+  }
+
+  async isCounted(): Promise<boolean> {
+    return (await this.#options.credential.read())?.isCounted === true;
+  }
+
+  async promote(decision: Promote, force: boolean): Promise<Promotion | undefined> {
+    const { barrier, utcMs, log } = this.#parts;
+    const [id, promotion] = [newId(), this.#described(decision)];
+    const { from, ...report } = promotion;
+    await this.#keep({ ...report, id, utcMs: utcMs(), isForced: force, position: from.index });
+    const writes = [await barrier.transfer.keyringForPromotion()];
+    const { outcome } = await commitStep(this.#parts, { kind: 'promote', from, id, writes });
+    if (outcome !== 'committed') return undefined;
+    log.warn({ force, ...flat(promotion) }, 'promoted this cluster: it is the primary now');
+    return promotion;
+  }
+
+  async leave({ from }: Promote): Promise<boolean> {
+    const { barrier, log } = this.#parts;
+    const writes = [await barrier.transfer.keyringForPromotion()];
+    const { outcome } = await commitStep(this.#parts, { kind: 'leave', from, writes });
+    if (outcome !== 'committed') return false;
+    log.warn({ position: from.index }, 'this cluster has left the replication set, and serves its state as one of its own');
+    return true;
+  }
+
+  waits(waitMs: number): void {
+    this.#parts.log.info({ waitMs }, 'waiting until the fence of the primary has closed');
+  }
+
+  delay(ms: number): Promise<void> {
+    return delay(ms);
+  }
+
+  /** A report that cannot be kept does not stop the promotion: the answer and the log have it too. */
+  async #keep(promotion: KeptPromotion): Promise<void> {
+    await this.#options.reports
+      .keepPromotion(promotion)
+      .catch((error: unknown) => this.#parts.log.warn({ reason: reasonOf(error) }, 'could not keep the report of the promotion'));
+  }
+
+  #described({ from, lossless, missing, missesRestore }: Promote): Promotion {
+    const { lastHeard } = this.secondary;
+    const { lag, silentMs: quietMs } = this.#options.link() ?? {};
+    const lagMs = lag?.ms === undefined || quietMs === undefined ? undefined : Math.max(0, lag.ms - quietMs);
+    return {
+      ...{ from, lossless, missing, missesRestore },
+      ...(lastHeard && { primaryPosition: lastHeard.at.index, silentMs: this.#parts.nowMs() - lastHeard.heardMs }),
+      ...(lag && { lag: { entries: lag.entries, ...(lagMs !== undefined && { ms: lagMs }) } }),
+    };
+  }
+}
+
+const flat = ({ from, lag, ...rest }: Promotion): object => ({
+  ...{ position: from.index, ...rest },
+  ...(lag && { lagEntries: lag.entries, lagMs: lag.ms }),
+});
