@@ -1,4 +1,5 @@
 // The page of rights in a real browser: the caller's token, denials with their reasons, policies, seal and audit; and hostile policies.
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
@@ -85,6 +86,53 @@ describe('the rights in the console', function () {
     await page.getByRole('button', { name: 'Validate' }).click();
     await page.getByText(/failed to parse policy: .*5/).waitFor();
     expect((await server.call('GET', 'sys/policies/acl/reader')).at('data.policy')).to.equal(reader);
+  });
+
+  it('signs in with a JWT, and says why one is refused', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const jwtFor = (aud: string): string => {
+      const exp = Math.floor(Date.now() / 1000) + 600;
+      const signed = `${part({ alg: 'ES256', typ: 'JWT' })}.${part({ iss: 'https://issuer.example', sub: 'ada', aud, exp })}`;
+      return `${signed}.${sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+    };
+    await server.call('POST', 'sys/auth/jwt', { type: 'jwt' });
+    const pem = publicKey.export({ type: 'spki', format: 'pem' });
+    const keys = { jwt_validation_pubkeys: [pem], jwt_supported_algs: ['ES256'] };
+    const config = { ...keys, bound_issuer: 'https://issuer.example', default_role: 'people' };
+    expect((await server.call('POST', 'auth/jwt/config', config)).status).to.be.oneOf([200, 204]);
+    const role = { role_type: 'jwt', user_claim: 'sub', bound_audiences: ['console'], token_policies: ['reader'] };
+    expect((await server.call('POST', 'auth/jwt/role/people', role)).status).to.be.oneOf([200, 204]);
+    const page = await browser.open(server.url);
+    await page.getByLabel('JWT', { exact: true }).and(page.locator('input[type=radio]')).check();
+    await expectAccessible(page, 'the form for a JWT');
+    await page.locator('input[name=jwt]').fill(jwtFor('elsewhere'));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('The JWT was refused: ').waitFor();
+    await page.locator('input[name=jwt]').fill(jwtFor('console'));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('navigation').waitFor();
+  });
+
+  it('edits a policy and writes it under its name or another one', async () => {
+    await server.call('POST', 'sys/policies/acl/edited', { policy: reader });
+    const page = await open();
+    await page.getByRole('button', { name: 'edited', exact: true }).click();
+    const text = page.locator('textarea[name=policy]');
+    await page.getByText('of edited').waitFor();
+    const changed = 'path "transit/keys/a" {\n  capabilities = ["read"]\n}';
+    await text.fill('path "x" {');
+    await page.getByRole('button', { name: 'Replace the policy' }).click();
+    await page.getByText('edited was not written: failed to parse policy').waitFor();
+    await text.fill(changed);
+    await page.getByRole('button', { name: 'Replace the policy' }).click();
+    await page.getByText('Written: edited.').waitFor();
+    await page.getByLabel('Write as').fill('team/copied');
+    await page.getByRole('button', { name: 'Create the policy' }).click();
+    await page.getByText('Written: team/copied.').waitFor();
+    for (const name of ['edited', 'team/copied'])
+      expect((await server.call('GET', `sys/policies/acl/${name}`)).at('data.policy')).to.equal(changed);
+    await expectAccessible(page, 'a policy that was written');
   });
 
   it('shows hostile names, policies and display names as text', async () => {

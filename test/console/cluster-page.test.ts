@@ -81,6 +81,20 @@ describe('the console', function () {
     await page.getByRole('button', { name: 'Sign in' }).waitFor();
   });
 
+  it('links to the consoles of the other nodes, and explains the terms of its columns', async () => {
+    const page = await browser.open(cluster.node(1).apiAddress);
+    await signIn(page, cluster.rootToken);
+    await expectHealthy(page);
+    const names = page.locator('#nodes-title ~ table a.name');
+    expect(await names.evaluateAll((links) => links.map((link) => link.getAttribute('href')).sort())).to.deep.equal(
+      [2, 3].map((number) => `${cluster.node(number).apiAddress}/ui/`).sort(),
+    );
+    await page.getByText('Terms of the columns').click();
+    for (const text of ['Number of the election.', 'a majority has stored', 'Round trip of a short message'])
+      await page.getByText(text).waitFor();
+    await expectAccessible(page, 'the terms');
+  });
+
   it('signs in by name and password with the keyboard alone, and revokes the token of that login', async () => {
     const page = await browser.open(cluster.node(3).apiAddress);
     const tokens: string[] = [];

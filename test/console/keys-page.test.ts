@@ -59,6 +59,36 @@ describe('the keys in the console', function () {
     await page.getByRole('link', { name: 'orders' }).waitFor(); // the search stays
   });
 
+  it('says that a mount is empty, and creates its first key with the chosen type and flags', async () => {
+    await server.call('POST', 'sys/mounts/fresh', { type: 'transit' });
+    const page = await open('#/keys/fresh');
+    await page.getByText('There is no key on this mount yet.').waitFor();
+    await button(page, 'Create a key …').click();
+    await page.getByLabel('Name of the key').fill('first');
+    await page.getByLabel('Type').selectOption('chacha20-poly1305');
+    await page.getByLabel('Derive a key for each context').check();
+    await expectAccessible(page, 'the form for a new key');
+    await button(page, 'Create').click();
+    await page.getByRole('heading', { name: 'first' }).waitFor();
+    await page.getByRole('link', { name: 'first' }).waitFor();
+    const created = (await server.call('GET', 'fresh/keys/first')).at('data');
+    expect(created).to.include({ type: 'chacha20-poly1305', derived: true, exportable: false, allow_plaintext_backup: false });
+    await button(page, 'Create a key …').click();
+    await page.getByLabel('Name of the key').fill('not/a/name');
+    await button(page, 'Create').click();
+    await page.getByRole('alert').waitFor();
+  });
+
+  it('warns before a sign-in that the node is sealed', async () => {
+    const sealed = await bench.start({ dataDir: bench.folder() });
+    const page = await browser.open(sealed.url);
+    await page.getByText('Reloading the page signs you out').waitFor();
+    expect(await page.getByText('This node is sealed').count()).to.equal(0);
+    expect((await sealed.call('POST', 'sys/seal')).status).to.equal(204);
+    await page.getByText('This node is sealed, so nobody can sign in here.').waitFor();
+    await expectAccessible(page, 'the page that signs in at a sealed node');
+  });
+
   it('follows an address that changes while the first page is drawn', async () => {
     const page = await browser.open(server.url);
     await page.evaluate(`new MutationObserver((_, observer) => {
@@ -86,10 +116,12 @@ describe('the keys in the console', function () {
     await page.getByText('Done.').waitFor();
     await button(page, 'Delete old versions …').click();
     await page.getByText('The material of versions 1 to 2 is deleted permanently.').waitFor();
+    expect(await button(page, 'Delete permanently').getAttribute('class')).to.equal('danger');
     await button(page, 'Delete permanently').click();
     await page.getByText('Versions 1 to 2 were deleted.').waitFor();
     await button(page, 'Rotate …').click();
     await page.getByText('Version 5 is created').waitFor();
+    expect(await button(page, 'Rotate').getAttribute('class'), 'deletes nothing').to.equal('main');
     await button(page, 'Rotate').click();
     await page.getByRole('row', { name: /^5 / }).waitFor();
     const { text: answer } = await server.call('GET', 'transit/keys/orders');

@@ -6,12 +6,14 @@ import { Note } from '../parts/badge.tsx';
 import { count } from '../parts/format.ts';
 import { visible } from '../parts/visible.ts';
 
-/** The policies: their texts, and a place to validate a text without writing it. */
+/** The policies: their texts, and a place to edit, validate and write one. */
 export function Policies() {
   const [names, setNames] = useState<readonly string[]>([]);
   const [search, setSearch] = useState('');
   const [text, setText] = useState('');
   const [opened, setOpened] = useState('');
+  /** Name of the policy that a write replaces or creates. */
+  const [target, setTarget] = useState('');
   const [result, setResult] = useState<{ readonly tone: 'ok' | 'warn' | 'bad'; readonly lines: readonly string[] }>();
   useEffect(() => {
     call('LIST', 'sys/policies/acl').then(
@@ -24,6 +26,7 @@ export function Policies() {
     try {
       const { data } = await call('GET', `sys/policies/acl/${segments(name)}`);
       setOpened(name);
+      setTarget(name);
       setText(textIn(objectIn(data)['policy']));
       setResult(undefined);
     } catch (error) {
@@ -39,6 +42,18 @@ export function Policies() {
       setResult({ tone: lines.length > 1 ? 'warn' : 'ok', lines });
     } catch (error) {
       setResult({ tone: 'bad', lines: [refusalWords(error)] });
+    }
+  };
+  const write = async (): Promise<void> => {
+    const name = target.trim();
+    try {
+      const { warnings } = await call('POST', `sys/policies/acl/${segments(name)}`, { body: { policy: text } });
+      const lines = [`Written: ${name}. Tokens with this policy have its rights from now on.`, ...textsIn(warnings)];
+      setResult({ tone: lines.length > 1 ? 'warn' : 'ok', lines });
+      setOpened(name);
+      setNames((before) => [...new Set([...before, name])].sort());
+    } catch (error) {
+      setResult({ tone: 'bad', lines: [`${name} was not written: ${refusalWords(error)}.`] });
     }
   };
   const wanted = search.trim().toLowerCase();
@@ -81,8 +96,21 @@ export function Policies() {
               </Note>
             ),
         )}
+        <label class="field">
+          Write as
+          <input
+            type="text"
+            value={target}
+            autocapitalize="none"
+            spellcheck={false}
+            onInput={(event) => setTarget(event.currentTarget.value)}
+          />
+        </label>
         <div class="buttons">
           <button type="submit">Validate</button>
+          <button type="button" class="main" disabled={target.trim() === '' || text === ''} onClick={() => void write()}>
+            {names.includes(target.trim()) ? 'Replace the policy' : 'Create the policy'}
+          </button>
         </div>
         {result !== undefined && (
           <Note tone={result.tone}>
@@ -91,7 +119,6 @@ export function Policies() {
             ))}
           </Note>
         )}
-        <p class="muted small">Nothing is written here. Write a policy with the command line or the API.</p>
       </form>
     </div>
   );

@@ -46,6 +46,17 @@ export async function signInByPassword(method: string, name: string, password: s
   isOwn = true;
 }
 
+/**
+ * Signs in with a JWT of an identity provider.
+ * @param method - path of the auth method @param role - empty for the default role of the method
+ * @throws ApiError
+ */
+export async function signInByJwt(method: string, role: string, jwt: string): Promise<void> {
+  const { auth } = await send('POST', `auth/${segments(method)}/login`, { body: { jwt, ...(role !== '' && { role }) } });
+  await signIn(textIn(objectIn(auth)['client_token']));
+  isOwn = true;
+}
+
 /** Forgets the token. @param why - shown on the page that signs in */
 export function signOut(why = ''): void {
   token = undefined;

@@ -4,7 +4,7 @@ import { Note } from '../parts/badge.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { LogTable } from './log-table.tsx';
 import { type ClusterView, clusterViewIn } from './members.ts';
-import { NodeTable } from './node-table.tsx';
+import { NodeTable, Terms } from './node-table.tsx';
 import { Replication } from './replication-state.tsx';
 import { type Metric, type Point, withView } from './samples.ts';
 import { Summary } from './summary.tsx';
@@ -59,6 +59,7 @@ export function ClusterPage() {
       <section aria-labelledby="nodes-title">
         <h2 id="nodes-title">Nodes</h2>
         <NodeTable view={view} styleOf={styleOf} />
+        <Terms />
       </section>
       <section aria-labelledby="plots-title">
         <h2 id="plots-title">Activity</h2>

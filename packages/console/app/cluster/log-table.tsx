@@ -11,7 +11,8 @@ const digests: Readonly<Record<string, readonly [string, Tone]>> = {
   etcd: ['in etcd', 'quiet'],
 };
 
-function Digest({ log, isOnEtcd }: Report) {
+function Digest({ log, isOnEtcd, code }: Report) {
+  if (code === 503) return <>–</>; // a sealed node cannot compute a digest
   const [word, tone] = digests[isOnEtcd ? 'etcd' : (log?.digest ?? '')] ?? ['not compared', 'quiet'];
   return <Badge tone={tone}>{word}</Badge>;
 }

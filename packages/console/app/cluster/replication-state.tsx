@@ -1,13 +1,15 @@
+import type { Json } from '../api/json.ts';
 import { usePoll } from '../api/use-poll.ts';
 import { Badge } from '../parts/badge.tsx';
 import { count, milliseconds } from '../parts/format.ts';
 import { type Connection, connectionTone, replicationIn, roleOf } from './replication.ts';
 
 const everyMs = 2000;
+const statusIn = ({ data }: Json) => replicationIn(data);
 
 /** The disaster-recovery replication of the cluster, live. A node tells it without a token. Nothing while there is none. */
 export function Replication() {
-  const { value: view, error } = usePoll('sys/replication/dr/status', everyMs, replicationIn);
+  const { value: view, error } = usePoll('sys/replication/dr/status', everyMs, statusIn);
   if (view === undefined || view.mode === 'disabled') return null;
   const { word, tone } = roleOf(view);
   return (

@@ -163,7 +163,7 @@ interface ConfirmationProps {
 }
 
 function Confirmation({ preview, action, isBusy, onConfirm, onCancel }: ConfirmationProps) {
-  const { works, stops, refused, isFinal } = preview;
+  const { works, stops, refused, isFinal, deletes } = preview;
   return (
     <div class="preview">
       <div aria-live="polite">
@@ -186,12 +186,7 @@ function Confirmation({ preview, action, isBusy, onConfirm, onCancel }: Confirma
         {isFinal && refused.length === 0 && <p class="muted">This cannot be undone.</p>}
       </div>
       <div class="buttons">
-        <button
-          type="button"
-          class={stops.length > 0 ? 'danger' : 'main'}
-          disabled={isBusy || refused.length > 0}
-          onClick={onConfirm}
-        >
+        <button type="button" class={deletes ? 'danger' : 'main'} disabled={isBusy || refused.length > 0} onClick={onConfirm}>
           {action}
         </button>
         <button type="button" onClick={onCancel}>

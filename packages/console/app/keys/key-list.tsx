@@ -53,6 +53,9 @@ export function KeyList({ mount, chosen, again }: { readonly mount: string; read
         {count(found.length)} {found.length === 1 ? 'key' : 'keys'}
         {!isComplete && (names.length >= namesMax ? ' (the first ones only)' : ' so far …')}
       </p>
+      {isComplete && error === undefined && names.length === 0 && (
+        <p>There is no key on this mount yet. Create one here, with the command line or through the API.</p>
+      )}
       <ul class="names">
         {found.slice(shown * pageSize, (shown + 1) * pageSize).map((name) => (
           <li key={name}>

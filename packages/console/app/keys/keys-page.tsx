@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Note } from '../parts/badge.tsx';
 import { hrefOf, useRoute } from '../parts/route.ts';
+import { CreateKey } from './create-key.tsx';
 import { KeyDetails } from './key-details.tsx';
 import { KeyList } from './key-list.tsx';
 import { useMounts } from './names.ts';
@@ -33,6 +34,7 @@ export function KeysPage() {
             ))}
           </select>
         </label>
+        <CreateKey key={`new ${mount}`} mount={mount} onCreated={() => setAgain(again + 1)} />
         <KeyList key={mount} mount={mount} chosen={chosen} again={again} />
         <button type="button" class="plain" onClick={() => setAgain(again + 1)}>
           Read the names again

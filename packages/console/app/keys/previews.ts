@@ -9,6 +9,8 @@ export interface Preview {
   /** Why the node would refuse the change; empty if it would not. */
   readonly refused: readonly string[];
   readonly isFinal: boolean;
+  /** Whether the change deletes material. */
+  readonly deletes: boolean;
 }
 
 const range = (first: number, last: number): string => (first === last ? `version ${first}` : `versions ${first} to ${last}`);
@@ -27,6 +29,7 @@ export function rotationPreview({ latest, minEncryption }: Key): Preview {
         : [],
     refused: [],
     isFinal: true,
+    deletes: false,
   };
 }
 
@@ -47,6 +50,7 @@ export function minimumsPreview(key: Key, minDecryption: number, minEncryption: 
     ],
     refused: minimumFaults(key, changed),
     isFinal: false,
+    deletes: false,
   };
 }
 
@@ -64,6 +68,7 @@ export function trimPreview(key: Key, minAvailable: number): Preview {
       ...(key.minEncryption < minAvailable ? [`First set the minimum version for encryption to ${minAvailable} or more.`] : []),
     ],
     isFinal: true,
+    deletes: true,
   };
 }
 

@@ -31,7 +31,7 @@ export function Plot({ title, unit, lines, width, least }: PlotProps) {
       <figcaption>
         <span>{title}</span>
         <span class="muted">
-          {short(top)} {unit}
+          axis 0 to {short(top)} {unit}
         </span>
       </figcaption>
       <svg viewBox={`0 0 ${size.width} ${size.height}`} preserveAspectRatio="none" aria-hidden="true">

@@ -1,10 +1,22 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { Json } from '../api/json.ts';
 import { ApiError } from '../api/request.ts';
-import { lastNotice, signIn, signInByPassword } from '../api/session.ts';
+import { lastNotice, signIn, signInByJwt, signInByPassword } from '../api/session.ts';
+import { usePoll } from '../api/use-poll.ts';
 import { Replication } from '../cluster/replication-state.tsx';
 import { Note } from '../parts/badge.tsx';
 
-type Way = 'token' | 'userpass';
+type Way = 'token' | 'userpass' | 'jwt';
+
+const sealEveryMs = 5000;
+
+/** Reads the answer of `sys/seal-status`: why nobody can sign in at this node; empty if somebody can. */
+function sealNotice({ initialized, sealed }: Json): string {
+  if (initialized === false) return 'The cluster of this node is not initialized, so nobody can sign in.';
+  return sealed === true
+    ? 'This node is sealed, so nobody can sign in here. Unseal it, or open the console of another node.'
+    : '';
+}
 
 /** Asks for a token, or for a name and a password. */
 export function SignIn() {
@@ -24,6 +36,7 @@ export function SignIn() {
     setError('');
     try {
       if (way === 'token') await signIn(text('token'));
+      else if (way === 'jwt') await signInByJwt(text('method') || 'jwt', text('role'), text('jwt'));
       else await signInByPassword(text('method') || 'userpass', text('name'), String(fields.get('password') ?? ''));
     } catch (thrown) {
       setBusy(false);
@@ -32,12 +45,14 @@ export function SignIn() {
   };
 
   const notice = lastNotice();
+  const { value: sealed = '' } = usePoll('sys/seal-status', sealEveryMs, sealNotice);
   return (
     <main class="sign-in">
       <h1>
         <span class="brand">transitd</span> console
       </h1>
       {notice !== '' && error === '' && <Note tone="warn">{notice}</Note>}
+      {sealed !== '' && <Note tone="warn">{sealed}</Note>}
       <form onSubmit={(event) => void submit(event)}>
         <fieldset class="ways">
           <legend>Sign in with</legend>
@@ -47,12 +62,30 @@ export function SignIn() {
           <label>
             <input type="radio" name="way" checked={way === 'userpass'} onChange={() => setWay('userpass')} /> Name and password
           </label>
+          <label>
+            <input type="radio" name="way" checked={way === 'jwt'} onChange={() => setWay('jwt')} /> JWT
+          </label>
         </fieldset>
         {way === 'token' ? (
           <label class="field">
             Token
             <input key="token" name="token" type="password" autocomplete="off" required autofocus spellcheck={false} />
           </label>
+        ) : way === 'jwt' ? (
+          <>
+            <label class="field">
+              JWT
+              <input key="jwt" name="jwt" type="password" autocomplete="off" required spellcheck={false} />
+            </label>
+            <label class="field">
+              Role
+              <input key="role" name="role" type="text" placeholder="the default role" autocapitalize="none" spellcheck={false} />
+            </label>
+            <label class="field">
+              Path of the auth method
+              <input key="jwt-method" name="method" type="text" placeholder="jwt" autocapitalize="none" spellcheck={false} />
+            </label>
+          </>
         ) : (
           <>
             <label class="field">
@@ -90,6 +123,7 @@ export function SignIn() {
 
 function wordsFor(error: unknown, way: Way): string {
   if (!(error instanceof ApiError)) return 'Signing in failed.';
+  if (way === 'jwt' && (error.status === 400 || error.status === 403)) return `The JWT was refused: ${error.message}.`;
   if (error.status === 403)
     return way === 'token'
       ? 'This token is not valid, or it may neither look itself up nor read the cluster.'
