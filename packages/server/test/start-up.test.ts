@@ -56,7 +56,7 @@ describe('modules loaded at start', () => {
 
   for (const { file, parts, packages: expected } of [
     { file: 'commands/server.ts', parts: ['cli', 'process'], packages: ['commander'] },
-    { file: 'commands/healthcheck.ts', parts: ['cli'], packages: ['commander'] },
+    { file: 'commands/healthcheck.ts', parts: ['cli', 'process'], packages: ['commander'] },
     { file: 'local/healthcheck.ts', parts: ['cli', 'process'], packages: [] },
     { file: 'commands/operator.ts', parts: ['cli', 'process'], packages: ['commander'] },
     { file: 'commands/key/key.ts', parts: ['cli', 'process'], packages: ['commander'] },
