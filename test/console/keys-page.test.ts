@@ -60,8 +60,8 @@ describe('the keys in the console', function () {
   });
 
   it('says that a mount is empty, and creates its first key with the chosen type and flags', async () => {
-    await server.call('POST', 'sys/mounts/fresh', { type: 'transit' });
-    const page = await open('#/keys/fresh');
+    await server.call('POST', 'sys/mounts/vacant', { type: 'transit' });
+    const page = await open('#/keys/vacant');
     await page.getByText('There is no key on this mount yet.').waitFor();
     await button(page, 'Create a key …').click();
     await page.getByLabel('Name of the key').fill('first');
@@ -71,7 +71,7 @@ describe('the keys in the console', function () {
     await button(page, 'Create').click();
     await page.getByRole('heading', { name: 'first' }).waitFor();
     await page.getByRole('link', { name: 'first' }).waitFor();
-    const created = (await server.call('GET', 'fresh/keys/first')).at('data');
+    const created = (await server.call('GET', 'vacant/keys/first')).at('data');
     expect(created).to.include({ type: 'chacha20-poly1305', derived: true, exportable: false, allow_plaintext_backup: false });
     await button(page, 'Create a key …').click();
     await page.getByLabel('Name of the key').fill('not/a/name');
