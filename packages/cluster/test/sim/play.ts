@@ -41,8 +41,8 @@ const revocationKey = 200;
 
 /**
  * Simulates a cluster whose nodes serve reads from their own state while rights are revoked. After a revocation is answered, no node may
- * serve a state from before it. The fault schedule is that of the consensus simulator, without stopped clocks, which nothing here could
- * detect.
+ * serve a state from before it. The fault schedule is that of the consensus simulator, without the faults in which a monotonic clock stands
+ * still, because the nodes here do not look for jumps between clocks, as `readRoleOf` does.
  */
 export async function playStandbys(
   seed: number,
@@ -64,7 +64,8 @@ export async function playStandbys(
 
 /** Plans fewer concurrent faults than the tests of consensus alone, so that some node can serve. */
 function configFor(seed: number, events: number): SimConfig {
-  const { extra, ...config } = withExtraFaults(configOf(seed, 'driver', events));
+  const { extra, separate, ...config } = withExtraFaults(configOf(seed, 'driver', events));
+  const { suspensions: _suspensions, stalls: _stalls, ...others } = separate ?? {};
   const every = new SimRandom(seed ^ 0x7a1).pick([1, 4, 12]);
   const schedule = config.schedule.map((action, position) => ({ ...action, atMs: 700 * every * (position + 1) }));
   const further = extra?.schedule
@@ -79,6 +80,7 @@ function configFor(seed: number, events: number): SimConfig {
     skew: 0,
     network: { ...config.network, drop: config.network.drop / 4 },
     schedule,
+    separate: others,
     ...(extra && { extra: { ...extra, schedule: further ?? [] } }),
   };
 }
