@@ -45,8 +45,10 @@ export class Stalls {
     const { clock, safety, trace } = this.#cluster;
     trace.note(clock.now(), 'stall', member.id, durationMs);
     const status = member.incarnation?.host.consensus();
-    // Others may soon know from its messages what this leader has committed. Entries of a follower may not have reached its log yet.
-    if (status?.role === 'leader') safety.observed(member.observed, status);
+    // Others may soon know from its messages what this leader has committed, perhaps before it stepped down in this turn. Entries of a
+    // follower may not have reached its log yet.
+    const led = member.observed.status?.role === 'leader';
+    if (status !== undefined && (led || status.role === 'leader')) safety.observed(member.observed, status);
     this.#isStalling = true;
     // Its own next tasks run after this turn.
     process.pause(durationMs + 1);
