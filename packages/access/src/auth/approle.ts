@@ -221,7 +221,7 @@ export class AppRoles {
     if (role.value.bindSecretId && secret === undefined) throw wrongPair(secretId);
     const { secretIdBoundCidrs, token } = role.value;
     for (const cidrs of [secretIdBoundCidrs, secret?.value.cidrs ?? [], token.boundCidrs, secret?.value.tokenBoundCidrs ?? []])
-      if (!withinCidrs(cidrs, address)) throw invalidCredentials(); // so nobody can test secret ids from there
+      if (!withinCidrs(cidrs, address)) throw wrongPair(secretId); // so nobody can test ids from there
     // Both lists contain the address, so their intersection is not empty.
     const boundCidrs = commonCidrs(token.boundCidrs, secret?.value.tokenBoundCidrs ?? []);
     return this.#registry.issue({

@@ -70,6 +70,12 @@ export async function rotateDue(
   return { rotated, failed };
 }
 
-/** Damaged records and refusals concern one key. A store that cannot write concerns all keys, and so does a secondary that is absent. */
-const concernsOneKey = (error: unknown): boolean =>
-  error instanceof StoreError ? error.code === 'too_large' : !(error instanceof TransitError && error.code === 'unconfirmed');
+/**
+ * Damaged records and refusals concern one key. A store that cannot write concerns all keys, and so do a secondary that is absent and an
+ * audit that cannot record the rotation.
+ */
+function concernsOneKey(error: unknown): boolean {
+  if (error instanceof StoreError) return error.code === 'too_large';
+  const { code } = error as { readonly code?: unknown };
+  return code !== 'audit_failed' && !(error instanceof TransitError && code === 'unconfirmed');
+}

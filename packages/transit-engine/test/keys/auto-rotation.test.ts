@@ -32,6 +32,20 @@ describe('automatic rotation', () => {
     expect(await decryptOne(engine, 'hourly', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
+  it('ends the round when the audit cannot record a rotation, which concerns every key', async () => {
+    const { engine, clock } = newEngine();
+    for (const name of ['a', 'b', 'c']) await engine.createKey(name, { autoRotatePeriodS: 3600 });
+    clock.nowMs += hourMs;
+    let asked = 0;
+    const failure = Object.assign(new Error('no audit device could write'), { code: 'audit_failed' });
+    const round = engine.rotateDue(10, async () => {
+      asked += 1;
+      throw failure;
+    });
+    expect(await round.catch((error: unknown) => error)).to.equal(failure);
+    expect(asked).to.equal(1);
+  });
+
   it('generates new key pairs, which sign from then on', async () => {
     const { engine, clock } = newEngine();
     for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) await engine.createKey(type, { type, autoRotatePeriodS: 3600 });
