@@ -38,7 +38,7 @@ export class Stalls {
 
   /**
    * Only one running process at a time stands, so that no turn is entered a second time before it has ended. A turn in which a leader has
-   * stepped down goes on: what it committed before can no longer be told from what its successor has committed.
+   * stepped down continues: what it committed before can no longer be told from what its successor has committed.
    */
   #mayStand({ incarnation, observed }: Member, process: NodeProcess): boolean {
     if (this.#isStalling || incarnation?.process !== process) return false;
