@@ -14,7 +14,7 @@ export class ObservedNode {
   truncatedNow = false;
   /**
    * `awaited`: the core has accepted a snapshot that is not installed yet, and hands out nothing that follows it until then. `inForce`: the
-   * snapshot is on disk, and nothing was handed out since; entries received meanwhile come with the next batch.
+   * snapshot is on disk, and not all entries that were received meanwhile were handed out yet; they come with the next batches.
    */
   install: 'none' | 'awaited' | 'inForce' = 'none';
   /** Index up to which the node's committed entries have been compared. */

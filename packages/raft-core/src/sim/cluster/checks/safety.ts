@@ -81,7 +81,6 @@ export class Safety {
     const { shadow } = node;
     const [first] = entries;
     if (first === undefined) return;
-    if (node.install === 'inForce') node.install = 'none';
     if (first.index <= shadow.lastIndex) this.#truncated(node, first.index);
     for (const entry of entries) {
       holds('log entries are contiguous', entry.index === shadow.lastIndex + 1, () => ({ id: node.id, index: entry.index }));
@@ -308,6 +307,7 @@ export class Safety {
       holds('the commit index never falls', rises, () => ({ id, from: before.commitIndex, to: status.commitIndex }));
     }
     if (status.role === 'leader') this.#leads(node, status, before);
+    if (node.install === 'inForce' && node.shadow.lastIndex >= status.lastIndex) node.install = 'none';
     const comesLater = node.install === 'inForce' && status.commitIndex > node.shadow.lastIndex;
     if (node.install !== 'awaited' && !comesLater) this.#commits.check(node, status, before);
   }
