@@ -12,6 +12,8 @@ export class ObservedNode {
   status: Status | undefined;
   /** Whether the current event truncated the node's log. */
   truncatedNow = false;
+  /** The entries that this incarnation has truncated, both ends included: none of them can be on its disk any longer. */
+  superseded: { readonly from: LogIndex; readonly to: LogIndex }[] = [];
   /**
    * `awaited`: the core has accepted a snapshot that is not installed yet, and hands out nothing that follows it until then. `inForce`: the
    * snapshot is on disk, and not all entries that were received meanwhile were handed out yet; they come with the next batches.

@@ -54,6 +54,7 @@ export class Safety {
     this.#nodes.set(node.id, node);
     node.status = undefined;
     node.truncatedNow = false;
+    node.superseded = [];
     node.install = 'none';
     node.commitChecked = 0;
     node.shadow = new LogCopy(node.disk.base);
@@ -99,6 +100,7 @@ export class Safety {
     holds('no committed entry is truncated', from > commit, () => ({ id, from, commit }));
     node.truncatedNow = true;
     this.#coverage.met('log truncated');
+    node.superseded.push({ from, to: shadow.lastIndex });
     shadow.truncate(from);
   }
 
@@ -181,9 +183,11 @@ export class Safety {
     this.#answersItsTerm(node, message);
     if (message.type === 'AppendResp' && message.ok) {
       const { match } = message;
-      // An answer to the leader of an earlier term refers to an entry of that leader, which the log may have superseded since.
+      // An answer to the leader of an earlier term refers to an entry of that leader, which the log may have superseded since. If one sync
+      // made both durable, the log may even be shorter by now. The leader that superseded it was elected without it, so no quorum has it.
       const isOld = message.term < (node.status?.term ?? 0);
-      const durable = isOld ? disk.lastIndex >= match : node.stored(match, node.shadow.termAt(match));
+      const isSuperseded = node.superseded.some(({ from, to }) => from <= match && match <= to);
+      const durable = isOld ? disk.lastIndex >= match || isSuperseded : node.stored(match, node.shadow.termAt(match));
       holds('only durable entries are acknowledged', durable, () => ({ id, match, last: disk.lastIndex }));
     }
     if (message.type === 'SnapResult' && message.ok) {
