@@ -26,7 +26,13 @@ export interface PoolOptions {
   readonly batch?: number;
 }
 
-/** Plays the jobs, in no fixed order; `onOutcome` receives each outcome and may stop the rest. */
+/** A seed takes a fraction of a second; a batch that takes as long as this holds one that would never end. */
+const BATCH_MS = 240_000;
+
+/**
+ * Plays the jobs, in no fixed order; `onOutcome` receives each outcome and may stop the rest.
+ * @throws Error that names the jobs of a batch that does not end
+ */
 export async function playSeeds(
   jobs: Iterable<Job>,
   onOutcome: (outcome: Outcome) => 'stop' | undefined,
@@ -45,12 +51,15 @@ export async function playSeeds(
   };
   const thread = async (): Promise<void> => {
     const worker = new Worker(new URL('./sim-worker.ts', import.meta.url), { workerData: { folders } });
+    let limit: NodeJS.Timeout | undefined;
     try {
       await new Promise<void>((resolve, reject) => {
         const give = (): void => {
           const taken = next();
-          if (taken.length === 0) resolve();
-          else worker.postMessage(taken);
+          clearTimeout(limit);
+          if (taken.length === 0) return resolve();
+          limit = setTimeout(() => reject(new Error(`one of these does not end:\n${taken.map(commandOf).join('\n')}`)), BATCH_MS);
+          worker.postMessage(taken);
         };
         worker.on('error', reject);
         worker.on('message', (outcomes: readonly Outcome[]) => {
@@ -60,6 +69,7 @@ export async function playSeeds(
         give();
       });
     } finally {
+      clearTimeout(limit);
       await worker.terminate();
     }
   };

@@ -6,9 +6,16 @@ import mocha from 'mocha';
 
 const root = resolve(import.meta.dirname, '..');
 
+function endsWithoutWaiting() {
+  console.error(`still open a minute after the last test: ${process.getActiveResourcesInfo().join(', ')}`);
+  process.exit(1);
+}
+
 export default class ResultsReporter extends mocha.reporters.Spec {
   constructor(runner, options) {
     super(runner, options);
+    // A failed test can leave a socket or a worker open, and would keep the whole run from its end.
+    runner.once('end', () => setTimeout(endsWithoutWaiting, 60_000).unref());
     if (!process.env.TEST_RESULTS) return;
     const files = new Map();
     const resultsOf = (test) => {

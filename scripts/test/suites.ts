@@ -9,6 +9,8 @@ export interface Suite {
   readonly command: readonly [program: string, ...args: string[]];
   /** The folders in which mocha runs its tests. Absent: the exit code is the suite's only result, and counts as one test. */
   readonly folders?: readonly string[];
+  /** After so many milliseconds it is ended, and what it printed until then is shown. */
+  readonly limitMs?: number;
   /** Added to the niceness of its processes. With more than 0, it computes while the processes of the other queues wait. */
   readonly niceness?: number;
 }
@@ -22,6 +24,9 @@ export interface SuiteResults {
 }
 
 const root = join(import.meta.dirname, '../..');
+
+/** Two to three times as long as the longest suite needs on two cores. */
+const LIMIT_MS = 30 * 60_000;
 
 /** Runs the queues and returns the results of their suites. Prints the output of each suite when the suite ends. */
 export async function runQueues(queues: readonly (readonly Suite[])[], env: NodeJS.ProcessEnv): Promise<readonly SuiteResults[]> {
@@ -47,24 +52,34 @@ async function runSuite(suite: Suite, env: NodeJS.ProcessEnv): Promise<SuiteResu
   );
   const { files, ended } = results;
   results.close();
+  for (const folder of (folders ?? []).filter((name) => !ended.includes(name)))
+    console.log(`${name}: ${folder} did not reach its end`);
   if (folders === undefined) return { files, check: ok, ended: true };
   return { files, ended: folders.every((folder) => ended.includes(folder)) && (ok || sum(files).failed > 0) };
 }
 
-/** Runs the command of a suite to its end. Returns whether it succeeded, and its output. */
+/** Runs the command of a suite to its end, or to its limit. Returns whether it succeeded, and its output. */
 function outputOf(
-  { command: [program, ...args], niceness = 0 }: Suite,
+  { command: [program, ...args], niceness = 0, limitMs = LIMIT_MS }: Suite,
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly ok: boolean; readonly output: Buffer }> {
   return new Promise((done) => {
     const chunks: Buffer[] = [];
+    const end = (ok: boolean, ...last: string[]): void => {
+      clearTimeout(limit);
+      done({ ok, output: Buffer.concat([...chunks, ...last.map((line) => Buffer.from(`${line}\n`))]) });
+    };
     const child = spawn('nice', ['-n', String(niceness), resolve(root, program), ...args], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
       env,
     });
+    const limit = setTimeout(() => {
+      child.kill();
+      end(false, `ended by force: it did not end within ${limitMs / 1000} s`);
+    }, limitMs);
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    child.on('error', (error) => done({ ok: false, output: Buffer.from(`${error.message}\n`) }));
-    child.on('close', (code) => done({ ok: code === 0, output: Buffer.concat(chunks) }));
+    child.on('error', (error) => end(false, error.message));
+    child.on('close', (code) => end(code === 0));
   });
 }

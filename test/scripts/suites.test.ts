@@ -56,6 +56,16 @@ describe('the queues of a run', () => {
       expect(results?.files).to.deep.equal([script.includes('no answer') ? failed : passed]);
     });
 
+  it('end a suite that does not end, and keep what it reported', async () => {
+    const hangs = `${lines(passed)} setInterval(() => {}, 1e6);`;
+    const [check, tests] = await run([
+      suite('setInterval(() => {}, 1e6)', { limitMs: 200 }),
+      suite(hangs, { folders: ['a'], limitMs: 2_000 }),
+    ]);
+    expect(check).to.include({ check: false });
+    expect(tests).to.deep.equal({ files: [passed], ended: false });
+  });
+
   it('report a command that cannot start', async () => {
     const absent: Suite = { name: 'absent', command: ['node_modules/.bin/absent'] };
     const [check, tests] = await run([absent, { ...absent, folders: ['a'] }]);

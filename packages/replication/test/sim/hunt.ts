@@ -7,6 +7,8 @@ import type { ReplicationMutant } from './mutants.ts';
 
 const repository = join(import.meta.dirname, '../../../..');
 const copied = ['replication', 'storage-fsm'];
+/** A fault may also make a simulation run forever. 600 seeds take about a minute. */
+const HUNT_MS = 10 * 60_000;
 
 /** Returns the text of the file with the fault in it. @throws Error if the patch does not apply to exactly one place */
 export function mutated({ name, file, find, replace }: ReplicationMutant): string {
@@ -26,7 +28,7 @@ export async function hunt(mutant: ReplicationMutant, seeds: number): Promise<{ 
     writeFileSync(join(folder, 'packages', mutant.file), text);
     linkModules(folder);
     const script = join(folder, 'packages/replication/test/sim/play-seeds.ts');
-    const { stdout } = await promisify(execFile)(process.execPath, [script, '1', String(seeds)]);
+    const { stdout } = await promisify(execFile)(process.execPath, [script, '1', String(seeds)], { timeout: HUNT_MS });
     const found: { seed?: number; rule?: string } = JSON.parse(stdout);
     return found.seed === undefined ? undefined : { seed: found.seed, rule: found.rule ?? '' };
   } finally {
