@@ -57,8 +57,12 @@ export async function playSeeds(
         const give = (): void => {
           const taken = next();
           clearTimeout(limit);
-          if (taken.length === 0) return resolve();
-          limit = setTimeout(() => reject(new Error(`one of these does not end:\n${taken.map(commandOf).join('\n')}`)), BATCH_MS);
+          if (taken.length === 0) {
+            resolve();
+            return;
+          }
+          const names = taken.map(commandOf).join('\n');
+          limit = setTimeout(() => reject(new Error(`one of these does not end:\n${names}`)), BATCH_MS);
           worker.postMessage(taken);
         };
         worker.on('error', reject);

@@ -93,8 +93,9 @@ export class ServingNode {
       this.#leadsTerm = undefined;
     }
     if (isReady && this.#leadsTerm === undefined) {
+      // As MembershipList.possiblyServing: a member counts until its removal is applied, and as a removed one afterwards.
       const others = (): readonly NodeId[] =>
-        [...membersOf(host.consensus().conf), ...machine.removed.keys()].filter((id) => id !== this.id);
+        [...membersOf(host.consensus().conf), ...machine.members, ...machine.removed.keys()].filter((id) => id !== this.id);
       this.standbys.termBegins(others, termBefore);
       this.#leadsTerm = term;
     }

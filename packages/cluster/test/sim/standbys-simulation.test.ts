@@ -85,6 +85,10 @@ describe('a simulated cluster of performance standbys', () => {
     expect(played.activeReads).to.be.above(1_000);
   }).timeout(300_000);
 
+  it('serves no state from before a revocation while the removal of a standby is not applied yet', async () => {
+    expect((await play(300_000_465, 1)).revocations).to.be.above(0);
+  }).timeout(60_000);
+
   const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;
   it(`serves no state from before a revocation in ${FRESH} fresh seeds (from ${base} on)`, async () => {
     expect((await play(base, FRESH)).revocations).to.be.above(0);

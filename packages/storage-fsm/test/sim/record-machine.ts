@@ -46,6 +46,9 @@ export class RecordMachine implements SimMachine {
     // The level in memory is a part of it: every node must apply the same entry under the same level.
     return Number(BigInt.asUintN(32, digest)) + 2 ** 32 * ((valuesWritten + 31 * this.#machine.featureLevel) % 2 ** 16);
   }
+  get members(): ReadonlySet<NodeId> {
+    return this.#tombstones.members;
+  }
   get removed(): ReadonlyMap<NodeId, LogIndex> {
     return this.#tombstones.removed;
   }

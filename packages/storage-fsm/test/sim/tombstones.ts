@@ -20,6 +20,10 @@ export class Tombstones {
     this.#known = { confIndex: base.confIndex, members: [...membersOf(base.conf)], removed: [] };
   }
 
+  get members(): ReadonlySet<NodeId> {
+    return new Set(this.#known.members);
+  }
+
   get removed(): ReadonlyMap<NodeId, LogIndex> {
     return new Map(this.#known.removed);
   }

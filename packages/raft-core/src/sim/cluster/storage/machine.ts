@@ -72,6 +72,10 @@ export class KeyMachine implements SimMachine {
   get isFlushing(): boolean {
     return this.#flushing !== undefined;
   }
+  /** The members by the newest applied configuration. */
+  get members(): ReadonlySet<NodeId> {
+    return this.#image.members;
+  }
   get removed(): ReadonlyMap<NodeId, LogIndex> {
     return this.#image.removed;
   }

@@ -63,6 +63,8 @@ export interface SimMachine extends StateMachine<MachineResult> {
   /** The last entry that is durable in the state, if known. */
   readonly flushed?: LogIndex;
   readonly isFlushing: boolean;
+  /** The members by the newest applied configuration. */
+  readonly members: ReadonlySet<NodeId>;
   /** Tombstones: the entry that removed an id from the cluster. */
   readonly removed: ReadonlyMap<NodeId, LogIndex>;
   /**
