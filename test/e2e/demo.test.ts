@@ -1,5 +1,4 @@
 // The demonstration of docker-compose.yml: through HAProxy, monitored by Prometheus, with a killed leader.
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { attempt } from '../cluster/harness/outcome.ts';
 import { until } from '../cluster/harness/until.ts';
@@ -83,9 +82,11 @@ describe('the demonstration of docker-compose.yml', () => {
       }
     });
     /** Resolves when a write succeeds. */
-    const write = async (way: 'any' | 'leader', name: string): Promise<void> => {
-      while ((await attempt(demo.ask(way, 'POST', `transit/keys/${name}`, {}))).kind !== 'done') await delay(10);
-    };
+    const write = (way: 'any' | 'leader', name: string) =>
+      until(
+        `a write through ${way} succeeds`,
+        async () => (await attempt(demo.ask(way, 'POST', `transit/keys/${name}`, {}))).kind === 'done',
+      );
     try {
       await until('encryption continues', () => ciphertexts.length >= 100);
       killed = await demo.leader();
